@@ -1,0 +1,129 @@
+// One model: which terms, which structural constants, and where each parameter stands in the vector.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpucast/model/com_terms.h"
+#include "gpucast/model/cpu_terms.h"
+#include "gpucast/model/gpu_terms.h"
+#include "gpucast/model/names.h"
+#include "gpucast/model/transfer_curve.h"
+
+namespace gpucast::model {
+
+// The three terms of a step time T = T_gpu + T_cpu + T_com, in seconds.
+template <class T>
+struct StepTime {
+  T gpu;
+  T cpu;
+  T com;
+
+  T total() const { return gpu + cpu + com; }
+};
+
+// Terms of a step; absent in a model of transfers alone.
+struct StepTerms {
+  GpuTerm gpu = GpuTerm::wave;
+  CpuTerm cpu = CpuTerm::linear;
+  ComTerm com = ComTerm::star_serial;
+};
+
+using TransferCurves = std::array<std::optional<TransferCurve>, route_count>;
+
+// Everything about a model but its parameter values. The parameter vector is
+// [GPU term | CPU term | communication term | curve of each route present], values as in `Parameter`.
+class StepModel {
+ public:
+  // Routes that the communication term needs get a straight line unless `curves` has them.
+  // `integer`: the GPU term's structural integer (k or p), at least 1.
+  StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves)
+      : terms_(terms), machine_(machine), integer_(integer), curves_(std::move(curves)) {
+    if (terms_) {
+      append(parameters_, parameters(terms_->gpu));
+      cpu_at_ = parameters_.size();
+      append(parameters_, parameters(terms_->cpu));
+      com_at_ = parameters_.size();
+      append(parameters_, parameters(terms_->com));
+      for (const Route route : routes(terms_->com)) {
+        auto& curve = curves_[index(route)];
+        if (!curve) {
+          curve.emplace();
+        }
+      }
+    }
+    for (const Route route : all_routes) {
+      if (const auto& curve = curves_[index(route)]) {
+        curve_at_[index(route)] = parameters_.size();
+        append(parameters_, parameters(*curve, std::string(name(route))));
+      }
+    }
+  }
+
+  const std::optional<StepTerms>& terms() const { return terms_; }
+  const Machine& machine() const { return machine_; }
+  int integer() const { return integer_; }
+  const TransferCurves& curves() const { return curves_; }
+  const std::vector<Parameter>& parameter_list() const { return parameters_; }
+  std::size_t parameter_count() const { return parameters_.size(); }
+
+  // The same model with another k or p.
+  StepModel with_integer(int integer) const {
+    StepModel result = *this;
+    result.integer_ = integer;
+    return result;
+  }
+
+  bool has_curve(Route route) const { return curves_[index(route)].has_value(); }
+
+  // Seconds of one transfer of `bytes` on `route`; the route must have a curve.
+  template <class T>
+  T transfer_seconds(const T* parameter, Route route, double bytes) const {
+    const std::size_t at = index(route);
+    return transfer_time(*curves_[at], parameter + curve_at_[at], bytes);
+  }
+
+  // Seconds of one step of n particles on `gpus` GPUs; the model must have step terms.
+  template <class T>
+  StepTime<T> step_seconds(const T* parameter, double n, double gpus) const {
+    const auto curve = [&](Route route, double bytes) {
+      return transfer_seconds(parameter, route, bytes);
+    };
+    return {gpu_time(terms_->gpu, parameter, n, gpus, integer_, machine_),
+            cpu_time(terms_->cpu, parameter + cpu_at_, n),
+            com_time(terms_->com, parameter + com_at_, curve, n, gpus)};
+  }
+
+  // T_cpu alone.
+  template <class T>
+  T cpu_seconds(const T* parameter, double n) const {
+    return cpu_time(terms_->cpu, parameter + cpu_at_, n);
+  }
+
+  // Seconds that the host needs to launch `count` kernels one after another.
+  template <class T>
+  T launch_seconds(const T* parameter, double count) const {
+    return count * parameter[com_at_];
+  }
+
+ private:
+  static std::size_t index(Route route) { return static_cast<std::size_t>(route); }
+
+  static void append(std::vector<Parameter>& all, std::vector<Parameter> more) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+
+  std::optional<StepTerms> terms_;
+  Machine machine_;
+  int integer_ = 1;
+  TransferCurves curves_;
+  std::vector<Parameter> parameters_;
+  std::size_t cpu_at_ = 0;
+  std::size_t com_at_ = 0;
+  std::array<std::size_t, route_count> curve_at_{};
+};
+
+}  // namespace gpucast::model
