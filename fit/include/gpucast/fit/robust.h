@@ -1,0 +1,56 @@
+// Robust statistics of residuals: weights, costs and scales that a few wild samples cannot move.
+//
+// Weights act on standardized residuals z = r / sigma. Huber's are convex and lead from any start to
+// the right neighbourhood; Tukey's biweight then gives samples beyond c sigma no say at all, which one-sided
+// disturbances of a step (another job, a page fault) call for. c is set for 95 % efficiency on normal
+// noise. Maronna, Martin & Yohai, Robust Statistics (2006).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace gpucast::fit {
+
+inline constexpr double huber_c = 1.345;
+inline constexpr double tukey_c = 4.685;
+
+inline double huber_weight(double z) { return std::abs(z) <= huber_c ? 1.0 : huber_c / std::abs(z); }
+
+inline double tukey_weight(double z) {
+  const double t = z / tukey_c;
+  const double s = 1 - t * t;
+  return s > 0 ? s * s : 0.0;
+}
+
+// Cost of a residual: z^2 / 2 for small z, constant beyond c.
+inline double tukey_cost(double z) {
+  const double t = z / tukey_c;
+  const double s = std::max(0.0, 1 - t * t);
+  return tukey_c * tukey_c / 6 * (1 - s * s * s);
+}
+
+// Derivative of psi(z) = z w(z).
+inline double tukey_psi_slope(double z) {
+  const double t = z / tukey_c;
+  const double s = 1 - t * t;
+  return s > 0 ? s * (1 - 5 * t * t) : 0.0;
+}
+
+// A weighted mean square under Tukey weights, sum(w z^2) / sum(w), is this much below the variance
+// for standard normal z (numerical quadrature of both expectations).
+inline constexpr double tukey_mean_square = 0.828073003;
+
+// Median absolute value of standard normal noise: the MAD of a sample over this estimates sigma.
+inline constexpr double normal_mad = 0.6744897501960817;
+
+// Median; mean of the middle two for an even count. `values` must not be empty.
+double median(std::vector<double> values);
+
+// The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of what
+// is left when each residual's known variance v_i is accounted for. Never below `floor`.
+double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
+                 double floor);
+
+}  // namespace gpucast::fit

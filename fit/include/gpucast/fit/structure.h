@@ -1,0 +1,40 @@
+// The structural integer (k of the wave term, p of the occupancy term): enumerated, profile kept.
+#pragma once
+
+#include <vector>
+
+#include "gpucast/fit/estimate.h"
+
+namespace gpucast::fit {
+
+// Integers that give the same GPU times up to one common factor over all step cells are one model to
+// the data: with few particles, every k beyond n / (c N) runs one wave.
+struct IntegerClass {
+  std::vector<int> members;  // ascending
+  Estimate estimate;         // with the scales of the best class
+
+  // What stands for the class where one integer must be named: the geometric middle.
+  int representative() const;
+};
+
+struct Profile {
+  std::vector<IntegerClass> classes;  // ascending by first member
+  std::size_t best = 0;               // index of the class of least cost
+
+  // Classes within `margin` of the best cost.
+  std::vector<std::size_t> plausible(double margin) const;
+};
+
+// Twice the cost difference is a likelihood-ratio statistic; beyond 2 x 8 = 16 an integer is as good
+// as excluded (p < 1e-4 for one degree of freedom).
+inline constexpr double plausible_margin = 8;
+
+// Candidates for the term of `model`: wave 1 ... `largest_k`; occupancy 1, 2, 4, 8; otherwise one.
+std::vector<int> default_integers(const model::StepModel& model, int largest_k);
+
+// Fits every class of `integers`. Costs are comparable: all use the scales of the class that
+// explains the samples with the least noise.
+Profile profile(const model::StepModel& model, const Observations& observations,
+                const std::vector<int>& integers);
+
+}  // namespace gpucast::fit

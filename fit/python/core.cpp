@@ -1,0 +1,392 @@
+// gpucast._core: the model and the fit for Python. A few verbs on arrays; the interpreter lock is
+// released wherever work is done.
+#include <nanobind/eigen/dense.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gpucast/fit/breakpoints.h"
+#include "gpucast/fit/cross_validation.h"
+#include "gpucast/fit/fit.h"
+#include "gpucast/fit/forecast.h"
+#include "gpucast/model/merit.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+namespace fit = gpucast::fit;
+namespace model = gpucast::model;
+
+namespace {
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::span<const double> span(const Doubles& array) { return {array.data(), array.size()}; }
+
+// Ownership of a vector passes to the array that shows it.
+nb::ndarray<nb::numpy, double, nb::ndim<1>> array(std::vector<double> values) {
+  auto owned = std::make_unique<std::vector<double>>(std::move(values));
+  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  auto* const kept = owned.release();
+  return {kept->data(), {kept->size()}, owner};
+}
+
+template <class Range>
+auto required(const Range& all, const std::string& word, const char* what) {
+  const auto found = model::named(all, word);
+  if (!found) {
+    throw std::invalid_argument(std::string("unknown ") + what + " '" + word + "'");
+  }
+  return *found;
+}
+
+model::StepModel make_model(const std::optional<std::string>& gpu,
+                            const std::optional<std::string>& cpu,
+                            const std::optional<std::string>& com, double cores, double sms,
+                            double block, int integer,
+                            const std::map<std::string, std::vector<double>>& curves) {
+  const model::Machine machine{cores, sms, block};
+  std::optional<model::StepTerms> terms;
+  if (gpu && cpu && com) {
+    terms = model::StepTerms{required(model::all_gpu_terms, *gpu, "GPU term"),
+                             required(model::all_cpu_terms, *cpu, "CPU term"),
+                             required(model::all_com_terms, *com, "communication term")};
+    if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty()) {
+      throw std::invalid_argument(std::string(missing));
+    }
+  } else if (gpu || cpu || com) {
+    throw std::invalid_argument("a model has all three terms or none");
+  }
+  if (integer < 1) {
+    throw std::invalid_argument("a structural integer is at least 1");
+  }
+  model::TransferCurves by_route;
+  for (const auto& [route, breakpoints] : curves) {
+    by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
+        model::TransferCurve{breakpoints};
+  }
+  return {terms, machine, integer, by_route};
+}
+
+fit::Observations make_observations(const Bytes& kind, const Bytes& route, const Doubles& n,
+                                    const Doubles& gpus, const Doubles& bytes,
+                                    const Doubles& count, const Doubles& seconds,
+                                    const Doubles& rounding_variance) {
+  const std::size_t size = seconds.size();
+  for (const std::size_t other : {kind.size(), route.size(), n.size(), gpus.size(), bytes.size(),
+                                  count.size(), rounding_variance.size()}) {
+    if (other != size) {
+      throw std::invalid_argument("arrays of observations differ in length");
+    }
+  }
+  std::vector<fit::Cell> cells(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (kind.data()[i] > static_cast<int>(fit::Kind::launch) ||
+        route.data()[i] >= model::route_count) {
+      throw std::invalid_argument("unknown kind or route of an observation");
+    }
+    cells[i] = {static_cast<fit::Kind>(kind.data()[i]),
+                static_cast<model::Route>(route.data()[i]),
+                n.data()[i],
+                gpus.data()[i],
+                bytes.data()[i],
+                count.data()[i]};
+  }
+  return {cells, span(seconds), span(rounding_variance)};
+}
+
+std::string group_name(std::size_t group) {
+  constexpr std::size_t transfers = fit::group_count - model::route_count;
+  if (group >= transfers) {
+    return std::string(model::name(static_cast<model::Route>(group - transfers)));
+  }
+  const char* const names[] = {"step", "cpu", "launch"};
+  return names[group];
+}
+
+void check_values(const model::StepModel& of, Eigen::Index count) {
+  if (count != static_cast<Eigen::Index>(of.parameter_count())) {
+    throw std::invalid_argument("number of values is not the model's number of parameters");
+  }
+}
+
+fit::Replicates make_replicates(const model::StepModel& of, Eigen::MatrixXd values,
+                                std::vector<int> integers) {
+  if (values.rows() != static_cast<Eigen::Index>(integers.size())) {
+    throw std::invalid_argument("one structural integer a replicate is needed");
+  }
+  if (values.rows() > 0) {
+    check_values(of, values.cols());
+  }
+  return {std::move(values), std::move(integers)};
+}
+
+void require_steps(const model::StepModel& of) {
+  if (!of.terms()) {
+    throw std::invalid_argument("a model of transfers alone has no step time");
+  }
+}
+
+void bind_model(nb::module_& m) {
+  nb::class_<model::StepModel>(m, "Model", "Terms, structural constants and parameter layout.")
+      .def("__init__",
+           [](model::StepModel* self, const std::optional<std::string>& gpu,
+              const std::optional<std::string>& cpu, const std::optional<std::string>& com,
+              double cores, double sms, double block, int integer,
+              const std::map<std::string, std::vector<double>>& curves) {
+             new (self) model::StepModel(
+                 make_model(gpu, cpu, com, cores, sms, block, integer, curves));
+           },
+           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
+           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
+           "curves"_a = std::map<std::string, std::vector<double>>{})
+      .def_prop_ro("integer", &model::StepModel::integer)
+      .def_prop_ro("integer_name",
+                   [](const model::StepModel& self) {
+                     return std::string(
+                         self.terms() ? model::structural_integer(self.terms()->gpu) : "");
+                   })
+      .def_prop_ro("parameters",
+                   [](const model::StepModel& self) {
+                     std::vector<std::tuple<std::string, std::string, std::string>> list;
+                     for (const auto& p : self.parameter_list()) {
+                       list.emplace_back(p.name, p.unit, p.meaning);
+                     }
+                     return list;
+                   },
+                   "(name, unit, meaning) of each parameter, in the order of value arrays.")
+      .def_prop_ro("curves",
+                   [](const model::StepModel& self) {
+                     std::map<std::string, std::vector<double>> result;
+                     for (const auto route : model::all_routes) {
+                       if (const auto& curve = self.curves()[static_cast<std::size_t>(route)]) {
+                         result[std::string(model::name(route))] = curve->breakpoints;
+                       }
+                     }
+                     return result;
+                   },
+                   "Breakpoints in bytes of each route that has a transfer curve.")
+      .def("with_integer", &model::StepModel::with_integer, "integer"_a)
+      .def("transfer_seconds",
+           [](const model::StepModel& self, const Eigen::VectorXd& values,
+              const std::string& route, const Doubles& bytes) {
+             check_values(self, values.size());
+             const auto which = required(model::all_routes, route, "route");
+             if (!self.has_curve(which)) {
+               throw std::invalid_argument("the model has no curve for route '" + route + "'");
+             }
+             std::vector<double> seconds;
+             for (const double size : span(bytes)) {
+               seconds.push_back(self.transfer_seconds(values.data(), which, size));
+             }
+             return array(std::move(seconds));
+           },
+           "values"_a, "route"_a, "bytes"_a, "Seconds of one transfer of each size.");
+}
+
+void bind_fit(nb::module_& m) {
+  nb::class_<fit::Observations>(m, "Observations", "Measured times, gathered by cell.")
+      .def("__init__",
+           [](fit::Observations* self, const Bytes& kind, const Bytes& route, const Doubles& n,
+              const Doubles& gpus, const Doubles& bytes, const Doubles& count,
+              const Doubles& seconds, const Doubles& rounding_variance) {
+             new (self) fit::Observations(
+                 make_observations(kind, route, n, gpus, bytes, count, seconds, rounding_variance));
+           },
+           "kind"_a, "route"_a, "n"_a, "gpus"_a, "bytes"_a, "count"_a, "seconds"_a,
+           "rounding_variance"_a)
+      .def_prop_ro("cell_count", &fit::Observations::cell_count)
+      .def_prop_ro("sample_count", &fit::Observations::sample_count)
+      .def_prop_ro("step_cells",
+                   [](const fit::Observations& self) {
+                     std::vector<std::tuple<double, double, double, std::size_t>> cells;
+                     for (std::size_t j = 0; j < self.cell_count(); ++j) {
+                       const auto& cell = self.cells()[j];
+                       if (cell.kind == fit::Kind::step) {
+                         cells.emplace_back(cell.n, cell.gpus, std::exp(self.median_log(j)),
+                                            self.size(j));
+                       }
+                     }
+                     return cells;
+                   },
+                   "(n, gpus, median seconds, samples) of each step cell.");
+
+  nb::class_<fit::Noise>(m, "Noise", "Noise of one group of measurements, relative.")
+      .def_ro("total", &fit::Noise::total)
+      .def_ro("pure_error", &fit::Noise::pure_error)
+      .def_ro("between_cells", &fit::Noise::between_cells)
+      .def_ro("f", &fit::Noise::f)
+      .def_ro("lack_freedom", &fit::Noise::lack_freedom)
+      .def_ro("pure_freedom", &fit::Noise::pure_freedom);
+
+  nb::class_<fit::Fit>(m, "Fit", "A fitted model.")
+      .def_ro("model", &fit::Fit::model)
+      .def_prop_ro("values", &fit::Fit::values)
+      .def_prop_ro("converged", [](const fit::Fit& self) { return self.estimate().converged; })
+      .def_prop_ro("log_fit", [](const fit::Fit& self) { return self.estimate().log_fit; },
+                   "Log time of every cell, in cell order.")
+      .def_prop_ro("weights",
+                   [](const fit::Fit& self) { return array(self.estimate().weight); },
+                   "Robust weight of every sample, sorted by cell.")
+      .def_prop_ro("profile",
+                   [](const fit::Fit& self) {
+                     std::vector<std::pair<int, double>> profile;
+                     for (const auto& entry : self.profile.classes) {
+                       for (const int member : entry.members) {
+                         profile.emplace_back(member, entry.estimate.cost);
+                       }
+                     }
+                     return profile;
+                   },
+                   "(structural integer, cost) of every integer tried.")
+      .def_prop_ro("plausible",
+                   [](const fit::Fit& self) {
+                     std::vector<int> integers;
+                     for (const std::size_t at : self.profile.plausible(fit::plausible_margin)) {
+                       const auto& members = self.profile.classes[at].members;
+                       integers.insert(integers.end(), members.begin(), members.end());
+                     }
+                     return integers;
+                   },
+                   "Structural integers that the data do not exclude.")
+      .def_prop_ro("rank", [](const fit::Fit& self) { return self.identification.rank; })
+      .def_prop_ro("identified",
+                   [](const fit::Fit& self) { return self.identification.identified; })
+      .def_prop_ro("observed", [](const fit::Fit& self) { return self.identification.observed; })
+      .def_prop_ro("relative_error",
+                   [](const fit::Fit& self) { return array(self.identification.relative_error); })
+      .def_prop_ro("combinations",
+                   [](const fit::Fit& self) {
+                     const auto& list = self.model.parameter_list();
+                     std::vector<std::tuple<std::string, std::vector<std::pair<std::size_t, double>>,
+                                            double, double>>
+                         result;
+                     const Eigen::VectorXd values = self.values();
+                     const auto& found = self.identification;
+                     for (std::size_t i = 0; i < found.combinations.size(); ++i) {
+                       const auto& c = found.combinations[i];
+                       result.emplace_back(c.expression(list), c.terms,
+                                           c.value(list, values.data()), found.combination_error[i]);
+                     }
+                     return result;
+                   },
+                   "(expression, [(parameter index, coefficient)], value, standard error).")
+      .def_prop_ro("noise",
+                   [](const fit::Fit& self) {
+                     std::map<std::string, fit::Noise> result;
+                     for (std::size_t g = 0; g < self.noise.size(); ++g) {
+                       if (self.noise[g].total > 0) {
+                         result[group_name(g)] = self.noise[g];
+                       }
+                     }
+                     return result;
+                   },
+                   "Noise by group: step, cpu, launch, or the route of a transfer.")
+      .def("bootstrap",
+           [](const fit::Fit& self, std::size_t count, std::uint64_t seed, unsigned threads) {
+             nb::gil_scoped_release release;
+             auto replicates = self.bootstrap(count, seed, threads);
+             return std::pair(std::move(replicates.values), std::move(replicates.integers));
+           },
+           "count"_a, "seed"_a, "threads"_a = 0U,
+           "(values, structural integers) of `count` refits of resampled data.");
+
+  m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
+  m.def("fit",
+        [](const model::StepModel& of, const fit::Observations& observations,
+           const std::vector<int>& integers) {
+          nb::gil_scoped_release release;
+          return fit::fit(of, observations, integers);
+        },
+        "model"_a, "observations"_a, "integers"_a);
+  m.def("cross_validate",
+        [](const std::vector<std::pair<model::StepModel, std::vector<int>>>& candidates,
+           const fit::Observations& observations, std::size_t folds, std::uint64_t seed,
+           unsigned threads) {
+          std::vector<fit::Candidate> list;
+          for (const auto& [candidate, integers] : candidates) {
+            list.push_back({candidate, integers});
+          }
+          nb::gil_scoped_release release;
+          return fit::cross_validate(list, observations, folds, seed, threads);
+        },
+        "candidates"_a, "observations"_a, "folds"_a, "seed"_a, "threads"_a = 0U);
+  m.def("find_breakpoints",
+        [](const fit::Observations& observations, std::size_t largest) {
+          nb::gil_scoped_release release;
+          return fit::find_breakpoints(observations, largest);
+        },
+        "observations"_a, "largest"_a);
+}
+
+void bind_forecast(nb::module_& m) {
+  m.def("forecast",
+        [](const model::StepModel& of, const Eigen::VectorXd& values, Eigen::MatrixXd replicates,
+           std::vector<int> integers, const Doubles& n, const Doubles& gpus, unsigned threads) {
+          require_steps(of);
+          check_values(of, values.size());
+          const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+          if (n.size() != gpus.size()) {
+            throw std::invalid_argument("n and gpus differ in length");
+          }
+          fit::Forecast result;
+          {
+            nb::gil_scoped_release release;
+            result = fit::forecast(of, values, drawn, span(n), span(gpus), threads);
+          }
+          return std::tuple(array(std::move(result.gpu)), array(std::move(result.cpu)),
+                            array(std::move(result.com)), array(std::move(result.spread)));
+        },
+        "model"_a, "values"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
+        "(T_gpu, T_cpu, T_com, spread of log T) for pairs of n and gpus.");
+  m.def("best_probability",
+        [](const model::StepModel& of, Eigen::MatrixXd replicates, std::vector<int> integers,
+           const Doubles& n, const Doubles& gpus, unsigned threads) {
+          require_steps(of);
+          const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+          nb::gil_scoped_release release;
+          return fit::best_probability(of, drawn, span(n), span(gpus), threads);
+        },
+        "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
+        "Share of replicates in which each GPU count is the fastest, one row an n.");
+  m.def("gflops", &model::gflops, "n"_a, "seconds"_a,
+        "flops_per_pair"_a = model::claret_flops_per_pair);
+  m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);
+  m.attr("claret_flops_per_pair") = model::claret_flops_per_pair;
+}
+
+template <class Range>
+nb::list names(const Range& all) {
+  nb::list words;
+  for (const auto& member : all) {
+    words.append(std::string(model::name(member)));
+  }
+  return words;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "Step-time model and its fit.";
+  bind_model(m);
+  bind_fit(m);
+  bind_forecast(m);
+  m.attr("GPU_TERMS") = names(model::all_gpu_terms);
+  m.attr("CPU_TERMS") = names(model::all_cpu_terms);
+  m.attr("COM_TERMS") = names(model::all_com_terms);
+  m.attr("ROUTES") = names(model::all_routes);
+}

@@ -1,0 +1,158 @@
+#include "gpucast/fit/bootstrap.h"
+
+#include <cmath>
+#include <random>
+
+#include "gpucast/fit/evaluate.h"
+#include "gpucast/fit/parallel.h"
+#include "gpucast/fit/robust.h"
+
+namespace gpucast::fit {
+
+namespace {
+
+// A generator of its own for each replicate makes the result independent of the threads.
+class Draw {
+ public:
+  Draw(std::uint64_t seed, std::size_t replicate) {
+    std::seed_seq sequence{seed, seed >> 32U, static_cast<std::uint64_t>(replicate)};
+    engine_.seed(sequence);
+  }
+
+  // Uniform in 0 ... count - 1. The standard's distributions differ between libraries; this does not.
+  std::size_t below(std::size_t count) {
+    const double unit = static_cast<double>(engine_() >> 11U) * 0x1p-53;
+    return static_cast<std::size_t>(unit * static_cast<double>(count));
+  }
+
+  const std::vector<double>::value_type& from(const std::vector<double>& pool) {
+    return pool[below(pool.size())];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// What a group's noise is drawn from, in units of sigma (samples) and as log times (cells).
+struct Pools {
+  std::vector<double> within;
+  std::vector<double> cells;  // empty: no spread between cells
+};
+
+std::vector<Pools> pools_of(const Observations& observations, const Estimate& estimate,
+                            const std::vector<Noise>& noise_of_group, std::size_t parameters) {
+  std::vector<Pools> pools(group_count);
+  std::vector<double> cell_squares(group_count, 0.0);
+  const auto samples = static_cast<double>(observations.sample_count());
+  const auto freedom = samples - static_cast<double>(parameters);
+  const double inflation = freedom > 0 ? std::sqrt(samples / freedom) : 1.0;
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    const std::size_t g = group(observations.cells()[j]);
+    const double fitted = estimate.log_fit[static_cast<Eigen::Index>(j)];
+    const Noise& noise = noise_of_group[g];
+    const bool two_levels = std::isfinite(noise.pure_error);
+    const double center = observations.median_log(j);
+    const auto repetitions = static_cast<double>(observations.size(j));
+    if (two_levels && noise.between_cells > 0) {
+      pools[g].cells.push_back(center - fitted);
+      cell_squares[g] += std::pow(center - fitted, 2);
+    }
+    if (two_levels && repetitions < 2) {
+      continue;
+    }
+    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+      const double sigma = sample_sigma(observations, estimate.sigma, j, i);
+      const double deviation =
+          two_levels ? (observations.log_seconds()[i] - center) * std::sqrt(repetitions / (repetitions - 1))
+                     : (observations.log_seconds()[i] - fitted) * inflation;
+      pools[g].within.push_back(deviation / sigma);
+    }
+  }
+  for (std::size_t g = 0; g < group_count; ++g) {
+    if (pools[g].cells.empty()) {
+      continue;
+    }
+    const double spread = std::sqrt(cell_squares[g] / static_cast<double>(pools[g].cells.size()));
+    for (double& cell : pools[g].cells) {
+      cell *= spread > 0 ? noise_of_group[g].between_cells / spread : 0.0;
+    }
+  }
+  return pools;
+}
+
+std::vector<double> replicate_times(const Observations& observations, const Estimate& estimate,
+                                    const std::vector<Pools>& pools, Draw& draw) {
+  std::vector<double> log_seconds(observations.sample_count());
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    const Pools& pool = pools[group(observations.cells()[j])];
+    const double shift = pool.cells.empty() ? 0.0 : draw.from(pool.cells);
+    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+      log_seconds[i] = estimate.log_fit[static_cast<Eigen::Index>(j)] + shift +
+                       sample_sigma(observations, estimate.sigma, j, i) * draw.from(pool.within);
+    }
+  }
+  return log_seconds;
+}
+
+// Fitted z of each plausible integer: where its refits start.
+struct Start {
+  std::vector<int> members;
+  std::vector<Eigen::VectorXd> z;
+};
+
+std::vector<Start> starts_of(const model::StepModel& model, const Observations& observations,
+                             const Profile& profile) {
+  std::vector<Start> starts;
+  for (const std::size_t at : profile.plausible(plausible_margin)) {
+    const IntegerClass& entry = profile.classes[at];
+    Start start{entry.members, {}};
+    for (const int member : entry.members) {
+      if (member == entry.representative()) {
+        start.z.push_back(entry.estimate.z);
+      } else {
+        const model::StepModel own = model.with_integer(member);
+        start.z.push_back(estimate(own, observations, start_values(own, observations),
+                                   entry.estimate.sigma, 1e-6)
+                              .z);
+      }
+    }
+    starts.push_back(std::move(start));
+  }
+  return starts;
+}
+
+}  // namespace
+
+Replicates bootstrap(const model::StepModel& model, const Observations& observations,
+                     const Profile& profile, const std::vector<Noise>& noise_of_group,
+                     std::size_t count, std::uint64_t seed, unsigned threads) {
+  constexpr double rough = 1e-5;  // far below the spread between replicates
+  const Estimate& best = profile.classes[profile.best].estimate;
+  const std::vector<Pools> pools =
+      pools_of(observations, best, noise_of_group, model.parameter_count());
+  const std::vector<Start> starts = starts_of(model, observations, profile);
+
+  Replicates result{Eigen::MatrixXd(static_cast<Eigen::Index>(count),
+                                    static_cast<Eigen::Index>(model.parameter_count())),
+                    std::vector<int>(count)};
+  parallel_for(count, threads, 8, [&](std::size_t replicate) {
+    Draw draw(seed, replicate);
+    const Observations drawn =
+        observations.with_log_seconds(replicate_times(observations, best, pools, draw));
+    Estimate winner;
+    for (const Start& start : starts) {
+      const std::size_t member = draw.below(start.members.size());
+      const Estimate refit = estimate(model.with_integer(start.members[member]), drawn,
+                                      start.z[member], best.sigma, rough);
+      if (winner.z.size() == 0 || refit.cost < winner.cost) {
+        winner = refit;
+        result.integers[replicate] = start.members[member];
+      }
+    }
+    result.values.row(static_cast<Eigen::Index>(replicate)) =
+        values_from_log(model, winner.z).transpose();
+  });
+  return result;
+}
+
+}  // namespace gpucast::fit

@@ -1,0 +1,99 @@
+#include "gpucast/fit/evaluate.h"
+
+#include <ceres/jet.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace gpucast::fit {
+
+namespace {
+
+template <class T>
+T cell_seconds(const model::StepModel& model, const T* parameter, const Cell& cell) {
+  switch (cell.kind) {
+    case Kind::step: return model.step_seconds(parameter, cell.n, cell.gpus).total();
+    case Kind::cpu: return model.cpu_seconds(parameter, cell.n);
+    case Kind::transfer: return model.transfer_seconds(parameter, cell.route, cell.bytes);
+    case Kind::launch: return model.launch_seconds(parameter, cell.count);
+  }
+  throw std::invalid_argument("unknown kind of cell");
+}
+
+double sign(const model::Parameter& parameter) { return parameter.reciprocal ? -1.0 : 1.0; }
+
+// Derivatives with `width` slots, at least as many as the model has parameters.
+template <int width>
+void evaluate_with_jets(const model::StepModel& model, const std::vector<Cell>& cells,
+                        const double* z, double* log_time, double* jacobian) {
+  using Jet = ceres::Jet<double, width>;
+  const auto& list = model.parameter_list();
+  std::array<Jet, width> parameter;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const double direction = sign(list[i]);
+    const double value = std::exp(direction * z[i]);
+    parameter[i] = Jet(value);
+    parameter[i].v[static_cast<Eigen::Index>(i)] = direction * value;
+  }
+  for (std::size_t j = 0; j < cells.size(); ++j) {
+    const Jet time = cell_seconds(model, parameter.data(), cells[j]);
+    log_time[j] = std::log(time.a);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      jacobian[j + i * cells.size()] = time.v[static_cast<Eigen::Index>(i)] / time.a;
+    }
+  }
+}
+
+}  // namespace
+
+Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::VectorXd& z) {
+  Eigen::VectorXd values(z.size());
+  for (Eigen::Index i = 0; i < z.size(); ++i) {
+    values[i] = std::exp(sign(model.parameter_list()[static_cast<std::size_t>(i)]) * z[i]);
+  }
+  return values;
+}
+
+Eigen::VectorXd log_from_values(const model::StepModel& model, const Eigen::VectorXd& values) {
+  Eigen::VectorXd z(values.size());
+  for (Eigen::Index i = 0; i < z.size(); ++i) {
+    z[i] = sign(model.parameter_list()[static_cast<std::size_t>(i)]) * std::log(values[i]);
+  }
+  return z;
+}
+
+void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, const double* z,
+              double* log_time, double* jacobian) {
+  if (jacobian == nullptr) {
+    const Eigen::Map<const Eigen::VectorXd> map(z,
+                                                static_cast<Eigen::Index>(model.parameter_count()));
+    const Eigen::VectorXd parameter = values_from_log(model, map);
+    for (std::size_t j = 0; j < cells.size(); ++j) {
+      log_time[j] = std::log(cell_seconds(model, parameter.data(), cells[j]));
+    }
+    return;
+  }
+  // Derivative arrays are of fixed width so that they live in registers; few widths, few copies.
+  const std::size_t count = model.parameter_count();
+  if (count <= 8) {
+    evaluate_with_jets<8>(model, cells, z, log_time, jacobian);
+  } else if (count <= 16) {
+    evaluate_with_jets<16>(model, cells, z, log_time, jacobian);
+  } else if (count <= 48) {
+    evaluate_with_jets<48>(model, cells, z, log_time, jacobian);
+  } else {
+    throw std::invalid_argument("a model has more than 48 parameters");
+  }
+}
+
+Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector<Cell>& cells,
+                                const Eigen::VectorXd& z) {
+  Eigen::VectorXd log_time(static_cast<Eigen::Index>(cells.size()));
+  Eigen::MatrixXd jacobian(log_time.size(), z.size());
+  evaluate(model, cells, z.data(), log_time.data(), jacobian.data());
+  // d t / d u = t (d log t / d z) / u
+  return log_time.array().exp().matrix().asDiagonal() * jacobian *
+         (-z.array()).exp().matrix().asDiagonal();
+}
+
+}  // namespace gpucast::fit

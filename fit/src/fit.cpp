@@ -1,0 +1,36 @@
+#include "gpucast/fit/fit.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "gpucast/fit/evaluate.h"
+
+namespace gpucast::fit {
+
+Eigen::VectorXd Fit::values() const { return values_from_log(model, estimate().z); }
+
+Replicates Fit::bootstrap(std::size_t count, std::uint64_t seed, unsigned threads) const {
+  return fit::bootstrap(model, observations, profile, noise, count, seed, threads);
+}
+
+Fit fit(const model::StepModel& model, Observations observations,
+        const std::vector<int>& integers) {
+  if (observations.cell_count() == 0) {
+    throw std::invalid_argument("no observations");
+  }
+  Profile found = profile(model, observations, integers);
+  const IntegerClass& best = found.classes[found.best];
+  const model::StepModel chosen = model.with_integer(best.representative());
+  Identification identification = identify(chosen, observations, best.estimate);
+  std::vector<Noise> noises;
+  for (std::size_t g = 0; g < group_count; ++g) {
+    const double used = best.estimate.sigma[g] > 0
+                            ? leverage(chosen, observations, best.estimate, g)
+                            : 0.0;
+    noises.push_back(noise(observations, best.estimate, g, used));
+  }
+  return {chosen, std::move(observations), std::move(found), std::move(identification),
+          std::move(noises)};
+}
+
+}  // namespace gpucast::fit

@@ -1,0 +1,51 @@
+#include "gpucast/fit/robust.h"
+
+#include <stdexcept>
+
+namespace gpucast::fit {
+
+double median(std::vector<double> values) {
+  if (values.empty()) {
+    throw std::invalid_argument("median of nothing");
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) {
+    return *middle;
+  }
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
+                 double floor) {
+  std::vector<double> magnitude(residuals.size());
+  const auto median_at = [&](double sigma) {
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      magnitude[i] = std::abs(residuals[i]) / std::sqrt(sigma * sigma + known_variance[i]);
+    }
+    return median(magnitude);
+  };
+  const double high = std::max(
+      floor, median([&] {
+               for (std::size_t i = 0; i < residuals.size(); ++i) {
+                 magnitude[i] = std::abs(residuals[i]);
+               }
+               return magnitude;
+             }()) / normal_mad);
+  if (std::all_of(known_variance.begin(), known_variance.end(), [](double v) { return v == 0; })) {
+    return high;
+  }
+  if (median_at(floor) <= normal_mad) {
+    return floor;  // rounding alone explains the residuals
+  }
+  // median_at falls as sigma grows and is at most normal_mad at `high`: bisect in log(sigma).
+  double below = std::log(floor);
+  double above = std::log(high);
+  for (int step = 0; step < 40 && above - below > 1e-6; ++step) {
+    const double middle = (below + above) / 2;
+    (median_at(std::exp(middle)) > normal_mad ? below : above) = middle;
+  }
+  return std::exp(above);
+}
+
+}  // namespace gpucast::fit

@@ -1,0 +1,125 @@
+#include "gpucast/fit/structure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace gpucast::fit {
+
+namespace {
+
+// GPU times of the step cells with all GPU parameters 1, relative to the first.
+std::vector<double> signature(const model::StepModel& model, const Observations& observations) {
+  std::vector<double> result;
+  const std::vector<double> ones(model.parameter_count(), 1.0);
+  for (const Cell& cell : observations.cells()) {
+    if (cell.kind == Kind::step) {
+      result.push_back(model::gpu_time(model.terms()->gpu, ones.data(), cell.n, cell.gpus,
+                                       model.integer(), model.machine()));
+    }
+  }
+  for (std::size_t i = result.size(); i-- > 0;) {
+    result[i] /= result[0];
+  }
+  return result;
+}
+
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return std::abs(x - y) <= 1e-12 * std::abs(x); });
+}
+
+// Noise needed to explain all samples: sum of log sigma over samples (Gaussian log-likelihood at
+// its maximum over the scales, constants dropped).
+double noise_needed(const Observations& observations, const Estimate& estimate) {
+  double total = 0;
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+      total += std::log(sample_sigma(observations, estimate.sigma, j, i));
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+int IntegerClass::representative() const {
+  return static_cast<int>(
+      std::floor(std::sqrt(static_cast<double>(members.front()) * members.back()) + 1e-9));
+}
+
+std::vector<std::size_t> Profile::plausible(double margin) const {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i].estimate.cost <= classes[best].estimate.cost + margin) {
+      result.push_back(i);
+    }
+  }
+  return result;
+}
+
+std::vector<int> default_integers(const model::StepModel& model, int largest_k) {
+  if (!model.terms() || model.terms()->gpu == model::GpuTerm::work) {
+    return {1};
+  }
+  if (model.terms()->gpu == model::GpuTerm::occupancy) {
+    return {1, 2, 4, 8};
+  }
+  std::vector<int> integers(static_cast<std::size_t>(std::max(1, largest_k)));
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    integers[i] = static_cast<int>(i) + 1;
+  }
+  return integers;
+}
+
+Profile profile(const model::StepModel& model, const Observations& observations,
+                const std::vector<int>& integers) {
+  if (integers.empty()) {
+    throw std::invalid_argument("no structural integer to try");
+  }
+  Profile result;
+  std::vector<std::vector<double>> signatures;
+  for (const int integer : integers) {
+    const bool has_terms = model.terms().has_value();
+    const auto own = has_terms ? signature(model.with_integer(integer), observations)
+                               : std::vector<double>{};
+    const auto known = std::find_if(signatures.begin(), signatures.end(),
+                                    [&](const auto& other) { return same(own, other); });
+    if (known == signatures.end()) {
+      signatures.push_back(own);
+      result.classes.push_back({{integer}, {}});
+    } else {
+      result.classes[static_cast<std::size_t>(known - signatures.begin())].members.push_back(
+          integer);
+    }
+  }
+
+  // A first round with each class's own scales finds the scales; a wrong integer would otherwise hide behind the
+  // noise that it makes itself.
+  constexpr double rough = 1e-4;
+  double least = 0;
+  std::size_t quietest = 0;
+  for (std::size_t i = 0; i < result.classes.size(); ++i) {
+    IntegerClass& entry = result.classes[i];
+    const model::StepModel candidate = model.with_integer(entry.representative());
+    entry.estimate =
+        estimate(candidate, observations, start_values(candidate, observations), {}, rough);
+    const double needed = noise_needed(observations, entry.estimate);
+    if (i == 0 || needed < least) {
+      least = needed;
+      quietest = i;
+    }
+  }
+  const Scales scales = result.classes[quietest].estimate.sigma;
+  for (std::size_t i = 0; i < result.classes.size(); ++i) {
+    IntegerClass& entry = result.classes[i];
+    entry.estimate = estimate(model.with_integer(entry.representative()), observations,
+                              entry.estimate.z, scales);
+    if (entry.estimate.cost < result.classes[result.best].estimate.cost) {
+      result.best = i;
+    }
+  }
+  return result;
+}
+
+}  // namespace gpucast::fit
