@@ -1,37 +1,20 @@
 #include "gpucast/fit/bootstrap.h"
 
 #include <cmath>
-#include <random>
 
 #include "gpucast/fit/evaluate.h"
+#include "gpucast/fit/null_space.h"
 #include "gpucast/fit/parallel.h"
+#include "gpucast/fit/random.h"
 #include "gpucast/fit/robust.h"
 
 namespace gpucast::fit {
 
 namespace {
 
-// A generator of its own for each replicate makes the result independent of the threads.
-class Draw {
- public:
-  Draw(std::uint64_t seed, std::size_t replicate) {
-    std::seed_seq sequence{seed, seed >> 32U, static_cast<std::uint64_t>(replicate)};
-    engine_.seed(sequence);
-  }
-
-  // Uniform in 0 ... count - 1. The standard's distributions differ between libraries; this does not.
-  std::size_t below(std::size_t count) {
-    const double unit = static_cast<double>(engine_() >> 11U) * 0x1p-53;
-    return static_cast<std::size_t>(unit * static_cast<double>(count));
-  }
-
-  const std::vector<double>::value_type& from(const std::vector<double>& pool) {
-    return pool[below(pool.size())];
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
+double from(const std::vector<double>& pool, Random& random) {
+  return pool[random.below(pool.size())];
+}
 
 // What a group's noise is drawn from, in units of sigma (samples) and as log times (cells).
 struct Pools {
@@ -81,14 +64,14 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
 }
 
 std::vector<double> replicate_times(const Observations& observations, const Estimate& estimate,
-                                    const std::vector<Pools>& pools, Draw& draw) {
+                                    const std::vector<Pools>& pools, Random& random) {
   std::vector<double> log_seconds(observations.sample_count());
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     const Pools& pool = pools[group(observations.cells()[j])];
-    const double shift = pool.cells.empty() ? 0.0 : draw.from(pool.cells);
+    const double shift = pool.cells.empty() ? 0.0 : from(pool.cells, random);
     for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
       log_seconds[i] = estimate.log_fit[static_cast<Eigen::Index>(j)] + shift +
-                       sample_sigma(observations, estimate.sigma, j, i) * draw.from(pool.within);
+                       sample_sigma(observations, estimate.sigma, j, i) * from(pool.within, random);
     }
   }
   return log_seconds;
@@ -126,28 +109,37 @@ std::vector<Start> starts_of(const model::StepModel& model, const Observations& 
 Replicates bootstrap(const model::StepModel& model, const Observations& observations,
                      const Profile& profile, const std::vector<Noise>& noise_of_group,
                      std::size_t count, std::uint64_t seed, unsigned threads) {
-  constexpr double rough = 1e-5;  // far below the spread between replicates
+  constexpr double rough = 1e-5;     // far below the spread between replicates
+  constexpr int steps_apart = 30;    // of hit-and-run: enough to forget the start in a few dimensions
   const Estimate& best = profile.classes[profile.best].estimate;
   const std::vector<Pools> pools =
       pools_of(observations, best, noise_of_group, model.parameter_count());
   const std::vector<Start> starts = starts_of(model, observations, profile);
 
+  const bool deficient = NullSpace(model, observations, best).dimension() > 0;
+
   Replicates result{Eigen::MatrixXd(static_cast<Eigen::Index>(count),
                                     static_cast<Eigen::Index>(model.parameter_count())),
                     std::vector<int>(count)};
   parallel_for(count, threads, 8, [&](std::size_t replicate) {
-    Draw draw(seed, replicate);
+    Random random(seed, replicate);  // its own: threads do not matter
     const Observations drawn =
-        observations.with_log_seconds(replicate_times(observations, best, pools, draw));
+        observations.with_log_seconds(replicate_times(observations, best, pools, random));
     Estimate winner;
+    int integer = 0;
     for (const Start& start : starts) {
-      const std::size_t member = draw.below(start.members.size());
+      const std::size_t member = random.below(start.members.size());
       const Estimate refit = estimate(model.with_integer(start.members[member]), drawn,
                                       start.z[member], best.sigma, rough);
       if (winner.z.size() == 0 || refit.cost < winner.cost) {
         winner = refit;
-        result.integers[replicate] = start.members[member];
+        integer = start.members[member];
       }
+    }
+    result.integers[replicate] = integer;
+    if (deficient) {
+      const model::StepModel own = model.with_integer(integer);
+      winner.z = NullSpace(own, drawn, winner).wander(winner.z, steps_apart, random);
     }
     result.values.row(static_cast<Eigen::Index>(replicate)) =
         values_from_log(model, winner.z).transpose();

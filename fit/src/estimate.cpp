@@ -164,8 +164,8 @@ class Refiner {
         largest_(admitted(linear_basis(model, observations.cells()), median_seconds(observations))
                      .array()
                      .log()) {
-    solver_.options.max_num_iterations = 50;
-    solver_.options.function_tolerance = 1e-13;
+    solver_.options.max_num_iterations = 10;
+    solver_.options.function_tolerance = 1e-11;
     solver_.options.parameter_tolerance = 1e-12;
     solver_.options.gradient_tolerance = 1e-12;
   }

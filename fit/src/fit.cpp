@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpucast/fit/evaluate.h"
+#include "gpucast/fit/null_space.h"
 
 namespace gpucast::fit {
 
@@ -19,8 +20,12 @@ Fit fit(const model::StepModel& model, Observations observations,
     throw std::invalid_argument("no observations");
   }
   Profile found = profile(model, observations, integers);
-  const IntegerClass& best = found.classes[found.best];
+  IntegerClass& best = found.classes[found.best];
   const model::StepModel chosen = model.with_integer(best.representative());
+  if (const NullSpace null_space(chosen, observations, best.estimate);
+      null_space.dimension() > 0) {
+    best.estimate.z = null_space.centre(best.estimate.z);
+  }
   Identification identification = identify(chosen, observations, best.estimate);
   std::vector<Noise> noises;
   for (std::size_t g = 0; g < group_count; ++g) {

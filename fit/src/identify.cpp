@@ -1,18 +1,16 @@
 #include "gpucast/fit/identify.h"
 
-#include <Eigen/SVD>
 #include <cmath>
 #include <limits>
 #include <sstream>
 
-#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/robust.h"
+#include "gpucast/fit/weighted_jacobian.h"
 
 namespace gpucast::fit {
 
 namespace {
 
-constexpr double rank_tolerance = 1e-8;
 constexpr double zero_coefficient = 1e-6;  // of scaled directions with norm 1
 
 // Reduced row-echelon form by columns from left to right, with row pivoting.
@@ -58,22 +56,6 @@ double robust_variance(const Observations& observations, const Estimate& estimat
   return psi_squared / (samples - parameters) / std::pow(slope / samples, 2);
 }
 
-// d log t / d u with each cell weighted by its samples' precision (robust weights are accounted for
-// by robust_variance, so they do not enter twice).
-Eigen::MatrixXd weighted_jacobian(const model::StepModel& model, const Observations& observations,
-                                  const Estimate& estimate) {
-  Eigen::MatrixXd jacobian = linear_jacobian(model, observations.cells(), estimate.z);
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    double precision = 0;
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      precision += std::pow(sample_sigma(observations, estimate.sigma, j, i), -2);
-    }
-    const auto row = static_cast<Eigen::Index>(j);
-    jacobian.row(row) *= std::sqrt(precision) / std::exp(estimate.log_fit[row]);
-  }
-  return jacobian;
-}
-
 }  // namespace
 
 std::string Combination::expression(const std::vector<model::Parameter>& parameters) const {
@@ -113,32 +95,25 @@ double Combination::value(const std::vector<model::Parameter>& parameters,
 Identification identify(const model::StepModel& model, const Observations& observations,
                         const Estimate& estimate) {
   const auto count = static_cast<Eigen::Index>(model.parameter_count());
-  Eigen::MatrixXd jacobian = weighted_jacobian(model, observations, estimate);
-  const Eigen::VectorXd norm = jacobian.colwise().norm().transpose();
-  const Eigen::VectorXd scale = norm.unaryExpr([](double x) { return x > 0 ? x : 1.0; });
-  jacobian = jacobian * scale.cwiseInverse().asDiagonal();
-
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(jacobian, Eigen::ComputeThinV);
-  const Eigen::VectorXd& singular = svd.singularValues();
-  Eigen::Index rank = 0;
-  while (rank < singular.size() && singular[rank] > rank_tolerance * singular[0]) {
-    ++rank;
-  }
-  const Eigen::MatrixXd row_space = svd.matrixV().leftCols(rank);  // of scaled coordinates
+  // Robust weights are accounted for by robust_variance, so they do not enter twice.
+  const WeightedJacobian jacobian(model, observations, estimate, Weighting::precision);
+  const Eigen::VectorXd& scale = jacobian.scale();
+  const Eigen::MatrixXd row_space = jacobian.row_space();
+  const Eigen::VectorXd singular = jacobian.singular_values();
   const double variance = robust_variance(observations, estimate);
   const auto standard_error = [&](const Eigen::VectorXd& direction) {
-    const Eigen::VectorXd along = (row_space.transpose() * direction).cwiseQuotient(singular.head(rank));
+    const Eigen::VectorXd along = (row_space.transpose() * direction).cwiseQuotient(singular);
     return along.norm() * std::sqrt(variance);
   };
 
   Identification result;
-  result.rank = static_cast<std::size_t>(rank);
+  result.rank = static_cast<std::size_t>(jacobian.rank());
   const Eigen::VectorXd u = estimate.z.array().exp();
   for (Eigen::Index i = 0; i < count; ++i) {
     // Part of the unit direction outside the row space: how far a null direction moves it.
     const double outside = std::sqrt(std::max(0.0, 1 - row_space.row(i).squaredNorm()));
-    const bool identified = norm[i] > 0 && outside < zero_coefficient;
-    result.observed.push_back(norm[i] > 0);
+    const bool identified = jacobian.norm()[i] > 0 && outside < zero_coefficient;
+    result.observed.push_back(jacobian.norm()[i] > 0);
     result.identified.push_back(identified);
     result.relative_error.push_back(
         identified ? standard_error(Eigen::VectorXd::Unit(count, i)) / scale[i] / u[i]

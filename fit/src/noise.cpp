@@ -1,11 +1,10 @@
 #include "gpucast/fit/noise.h"
 
-#include <Eigen/SVD>
 #include <cmath>
 #include <limits>
 
-#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/robust.h"
+#include "gpucast/fit/weighted_jacobian.h"
 
 namespace gpucast::fit {
 
@@ -64,34 +63,15 @@ Center robust_center(const Observations& observations, std::size_t cell, double 
 
 double leverage(const model::StepModel& model, const Observations& observations,
                 const Estimate& estimate, std::size_t of_group) {
-  Eigen::MatrixXd jacobian = linear_jacobian(model, observations.cells(), estimate.z);
+  const Eigen::VectorXd by_cell =
+      WeightedJacobian(model, observations, estimate, Weighting::robust).leverage();
+  double sum = 0;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    double precision = 0;
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      precision += estimate.weight[i] / std::pow(sample_sigma(observations, estimate.sigma, j, i), 2);
-    }
-    const auto row = static_cast<Eigen::Index>(j);
-    jacobian.row(row) *= std::sqrt(precision) / std::exp(estimate.log_fit[row]);
-  }
-  for (Eigen::Index i = 0; i < jacobian.cols(); ++i) {
-    const double norm = jacobian.col(i).norm();
-    if (norm > 0) {
-      jacobian.col(i) /= norm;
+    if (group(observations.cells()[j]) == of_group) {
+      sum += by_cell[static_cast<Eigen::Index>(j)];
     }
   }
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(jacobian, Eigen::ComputeThinU);
-  double trace = 0;
-  for (Eigen::Index c = 0; c < svd.singularValues().size(); ++c) {
-    if (svd.singularValues()[c] <= 1e-8 * svd.singularValues()[0]) {
-      break;
-    }
-    for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-      if (group(observations.cells()[j]) == of_group) {
-        trace += std::pow(svd.matrixU()(static_cast<Eigen::Index>(j), c), 2);
-      }
-    }
-  }
-  return trace;
+  return sum;
 }
 
 Noise noise(const Observations& observations, const Estimate& estimate, std::size_t tested,

@@ -1,0 +1,30 @@
+// Random numbers that are the same on every platform (the standard's distributions are not).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+
+namespace gpucast::fit {
+
+class Random {
+ public:
+  // `stream`: independent sequences under one seed, one a replicate, whatever thread runs it.
+  explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
+    std::seed_seq sequence{seed, seed >> 32U, stream, stream >> 32U};
+    engine_.seed(sequence);
+  }
+
+  // Uniform in [0, 1).
+  double uniform() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }
+
+  // Uniform in 0 ... count - 1.
+  std::size_t below(std::size_t count) {
+    return static_cast<std::size_t>(uniform() * static_cast<double>(count));
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace gpucast::fit

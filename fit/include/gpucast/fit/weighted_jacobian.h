@@ -1,0 +1,39 @@
+// The Jacobian of the log times in linear coordinates, weighted, scaled and decomposed: what rank,
+// covariance, null space and leverage are read from.
+#pragma once
+
+#include <Eigen/Core>
+#include <Eigen/SVD>
+
+#include "gpucast/fit/estimate.h"
+
+namespace gpucast::fit {
+
+// precision: each cell by the precision of its samples. robust: by their robust weights as well.
+enum class Weighting { precision, robust };
+
+class WeightedJacobian {
+ public:
+  WeightedJacobian(const model::StepModel& model, const Observations& observations,
+                   const Estimate& estimate, Weighting weighting);
+
+  const Eigen::VectorXd& norm() const { return norm_; }    // of each column before scaling
+  const Eigen::VectorXd& scale() const { return scale_; }  // what it was divided by: norm, or 1 for 0
+  Eigen::Index rank() const { return rank_; }
+
+  // In scaled coordinates: orthonormal bases of the row space and the null space, one a column.
+  Eigen::MatrixXd row_space() const { return svd_.matrixV().leftCols(rank_); }
+  Eigen::MatrixXd null_space() const { return svd_.matrixV().rightCols(svd_.matrixV().cols() - rank_); }
+  Eigen::VectorXd singular_values() const { return svd_.singularValues().head(rank_); }
+
+  // Diagonal of the hat matrix: degrees of freedom that the fit spent on each cell.
+  Eigen::VectorXd leverage() const { return svd_.matrixU().leftCols(rank_).rowwise().squaredNorm(); }
+
+ private:
+  Eigen::VectorXd norm_;
+  Eigen::VectorXd scale_;
+  Eigen::JacobiSVD<Eigen::MatrixXd> svd_;
+  Eigen::Index rank_ = 0;
+};
+
+}  // namespace gpucast::fit

@@ -1,0 +1,44 @@
+#include "gpucast/fit/weighted_jacobian.h"
+
+#include <cmath>
+
+#include "gpucast/fit/evaluate.h"
+
+namespace gpucast::fit {
+
+namespace {
+
+// Derivatives are exact, so dependent columns leave singular values near 1e-15.
+constexpr double rank_tolerance = 1e-8;
+
+}  // namespace
+
+WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observations& observations,
+                                   const Estimate& estimate, Weighting weighting) {
+  Eigen::MatrixXd jacobian = linear_jacobian(model, observations.cells(), estimate.z);
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    double total = 0;
+    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+      const double weight = weighting == Weighting::robust ? estimate.weight[i] : 1.0;
+      total += weight / std::pow(sample_sigma(observations, estimate.sigma, j, i), 2);
+    }
+    const auto row = static_cast<Eigen::Index>(j);
+    jacobian.row(row) *= std::sqrt(total) / std::exp(estimate.log_fit[row]);
+  }
+  norm_ = jacobian.colwise().norm().transpose();
+  scale_ = norm_.unaryExpr([](double x) { return x > 0 ? x : 1.0; });
+  jacobian = jacobian * scale_.cwiseInverse().asDiagonal();
+  // A full V (so that its last columns span the null space) also with fewer cells than parameters.
+  if (jacobian.rows() < jacobian.cols()) {
+    const Eigen::Index missing = jacobian.cols() - jacobian.rows();
+    jacobian.conservativeResize(jacobian.cols(), Eigen::NoChange);
+    jacobian.bottomRows(missing).setZero();
+  }
+  svd_.compute(jacobian, Eigen::ComputeThinU | Eigen::ComputeFullV);
+  const Eigen::VectorXd& singular = svd_.singularValues();
+  while (rank_ < singular.size() && singular[rank_] > rank_tolerance * singular[0]) {
+    ++rank_;
+  }
+}
+
+}  // namespace gpucast::fit
