@@ -16,10 +16,11 @@ readonly stub=gpucast/_core.pyi
 fingerprint() {
   {
     echo "${CUDACXX:-no CUDA}"
-    find CMakeLists.txt cmake pyproject.toml LICENSE README.md \
+    # Not every folder is there in every checkout: find's complaints are dropped.
+    { find CMakeLists.txt cmake pyproject.toml LICENSE README.md \
       model fit records microbench mdapp remote python data \
       -name __pycache__ -prune -o -path "python/$stub" -prune -o \
-      -type f -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort
+      -type f -printf '%p %s %T@\n' 2>/dev/null || true; } | LC_ALL=C sort
   } | sha256sum
 }
 

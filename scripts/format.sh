@@ -8,9 +8,13 @@
 source "$(dirname "$0")/common.sh"
 use_project_tools
 
-check=
+clang_format=(-i)
+ruff_check=(--fix)
+ruff_format=()
 if [[ "${1:-}" == --check ]]; then
-  check=yes
+  clang_format=(--dry-run -Werror)
+  ruff_check=()
+  ruff_format=(--diff)
   shift
 fi
 language=${1:-cpp python}
@@ -19,9 +23,9 @@ if [[ "$language" == *cpp* ]]; then
   # What git knows or would add: build folders stay out.
   git ls-files -z --cached --others --exclude-standard -- \
     '*.h' '*.hpp' '*.cuh' '*.cpp' '*.cc' '*.cu' |
-    xargs -0 --no-run-if-empty clang-format ${check:+--dry-run -Werror} ${check:--i}
+    xargs -0 --no-run-if-empty clang-format "${clang_format[@]}"
 fi
 if [[ "$language" == *python* ]]; then
-  ruff check --quiet ${check:---fix} .
-  ruff format --quiet ${check:+--diff} .
+  ruff check --quiet "${ruff_check[@]}" .
+  ruff format --quiet "${ruff_format[@]}" .
 fi
