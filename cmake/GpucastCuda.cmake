@@ -33,7 +33,12 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
 endif()
 set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 enable_language(CUDA)
-# After the language: its own first compilation fails on a standard set before.
+# CMake before 3.26 does not know that nvcc has C++20 (and so its own trial
+# compilation fails if the standard is asked for before the language).
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
@@ -44,8 +49,10 @@ function(gpucast_cuda target)
   set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
   target_link_libraries(${target} PRIVATE CUDA::cudart)
   # RUNPATH, not RPATH: LD_LIBRARY_PATH then still decides which runtime is
-  # loaded. Set by hand, because CMake leaves folders inside the source tree
-  # (.venv) out of the path it would write.
+  # loaded. Set by hand, because CMake takes nvcc's own library folder for one
+  # that the system's loader searches, and writes no path to it.
   target_link_options(${target} PRIVATE LINKER:--enable-new-dtags)
-  set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+  foreach(rpath BUILD_RPATH INSTALL_RPATH)
+    set_property(TARGET ${target} APPEND PROPERTY ${rpath} "${CUDAToolkit_LIBRARY_DIR}")
+  endforeach()
 endfunction()
