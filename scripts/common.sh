@@ -8,6 +8,15 @@ readonly venv=.venv
 readonly venv_extrap=.venv-extrap
 readonly logs=build/logs
 
+# Folders that may hold C++ or CUDA; not every checkout has all of them.
+readonly cpp_parts=(model fit records microbench mdapp remote tests)
+
+# cpp_sources FIND_ACTION...
+cpp_sources() {
+  find "${cpp_parts[@]}" -type f -regextype egrep \
+    -regex '.*\.(h|hpp|cuh|cpp|cc|cu)' "$@" 2>/dev/null || true
+}
+
 say() { printf '%s\n' "$*" >&2; }
 
 # One line that says what is missing and what to do about it.

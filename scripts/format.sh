@@ -20,9 +20,7 @@ fi
 language=${1:-cpp python}
 
 if [[ "$language" == *cpp* ]]; then
-  # What git knows or would add: build folders stay out.
-  git ls-files -z --cached --others --exclude-standard -- \
-    '*.h' '*.hpp' '*.cuh' '*.cpp' '*.cc' '*.cu' |
+  cpp_sources -print0 |
     xargs -0 --no-run-if-empty clang-format "${clang_format[@]}"
 fi
 if [[ "$language" == *python* ]]; then

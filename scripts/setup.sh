@@ -12,9 +12,10 @@
 
 source "$(dirname "$0")/common.sh"
 
+# libmetis-dev: CMake's description of Ceres 2.2 asks for it, Debian 12's 2.1 does not.
 readonly system_packages=(
   g++ cmake ninja-build binutils
-  libceres-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
+  libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
   libgtest-dev libopenmpi-dev openmpi-bin
 )
 
