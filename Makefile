@@ -1,0 +1,66 @@
+# `make demo` and `make test` work on a fresh Debian 12 or Ubuntu 24.04 with
+# git, make, Python 3.11+ and root or passwordless sudo: each first brings what
+# is missing (scripts/setup.sh), once. A stamp under .venv marks what is done.
+#
+#   make PYTHON=/path/to/python3   the Python to make .venv from
+#   make GPUCAST_SYSTEM=skip       leaves system packages alone
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+export PYTHON GPUCAST_SYSTEM
+
+stamps := .venv/.stamps
+setup := scripts/setup.sh
+run_setup = @$(setup) $(@F) && mkdir -p $(@D) && touch $@
+requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extrap.txt
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
+
+.PHONY: demo
+demo: build ## fit and forecast the published measurements into out/demo
+	@.venv/bin/python -m gpucast.demo -o out/demo
+
+.PHONY: test
+test: setup $(stamps)/dev $(stamps)/extrap ## every check: format, lint, types, C++ and Python tests
+	@scripts/test.sh
+
+.PHONY: build
+build: setup ## gpucast and its programs into .venv/bin
+	@scripts/build.sh
+
+.PHONY: setup
+setup: $(stamps)/cuda ## what building and running need
+
+.PHONY: lint
+lint: setup $(stamps)/dev ## the checks that run no test
+	@scripts/test.sh lint
+
+.PHONY: format
+format: $(stamps)/dev ## formats C++ and Python
+	@scripts/format.sh
+
+.PHONY: bench
+bench: build $(stamps)/extrap ## accuracy and speed, with Extra-P beside
+	@.venv/bin/python benchmarks/accuracy.py
+	@.venv/bin/python benchmarks/speed.py
+
+.PHONY: clean
+clean: ## removes what was built, keeps .venv
+	@rm -rf build out $(stamps)/build
+
+.PHONY: distclean
+distclean: clean ## removes the environments too
+	@rm -rf .venv .venv-extrap
+
+# The order on a fresh machine: packages, .venv, what goes into it.
+$(stamps)/venv: $(setup) $(requirements)
+	@$(setup) system
+	$(run_setup)
+
+$(stamps)/cuda $(stamps)/dev $(stamps)/extrap: $(stamps)/venv
+	$(run_setup)

@@ -1,0 +1,46 @@
+# How every target of the project is compiled.
+#
+#   gpucast_compile(target)   warnings, sanitizers and processor for one target
+#
+# Applied target by target, so that code of others (GoogleTest, nanobind) is
+# compiled as its authors meant.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON) # the static libraries go into Python modules too
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON) # for clang-tidy and editors
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(GPUCAST_CCACHE ccache)
+mark_as_advanced(GPUCAST_CCACHE)
+if(GPUCAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${GPUCAST_CCACHE}")
+endif()
+
+# Sanitizers change the ABI of instrumented containers and link their own
+# runtime, so they hold for the whole build tree.
+if(GPUCAST_SANITIZE)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUCAST_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
+  add_link_options("-fsanitize=${GPUCAST_SANITIZE}")
+endif()
+
+function(gpucast_compile target)
+  set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  # nvcc hands the host compiler generated code, which the pedantic ones reject.
+  set(cuda_warnings -Xcompiler=-Wall,-Wextra)
+  if(GPUCAST_WERROR)
+    list(APPEND warnings -Werror)
+    list(APPEND cuda_warnings -Werror=all-warnings)
+  endif()
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_warnings}>"
+    "$<$<AND:$<BOOL:${GPUCAST_NATIVE}>,$<COMPILE_LANGUAGE:CXX>>:-march=native>")
+endfunction()

@@ -1,0 +1,37 @@
+# Where things are installed. `pip install .` builds through scikit-build-core
+# (which sets SKBUILD); everything then lands in the Python environment.
+#
+#   GPUCAST_BIN_DIR     programs: .venv/bin, or bin under the prefix
+#   GPUCAST_PYTHON      whether Python modules are built
+#   GPUCAST_PYTHON_DIR  Python modules and the package's data: the folder gpucast/
+
+include_guard(GLOBAL)
+
+if(SKBUILD)
+  set(GPUCAST_BIN_DIR "${SKBUILD_SCRIPTS_DIR}")
+  set(GPUCAST_PYTHON ON)
+else()
+  include(GNUInstallDirs)
+  set(GPUCAST_BIN_DIR "${CMAKE_INSTALL_BINDIR}")
+  # A plain `cmake` builds what is tested by CTest; the module belongs to pip.
+  option(GPUCAST_PYTHON "Build the Python module (needs nanobind)" OFF)
+endif()
+set(GPUCAST_PYTHON_DIR gpucast)
+
+if(GPUCAST_PYTHON)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  if(NOT nanobind_ROOT)
+    execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+      OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  find_package(nanobind CONFIG REQUIRED)
+
+  foreach(folder published measured)
+    if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}")
+      install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}"
+        DESTINATION "${GPUCAST_PYTHON_DIR}/data")
+    endif()
+  endforeach()
+  install(FILES "${PROJECT_SOURCE_DIR}/records/gpucast.record.schema.json"
+    DESTINATION "${GPUCAST_PYTHON_DIR}/data" OPTIONAL)
+endif()

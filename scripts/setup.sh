@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# Brings what the project needs onto a fresh Debian 12 or Ubuntu 24.04.
+#
+#   scripts/setup.sh system   compiler, CMake, libraries (apt; root or sudo)
+#   scripts/setup.sh venv     .venv with what the package needs to build and run
+#   scripts/setup.sh cuda     a CUDA compiler in .venv where the machine has none
+#   scripts/setup.sh dev      .venv: formatters, linters, test tools
+#   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
+#
+# Each part may be run again at any time; the Makefile runs each once and
+# again when this file or a list of requirements changes.
+
+source "$(dirname "$0")/common.sh"
+
+# libmetis-dev: CMake's description of Ceres 2.2 asks for it, Debian 12's 2.1 does not.
+readonly system_packages=(
+  g++ cmake ninja-build binutils
+  libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
+  libgtest-dev libopenmpi-dev openmpi-bin
+)
+
+# ---------------------------------------------------------------- system ----
+
+# Python's own two packages are asked for only where the Python that would be
+# used is the distribution's and lacks them.
+missing_system_packages() {
+  local package python version
+  for package in "${system_packages[@]}"; do
+    [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] ||
+      printf '%s\n' "$package"
+  done
+  if ! scripts/python.sh >/dev/null; then
+    python=$(scripts/python.sh --system) ||
+      fail "no Python 3.11 or newer found (tried python3.13 to python3.11, python3): install one, or name it: make PYTHON=/path/to/python3"
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    printf '%s\n' "python$version-venv" "python$version-dev"
+  fi
+}
+
+# Empty for root; fails where there is neither root nor passwordless sudo.
+privilege() {
+  [[ $EUID -eq 0 ]] && return
+  command -v sudo >/dev/null && sudo -n true 2>/dev/null && echo "sudo -n"
+}
+
+apt() {
+  # Other package managers at work are waited for, not failed on.
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
+}
+
+all_have_candidates() {
+  local package
+  for package in "$@"; do
+    apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]' || return 1
+  done
+}
+
+setup_system() {
+  if [[ "${GPUCAST_SYSTEM:-}" == skip ]]; then
+    say "set-up: system packages left alone (GPUCAST_SYSTEM=skip)"
+    return
+  fi
+  command -v dpkg-query >/dev/null ||
+    fail "no Debian packages on this system: install the like of ${system_packages[*]} with Python 3.11+, then run make GPUCAST_SYSTEM=skip"
+
+  local listed missing by_hand as_root
+  listed=$(missing_system_packages) || exit 1
+  [[ -n "$listed" ]] || return 0
+  mapfile -t missing <<<"$listed"
+  by_hand="apt-get install --no-install-recommends ${missing[*]}"
+
+  command -v apt-get >/dev/null ||
+    fail "missing ${missing[*]}, and no apt-get here; install as root: $by_hand"
+  as_root=$(privilege) ||
+    fail "missing ${missing[*]}, and neither root nor passwordless sudo; install as root: $by_hand"
+
+  say "set-up: installing ${missing[*]}"
+  if ! all_have_candidates "${missing[@]}"; then
+    quietly apt-update.log apt update || true # The install below says what is still missing.
+  fi
+  quietly apt-install.log apt install --no-install-recommends "${missing[@]}" && return
+  # Package lists that are too old name files that are gone.
+  quietly apt-update.log apt update || true
+  quietly apt-install.log apt install --no-install-recommends "${missing[@]}" && return
+  fail "could not install ${missing[*]} ($(reason apt-install.log)); install as root: $by_hand"
+}
+
+# ---------------------------------------------------------------- Python ----
+
+# pip_install LOG ENVIRONMENT ARGUMENTS...
+pip_install() {
+  local log=$1 environment=$2
+  shift 2
+  quietly "$log" "$environment/bin/python" -m pip --disable-pip-version-check \
+    install --no-input --constraint scripts/constraints.txt "$@" ||
+    fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $environment/bin/pip install -c scripts/constraints.txt $*"
+}
+
+make_venv() {
+  local environment=$1 python
+  "$environment/bin/python" -m pip --version >/dev/null 2>&1 && return
+  python=$(scripts/python.sh) ||
+    fail "no Python 3.11 or newer with venv and headers found: apt-get install python3-venv python3-dev, or name one: make PYTHON=/path/to/python3"
+  rm -rf "$environment"
+  quietly venv.log "$python" -m venv "$environment" ||
+    fail "$python cannot make a virtual environment; see $logs/venv.log"
+}
+
+# pyproject.toml is the only list of requirements.
+requirements() {
+  "$venv/bin/python" scripts/requirements.py "$@"
+}
+
+setup_venv() {
+  make_venv "$venv"
+  say "set-up: Python packages into $venv"
+  mapfile -t packages < <(requirements build runtime)
+  pip_install pip-runtime.log "$venv" "${packages[@]}"
+}
+
+setup_dev() {
+  say "set-up: formatters, linters and test tools into $venv"
+  mapfile -t packages < <(requirements dev)
+  pip_install pip-dev.log "$venv" "${packages[@]}"
+}
+
+setup_extrap() {
+  make_venv "$venv_extrap"
+  say "set-up: Extra-P into $venv_extrap"
+  # Without dependencies first: Extra-P lists its desktop window (Qt), which a
+  # command-line run never loads.
+  mapfile -t packages < <(requirements extrap)
+  quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
+    install --no-input --no-deps "${packages[0]}" &&
+    quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
+      install --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
+    fail "could not install ${packages[0]} ($(reason pip-extrap.log)); see $logs/pip-extrap.log"
+}
+
+# ------------------------------------------------------------------ CUDA ----
+
+# The registry's packages lack two names that CMake looks for.
+add_missing_links() {
+  local toolkit=$1 runtime
+  ln -sfn lib "$toolkit/lib64"
+  runtime=$(cd "$toolkit/lib" && echo libcudart.so.1*)
+  ln -sfn "$runtime" "$toolkit/lib/libcudart.so"
+}
+
+setup_cuda() {
+  local nvcc
+  if nvcc=$(scripts/nvcc.sh --machine); then
+    say "set-up: CUDA compiler of this machine: $nvcc"
+    return
+  fi
+  say "set-up: CUDA 13.0 compiler into $venv (no nvcc 12.4 or newer on this machine)"
+  mapfile -t packages < <(requirements cuda)
+  pip_install pip-cuda.log "$venv" "${packages[@]}"
+  add_missing_links "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)"
+  scripts/nvcc.sh >/dev/null || fail "the CUDA compiler in $venv does not run; see $logs/pip-cuda.log"
+}
+
+case "${1:-}" in
+  system | venv | dev | extrap | cuda) "setup_$1" ;;
+  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|extrap" ;;
+esac

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Every check, the quick ones first; stops at the first that fails. At the end:
+# what ran, what was skipped, and why.
+#
+#   scripts/test.sh        all (`make test`, after set-up)
+#   scripts/test.sh lint   those that run no test (`make lint`)
+
+source "$(dirname "$0")/common.sh"
+use_project_tools
+
+readonly results=build/results
+rm -rf "$results"
+mkdir -p "$results"
+
+# step HEADING COMMAND...
+step() {
+  local heading=$1 begin=$SECONDS
+  shift
+  say "== $heading"
+  if ! "$@"; then
+    fail "failed: $heading"
+  fi
+  printf '%s\t%s\n' "$((SECONDS - begin))" "$heading" >>"$results/steps.tsv"
+}
+
+# skip HEADING WHY
+skip() {
+  say "== $1: skipped, $2"
+  printf '%s\t%s\n' "$1" "$2" >>"$results/skipped.tsv"
+}
+
+any_file() {
+  [[ -n "$(find "${@:2}" -name "$1" -print -quit 2>/dev/null)" ]]
+}
+
+configure() {
+  quietly "configure-$1.log" cmake --preset "$1" || {
+    cat "$logs/configure-$1.log"
+    return 1
+  }
+}
+
+tidy() {
+  configure test && python scripts/tidy.py build/test build/wheel
+}
+
+compile_and_ctest() {
+  configure "$1" &&
+    cmake --build --preset "$1" &&
+    ctest --preset "$1" --output-junit "$PWD/$results/ctest-$1.xml"
+}
+
+# Tests that time something run alone first; the rest share the cores.
+pytest_all() {
+  if grep -rqs --include='*.py' 'mark\.serial' tests; then
+    python -m pytest -q -m serial --junitxml="$results/pytest-serial.xml" || return
+  fi
+  python -m pytest -q -m "not serial" -n 2 --junitxml="$results/pytest.xml"
+}
+
+step "format: clang-format" scripts/format.sh --check cpp
+step "format and lint: ruff" scripts/format.sh --check python
+step "build" scripts/build.sh
+# After the build, which makes the type stub of the compiled module.
+if any_file '*.py' python/gpucast; then
+  step "types: mypy --strict" python -m mypy python/gpucast
+else
+  skip "types: mypy" "no Python sources"
+fi
+step "lint: clang-tidy" tidy
+if [[ "${1:-}" == lint ]]; then
+  exit 0
+fi
+step "C++ tests (warnings are errors)" compile_and_ctest test
+step "C++ tests under AddressSanitizer and UBSan" compile_and_ctest asan
+if any_file 'test_*.py' tests; then
+  step "Python tests" pytest_all
+else
+  skip "Python tests" "no tests/test_*.py"
+fi
+
+python scripts/test_summary.py "$results"

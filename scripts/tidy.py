@@ -1,0 +1,91 @@
+"""Runs clang-tidy over the project's C++ sources, several at a time.
+
+    python scripts/tidy.py BUILD_DIR...
+
+Each build folder holds a compile_commands.json; a source that stands in several
+is checked once, as the first of them compiles it. A source that passed is not
+checked again until it, a header of the project, its compile command or the rule
+set changes. CUDA sources are left to nvcc: clang-tidy cannot parse its headers.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CLANG_TIDY = Path(sys.executable).with_name("clang-tidy")
+PASSED = ROOT / "build" / "tidy"
+PARTS = ("model", "fit", "records", "microbench", "mdapp", "remote", "tests")
+
+
+@dataclass(frozen=True)
+class Source:
+    path: Path
+    build_dir: Path
+    command: str
+
+
+def own(path: Path) -> bool:
+    return path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PARTS
+
+
+def sources(build_dirs: list[Path]) -> list[Source]:
+    found: dict[Path, Source] = {}
+    for build_dir in build_dirs:
+        for entry in json.loads((build_dir / "compile_commands.json").read_text()):
+            path = Path(entry["directory"], entry["file"]).resolve()
+            if own(path) and path.suffix in {".cpp", ".cc", ".cxx"}:
+                found.setdefault(path, Source(path, build_dir, entry["command"]))
+    # The longest first, so that the last one to run is a short one.
+    return sorted(found.values(), key=lambda source: -source.path.stat().st_size)
+
+
+def shared_fingerprint() -> bytes:
+    """Of what every check depends on: the rules, the tool and all headers."""
+    version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout
+    digest = hashlib.sha256(version)
+    headers = (path for part in PARTS for path in (ROOT / part).rglob("*.h*"))
+    for path in (ROOT / ".clang-tidy", *sorted(headers)):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def check(source: Source, shared: bytes) -> str | None:
+    """The findings in one source, or None where it is clean."""
+    key = hashlib.sha256(shared + source.command.encode() + source.path.read_bytes()).hexdigest()
+    stamp = PASSED / key
+    if stamp.exists():
+        return None
+    run = subprocess.run(
+        [CLANG_TIDY, "-p", source.build_dir, "--quiet", "--extra-arg=-Wno-unknown-warning-option",
+         f"--header-filter=^{ROOT}/({'|'.join(PARTS)})/", source.path],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if run.returncode == 0:
+        stamp.touch()
+        return None
+    return run.stdout or run.stderr
+
+
+def main() -> int:
+    build_dirs = [Path(argument).resolve() for argument in sys.argv[1:]]
+    PASSED.mkdir(parents=True, exist_ok=True)
+    todo = sources(build_dirs)
+    shared = shared_fingerprint()
+    failed = 0
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for findings in pool.map(lambda source: check(source, shared), todo):
+            if findings is not None:
+                failed += 1
+                print(findings, flush=True)
+    print(f"clang-tidy: {len(todo)} sources, {failed} with findings")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
