@@ -1,0 +1,56 @@
+"""How many GPUs should n particles get, and native or remote ones?
+
+    import gpucast as gc
+    data = gc.load("dscuda")
+    model = gc.fit(data, path="infiniband")
+    model.forecast(n=[1e3, 1e4, 1e5], gpus=range(1, 9))   # pandas DataFrame
+    model.best(n=1e5)
+
+Names are loaded when they are first used, so that a command pays only for what it needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpucast.comparison import compare as compare
+    from gpucast.datasets import Dataset as Dataset
+    from gpucast.datasets import bundled as bundled
+    from gpucast.datasets import load as load
+    from gpucast.errors import GpucastError as GpucastError
+    from gpucast.errors import InputError as InputError
+    from gpucast.fitting import fit as fit
+    from gpucast.models import Model as Model
+    from gpucast.models import load_model as load_model
+    from gpucast.transfers import fit_transfers as fit_transfers
+    from gpucast.validation import validate as validate
+    from gpucast.whatif import what_if as what_if
+
+_HOME = {
+    "Dataset": "datasets",
+    "GpucastError": "errors",
+    "InputError": "errors",
+    "Model": "models",
+    "bundled": "datasets",
+    "compare": "comparison",
+    "fit": "fitting",
+    "fit_transfers": "transfers",
+    "load": "datasets",
+    "load_model": "models",
+    "validate": "validation",
+    "what_if": "whatif",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"gpucast.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'gpucast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,120 @@
+"""Which models to try on a problem, and the words of ``--model``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpucast import _core
+from gpucast.errors import InputError
+from gpucast.problem import Problem
+
+PAPER = ("wave", "linear", "star-serial")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One model to try: three terms, and breakpoints of the transfer curves (none: straight)."""
+
+    gpu: str
+    cpu: str
+    com: str
+    breakpoints: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+    @property
+    def is_paper(self) -> bool:
+        """The paper's model: its three terms and straight lines."""
+        return (self.gpu, self.cpu, self.com) == PAPER and not any(
+            points for _, points in self.breakpoints
+        )
+
+    @property
+    def name(self) -> str:
+        """``paper``, or the three terms; straight lines are the default and not named."""
+        if self.is_paper:
+            return "paper"
+        bent = any(points for _, points in self.breakpoints)
+        return f"{self.gpu}+{self.cpu}+{self.com}" + (" (piecewise)" if bent else "")
+
+    def model(self, problem: Problem) -> _core.Model:
+        """The core's model, its structural integer still to be found."""
+        return _core.Model(
+            self.gpu,
+            self.cpu,
+            self.com,
+            cores=problem.cores,
+            sms=problem.sms,
+            block=problem.block,
+            curves={route: list(points) for route, points in self.breakpoints},
+        )
+
+    def usable(self, problem: Problem) -> str | None:
+        """Why the candidate cannot be tried; None if it can."""
+        try:
+            self.model(problem)
+        except ValueError as error:
+            return str(error)
+        return None
+
+
+def straight(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """A straight line for every route that was measured."""
+    return tuple((route, ()) for route in problem.transfers)
+
+
+def candidates(
+    problem: Problem, model: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
+) -> list[Candidate]:
+    """The models to try for ``model``: ``auto``, ``paper``, or ``GPU+CPU+COM``.
+
+    The paper's is always among them where it can be, so that it can be shown beside the winner.
+
+    Args:
+        breakpoints: of each measured route, as found from the transfers.
+
+    Raises:
+        InputError: ``model`` is none of these, or cannot be used with what is known.
+    """
+    paper = Candidate(*PAPER, straight(problem))
+    if model == "paper":
+        return [_required(paper, problem)]
+    schedule = problem.schedule or "star-serial"
+    if model != "auto":
+        return list(dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)]))
+    tried = [paper]
+    for gpu in _core.GPU_TERMS:
+        for cpu in _core.CPU_TERMS:
+            # occupancy and work hold a constant already; a second one is the same model.
+            if cpu == "linear" or gpu == "wave":
+                tried.append(Candidate(gpu, cpu, schedule, straight(problem)))
+                tried.append(Candidate(gpu, cpu, schedule, breakpoints))
+    usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
+    for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
+        problem.warnings.append(f"not tried: {reason}")
+    return usable
+
+
+def _named(
+    problem: Problem, model: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
+) -> Candidate:
+    parts = model.split("+")
+    choices = (_core.GPU_TERMS, _core.CPU_TERMS, _core.COM_TERMS)
+    if len(parts) != 3:
+        raise InputError(
+            f"{model!r} is none of auto, paper, GPU+CPU+COM (such as wave+linear+star-serial)",
+            field="model",
+        )
+    for part, allowed in zip(parts, choices, strict=True):
+        if part not in allowed:
+            raise InputError(f"{part!r} is none of {', '.join(allowed)}", field="model")
+    return _required(Candidate(parts[0], parts[1], parts[2], breakpoints), problem)
+
+
+def _required(candidate: Candidate, problem: Problem) -> Candidate:
+    reason = candidate.usable(problem)
+    if reason is not None:
+        raise InputError(reason, file=problem.dataset.name, field="model")
+    return candidate
+
+
+def _if_usable(candidate: Candidate, problem: Problem) -> list[Candidate]:
+    return [candidate] if candidate.usable(problem) is None else []

@@ -1,0 +1,347 @@
+"""Fit a dataset: choose the model, estimate it, say what is known and how well."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.candidates import Candidate, candidates
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.models import Model
+from gpucast.problem import Problem, pose
+
+Array = NDArray[np.float64]
+
+REPLICATES = 400
+FOLDS = 10
+LARGEST_BREAKPOINTS = 4
+
+# Below this probability the form of the model is called wrong. With more than one model tried, one
+# in a hundred keeps false alarms rare.
+LACK_OF_FIT = 0.01
+
+# A parameter whose share of every measured time is below this is as good as zero.
+NEGLIGIBLE_SHARE = 1e-4
+
+
+def fit(
+    data: Dataset,
+    path: str | None = None,
+    schedule: str | None = None,
+    kernel: str | None = None,
+    *,
+    machine: str | None = None,
+    memory: str | None = None,
+    model: str = "auto",
+    replicates: int = REPLICATES,
+    seed: int = 1,
+) -> Model:
+    """Fit the step time of one path, schedule and kernel, jointly with its transfers and launches.
+
+    Args:
+        data: records; see ``gpucast.load``.
+        path, schedule, kernel, machine, memory: which records, where there are several.
+        model: ``auto`` (least cross-validated error), ``paper``, or ``GPU+CPU+COM``.
+        replicates: bootstrap refits behind intervals and probabilities; 0: none.
+        seed: of folds and bootstrap; the same seed gives the same answer.
+
+    Raises:
+        InputError: there are no steps, too few observations, or several choices and none made.
+    """
+    problem = pose(
+        data, path=path, schedule=schedule, kernel=kernel, machine=machine, memory=memory
+    )
+    if not problem.steps:
+        raise InputError("there are no steps to fit", file=data.name)
+    observations = problem.observations()
+    _warn_of_thin_data(problem, observations)
+    breakpoints = find_breakpoints(problem)
+    tried = candidates(problem, model, breakpoints)
+    errors = _cross_validate(problem, observations, tried, seed)
+    winner = _choose(problem, tried, errors, auto=model == "auto")
+    core = winner.model(problem)
+    found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
+    _require_enough(problem, observations, found)
+    values, integers = (
+        found.bootstrap(replicates, seed)
+        if replicates > 0
+        else (np.empty((0, len(core.parameters))), [])
+    )
+    content = {
+        "model": {"gpu": winner.gpu, "cpu": winner.cpu, "com": winner.com},
+        **_structure(found, problem),
+        "breakpoints": found.model.curves,
+        "parameters": _parameters(found, observations, values, problem),
+        "combinations": _combinations(found, values),
+        "rank": found.rank,
+        "quality": _quality(found, observations, problem),
+        "candidates": [
+            {"model": candidate.name, "cv_error": _finite(np.mean(error))}
+            for candidate, error in zip(tried, errors, strict=True)
+        ],
+        "chosen": winner.name,
+        "observations": {
+            "samples": observations.sample_count,
+            "cells": observations.cell_count,
+            "step_samples": sum(len(step.seconds) for step in problem.steps),
+            "step_cells": len(observations.step_cells),
+        },
+        "noise": _noise(found, observations),
+        "domain": _domain(problem),
+        "machine": {
+            "id": problem.machine,
+            "cores": problem.cores,
+            "sms": problem.sms,
+            "block": problem.block,
+        },
+        "data": {
+            "name": data.name,
+            "digest": data.digest,
+            "path": problem.path,
+            "schedule": problem.schedule,
+            "kernel": problem.kernel,
+        },
+        "bootstrap_seed": seed,
+        "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    content["warnings"] = list(dict.fromkeys(problem.warnings))
+    return Model(problem.path, content, np.asarray(values), list(integers))
+
+
+def find_breakpoints(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Breakpoints (bytes) of each measured route's transfer curve, found from its timings."""
+    return tuple(
+        (
+            route,
+            tuple(
+                _core.find_breakpoints(problem.observations(route=route), LARGEST_BREAKPOINTS)
+            ),
+        )
+        for route in problem.transfers
+    )
+
+
+def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> None:
+    cells = observations.step_cells
+    if len({n for n, _, _, _ in cells}) == 1:
+        problem.warnings.append("steps of one n only: how time grows with n is not known")
+    if len({gpus for _, gpus, _, _ in cells}) == 1:
+        problem.warnings.append(
+            "steps of one GPU count only: how time changes with N rests on the model's form"
+        )
+    if all(count == 1 for _, _, _, count in cells):
+        problem.warnings.append(
+            "one repetition a cell: noise and lack of fit cannot be told apart"
+        )
+
+
+def _require_enough(
+    problem: Problem, observations: _core.Observations, found: _core.Fit
+) -> None:
+    if observations.sample_count <= found.rank:
+        raise InputError(
+            f"{observations.sample_count} observations cannot determine {found.rank} quantities "
+            "and their noise; measure more cells or repetitions",
+            file=problem.dataset.name,
+        )
+
+
+def _cross_validate(
+    problem: Problem, observations: _core.Observations, tried: Sequence[Candidate], seed: int
+) -> list[Array]:
+    cores = [candidate.model(problem) for candidate in tried]
+    pairs = [(core, _core.default_integers(core, problem.largest_k)) for core in cores]
+    errors = _core.cross_validate(pairs, observations, FOLDS, seed)
+    return [np.array(error) for error in errors]
+
+
+def _choose(
+    problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array], *, auto: bool
+) -> Candidate:
+    """The simplest candidate whose held-out error is within one standard error of the least.
+
+    The standard error is that of the difference cell by cell, so that a cell that no model can
+    forecast does not blur the choice.
+    """
+    if not auto:
+        return tried[0]
+    means = [float(np.mean(error)) for error in errors]
+    finite = [i for i, mean in enumerate(means) if np.isfinite(mean)]
+    if not finite:
+        problem.warnings.append("too few cells for cross-validation; took the first usable model")
+        return tried[0]
+    best = min(finite, key=lambda i: means[i])
+
+    def close(i: int) -> bool:
+        difference = errors[i] - errors[best]
+        spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
+        return bool(np.mean(difference) <= spread / np.sqrt(difference.size))
+
+    simplest = min(
+        (i for i in finite if i == best or close(i)),
+        key=lambda i: (len(tried[i].model(problem).parameters), means[i]),
+    )
+    return tried[simplest]
+
+
+def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
+    name = found.model.integer_name
+    plausible = sorted(found.plausible)
+    if name == "k" and len(plausible) > 1:
+        problem.warnings.append(
+            f"k is not determined: {_ranges(plausible)} fit alike; steps with more particles tell"
+        )
+    return {
+        "k": found.model.integer if name == "k" else None,
+        "k_profile": [
+            {"k": integer, "cost": cost} for integer, cost in sorted(found.profile)
+        ]
+        if name == "k"
+        else [],
+        "k_plausible": plausible if name == "k" else [],
+        "p": found.model.integer if name == "p" else None,
+    }
+
+
+def _ranges(integers: Sequence[int]) -> str:
+    """``2, 5-9`` for 2, 5, 6, 7, 8, 9."""
+    parts: list[list[int]] = []
+    for integer in integers:
+        if parts and parts[-1][-1] == integer - 1:
+            parts[-1].append(integer)
+        else:
+            parts.append([integer])
+    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+
+
+def _parameters(
+    found: _core.Fit, observations: _core.Observations, replicates: Array, problem: Problem
+) -> dict[str, Any]:
+    shares = found.largest_shares
+    result = {}
+    for i, (name, unit, meaning) in enumerate(found.model.parameters):
+        value = float(found.values[i])
+        identified = bool(found.identified[i])
+        known = identified and np.isfinite(found.relative_error[i])
+        if identified and shares[i] < NEGLIGIBLE_SHARE:
+            problem.warnings.append(
+                f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time"
+            )
+        result[name] = {
+            "value": value,
+            "unit": unit,
+            "identified": identified,
+            "observed": bool(found.observed[i]),
+            "stderr": float(found.relative_error[i]) * value if known else None,
+            "ci95": _interval(replicates[:, i]) if identified else None,
+            "meaning": meaning,
+        }
+    hidden = [name for name, entry in result.items() if not entry["identified"]]
+    if hidden:
+        problem.warnings.append(
+            f"not identified alone by these data: {', '.join(hidden)}; "
+            "transfers, launches or CPU timings of the same path would tell them apart"
+        )
+    return result
+
+
+def _combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
+    parameters = found.model.parameters
+    result = []
+    for expression, terms, value, error in found.combinations:
+        draws = np.zeros(replicates.shape[0])
+        for index, coefficient in terms:
+            reciprocal = parameters[index][1] == "B/s"
+            column = replicates[:, index]
+            draws += coefficient * (1 / column if reciprocal else column)
+        result.append(
+            {
+                "expression": expression,
+                "value": value,
+                "stderr": _finite(error),
+                "ci95": _interval(draws),
+            }
+        )
+    return result
+
+
+def _interval(draws: Array) -> list[float] | None:
+    # Percentiles of fewer than forty draws do not reach 2.5 %.
+    if draws.size < 40:
+        return None
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return [float(low), float(high)]
+
+
+def _quality(
+    found: _core.Fit, observations: _core.Observations, problem: Problem
+) -> dict[str, Any]:
+    cells = observations.step_cells
+    n, gpus, measured, _ = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
+    none = np.empty((0, len(found.values)))
+    t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
+    error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
+    noise = found.noise["step"]
+    result = {
+        "median_relative_error": float(np.median(error)),
+        "p95_relative_error": float(np.percentile(error, 95)),
+        "max_relative_error": float(error.max()),
+        "reduced_chi2": None,
+        "lack_of_fit_p": None,
+        "disturbed_samples": int(np.sum(np.asarray(found.weights) == 0)),
+        "converged": bool(found.converged),
+    }
+    if np.isfinite(noise.f):
+        from scipy.special import fdtrc
+
+        freedom = noise.lack_freedom + noise.pure_freedom
+        p = float(fdtrc(noise.lack_freedom, noise.pure_freedom, noise.f))
+        result["reduced_chi2"] = (noise.f * noise.lack_freedom + noise.pure_freedom) / freedom
+        result["lack_of_fit_p"] = p
+        if p < LACK_OF_FIT:
+            problem.warnings.append(
+                f"lack of fit (p = {p:.1e}): times differ from the model by "
+                f"{100 * noise.between_cells:.1f} % beyond noise; intervals are widened by that"
+            )
+    if not found.converged:
+        problem.warnings.append("the fit did not converge")
+    return result
+
+
+def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]:
+    """Relative noise of step times, for prediction intervals.
+
+    ``sample``: of a single measurement around the model; ``pure_error``: between repetitions (null
+    without); ``between_cells``: spread of true cell times around the model; ``t90``: quantile of
+    Student's t for a two-sided 90 % interval.
+    """
+    from scipy.special import stdtrit
+
+    noise = found.noise["step"]
+    repeated = bool(np.isfinite(noise.pure_error))
+    freedom = max(1, observations.sample_count - found.rank)
+    if repeated and noise.between_cells > 0 and noise.lack_freedom >= 1:
+        freedom = max(1.0, noise.lack_freedom)
+    single = float(np.hypot(noise.pure_error, noise.between_cells)) if repeated else noise.total
+    return {
+        "sample": single,
+        "pure_error": noise.pure_error if repeated else None,
+        "between_cells": noise.between_cells,
+        "t90": float(stdtrit(freedom, 0.95)),
+    }
+
+
+def _domain(problem: Problem) -> dict[str, list[int]]:
+    n = [step.n for step in problem.steps]
+    gpus = [step.gpus for step in problem.steps]
+    return {"n": [min(n), max(n)], "gpus": [min(gpus), max(gpus)]}
+
+
+def _finite(value: float | np.floating[Any]) -> float | None:
+    return float(value) if np.isfinite(value) else None

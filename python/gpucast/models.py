@@ -1,0 +1,309 @@
+"""A fitted model: what a fit found, how it forecasts, and its file (``gpucast.model/1``)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core, atomic
+from gpucast.errors import InputError, from_os_error
+
+if TYPE_CHECKING:
+    import pandas
+
+Array = NDArray[np.float64]
+Numbers = float | Iterable[float]
+
+SCHEMA = "gpucast.model/1"
+LARGEST_N = 1e9
+LARGEST_GPUS = 65536
+
+# A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
+# replicates are used; fifty still give the spread to 10 %.
+_EVALUATIONS = 20_000_000
+_FEWEST_REPLICATES = 50
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Forecasts of cells, as arrays of one length.
+
+    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
+    ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
+    """
+
+    n: Array
+    gpus: Array
+    seconds: Array
+    low: Array
+    high: Array
+    mean_low: Array
+    mean_high: Array
+    t_gpu: Array
+    t_cpu: Array
+    t_com: Array
+    extrapolated: NDArray[np.bool_]
+    spread: Array = field(repr=False)
+
+
+@dataclass
+class Model:
+    """A fitted model.
+
+    Attributes:
+        name: for tables and files: the file's name, or the path fitted.
+        content: everything of the model file but the replicates, JSON-ready; see ``fit --json``.
+        replicates: parameter values of each bootstrap replicate, shape (B, parameters).
+        integers: structural integer (k or p) of each replicate, length B.
+    """
+
+    name: str
+    content: dict[str, Any]
+    replicates: Array
+    integers: list[int]
+
+    @property
+    def core(self) -> _core.Model:
+        """The core's model, with terms, structural integer and curves."""
+        terms = self.content["model"]
+        machine = self.content["machine"]
+        return _core.Model(
+            terms["gpu"],
+            terms["cpu"],
+            terms["com"],
+            cores=machine["cores"],
+            sms=machine["sms"],
+            block=machine["block"],
+            integer=self.content["k"] or self.content["p"] or 1,
+            curves=self.content["breakpoints"],
+        )
+
+    @property
+    def values(self) -> Array:
+        """Parameter values in the core's order."""
+        parameters = self.content["parameters"]
+        return np.array([parameters[name]["value"] for name, _, _ in self.core.parameters])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know before believing the model; one line each."""
+        return list(self.content["warnings"])
+
+    def parameter(self, name: str) -> float:
+        """Value of a parameter in SI units."""
+        return float(self.content["parameters"][name]["value"])
+
+    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+
+        Raises:
+            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
+                the data cannot know.
+        """
+        n = _checked(n, "n", LARGEST_N)
+        gpus = _checked(gpus, "gpus", LARGEST_GPUS)
+        self._refuse_unobserved(gpus)
+        wanted = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
+        used = min(len(self.integers), wanted)
+        t_gpu, t_cpu, t_com, spread = _core.forecast(
+            self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
+        )
+        seconds = t_gpu + t_cpu + t_com
+        noise = self.content["noise"]
+        mean = noise["t90"] * np.hypot(spread, noise["between_cells"])
+        single = noise["t90"] * np.hypot(spread, noise["sample"])
+        return Forecasts(
+            n=n,
+            gpus=gpus,
+            seconds=seconds,
+            low=seconds * np.exp(-single),
+            high=seconds * np.exp(single),
+            mean_low=seconds * np.exp(-mean),
+            mean_high=seconds * np.exp(mean),
+            t_gpu=t_gpu,
+            t_cpu=t_cpu,
+            t_com=t_com,
+            extrapolated=self.extrapolates(n, gpus),
+            spread=spread,
+        )
+
+    def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell lies outside the n or the GPU counts that were fitted."""
+        domain = self.content["domain"]
+        inside_n = (domain["n"][0] <= n) & (n <= domain["n"][1])
+        inside_gpus = (domain["gpus"][0] <= gpus) & (gpus <= domain["gpus"][1])
+        return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
+        mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.
+        """
+        import pandas
+
+        found = self.forecasts(*outer(n, gpus))
+        columns = {
+            name: getattr(found, name)
+            for name in Forecasts.__dataclass_fields__
+            if name != "spread"
+        }
+        columns["n"] = columns["n"].astype(np.int64)
+        columns["gpus"] = columns["gpus"].astype(np.int64)
+        frame = pandas.DataFrame(columns)
+        frame.insert(0, "model", self.name)
+        return frame
+
+    def best(self, n: Numbers, gpus: Numbers = range(1, 9)) -> pandas.DataFrame:
+        """The fastest GPU count for each n, a row each: see ``best_counts``."""
+        import pandas
+
+        return pandas.DataFrame(self.best_counts(as_list(n), as_list(gpus)))
+
+    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[dict[str, Any]]:
+        """The fastest GPU count for each n.
+
+        Returns:
+            for each n: gpus, seconds, probability (share of bootstrap replicates in which that
+            count is the fastest), within_2_percent (all counts at most 2 % slower).
+        """
+        counts = _checked(sorted(set(gpus)), "gpus", LARGEST_GPUS)
+        sizes = _checked(n, "n", LARGEST_N)
+        found = self.forecasts(*outer(sizes, counts))
+        seconds = found.seconds.reshape(sizes.size, counts.size)
+        share = (
+            _core.best_probability(self.core, self.replicates, self.integers, sizes, counts)
+            if self.integers
+            else np.full(seconds.shape, np.nan)
+        )
+        result = []
+        for row, size in enumerate(sizes):
+            at = int(np.argmin(seconds[row]))
+            close = counts[seconds[row] <= 1.02 * seconds[row, at]]
+            result.append(
+                {
+                    "model": self.name,
+                    "n": int(size),
+                    "gpus": int(counts[at]),
+                    "seconds": float(seconds[row, at]),
+                    "probability": float(share[row, at]) if self.integers else None,
+                    "within_2_percent": [int(count) for count in close],
+                }
+            )
+        return result
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model file; whole or not at all."""
+        names = [name for name, _, _ in self.core.parameters]
+        content = {
+            "schema": SCHEMA,
+            **self.content,
+            "bootstrap": {
+                "parameters": names,
+                "integers": self.integers,
+                "values": [[float(f"{x:.9g}") for x in row] for row in self.replicates.tolist()],
+            },
+        }
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        atomic.write_text(path, text + "\n", force=force)
+
+    def _refuse_unobserved(self, gpus: Array) -> None:
+        unseen = [
+            name
+            for name, entry in self.content["parameters"].items()
+            if not entry.get("observed", True)
+        ]
+        if unseen and gpus.size and gpus.max() > self.content["domain"]["gpus"][1]:
+            raise InputError(
+                f"nothing measured depends on {', '.join(unseen)}, so {int(gpus.max())} GPUs "
+                f"cannot be forecast; measure steps with more than "
+                f"{self.content['domain']['gpus'][1]} GPU(s) or transfers on that route",
+                field="gpus",
+            )
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file.
+
+    Raises:
+        InputError: the file cannot be read, is no model file, or is of another version.
+    """
+    name = os.fspath(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is no UTF-8 text, so no model file", file=name) from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"is no JSON: {error.msg}", file=name, line=error.lineno) from error
+    if not isinstance(content, dict) or "schema" not in content:
+        raise InputError("is no model file (gpucast fit DATA -o MODEL.json makes one)", file=name)
+    if content["schema"] != SCHEMA:
+        raise InputError(
+            f"is {content['schema']!r}; this version reads {SCHEMA!r}", file=name, field="schema"
+        )
+    try:
+        bootstrap = content.pop("bootstrap")
+        del content["schema"]
+        model = Model(
+            name=os.path.splitext(os.path.basename(name))[0],
+            content=content,
+            replicates=np.array(bootstrap["values"], dtype=np.float64).reshape(
+                len(bootstrap["integers"]), len(bootstrap["parameters"])
+            ),
+            integers=[int(integer) for integer in bootstrap["integers"]],
+        )
+        _check(model, bootstrap["parameters"])
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"is a damaged model file: {what}", file=name) from error
+    return model
+
+
+def _check(model: Model, replicate_names: list[str]) -> None:
+    names = [name for name, _, _ in model.core.parameters]
+    if replicate_names != names:
+        raise ValueError("its replicates are of other parameters")
+    values = model.values
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError("a parameter is not positive")
+    if model.replicates.size and not (np.isfinite(model.replicates).all()):
+        raise ValueError("a replicate is not finite")
+    for key in ("t90", "sample", "between_cells"):
+        float(model.content["noise"][key])
+    for key in ("n", "gpus"):
+        low, high = model.content["domain"][key]
+        float(low) + float(high)
+    list(model.content["warnings"])
+
+
+def as_list(values: Numbers) -> list[float]:
+    """One number or several, as a list."""
+    if isinstance(values, (int, float, np.integer, np.floating)):
+        return [float(values)]
+    return [float(value) for value in values]
+
+
+def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
+    """Every n with every GPU count: two flat arrays, GPU counts running fastest."""
+    sizes = np.array(as_list(n))
+    counts = np.array(as_list(gpus))
+    return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
+
+
+def _checked(values: Sequence[float] | Array, name: str, largest: float) -> Array:
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array >= 1) & (array <= largest) & (array == np.floor(array)))]
+    if wrong.size:
+        raise InputError(
+            f"{wrong[0]:g} is no whole number from 1 to {largest:g}", field=name
+        )
+    return array

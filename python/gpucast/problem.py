@@ -1,0 +1,233 @@
+"""What one fit is about: the records of one path, schedule and kernel, as arrays for the core.
+
+A dataset may hold several machines, paths, schedules and kernels. A fit is about one of each;
+where there are several and none was named, the message lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.records import Launch, Machine, Step, Transfer
+
+# The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
+LARGEST_K = 128
+
+_STEP, _CPU, _TRANSFER, _LAUNCH = range(4)
+
+# Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
+_LAUNCH_METHODS = ("submit", "sync")
+
+# A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
+_MEMORIES = ("pinned", "pageable", "unknown", "write-combined", "mapped")
+
+
+@dataclass
+class Problem:
+    """Records of one machine, path, schedule and kernel.
+
+    Attributes:
+        steps: empty in a problem of transfers alone.
+        transfers: usable ones (valid, alone, warm) by route.
+        launches: of one method.
+        cores, sms, block: of a GPU and the timed kernel; 0 where not known.
+        largest_k: threads a core can hold resident at most.
+        warnings: one line each.
+    """
+
+    dataset: Dataset
+    machine: str
+    path: str
+    schedule: str | None
+    kernel: str | None
+    steps: list[Step]
+    transfers: dict[str, list[Transfer]]
+    launches: list[Launch]
+    cores: int = 0
+    sms: int = 0
+    block: int = 0
+    largest_k: int = LARGEST_K
+    warnings: list[str] = field(default_factory=list)
+
+    def observations(
+        self, *, steps: bool = True, transfers: bool = True, route: str | None = None
+    ) -> _core.Observations:
+        """Samples for the core: everything, or without steps, or one route's transfers only."""
+        rows = _Rows()
+        if steps and route is None:
+            for step in self.steps:
+                rows.add(_STEP, step.seconds, step.uncertainty, n=step.n, gpus=step.gpus)
+                if step.phases is not None and step.phases.cpu:
+                    rows.add(_CPU, [s for s in step.phases.cpu if s > 0], None, n=step.n)
+        if transfers:
+            for name, records in self.transfers.items():
+                if route is None or route == name:
+                    for record in records:
+                        rows.add(
+                            _TRANSFER,
+                            record.seconds,
+                            record.uncertainty,
+                            route=_core.ROUTES.index(name),
+                            bytes_=record.bytes,
+                        )
+            if route is None:
+                for launch in self.launches:
+                    rows.add(_LAUNCH, launch.seconds, launch.uncertainty, count=launch.count)
+        return rows.observations()
+
+
+class _Rows:
+    """Columns of samples under construction."""
+
+    def __init__(self) -> None:
+        self._columns: list[list[float]] = [[] for _ in range(8)]
+
+    def add(
+        self,
+        kind: int,
+        seconds: Sequence[float],
+        uncertainty: float | None,
+        *,
+        route: int = 0,
+        n: float = 0,
+        gpus: float = 0,
+        bytes_: float = 0,
+        count: float = 0,
+    ) -> None:
+        # A rounded value is uniform within its half-width: variance a third of its square.
+        variance = 0.0 if uncertainty is None else uncertainty**2 / 3
+        size = len(seconds)
+        constants = (kind, route, n, gpus, bytes_, count)
+        for column, value in zip(self._columns, constants, strict=False):
+            column.extend([value] * size)
+        self._columns[6].extend(seconds)
+        self._columns[7].extend([variance] * size)
+
+    def observations(self) -> _core.Observations:
+        kind, route, *rest = self._columns
+        return _core.Observations(
+            np.array(kind, dtype=np.uint8),
+            np.array(route, dtype=np.uint8),
+            *(np.array(column, dtype=np.float64) for column in rest),
+        )
+
+
+def pose(
+    dataset: Dataset,
+    *,
+    path: str | None = None,
+    schedule: str | None = None,
+    kernel: str | None = None,
+    machine: str | None = None,
+    memory: str | None = None,
+) -> Problem:
+    """Choose the records that a fit is about.
+
+    Raises:
+        InputError: nothing fits the choice, or it leaves several possibilities.
+    """
+    chosen = dataset.select(machine=machine, path=path, schedule=schedule, kernel=kernel)
+    about_steps = bool(chosen.steps)
+    timed: Sequence[Step | Transfer | Launch] = (
+        chosen.steps or chosen.transfers or chosen.launches
+    )
+    if not timed:
+        raise InputError("there are no steps and no transfers to fit", file=dataset.name)
+    machine = _only("machine", (record.machine for record in timed), dataset.name)
+    path = _only("path", (r.path for r in timed if r.machine == machine), dataset.name)
+    steps = [s for s in chosen.steps if s.machine == machine and s.path == path]
+    warnings: list[str] = []
+    transfers = _usable(
+        [t for t in chosen.transfers if t.machine == machine and t.path == path], memory, warnings
+    )
+    launches = _launches([x for x in chosen.launches if x.machine == machine and x.path == path])
+    problem = Problem(
+        dataset=dataset,
+        machine=machine,
+        path=path,
+        schedule=_only("schedule", (s.schedule for s in steps), dataset.name) if steps else None,
+        kernel=_only("kernel", (s.kernel for s in steps), dataset.name) if steps else None,
+        steps=steps,
+        transfers=transfers,
+        launches=launches,
+        warnings=[*dataset.warnings, *warnings],
+    )
+    _add_machine(problem, dataset.machines[machine])
+    if about_steps and any(step.cold for step in steps):
+        problem.steps = [step for step in steps if not step.cold] or steps
+    return problem
+
+
+def _only(what: str, values: Iterable[str], name: str) -> str:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) != 1:
+        raise InputError(
+            f"there are several: {', '.join(distinct)}; choose one with --{what}",
+            file=name,
+            field=what,
+        )
+    return distinct[0]
+
+
+def _usable(
+    transfers: list[Transfer], memory: str | None, warnings: list[str]
+) -> dict[str, list[Transfer]]:
+    alone = [t for t in transfers if t.valid and not t.concurrent]
+    kept = [t for t in alone if not t.cold]
+    if len(kept) < len(alone):
+        warnings.append(
+            f"left out {len(alone) - len(kept)} first-call transfer(s), which include start-up"
+        )
+    if memory is not None:
+        if not any(t.memory == memory for t in kept):
+            there = ", ".join(dict.fromkeys(t.memory for t in kept)) or "none"
+            raise InputError(f"no transfers with {memory!r}; there are: {there}", field="memory")
+        kept = [t for t in kept if t.memory == memory]
+    by_route: dict[str, list[Transfer]] = {}
+    for route in dict.fromkeys(t.route for t in kept):
+        records = [t for t in kept if t.route == route]
+        if any(t.engine == "copy" for t in records):
+            records = [t for t in records if t.engine == "copy"]
+        memories = set(t.memory for t in records)
+        if len(memories) > 1:
+            best = min(memories, key=_MEMORIES.index)
+            warnings.append(
+                f"{route}: transfers with {', '.join(sorted(memories))} memory; "
+                f"took {best} (--memory chooses)"
+            )
+            records = [t for t in records if t.memory == best]
+        by_route[route] = records
+    return by_route
+
+
+def _launches(launches: list[Launch]) -> list[Launch]:
+    warm = [launch for launch in launches if not launch.cold]
+    for method in _LAUNCH_METHODS:
+        of_method = [launch for launch in warm if launch.method == method]
+        if of_method:
+            return of_method
+    return []
+
+
+def _add_machine(problem: Problem, machine: Machine) -> None:
+    blocks = {step.block for step in problem.steps if step.block is not None}
+    if len(blocks) > 1:
+        raise InputError(
+            f"steps with {len(blocks)} block sizes ({', '.join(map(str, sorted(blocks)))}); "
+            "fit one at a time",
+            file=problem.dataset.name,
+            field="block",
+        )
+    problem.block = blocks.pop() if blocks else 0
+    if machine.gpus:
+        gpu = machine.gpus[0]
+        problem.cores = gpu.cores or 0
+        problem.sms = gpu.sms or 0
+        if gpu.max_threads_per_sm and gpu.sms and gpu.cores:
+            problem.largest_k = max(1, gpu.max_threads_per_sm * gpu.sms // gpu.cores)

@@ -1,0 +1,214 @@
+"""Transfers on their own: latency, throughput and breakpoints of each route, and which is faster.
+
+The time of a transfer is L + bytes/B, in pieces where the data show breakpoints
+(model/transfer_curve.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.fitting import LARGEST_BREAKPOINTS, REPLICATES
+from gpucast.problem import Problem, pose
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TransferFit:
+    """The fitted curve of one route.
+
+    Attributes:
+        machine, path, route: what was measured.
+        breakpoints: bytes, ascending; empty for a straight line.
+        values: L (s), then the B (byte/s) of each piece.
+        replicates: the same of each bootstrap refit, shape (B, values).
+        noise: relative noise of one transfer around the curve.
+        bytes: smallest and largest size measured.
+    """
+
+    machine: str
+    path: str
+    route: str
+    breakpoints: list[float]
+    values: Array
+    replicates: Array
+    noise: float
+    bytes: tuple[int, int]
+    sizes: int
+
+    @property
+    def core(self) -> _core.Model:
+        """The core's model of this curve alone."""
+        return _core.Model(curves={self.route: self.breakpoints})
+
+    def seconds(self, sizes: Array) -> Array:
+        """Seconds of one transfer of each size in bytes."""
+        return _core.transfer_seconds(self.core, self.values, self.route, sizes)
+
+    def replicate_seconds(self, sizes: Array) -> Array:
+        """The same for every replicate, shape (B, sizes)."""
+        core = self.core
+        rows = [_core.transfer_seconds(core, v, self.route, sizes) for v in self.replicates]
+        return np.array(rows).reshape(len(rows), sizes.size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: names, values and 95 % intervals."""
+        low, high = np.percentile(self.replicates, [2.5, 97.5], axis=0)
+        return {
+            "machine": self.machine,
+            "path": self.path,
+            "route": self.route,
+            "breakpoints": self.breakpoints,
+            "parameters": {
+                name: {
+                    "value": float(value),
+                    "unit": unit,
+                    "ci95": [float(low[i]), float(high[i])],
+                }
+                for i, ((name, unit, _), value) in enumerate(
+                    zip(self.core.parameters, self.values, strict=True)
+                )
+            },
+            "noise": self.noise,
+            "bytes": list(self.bytes),
+            "sizes": self.sizes,
+        }
+
+
+def fit_transfers(
+    data: Dataset,
+    path: str | None = None,
+    *,
+    machine: str | None = None,
+    memory: str | None = None,
+    piecewise: bool = True,
+    replicates: int = REPLICATES,
+    seed: int = 1,
+) -> list[TransferFit]:
+    """Fit every route of every machine and path on its own (or of those named).
+
+    Args:
+        piecewise: look for breakpoints; otherwise one straight line a route.
+
+    Raises:
+        InputError: there are no transfers, or a route has fewer than three sizes.
+    """
+    chosen = data.select(machine=machine, path=path)
+    if not chosen.transfers:
+        raise InputError("there are no transfers to fit", file=data.name)
+    result = []
+    groups = dict.fromkeys((t.machine, t.path) for t in chosen.transfers)
+    for of_machine, of_path in groups:
+        transfers_only = Dataset(
+            data.name, chosen.machines, list(chosen.transfers), list(chosen.warnings)
+        )
+        problem = pose(transfers_only, path=of_path, machine=of_machine, memory=memory)
+        for route in problem.transfers:
+            result.append(_fit_route(problem, route, piecewise, replicates, seed))
+    return result
+
+
+def _fit_route(
+    problem: Problem, route: str, piecewise: bool, replicates: int, seed: int
+) -> TransferFit:
+    records = problem.transfers[route]
+    sizes = {record.bytes for record in records}
+    if len(sizes) < 3:
+        raise InputError(
+            f"{problem.machine}, {problem.path}, {route}: {len(sizes)} size(s); a latency and a "
+            "throughput need at least three",
+            file=problem.dataset.name,
+            field="bytes",
+        )
+    observations = problem.observations(route=route)
+    points = _core.find_breakpoints(observations, LARGEST_BREAKPOINTS) if piecewise else []
+    model = _core.Model(curves={route: points})
+    found = _core.fit(model, observations, [1])
+    values, _ = found.bootstrap(max(40, replicates), seed)
+    return TransferFit(
+        machine=problem.machine,
+        path=problem.path,
+        route=route,
+        breakpoints=list(points),
+        values=np.asarray(found.values),
+        replicates=np.asarray(values),
+        noise=float(found.noise[route].total),
+        bytes=(min(sizes), max(sizes)),
+        sizes=len(sizes),
+    )
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """From which size one route beats another, on every larger size as well.
+
+    Attributes:
+        bytes: that size; None if it never does, the smallest size compared if it always does.
+        ci95: 95 % interval over replicates that have one; None if none has.
+        probability: share of replicates in which the route is faster for the largest size.
+        speedup: how many times faster it is at the largest size compared.
+    """
+
+    faster: str
+    slower: str
+    bytes: float | None
+    ci95: tuple[float, float] | None
+    probability: float
+    speedup: float
+    smallest: int
+    largest: int
+
+
+def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
+    """Where ``faster`` begins to win over ``slower``, within the sizes that both measured."""
+    smallest = max(faster.bytes[0], slower.bytes[0])
+    largest = min(faster.bytes[1], slower.bytes[1])
+    sizes = np.geomspace(smallest, largest, 600)
+    point = _wins_from(faster.seconds(sizes)[None, :], slower.seconds(sizes)[None, :], sizes)[0]
+    draws = _wins_from(faster.replicate_seconds(sizes), slower.replicate_seconds(sizes), sizes)
+    known = draws[np.isfinite(draws)]
+    interval = np.percentile(known, [2.5, 97.5]) if known.size else None
+    return Crossover(
+        faster=faster.route,
+        slower=slower.route,
+        bytes=float(point) if np.isfinite(point) else None,
+        ci95=None if interval is None else (float(interval[0]), float(interval[1])),
+        probability=float(np.mean(np.isfinite(draws))),
+        speedup=float(slower.seconds(sizes[-1:])[0] / faster.seconds(sizes[-1:])[0]),
+        smallest=smallest,
+        largest=largest,
+    )
+
+
+def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
+    """For each row the smallest size from which ``fast`` stays below ``slow``; inf if none."""
+    result = []
+    for row in fast < slow:
+        losses = np.flatnonzero(~row)
+        if losses.size == 0:
+            result.append(sizes[0])
+        elif losses[-1] == sizes.size - 1:
+            result.append(np.inf)
+        else:
+            result.append(sizes[losses[-1] + 1])
+    return np.array(result)
+
+
+def crossovers(fits: Sequence[TransferFit]) -> list[tuple[TransferFit, TransferFit, Crossover]]:
+    """Every pair of routes with the same endpoints (peer against staged) on one machine and path."""
+    result = []
+    for direct in fits:
+        for other in fits:
+            same = (direct.machine, direct.path) == (other.machine, other.path)
+            if same and direct.route == "peer" and other.route == "staged":
+                result.append((direct, other, crossover(direct, other)))
+    return result

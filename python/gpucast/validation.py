@@ -1,0 +1,124 @@
+"""Hold a model against measurements that it was not fitted to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.models import Model
+
+
+def validate(
+    model: Model,
+    data: Dataset,
+    path: str | None = None,
+    schedule: str | None = None,
+    kernel: str | None = None,
+    *,
+    machine: str | None = None,
+) -> dict[str, Any]:
+    """Errors of the model on the steps of ``data``, cell by cell and summed up.
+
+    A cell's measured time is the median of its repetitions; ``covered`` says whether it lies in the
+    90 % prediction interval of such a median. Best counts are compared for every n that was
+    measured with several GPU counts; regret is the time lost by following the forecast.
+
+    Raises:
+        InputError: there are no steps to compare with.
+    """
+    about = model.content["data"]
+    chosen = data.select(
+        machine=machine, path=path, schedule=schedule or None, kernel=kernel or None
+    )
+    samples: dict[tuple[int, int], list[float]] = defaultdict(list)
+    wanted_path = path or _preferred(chosen, "path", about.get("what_if", about)["path"])
+    wanted_schedule = schedule or _preferred(chosen, "schedule", about["schedule"])
+    wanted_kernel = kernel or _preferred(chosen, "kernel", about["kernel"])
+    for step in chosen.steps:
+        if (step.path, step.schedule, step.kernel) == (
+            wanted_path,
+            wanted_schedule,
+            wanted_kernel,
+        ):
+            samples[step.n, step.gpus].extend(step.seconds)
+    if not samples:
+        raise InputError(
+            f"there are no steps of path {wanted_path!r}, schedule {wanted_schedule!r}, kernel "
+            f"{wanted_kernel!r}",
+            file=data.name,
+        )
+    keys = sorted(samples)
+    found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
+    noise = model.content["noise"]
+    cells = []
+    for i, key in enumerate(keys):
+        measured = float(np.median(samples[key]))
+        within = noise["pure_error"] if noise["pure_error"] is not None else noise["sample"]
+        width = noise["t90"] * np.sqrt(
+            found.spread[i] ** 2
+            + noise["between_cells"] ** 2
+            + within**2 * median_variance(len(samples[key]))
+        )
+        cells.append(
+            {
+                "n": key[0],
+                "gpus": key[1],
+                "measured": measured,
+                "predicted": float(found.seconds[i]),
+                "relative_error": float(found.seconds[i] / measured - 1),
+                "covered": bool(abs(np.log(measured / found.seconds[i])) <= width),
+                "repetitions": len(samples[key]),
+                "extrapolated": bool(found.extrapolated[i]),
+            }
+        )
+    return {"model": model.name, "cells": cells, **_summary(cells)}
+
+
+def median_variance(count: int) -> float:
+    """Variance of the median of ``count`` normal values, relative to one value's.
+
+    pi / (2 count + pi - 2): exact for one value, asymptotically exact for many, within 2 % for odd
+    counts in between.
+    """
+    return float(np.pi / (2 * count + np.pi - 2))
+
+
+def _preferred(data: Dataset, field: str, value: str) -> str:
+    """The model's own word where the data have it; else the data's only one."""
+    there = dict.fromkeys(getattr(step, field) for step in data.steps)
+    if value in there or not there:
+        return value
+    if len(there) > 1:
+        raise InputError(
+            f"there are several: {', '.join(there)}; choose one with --{field}",
+            file=data.name,
+            field=field,
+        )
+    return next(iter(there))
+
+
+def _summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    error = np.abs([cell["relative_error"] for cell in cells])
+    regrets = []
+    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        by_n[cell["n"]].append(cell)
+    for group in by_n.values():
+        if len(group) > 1:
+            chosen = min(group, key=lambda cell: cell["predicted"])
+            best = min(cell["measured"] for cell in group)
+            regrets.append(chosen["measured"] / best - 1)
+    return {
+        "median_relative_error": float(np.median(error)),
+        "p95_relative_error": float(np.percentile(error, 95)),
+        "max_relative_error": float(error.max()),
+        "best_hits": sum(regret == 0 for regret in regrets),
+        "best_total": len(regrets),
+        "mean_regret": float(np.mean(regrets)) if regrets else None,
+        "max_regret": float(np.max(regrets)) if regrets else None,
+        "coverage": float(np.mean([cell["covered"] for cell in cells])),
+    }
