@@ -169,6 +169,16 @@ void bind_model(nb::module_& m) {
                      return list;
                    },
                    "(name, unit, meaning) of each parameter, in the order of value arrays.")
+      .def_prop_ro("communication",
+                   [](const model::StepModel& self) {
+                     std::vector<std::string> list;
+                     for (std::size_t i = self.first_communication_parameter();
+                          i < self.parameter_count(); ++i) {
+                       list.push_back(self.parameter_list()[i].name);
+                     }
+                     return list;
+                   },
+                   "Names of the parameters of launches and transfers.")
       .def_prop_ro("curves",
                    [](const model::StepModel& self) {
                      std::map<std::string, std::vector<double>> result;
@@ -267,6 +277,9 @@ void bind_fit(nb::module_& m) {
       .def_prop_ro("identified",
                    [](const fit::Fit& self) { return self.identification.identified; })
       .def_prop_ro("observed", [](const fit::Fit& self) { return self.identification.observed; })
+      .def_prop_ro("largest_shares",
+                   [](const fit::Fit& self) { return array(self.identification.largest_share); },
+                   "Largest part of any measured time that each parameter accounts for.")
       .def_prop_ro("relative_error",
                    [](const fit::Fit& self) { return array(self.identification.relative_error); })
       .def_prop_ro("combinations",

@@ -4,6 +4,7 @@
 #include <limits>
 #include <sstream>
 
+#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/fit/weighted_jacobian.h"
 
@@ -109,10 +110,14 @@ Identification identify(const model::StepModel& model, const Observations& obser
   Identification result;
   result.rank = static_cast<std::size_t>(jacobian.rank());
   const Eigen::VectorXd u = estimate.z.array().exp();
+  const Eigen::MatrixXd share = estimate.log_fit.array().exp().inverse().matrix().asDiagonal() *
+                                linear_jacobian(model, observations.cells(), estimate.z) *
+                                u.asDiagonal();
   for (Eigen::Index i = 0; i < count; ++i) {
     // Part of the unit direction outside the row space: how far a null direction moves it.
     const double outside = std::sqrt(std::max(0.0, 1 - row_space.row(i).squaredNorm()));
     const bool identified = jacobian.norm()[i] > 0 && outside < zero_coefficient;
+    result.largest_share.push_back(share.col(i).maxCoeff());
     result.observed.push_back(jacobian.norm()[i] > 0);
     result.identified.push_back(identified);
     result.relative_error.push_back(

@@ -263,6 +263,7 @@ def _combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
         result.append(
             {
                 "expression": expression,
+                "parameters": [parameters[index][0] for index, _ in terms],
                 "value": value,
                 "stderr": _finite(error),
                 "ci95": _interval(draws),

@@ -52,12 +52,12 @@ class TransferFit:
 
     def seconds(self, sizes: Array) -> Array:
         """Seconds of one transfer of each size in bytes."""
-        return _core.transfer_seconds(self.core, self.values, self.route, sizes)
+        return np.asarray(self.core.transfer_seconds(self.values, self.route, sizes))
 
     def replicate_seconds(self, sizes: Array) -> Array:
         """The same for every replicate, shape (B, sizes)."""
         core = self.core
-        rows = [_core.transfer_seconds(core, v, self.route, sizes) for v in self.replicates]
+        rows = [core.transfer_seconds(v, self.route, sizes) for v in self.replicates]
         return np.array(rows).reshape(len(rows), sizes.size)
 
     def to_dict(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def what_if(
     _refuse_mixed(model)
     problem = _microbenchmarks(data, path, machine, memory)
     com = model.content["model"]["com"]
-    needed = [route for route in model.core.curves if route in _routes(com)]
+    needed = list(_core.Model("work", "linear", com).curves)
     for route in needed:
         if route not in problem.transfers:
             raise InputError(
@@ -94,10 +94,6 @@ def _microbenchmarks(
     return pose(only, path=path, machine=machine, memory=memory)
 
 
-def _routes(com: str) -> list[str]:
-    return list(_core.Model("work", "linear", com).curves)
-
-
 def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "keep", "scale"]:
     if launch == "measured" and not problem.launches:
         raise InputError(
@@ -117,17 +113,10 @@ def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "kee
 
 def _refuse_mixed(model: Model) -> None:
     """A combination of kept and replaced parameters cannot be taken apart."""
-    core = model.core
-    kept = {
-        *(name for name, _, _ in _core.Model("work", "affine", "star-serial").parameters),
-        *("t_gpu", "t_lat", "t_blk"),
-    }
-    com = {name for name, _, _ in core.parameters if name not in kept or name == "t_kernel"}
-    com -= {"t_0", "t_pair", "t_cpu", "t_cpu_0"}
-    computing = {name for name, _, _ in core.parameters} - com
+    communication = set(model.core.communication)
     for combination in model.content["combinations"]:
         names = set(combination["parameters"])
-        if names & com and names & computing:
+        if names & communication and names - communication:
             raise InputError(
                 f"the model's data know only {combination['expression']}, so its communication "
                 "cannot be replaced; fit its steps together with transfers of the same path",

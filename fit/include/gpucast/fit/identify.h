@@ -36,6 +36,7 @@ struct Identification {
   std::size_t rank = 0;
   std::vector<bool> identified;            // a parameter
   std::vector<bool> observed;              // false: no cell depends on it at all
+  std::vector<double> largest_share;       // largest part of any cell's time that it accounts for
   std::vector<double> relative_error;      // standard error of the parameter / its value; NaN if none
   std::vector<Combination> combinations;   // of parameters that are not identified alone
   std::vector<double> combination_error;   // standard error of each, in its own unit

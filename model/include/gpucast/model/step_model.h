@@ -70,6 +70,9 @@ class StepModel {
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
 
+  // From here on parameters are about launches and transfers, before it about computing.
+  std::size_t first_communication_parameter() const { return com_at_; }
+
   // The same model with another k or p.
   StepModel with_integer(int integer) const {
     StepModel result = *this;
