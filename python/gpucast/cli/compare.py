@@ -1,0 +1,69 @@
+"""``gpucast compare``: native against remote, or any two models."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpucast.cli import options
+from gpucast.cli.numbers import counts, sizes
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.words import duration, percent
+
+
+def command(
+    native: Annotated[str, typer.Argument(help="Model file of the first path.")],
+    remote: Annotated[str, typer.Argument(help="Model file of the second path.")],
+    n: options.Sizes,
+    gpus: options.Gpus = "1-8",
+    json: options.Json = False,
+) -> None:
+    """Compare the forecasts of two models."""
+    from gpucast.comparison import compare
+    from gpucast.models import load_model
+
+    first, second = load_model(native), load_model(remote)
+    result = compare(first, second, sizes(n), counts(gpus))
+    for model in (first, second):
+        for text in model.warnings:
+            warn(f"{model.name}: {text}")
+    if json:
+        print_json(result)
+        return
+    a, b = result["first"], result["second"]
+    print_table(
+        ["n", "GPUs", a, b, f"{b} / {a}", "90 % interval", f"P({a} faster)", ""],
+        [
+            [
+                row["n"],
+                row["gpus"],
+                duration(row["first"]),
+                duration(row["second"]),
+                f"{row['ratio']:.3f}",
+                f"{row['low']:.3f} ... {row['high']:.3f}",
+                percent(row["probability_first_faster"], 0),
+                "*" if row["extrapolated"] else "",
+            ]
+            for row in result["ratio"]
+        ],
+        "rrrrrlrl",
+    )
+    if any(row["extrapolated"] for row in result["ratio"]):
+        print("* outside the n or GPU counts that were fitted")
+    print()
+    print_table(
+        ["n", f"best of {a}", "step time", f"best of {b}", "step time", "ratio"],
+        [
+            [
+                row["n"],
+                row["first"]["gpus"],
+                duration(row["first"]["seconds"]),
+                row["second"]["gpus"],
+                duration(row["second"]["seconds"]),
+                f"{row['ratio']:.3f}",
+            ]
+            for row in result["best"]
+        ],
+        "rrrrrr",
+    )

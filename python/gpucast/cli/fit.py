@@ -1,0 +1,227 @@
+"""``gpucast fit``: parameters with uncertainty, from steps, transfers and launches."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gpucast.cli import options
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.words import interval, percent, quantity
+
+SHOWN_INTEGERS = 8
+
+
+def command(
+    data: options.Data,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    machine: options.Machine = None,
+    memory: options.Memory = None,
+    model: Annotated[
+        str, typer.Option(help="auto, paper, or GPU+CPU+COM such as occupancy+linear+star-async.")
+    ] = "auto",
+    output: options.OptionalOutput = None,
+    replicates: Annotated[int, typer.Option(min=0, help="Bootstrap refits.")] = 400,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = 1,
+    json: options.Json = False,
+    force: options.Force = False,
+) -> None:
+    """Fit step times (or, in a dataset without steps, transfer times)."""
+    from gpucast import atomic
+    from gpucast.datasets import load
+
+    if output is not None:
+        atomic.check_output(output, force=force)
+    dataset = load(*data)
+    chosen = dataset.select(machine=machine, path=path)
+    if not chosen.steps and chosen.transfers:
+        _fit_transfers(chosen, memory, replicates, seed, json, output)
+        return
+
+    from gpucast.fitting import fit
+
+    fitted = fit(
+        dataset,
+        path,
+        schedule,
+        kernel,
+        machine=machine,
+        memory=memory,
+        model=model,
+        replicates=replicates,
+        seed=seed,
+    )
+    if output is not None:
+        fitted.save(output, force=force)
+    for text in fitted.warnings:
+        warn(text)
+    if json:
+        print_json(fitted.content)
+        return
+    _print_fit(fitted.content)
+    if output is not None:
+        print(f"\nModel written to {output}")
+
+
+def _print_fit(content: dict[str, Any]) -> None:
+    data, model = content["data"], content["model"]
+    counts = content["observations"]
+    print(
+        f"{data['name']}, path {data['path']}, {data['schedule']}, kernel {data['kernel']}: "
+        f"{counts['step_samples']} step samples in {counts['step_cells']} cells, "
+        f"{counts['samples'] - counts['step_samples']} other samples"
+    )
+    print(f"Model {model['gpu']} + {model['cpu']} + {model['com']}{_structure(content)}\n")
+    print_table(
+        ["parameter", "value", "std. error", "95 % interval", "meaning"],
+        [
+            [
+                name,
+                quantity(entry["value"], entry["unit"]) if entry["identified"] else None,
+                quantity(entry["stderr"], entry["unit"]),
+                interval(entry["ci95"], entry["unit"]) if entry["identified"] else "not identified",
+                entry["meaning"],
+            ]
+            for name, entry in content["parameters"].items()
+        ],
+        "lrrll",
+    )
+    _print_structure(content)
+    _print_quality(content)
+
+
+def _structure(content: dict[str, Any]) -> str:
+    if content["k"] is not None:
+        return f", k = {content['k']}"
+    if content["p"] is not None:
+        return f", p = {content['p']}"
+    return ""
+
+
+def _print_structure(content: dict[str, Any]) -> None:
+    for combination in content["combinations"]:
+        print(
+            f"known together: {combination['expression']} = "
+            f"{quantity(combination['value'], 's')}"
+            + (
+                f" ({interval(combination['ci95'], 's')})"
+                if combination["ci95"] is not None
+                else ""
+            )
+        )
+    for route, points in content["breakpoints"].items():
+        if points:
+            where = ", ".join(f"{point:.0f}" for point in points)
+            print(f"breakpoints of {route}: {where} bytes")
+    if content["k_profile"]:
+        least = min(entry["cost"] for entry in content["k_profile"])
+        near = sorted(content["k_profile"], key=lambda entry: (entry["cost"], entry["k"]))
+        print(
+            "k against the cost of the fit above the best: "
+            + ", ".join(f"{e['k']}: {e['cost'] - least:.3g}" for e in near[:SHOWN_INTEGERS])
+            + (", ..." if len(near) > SHOWN_INTEGERS else "")
+        )
+
+
+def _print_quality(content: dict[str, Any]) -> None:
+    quality = content["quality"]
+    print(
+        f"\nerror of fitted cells: median {percent(quality['median_relative_error'])}, "
+        f"95th percentile {percent(quality['p95_relative_error'])}; "
+        f"rank {content['rank']} of {len(content['parameters'])}"
+        + (
+            f"; lack of fit p = {quality['lack_of_fit_p']:.2g}, "
+            f"reduced chi-square {quality['reduced_chi2']:.3g}"
+            if quality["lack_of_fit_p"] is not None
+            else ""
+        )
+        + "\n"
+    )
+    print_table(
+        ["model", "held-out error", ""],
+        [
+            [c["model"], percent(c["cv_error"], 2), _mark(c["model"], content)]
+            for c in sorted(
+                content["candidates"],
+                key=lambda c: float("inf") if c["cv_error"] is None else c["cv_error"],
+            )
+        ],
+        "lrl",
+    )
+
+
+def _mark(name: str, content: dict[str, Any]) -> str:
+    return "chosen" if name == content["chosen"] else ""
+
+
+def _fit_transfers(
+    dataset: Any, memory: str | None, replicates: int, seed: int, json: bool, output: Any
+) -> None:
+    from gpucast.errors import InputError
+    from gpucast.transfers import crossovers, fit_transfers
+
+    if output is not None:
+        raise InputError(
+            "a model file needs steps; this dataset has transfers only", file=dataset.name
+        )
+    fits = fit_transfers(dataset, memory=memory, replicates=replicates, seed=seed)
+    compared = crossovers(fits)
+    for text in dataset.warnings:
+        warn(text)
+    if json:
+        print_json(
+            {
+                "transfers": [each.to_dict() for each in fits],
+                "crossovers": [
+                    {"machine": a.machine, "path": a.path, **vars(cross)}
+                    for a, _, cross in compared
+                ],
+                "warnings": dataset.warnings,
+            }
+        )
+        return
+    print_transfers(fits)
+    for direct, _, cross in compared:
+        print(describe_crossover(direct.machine, cross))
+
+
+def print_transfers(fits: list[Any]) -> None:
+    """A line a parameter of each route's curve."""
+    rows = []
+    for each in fits:
+        content = each.to_dict()
+        for i, (name, entry) in enumerate(content["parameters"].items()):
+            first = i == 0
+            upper = [*content["breakpoints"], None]
+            rows.append(
+                [
+                    each.machine if first else "",
+                    each.path if first else "",
+                    each.route if first else "",
+                    name,
+                    quantity(entry["value"], entry["unit"]),
+                    interval(entry["ci95"], entry["unit"]),
+                    f"up to {upper[i - 1]:.0f} bytes" if i and upper[i - 1] is not None else "",
+                ]
+            )
+    print_table(
+        ["machine", "path", "route", "parameter", "value", "95 % interval", ""], rows, "llllrll"
+    )
+
+
+def describe_crossover(machine: str, cross: Any) -> str:
+    """One sentence on where a route begins to win."""
+    who = f"{machine}: {cross.faster}"
+    tail = f"; {cross.speedup:.2f} times as fast at {cross.largest} bytes"
+    if cross.bytes is None:
+        return f"{who} is never faster for good than {cross.slower}{tail}"
+    if cross.bytes <= cross.smallest:
+        return f"{who} is faster than {cross.slower} at every size{tail}"
+    low, high = cross.ci95
+    return (
+        f"{who} is faster than {cross.slower} from {cross.bytes:.3g} bytes up "
+        f"(95 %: {low:.3g} ... {high:.3g}){tail}"
+    )

@@ -1,0 +1,67 @@
+"""``gpucast validate``: a model against measurements that it has not seen."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gpucast.cli import options
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.words import duration, percent
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Model file.")],
+    data: options.Data,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    machine: options.Machine = None,
+    json: options.Json = False,
+) -> None:
+    """Held-out error, best-count hits, regret and interval coverage."""
+    from gpucast.datasets import load
+    from gpucast.models import load_model
+    from gpucast.validation import validate
+
+    loaded = load_model(model)
+    result = validate(loaded, load(*data), path, schedule, kernel, machine=machine)
+    for text in loaded.warnings:
+        warn(text)
+    if json:
+        print_json(result)
+        return
+    print_validation(result)
+
+
+def print_validation(result: dict[str, Any]) -> None:
+    """The cells and their summary."""
+    print_table(
+        ["n", "GPUs", "measured", "forecast", "error", "in 90 % interval", ""],
+        [
+            [
+                cell["n"],
+                cell["gpus"],
+                duration(cell["measured"]),
+                duration(cell["predicted"]),
+                f"{100 * cell['relative_error']:+.1f} %",
+                "yes" if cell["covered"] else "no",
+                "*" if cell["extrapolated"] else "",
+            ]
+            for cell in result["cells"]
+        ],
+        "rrrrrll",
+    )
+    if any(cell["extrapolated"] for cell in result["cells"]):
+        print("* outside the n or GPU counts that were fitted")
+    print(
+        f"\nerror: median {percent(result['median_relative_error'])}, 95th percentile "
+        f"{percent(result['p95_relative_error'])}, maximum {percent(result['max_relative_error'])}"
+        f"; {percent(result['coverage'], 0)} of cells in their 90 % interval"
+    )
+    if result["best_total"]:
+        print(
+            f"best GPU count right for {result['best_hits']} of {result['best_total']} n; regret "
+            f"{percent(result['mean_regret'])} on average, at most {percent(result['max_regret'])}"
+        )

@@ -1,0 +1,63 @@
+"""``gpucast what-if``: one path's steps, another path's communication."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from gpucast.cli import options
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.words import quantity
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Model file of the path whose steps are known.")],
+    transfers: Annotated[
+        list[str], typer.Option(help="Dataset with transfers (and launches) of the other path.")
+    ],
+    output: options.Output,
+    path: options.PathName = None,
+    machine: options.Machine = None,
+    memory: options.Memory = None,
+    launch: Annotated[
+        Literal["auto", "measured", "keep", "scale"],
+        typer.Option(
+            help="t_kernel: from launch records, kept, or scaled with the latencies; "
+            "auto: measured if there are records, else kept."
+        ),
+    ] = "auto",
+    json: options.Json = False,
+    force: options.Force = False,
+) -> None:
+    """Replace a model's communication by that of another path."""
+    from gpucast import atomic
+    from gpucast.datasets import load
+    from gpucast.models import load_model
+    from gpucast.whatif import what_if
+
+    atomic.check_output(output, force=force)
+    given = load_model(model)
+    result = what_if(
+        given, load(*transfers), path, machine=machine, memory=memory, launch=launch
+    )
+    result.save(output, force=force)
+    for text in result.warnings:
+        warn(text)
+    if json:
+        print_json(result.content)
+        return
+    before = given.content["parameters"]
+    print_table(
+        ["parameter", "model", "what if"],
+        [
+            [
+                name,
+                quantity(before[name]["value"], entry["unit"]) if name in before else None,
+                quantity(entry["value"], entry["unit"]),
+            ]
+            for name, entry in result.content["parameters"].items()
+        ],
+        "lrr",
+    )
+    print(f"\nModel written to {output}")
