@@ -1,0 +1,175 @@
+"""Which commands there are, and how one is run.
+
+A command is a plain function with typer annotations in a module of its own, or a ``typer.Typer``
+with sub-commands. Only the module of the command at hand is imported: ``gpucast predict`` must not
+wait for what ``gpucast figures`` needs. To add a command, add its line to ``COMMANDS``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+import typer
+
+from gpucast.errors import GpucastError, from_os_error
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its name, where its function is (``module:attribute``), and a line of help."""
+
+    name: str
+    target: str
+    help: str
+
+
+COMMANDS = (
+    Command("data", "gpucast.cli.data:app", "Bundled and user datasets: list, show, export."),
+    Command("import", "gpucast.cli.importing:command", "Turn other programs' files into records."),
+)
+
+# What typer raises for wrong usage: a public class's base, wherever it lives in this version.
+_UsageError = cast("type[Exception]", typer.BadParameter.__mro__[2])
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; errors become one line on stderr and an exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    _allow_any_text()
+    try:
+        status = _invoke(given or ["--help"])
+        sys.stdout.flush()  # here, so that a broken pipe is met here
+        return status
+    except BrokenPipeError:
+        # The reader has what it wanted (gpucast ... | head). Nothing more may reach the pipe, not
+        # even the interpreter's own flush at exit.
+        _close_quietly()
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted")
+        return INTERRUPTED
+    except GpucastError as error:
+        _say(f"error: {error}")
+        return error.exit_status
+    except OSError as error:
+        ours = from_os_error(error)
+        _say(f"error: {ours}")
+        return ours.exit_status
+    except _UsageError as error:
+        _say(f"error: {_usage_message(error)}")
+        return 2
+
+
+def build(requested: str | None) -> typer.Typer:
+    """The application, with the ``requested`` command loaded and the others by name only."""
+    app = typer.Typer(
+        name="gpucast",
+        help="How many GPUs should n particles get, and native or remote ones?",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_global_options)
+    for command in COMMANDS:
+        loaded = _load(command) if command.name == requested else _unloaded
+        if isinstance(loaded, typer.Typer):
+            app.add_typer(loaded, name=command.name, help=command.help)
+        else:
+            app.command(command.name, help=None if loaded is not _unloaded else command.help)(
+                loaded
+            )
+    return app
+
+
+def _invoke(arguments: list[str]) -> int:
+    requested = next((word for word in arguments if not word.startswith("-")), None)
+    command = typer.main.get_command(build(requested))
+    # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
+    try:
+        with command.make_context("gpucast", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as leave:
+        return leave.exit_code
+    return 0
+
+
+def _load(command: Command) -> Callable[..., Any] | typer.Typer:
+    module, _, attribute = command.target.partition(":")
+    return cast(
+        "Callable[..., Any] | typer.Typer", getattr(importlib.import_module(module), attribute)
+    )
+
+
+def _unloaded() -> None:
+    """Stands for a command that was not asked for."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gpucast {version()}")
+        raise typer.Exit
+
+
+def _global_options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def version() -> str:
+    """The installed version of gpucast; ``unknown`` in a source tree that is not installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("gpucast")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _usage_message(error: Exception) -> str:
+    format_message = getattr(error, "format_message", None)
+    message = str(format_message() if format_message is not None else error)
+    context = getattr(error, "ctx", None)
+    where = getattr(context, "command_path", "gpucast")
+    return f"{message.rstrip('.')} (see {where} --help)"
+
+
+def _say(text: str) -> None:
+    # One line whatever a file name or a value holds.
+    line = "".join(each if each.isprintable() else _escaped(each) for each in f"gpucast: {text}")
+    print(line, file=sys.stderr)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode()
+
+
+def _allow_any_text() -> None:
+    # Labels are Unicode and file names may be any bytes; a terminal that lacks a character shows
+    # an escape instead of ending the run.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _close_quietly() -> None:
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # stdout is no real file (in tests)
+        pass

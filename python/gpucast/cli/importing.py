@@ -1,0 +1,152 @@
+"""``gpucast import``: other programs' files into records."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpucast import atomic, datasets, jsonl
+from gpucast.cli.app import version
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.errors import InputError
+from gpucast.formats import Imported, Options, read_file
+from gpucast.records import Entry
+
+
+def command(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="CSV of steps (n,gpus,seconds) or transfers (bytes,seconds,route), Extra-P's "
+            "JSON, JSON Lines or text, nvbandwidth's JSON.",
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DATA.jsonl", help="File to write.")
+    ],
+    cores: Annotated[
+        int | None,
+        typer.Option(min=1, help="FP32 lanes of one GPU; the GPU term wave needs them."),
+    ] = None,
+    sms: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Multiprocessors of one GPU; the GPU term occupancy needs them and --block."
+        ),
+    ] = None,
+    block: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Threads a block of the steps' kernel; occupancy needs it and --sms."
+        ),
+    ] = None,
+    path: Annotated[
+        str, typer.Option(help="How the GPUs are reached, where the file does not say.")
+    ] = "native",
+    schedule: Annotated[
+        str,
+        typer.Option(
+            help="How steps move data, where the file does not say: "
+            "star-serial, star-async, allgather or mpi."
+        ),
+    ] = "star-serial",
+    kernel: Annotated[
+        str, typer.Option(help="Label of the steps' kernel, where the file does not say.")
+    ] = "user",
+    gpu_name: Annotated[str | None, typer.Option(help="Name of the GPUs.")] = None,
+    machine: Annotated[
+        str, typer.Option(help="Id of the machine; the same for files of the same machine.")
+    ] = "imported",
+    size: Annotated[
+        int,
+        typer.Option("--bytes", min=1, help="Buffer size (bytes) of nvbandwidth's copies."),
+    ] = 512 * 2**20,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of the files, where content does not tell."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer as one JSON object.")] = False,
+) -> None:
+    """Turn other programs' files into records."""
+    atomic.check_output(output, force=force)
+    options = Options(machine, path, schedule, kernel, block, size)
+    read = [(name, *read_file(name, options, form)) for name in files]
+    facts = _machine_facts([imported for _, imported, _ in read])
+    facts["gpus"] = _gpus(facts.get("gpus"), gpu_name, cores, sms)
+    described: dict[str, Any] = {
+        "kind": "machine",
+        "id": machine,
+        "tool": {"name": "gpucast import", "version": version()},
+        **{key: value for key, value in facts.items() if value is not None},
+        "source": "imported from " + ", ".join(map(_cited, files)),
+    }
+    entries: list[Entry] = [entry for _, imported, _ in read for entry in imported.entries]
+    data = datasets.from_records(output, [jsonl.record(described), *entries])
+    for line in [text for _, imported, _ in read for text in imported.warnings] + data.warnings:
+        warn(line)
+    data.dump(output, force=force)
+    _answer(data, output, [(name, form.name) for name, _, form in read], as_json)
+
+
+def _machine_facts(imported: list[Imported]) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    for each in imported:
+        for key, value in each.machine.items():
+            if facts.setdefault(key, value) != value:
+                raise InputError("differs between the files; import them one by one", field=key)
+    return facts
+
+
+def _gpus(
+    stated: list[dict[str, Any]] | None, name: str | None, cores: int | None, sms: int | None
+) -> list[dict[str, Any]] | None:
+    """GPUs as the files state them, with what the user adds; one entry where files are silent."""
+    given = {"name": name, "cores": cores, "sms": sms}
+    added = {key: value for key, value in given.items() if value is not None}
+    if stated is None and not added:
+        return None
+    return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
+
+
+def _cited(name: str) -> str:
+    digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    return f"{os.path.basename(name)} (sha256 {digest[:12]})"
+
+
+def _answer(
+    data: datasets.Dataset, output: str, formats: list[tuple[str, str]], as_json: bool
+) -> None:
+    kinds = [
+        (kind, records, sum(len(record.seconds) for record in records))
+        for kind, records in (
+            ("step", data.steps),
+            ("transfer", data.transfers),
+        )
+        if records
+    ]
+    if as_json:
+        print_json(
+            {
+                "output": output,
+                "files": [{"file": name, "format": form} for name, form in formats],
+                "records": {kind: len(records) for kind, records, _ in kinds}
+                | {"note": len(data.notes)},
+                "samples": {kind: samples for kind, _, samples in kinds},
+                "digest": data.digest,
+                "warnings": data.warnings,
+            }
+        )
+        return
+    print_table(
+        ("kind", "records", "samples"),
+        [(kind, len(records), samples) for kind, records, samples in kinds]
+        + ([("note", len(data.notes), None)] if data.notes else []),
+        "lrr",
+    )
+    print(f"written: {output}")

@@ -1,0 +1,20 @@
+"""Formats without a word for the machine can hold the records of one only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.records import Measurement
+
+
+def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: str) -> None:
+    """Raise InputError where there are no records, or records of several machines."""
+    machines = list(dict.fromkeys(record.machine for record in records))
+    if not machines:
+        raise InputError(f"holds no {kind} records", file=data.name)
+    if len(machines) > 1:
+        raise InputError(
+            f"holds several ({', '.join(machines)}); name one", file=data.name, field="--machine"
+        )

@@ -1,0 +1,142 @@
+"""Records to test with: one valid example of each kind, and hypothesis strategies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For machines that are slow or busy."""
+
+SCHEMA = "gpucast.record/1"
+
+MACHINE: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "machine",
+    "id": "m",
+    "gpus": [{"name": "GPU", "sms": 12, "cores": 2304}],
+    "started": "2025-01-31T12:00:00Z",
+    "topology": {"links": [1, None, "x"]},
+    "tool": {"name": "t", "version": "1"},
+}
+TRANSFER: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "transfer",
+    "machine": "m",
+    "path": "native",
+    "memory": "pinned",
+    "engine": "copy",
+    "route": "h2d",
+    "from": "host",
+    "to": "gpu0",
+    "bytes": 1024,
+    "concurrent": [{"from": "gpu1", "to": "host"}],
+    "seconds": [1e-5, 1.25e-5],
+    "valid": True,
+}
+LAUNCH: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "launch",
+    "machine": "m",
+    "path": "native",
+    "method": "submit",
+    "count": 100,
+    "seconds": [3e-4],
+}
+STEP: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "step",
+    "machine": "m",
+    "path": "native",
+    "schedule": "star-serial",
+    "kernel": "claret",
+    "n": 1000,
+    "gpus": 4,
+    "block": None,
+    "seconds": [0.01, 0.011],
+    "phases": {"h2d": [0.001, 0.0], "kernel": [0.008, 0.009]},
+}
+HOST_MEMORY: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "host_memory",
+    "machine": "m",
+    "memory": "mapped",
+    "pattern": "simple",
+    "runner": "cpu",
+    "phase": "loop",
+    "seconds": [0.1],
+}
+NOTE: dict[str, Any] = {"schema": SCHEMA, "kind": "note", "text": "skipped", "about": {"n": None}}
+EXAMPLES = [MACHINE, TRANSFER, LAUNCH, STEP, HOST_MEMORY, NOTE]
+
+# A small alphabet of everything that some format treats specially; the full one is slow to draw.
+labels = st.text("aZ0 -_./|%>,;#'\"\\=()ßΩ日🚀\u2028\u0301\u00a0", min_size=1, max_size=12)
+positive = st.floats(min_value=0, exclude_min=True, allow_nan=False, allow_infinity=False)
+counts = st.integers(1, 2**40)
+
+
+def _optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+_extras = _optional(
+    uncertainty=st.floats(0, 1), cold=st.booleans(), caveat=st.text("abc\n", min_size=1)
+)
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> dict[str, Any]:
+    """Valid step records of machine m."""
+    return {
+        **STEP,
+        "path": draw(labels),
+        "kernel": draw(labels),
+        "schedule": draw(st.sampled_from(["star-serial", "star-async", "allgather", "mpi"])),
+        "n": draw(st.integers(1, 10**9)),
+        "gpus": draw(st.integers(1, 65536)),
+        "seconds": draw(st.lists(positive, min_size=1, max_size=5)),
+        **draw(_extras),
+    }
+
+
+@st.composite
+def transfers(draw: st.DrawFn) -> dict[str, Any]:
+    """Valid transfer records of machine m."""
+    return {
+        **TRANSFER,
+        "path": draw(labels),
+        "bytes": draw(counts),
+        "seconds": draw(st.lists(positive, min_size=1, max_size=5)),
+        "concurrent": draw(
+            st.lists(st.fixed_dictionaries({"from": labels, "to": labels}), max_size=2)
+        ),
+        **draw(_extras),
+    }
+
+
+records = st.one_of(st.sampled_from(EXAMPLES), steps(), transfers())
+"""Valid records of any kind, as JSON objects."""
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text("a1\n\x7fß日\u2028", max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner),
+    max_leaves=5,
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> dict[str, Any]:
+    """Records with one field replaced, dropped or added; most are no longer valid."""
+    value = dict(draw(records))
+    field = draw(st.sampled_from(sorted(value)) | st.text("abc", min_size=1, max_size=3))
+    if draw(st.booleans()) and field in value:
+        del value[field]
+    else:
+        value[field] = draw(json_values)
+    return value

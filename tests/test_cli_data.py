@@ -1,0 +1,299 @@
+"""The commands ``gpucast data`` and ``gpucast import``, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import gpucast
+import pytest
+from gpucast import datasets
+from gpucast.cli import app, main, output
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command line in this process: status, stdout, stderr."""
+
+    def command(*arguments: str | Path) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return command
+
+
+def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command line in a process of its own."""
+    source = str(Path(gpucast.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> Path:
+    file = tmp_path / "steps.csv"
+    file.write_text("n,gpus,seconds\n1000,1,0.5\n1000,1,0.6\n1000,2,0.3\n")
+    return file
+
+
+def test_list_names_every_bundled_dataset(run: Run) -> None:
+    status, out, err = run("data", "list")
+    assert (status, err) == (0, "")
+    for name in datasets.bundled_files():
+        assert name in out
+    assert "\x1b" not in out
+
+
+def test_list_answers_as_one_json_object(run: Run) -> None:
+    _, out, _ = run("data", "list", "--json")
+    found = {each["name"]: each for each in json.loads(out)["datasets"]}
+    assert found["dscuda"]["paths"] == ["infiniband", "ethernet100", "local"]
+    assert found["dscuda"]["n"] == [64, 5832]
+    assert found["p2p-copy"]["counts"]["transfer"] == {"records": 124, "samples": 124}
+
+
+def test_show_tells_source_and_caveats(run: Run) -> None:
+    status, out, _ = run("data", "show", "host-memory-gtx480")
+    assert status == 0
+    assert "source:  " in out
+    assert "caveat:  The source labels its figures nsec" in out
+    assert "one row a series" in out
+
+
+def test_show_prints_every_record_if_asked(run: Run) -> None:
+    _, summarised, _ = run("data", "show", "p2p-copy")
+    _, whole, _ = run("data", "show", "p2p-copy", "--all")
+    assert summarised.count("\n") < 40
+    assert whole.count("gpu0>gpu1") == 124
+
+
+def test_show_as_json_holds_the_records(run: Run) -> None:
+    _, out, _ = run("data", "show", "dscuda", "--json")
+    answer = json.loads(out)
+    assert answer["digest"] == datasets.load("dscuda").digest
+    assert {each["kind"] for each in answer["records"]} == {"step", "transfer", "note"}
+
+
+def test_an_unknown_name_is_one_line_and_status_2(run: Run) -> None:
+    status, out, err = run("data", "show", "dscuba")
+    assert (status, out) == (2, "")
+    assert err == ("gpucast: error: dscuba: no such file or bundled dataset; near: dscuda\n")
+
+
+def test_import_makes_records_that_load(run: Run, steps: Path, tmp_path: Path) -> None:
+    transfers = tmp_path / "transfers.csv"
+    transfers.write_text("bytes;seconds;route\n8;1e-6;h2d\n")
+    target = tmp_path / "data.jsonl"
+    status, _, err = run(
+        "import", steps, transfers, "--cores", "2304", "--sms", "12", "--block", "128",
+        "--path", "remote", "--gpu-name", "GTX 780", "--machine", "日本", "-o", target,
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    data = datasets.load(target)
+    (gpu,) = data.machines["日本"].gpus or []
+    assert (gpu.name, gpu.cores, gpu.sms) == ("GTX 780", 2304, 12)
+    assert [(step.gpus, step.block, step.seconds) for step in data.steps] == [
+        (1, 128, [0.5, 0.6]),
+        (2, 128, [0.3]),
+    ]
+    assert data.paths() == ["remote"]
+    assert "steps.csv (sha256" in str(data.machines["日本"].source)
+
+
+def test_import_does_not_replace_unasked(run: Run, steps: Path, tmp_path: Path) -> None:
+    target = tmp_path / "data.jsonl"
+    target.write_text("old")
+    status, _, err = run("import", steps, "-o", target)
+    assert (status, err) == (2, f"gpucast: error: {target}: exists already; --force replaces it\n")
+    assert target.read_text() == "old"
+    assert run("import", steps, "-o", target, "--force")[0] == 0
+
+
+def test_nothing_is_written_where_the_input_is_wrong(run: Run, steps: Path, tmp_path: Path) -> None:
+    steps.write_text("n,gpus,seconds\n1000,0,0.5\n")
+    status, _, err = run("import", steps, "-o", tmp_path / "data.jsonl")
+    assert (status, err) == (2, f"gpucast: error: {steps}:2: gpus: must be at least 1, got 0\n")
+    assert os.listdir(tmp_path) == ["steps.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("data",),
+        ("dta", "list"),
+        ("data", "lst"),
+        ("data", "show"),
+        ("data", "list", "--jsn"),
+        ("data", "export", "dscuda"),
+        ("data", "export", "dscuda", "--csv", "--extrap-json"),
+        ("data", "export", "dscuda", "--csv", "--kind", "launch"),
+        ("data", "export", "dscuda", "--extrap-json", "--kind", "transfer"),
+        ("data", "export", "dscuda", "--csv", "--path", "nat"),
+        ("data", "export", "p2p-copy", "--csv"),
+        ("data", "export", "dscuda", "--csv", "-o", "/no/such/folder/x.csv"),
+        ("import", "steps.csv"),
+        ("import", "/no/such/file.csv", "-o", "/tmp/never.jsonl"),
+        ("import", "x.csv", "-o", "/tmp/never.jsonl", "--cores", "0"),
+        ("import", "x.csv", "-o", "/tmp/never.jsonl", "--cores", "many"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_line_and_status_2(run: Run, arguments: tuple[str, ...]) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("gpucast: error: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "form"),
+    [
+        ("--csv", "csv"),
+        ("--extrap-json", "extrap-json"),
+        ("--extrap-jsonl", "extrap-jsonl"),
+        ("--extrap-text", "extrap-text"),
+    ],
+)
+def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, option: str, form: str) -> None:
+    there, back = tmp_path / "there", tmp_path / "back.jsonl"
+    assert run("data", "export", "dscuda", "--path", "local", option, "-o", there)[0] == 0
+    status, out, _ = run("import", there, "-o", back, "--json")
+    assert status == 0
+    assert json.loads(out)["files"][0]["format"] == form
+    before = [(step.n, step.path, step.kernel, step.seconds)
+              for step in datasets.load("dscuda").select(path="local").steps]  # fmt: skip
+    after = [(step.n, step.path, step.kernel, step.seconds) for step in datasets.load(back).steps]
+    assert after == before
+
+
+def test_export_prints_where_no_file_is_named(run: Run) -> None:
+    _, out, _ = run("data", "export", "p2p-copy", "--csv", "--machine", "geforce-gtx580")
+    assert out.splitlines()[0] == "path,memory,route,bytes,seconds"
+    assert len(out.splitlines()) == 1 + 62
+
+
+def test_export_warns_of_transfers_that_csv_cannot_say(run: Run, tmp_path: Path) -> None:
+    status, _, err = run("data", "export", "pcie-contention-cirrascale", "--csv")
+    assert status == 2
+    assert "cannot say" in err
+
+
+def test_a_user_file_is_shown_like_a_bundled_one(run: Run, steps: Path, tmp_path: Path) -> None:
+    target = tmp_path / "größe 日本.jsonl"
+    run("import", steps, "-o", target)
+    status, out, _ = run("data", "show", target)
+    assert status == 0
+    assert "550 ms" in out
+
+
+def test_a_cut_off_file_is_shown_with_a_warning(run: Run, steps: Path, tmp_path: Path) -> None:
+    target = tmp_path / "data.jsonl"
+    run("import", steps, "-o", target)
+    target.write_bytes(target.read_bytes()[:-20])
+    status, out, err = run("data", "show", target, "--json")
+    assert status == 0
+    assert len(json.loads(out)["records"]) == 1
+    assert err.startswith(f"gpucast: warning: {target}:3: the last line is cut off")
+
+
+def test_an_error_is_one_line_whatever_the_file_is_called(run: Run, tmp_path: Path) -> None:
+    _, _, err = run("data", "show", tmp_path / "a\nb")
+    assert err.count("\n") == 1
+    assert "a\\nb" in err
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    source = str(Path(gpucast.__file__).parents[1])
+    command = f"PYTHONPATH={source} {sys.executable} -m gpucast.cli data show p2p-copy --all"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.returncode in (0, app.BROKEN_PIPE)
+
+
+def test_an_interrupt_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> dict[str, Path]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(datasets, "bundled_files", interrupted)
+    assert run("data", "list") == (130, "", "gpucast: interrupted\n")
+
+
+def test_a_file_that_vanishes_is_an_input_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def vanished() -> dict[str, Path]:
+        raise FileNotFoundError(2, "No such file or directory", "gone.jsonl")
+
+    monkeypatch.setattr(datasets, "bundled_files", vanished)
+    expected = "gpucast: error: gone.jsonl: No such file or directory\n"
+    assert run("data", "list") == (2, "", expected)
+
+
+def test_labels_that_a_terminal_lacks_are_escaped(steps: Path, tmp_path: Path) -> None:
+    target = tmp_path / "data.jsonl"
+    assert main(["import", str(steps), "-o", str(target), "--machine", "日本"]) == 0
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    environment["PYTHONPATH"] = str(Path(gpucast.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "gpucast.cli", "data", "show", str(target)],
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\\u65e5\\u672c" in done.stdout
+
+
+def test_help_and_version_answer() -> None:
+    done = shell("-m", "gpucast.cli", "--help")
+    assert done.returncode == 0
+    for command in app.COMMANDS:
+        assert command.name in done.stdout
+    assert shell("-m", "gpucast.cli", "--version").stdout.startswith("gpucast ")
+
+
+def test_every_registered_command_can_be_loaded() -> None:
+    for command in app.COMMANDS:
+        done = shell("-m", "gpucast.cli", command.name, "--help")
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", ["gpucast", "gpucast.errors", "gpucast.cli", "gpucast.cli.app",
+                                    "gpucast.atomic", "gpucast.cli.output"])  # fmt: skip
+def test_light_modules_import_nothing_heavy(module: str) -> None:
+    heavy = "pandas scipy matplotlib numpy pydantic rich"
+    code = (
+        f"import sys, {module}\nprint(*[name for name in {heavy.split()!r} if name in sys.modules])"
+    )
+    assert shell("-c", code).stdout.split() == []
+
+
+def test_help_of_all_commands_loads_no_command() -> None:
+    code = (
+        "import sys\nfrom gpucast.cli import main\nmain(['--help'])\n"
+        "print(*[name for name in ('pandas', 'pydantic', 'rich') if name in sys.modules], "
+        "file=sys.stderr)"
+    )
+    assert shell("-c", code).stderr.split() == []
+
+
+def test_tables_line_up_for_wide_characters() -> None:
+    text = output.table(("name", "n"), [("日本", 1), ("ab", 10), ("e\u0301", None)])
+    assert [output.width(line) for line in text.splitlines()] == [8, 8, 8, 8, 8]
+
+
+def test_numbers_for_people() -> None:
+    assert [output.seconds(value) for value in (2.5, 0.0125, 3e-6, 4e-9)] == [
+        "2.5 s", "12.5 ms", "3 us", "4 ns",
+    ]  # fmt: skip
+    assert [output.size(value) for value in (1, 1024, 2**20, 1025)] == [
+        "1 B", "1 KiB", "1 MiB", "1025 B",
+    ]  # fmt: skip

@@ -1,0 +1,149 @@
+"""Datasets are loaded by name or path, selected, framed and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpucast import datasets
+from gpucast.errors import InputError
+from records_samples import EXAMPLES, MACHINE, STEP, TRANSFER
+
+
+def write(path: Path, *values: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def error_of(*names: str | Path) -> str:
+    with pytest.raises(InputError) as caught:
+        datasets.load(*names)
+    return str(caught.value)
+
+
+def test_records_are_sorted_by_kind(tmp_path: Path) -> None:
+    data = datasets.load(write(tmp_path / "d.jsonl", *EXAMPLES))
+    assert list(data.machines) == ["m"]
+    kinds = (data.transfers, data.launches, data.steps, data.host_memory, data.notes)
+    assert [len(records) for records in kinds] == [1, 1, 1, 1, 1]
+    assert data.paths() == ["native"]
+    assert data.warnings == []
+
+
+def test_machines_may_stand_in_another_file_or_further_down(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", STEP)
+    second = write(tmp_path / "b.jsonl", TRANSFER, MACHINE)
+    data = datasets.load(first, second)
+    assert (len(data.steps), len(data.transfers)) == (1, 1)
+
+
+def test_a_record_of_an_unknown_machine_is_an_error(tmp_path: Path) -> None:
+    file = write(tmp_path / "d.jsonl", MACHINE, {**STEP, "machine": "other"})
+    assert error_of(file).startswith(f"{file}:2: machine: 'other' is described by no machine")
+
+
+def test_files_can_be_concatenated(tmp_path: Path) -> None:
+    later = {**MACHINE, "started": "2025-02-01T00:00:00Z"}
+    data = datasets.load(write(tmp_path / "d.jsonl", MACHINE, STEP, later, TRANSFER))
+    assert (len(data.machines), data.warnings) == (1, [])
+
+
+def test_one_id_for_two_machines_is_an_error(tmp_path: Path) -> None:
+    file = write(tmp_path / "d.jsonl", MACHINE, {**MACHINE, "gpus": [{"name": "Other"}]})
+    assert error_of(file).startswith(f"{file}:2: gpus: 'm' has other GPUs here")
+
+
+def test_a_machine_whose_driver_changed_gets_a_warning(tmp_path: Path) -> None:
+    file = write(tmp_path / "d.jsonl", {**MACHINE, "driver": "1"}, {**MACHINE, "driver": "2"}, STEP)
+    assert datasets.load(file).warnings == [
+        f"{file}:2: machine 'm' now differs in driver; the first is kept"
+    ]
+
+
+def test_caveats_of_all_runs_are_kept(tmp_path: Path) -> None:
+    file = write(tmp_path / "d.jsonl", {**MACHINE, "caveats": ["a"]}, {**MACHINE, "caveats": ["b"]})
+    assert datasets.load(file).machines["m"].caveats == ["a", "b"]
+
+
+def test_the_same_samples_from_two_files_get_a_warning(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", MACHINE, STEP)
+    second = write(tmp_path / "b.jsonl", MACHINE, STEP)
+    (warning,) = datasets.load(first, second).warnings
+    assert warning.startswith("1 records repeat an earlier one")
+
+
+def test_the_same_file_twice_is_an_error(tmp_path: Path) -> None:
+    file = write(tmp_path / "d.jsonl", MACHINE)
+    assert "is given twice" in error_of(file, str(file))
+
+
+def test_a_name_that_is_nothing_lists_near_ones() -> None:
+    assert error_of("p2p-cpy") == "p2p-cpy: no such file or bundled dataset; near: p2p-copy"
+    assert "bundled: bandwidthtest-gtx480, " in error_of("zzz")
+
+
+def test_nothing_to_load_is_an_error() -> None:
+    assert error_of() == "name at least one dataset or file"
+
+
+def test_unreadable_paths_are_errors(tmp_path: Path) -> None:
+    assert error_of(tmp_path) == f"{tmp_path}: Is a directory"
+    if os.getuid() != 0:
+        (tmp_path / "secret").write_text("")
+        (tmp_path / "secret").chmod(0)
+        assert "Permission denied" in error_of(tmp_path / "secret")
+
+
+def test_selection_keeps_what_matches_and_its_machines(tmp_path: Path) -> None:
+    other = {**MACHINE, "id": "m2"}
+    remote = {**STEP, "path": "remote", "machine": "m2"}
+    file = write(tmp_path / "d.jsonl", MACHINE, other, STEP, TRANSFER, remote)
+    data = datasets.load(file)
+    assert [step.path for step in data.select(path="remote").steps] == ["remote"]
+    assert list(data.select(path="remote").machines) == ["m2"]
+    # Transfers have no kernel: they pass.
+    assert len(data.select(machine="m", kernel="claret").transfers) == 1
+
+
+def test_selecting_what_is_not_there_lists_what_is(tmp_path: Path) -> None:
+    data = datasets.load(write(tmp_path / "d.jsonl", *EXAMPLES))
+    with pytest.raises(InputError, match="path: no records of 'nat'; there are: native"):
+        data.select(path="nat")
+
+
+def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
+    data = datasets.load(write(tmp_path / "d.jsonl", *EXAMPLES))
+    steps = data.frame("step")
+    assert list(steps["seconds"]) == [0.01, 0.011]
+    assert list(steps["sample"]) == [0, 1]
+    assert list(steps["kernel_phase"]) == [0.008, 0.009]
+    assert list(steps["kernel"]) == ["claret", "claret"]
+    transfers = data.frame("transfer")
+    assert list(transfers["from"]) == ["host", "host"]
+    assert list(transfers["concurrent"]) == [1, 1]
+    assert [len(data.frame(kind)) for kind in datasets.FRAME_KINDS] == [2, 2, 1, 1]
+
+
+def test_a_frame_without_records_has_the_columns_all_the_same(tmp_path: Path) -> None:
+    frame = datasets.load(write(tmp_path / "d.jsonl", MACHINE)).frame("step")
+    assert len(frame) == 0
+    assert "seconds" in frame.columns
+
+
+def test_the_digest_follows_the_content_not_the_file(tmp_path: Path) -> None:
+    data = datasets.load(write(tmp_path / "a.jsonl", *EXAMPLES))
+    data.dump(tmp_path / "b.jsonl")
+    assert datasets.load(tmp_path / "b.jsonl").digest == data.digest
+    assert data.select(path="native", machine="m").digest == data.digest
+    slower = {**STEP, "seconds": [1.0]}
+    assert datasets.load(write(tmp_path / "c.jsonl", MACHINE, slower)).digest != data.digest
+
+
+def test_dump_does_not_replace_unasked(tmp_path: Path) -> None:
+    data = datasets.load(write(tmp_path / "a.jsonl", *EXAMPLES))
+    with pytest.raises(InputError, match="exists already"):
+        data.dump(tmp_path / "a.jsonl")
+    data.dump(tmp_path / "a.jsonl", force=True)
