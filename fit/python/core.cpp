@@ -37,6 +37,9 @@ using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::dev
 
 std::span<const double> span(const Doubles& array) { return {array.data(), array.size()}; }
 
+// Arrays made for the caller: they own their values, also as properties.
+constexpr auto fresh = nb::rv_policy::move;
+
 // Ownership of a vector passes to the array that shows it.
 nb::ndarray<nb::numpy, double, nb::ndim<1>> array(std::vector<double> values) {
   auto owned = std::make_unique<std::vector<double>>(std::move(values));
@@ -250,7 +253,7 @@ void bind_fit(nb::module_& m) {
       .def_prop_ro("log_fit", [](const fit::Fit& self) { return self.estimate().log_fit; },
                    "Log time of every cell, in cell order.")
       .def_prop_ro("weights",
-                   [](const fit::Fit& self) { return array(self.estimate().weight); },
+                   [](const fit::Fit& self) { return array(self.estimate().weight); }, fresh,
                    "Robust weight of every sample, sorted by cell.")
       .def_prop_ro("profile",
                    [](const fit::Fit& self) {
@@ -278,10 +281,10 @@ void bind_fit(nb::module_& m) {
                    [](const fit::Fit& self) { return self.identification.identified; })
       .def_prop_ro("observed", [](const fit::Fit& self) { return self.identification.observed; })
       .def_prop_ro("largest_shares",
-                   [](const fit::Fit& self) { return array(self.identification.largest_share); },
+                   [](const fit::Fit& self) { return array(self.identification.largest_share); }, fresh,
                    "Largest part of any measured time that each parameter accounts for.")
       .def_prop_ro("relative_error",
-                   [](const fit::Fit& self) { return array(self.identification.relative_error); })
+                   [](const fit::Fit& self) { return array(self.identification.relative_error); }, fresh)
       .def_prop_ro("combinations",
                    [](const fit::Fit& self) {
                      const auto& list = self.model.parameter_list();

@@ -11,6 +11,12 @@ namespace gpucast::fit {
 
 namespace {
 
+constexpr double smallest_scale = 1e-4;  // curves closer to the data than this are as good
+
+// Single timings carry quirks of their own, so a breakpoint has to earn more than bare equality: a
+// difference of 6 in this criterion is "strong" evidence (Kass & Raftery 1995).
+constexpr double strong_evidence = 6;
+
 using Knots = std::vector<std::size_t>;  // indices of measured sizes, ascending
 
 class Search {
@@ -32,20 +38,22 @@ class Search {
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit =
         estimate(model, observations_, start_values(model, observations_), {}, 1e-4);
-    const auto cells = static_cast<double>(observations_.cell_count());
-    const double parameters = static_cast<double>(model.parameter_count() + knots.size());
-    // Wild cells count by Tukey's bounded cost instead of their square.
+    // Residuals of cells, and what rounding alone makes of them.
     std::vector<double> residual;
+    std::vector<double> known;
     for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
-      residual.push_back(std::abs(observations_.median_log(j) -
-                                  fit.log_fit[static_cast<Eigen::Index>(j)]));
+      residual.push_back(observations_.median_log(j) - fit.log_fit[static_cast<Eigen::Index>(j)]);
+      known.push_back(observations_.rounding_variance()[observations_.first(j)]);
     }
-    const double scale = std::max(1e-6, median(residual) / normal_mad);
-    double squares = 0;
-    for (const double r : residual) {
-      squares += 2 * scale * scale * tukey_cost(r / scale);
+    const double scale = mad_scale(residual, known, smallest_scale);
+    // -2 log L of normal noise; wild cells count by Tukey's bounded cost instead of their square.
+    double deviance = 0;
+    for (std::size_t j = 0; j < residual.size(); ++j) {
+      const double sigma = std::sqrt(scale * scale + known[j]);
+      deviance += 2 * std::log(sigma) + 2 * tukey_cost(residual[j] / sigma);
     }
-    return cells * std::log(std::max(1e-12, squares / cells)) + parameters * std::log(cells);
+    const double parameters = static_cast<double>(model.parameter_count() + knots.size());
+    return deviance + parameters * std::log(static_cast<double>(observations_.cell_count()));
   }
 
   // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after the last.
@@ -107,7 +115,7 @@ std::vector<double> find_breakpoints(const Observations& observations, std::size
     for (std::size_t i = 0; i + 1 < trial.size() && std::isfinite(value); ++i) {
       value = std::min(value, search.place(trial, i));
     }
-    if (!(value < least)) {
+    if (!(value < least - strong_evidence)) {
       break;
     }
     least = value;

@@ -171,12 +171,14 @@ class Model:
 
         Returns:
             for each n: gpus, seconds, probability (share of bootstrap replicates in which that
-            count is the fastest), within_2_percent (all counts at most 2 % slower).
+            count is the fastest), within_2_percent (all counts at most 2 % slower), extrapolated
+            (whether any of the counts compared is outside what was fitted).
         """
         counts = _checked(sorted(set(gpus)), "gpus", LARGEST_GPUS)
         sizes = _checked(n, "n", LARGEST_N)
         found = self.forecasts(*outer(sizes, counts))
         seconds = found.seconds.reshape(sizes.size, counts.size)
+        outside = found.extrapolated.reshape(seconds.shape).any(axis=1)
         share = (
             _core.best_probability(self.core, self.replicates, self.integers, sizes, counts)
             if self.integers
@@ -194,6 +196,7 @@ class Model:
                     "seconds": float(seconds[row, at]),
                     "probability": float(share[row, at]) if self.integers else None,
                     "within_2_percent": [int(count) for count in close],
+                    "extrapolated": bool(outside[row]),
                 }
             )
         return result

@@ -35,6 +35,7 @@ def validate(
         machine=machine, path=path, schedule=schedule or None, kernel=kernel or None
     )
     samples: dict[tuple[int, int], list[float]] = defaultdict(list)
+    rounding: dict[tuple[int, int], float] = defaultdict(float)
     wanted_path = path or _preferred(chosen, "path", about.get("what_if", about)["path"])
     wanted_schedule = schedule or _preferred(chosen, "schedule", about["schedule"])
     wanted_kernel = kernel or _preferred(chosen, "kernel", about["kernel"])
@@ -44,7 +45,9 @@ def validate(
             wanted_schedule,
             wanted_kernel,
         ):
-            samples[step.n, step.gpus].extend(step.seconds)
+            key = (step.n, step.gpus)
+            samples[key].extend(step.seconds)
+            rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
     if not samples:
         raise InputError(
             f"there are no steps of path {wanted_path!r}, schedule {wanted_schedule!r}, kernel "
@@ -61,6 +64,7 @@ def validate(
         width = noise["t90"] * np.sqrt(
             found.spread[i] ** 2
             + noise["between_cells"] ** 2
+            + rounding[key]
             + within**2 * median_variance(len(samples[key]))
         )
         cells.append(

@@ -8,7 +8,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.numbers import counts, sizes
-from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
 from gpucast.cli.words import duration, percent
 
 
@@ -25,9 +25,8 @@ def command(
 
     first, second = load_model(native), load_model(remote)
     result = compare(first, second, sizes(n), counts(gpus))
-    for model in (first, second):
-        for text in model.warnings:
-            warn(f"{model.name}: {text}")
+    warn_of(first)
+    warn_of(second)
     if json:
         print_json(result)
         return
@@ -50,7 +49,7 @@ def command(
         "rrrrrlrl",
     )
     if any(row["extrapolated"] for row in result["ratio"]):
-        print("* outside the n or GPU counts that were fitted")
+        print(EXTRAPOLATED)
     print()
     print_table(
         ["n", f"best of {a}", "step time", f"best of {b}", "step time", "ratio"],

@@ -6,6 +6,12 @@ import json
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpucast.models import Model
+
+EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 
 
 def print_table(
@@ -47,6 +53,12 @@ def print_json(value: object) -> None:
 def warn(text: str) -> None:
     """Print a warning of one line on stderr."""
     print(f"gpucast: warning: {_text(text)}", file=sys.stderr)
+
+
+def warn_of(model: Model) -> None:
+    """What the fit of a model warned of, on one line."""
+    if model.warnings:
+        warn(f"model {model.name}: {'; '.join(model.warnings)}")
 
 
 def width(text: str) -> int:

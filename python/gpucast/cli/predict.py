@@ -8,16 +8,22 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.numbers import counts, sizes
-from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
 from gpucast.cli.words import duration, percent
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
 
 def command(
-    models: Models, n: options.Sizes, gpus: options.Gpus = "1-8", json: options.Json = False
+    models: Models,
+    n: options.Sizes,
+    gpus: options.Gpus = "1-8",
+    best_only: Annotated[
+        bool, typer.Option("--best", help="Only the best GPU count for each n.")
+    ] = False,
+    json: options.Json = False,
 ) -> None:
-    """Forecast step times, and the best GPU count for each n."""
+    """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
     from gpucast.models import Model, load_model, outer
 
     particles, gpu_counts = sizes(n), counts(gpus)
@@ -43,13 +49,13 @@ def command(
                 }
             )
         best += model.best_counts(particles, gpu_counts)
-        for text in model.warnings:
-            warn(f"{model.name}: {text}")
+        warn_of(model)
     if json:
         print_json({"forecast": forecast, "best": best})
         return
-    print_forecast(forecast)
-    print()
+    if not best_only:
+        print_forecast(forecast)
+        print()
     print_best(best)
 
 
@@ -74,14 +80,13 @@ def print_forecast(rows: list[dict[str, Any]]) -> None:
         ],
         "lrrrlrrrrl",
     )
-    if any(row["extrapolated"] for row in rows):
-        print("* outside the n or GPU counts that were fitted")
+    _explain_mark(rows)
 
 
 def print_best(rows: list[dict[str, Any]]) -> None:
     """A line an n."""
     print_table(
-        ["model", "n", "best GPUs", "step time", "probability", "within 2 %"],
+        ["model", "n", "best GPUs", "step time", "probability", "within 2 %", ""],
         [
             [
                 row["model"],
@@ -90,11 +95,18 @@ def print_best(rows: list[dict[str, Any]]) -> None:
                 duration(row["seconds"]),
                 percent(row["probability"], 0),
                 ", ".join(map(str, row["within_2_percent"])),
+                "*" if row["extrapolated"] else "",
             ]
             for row in rows
         ],
-        "lrrrrl",
+        "lrrrrll",
     )
+    _explain_mark(rows)
+
+
+def _explain_mark(rows: list[dict[str, Any]]) -> None:
+    if any(row["extrapolated"] for row in rows):
+        print(EXTRAPOLATED)
 
 
 def _gflops(row: dict[str, Any]) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
 from gpucast.cli.words import duration, percent
 
 
@@ -27,8 +27,7 @@ def command(
 
     loaded = load_model(model)
     result = validate(loaded, load(*data), path, schedule, kernel, machine=machine)
-    for text in loaded.warnings:
-        warn(text)
+    warn_of(loaded)
     if json:
         print_json(result)
         return
@@ -54,7 +53,7 @@ def print_validation(result: dict[str, Any]) -> None:
         "rrrrrll",
     )
     if any(cell["extrapolated"] for cell in result["cells"]):
-        print("* outside the n or GPU counts that were fitted")
+        print(EXTRAPOLATED)
     print(
         f"\nerror: median {percent(result['median_relative_error'])}, 95th percentile "
         f"{percent(result['p95_relative_error'])}, maximum {percent(result['max_relative_error'])}"

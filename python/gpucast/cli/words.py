@@ -9,8 +9,14 @@ from gpucast.cli.output import seconds as duration
 __all__ = ["duration", "interval", "percent", "quantity", "throughput"]
 
 
+# No link carries this much: the piece of a curve has no slope that the data could show.
+FLAT = 1e14
+
+
 def throughput(value: float) -> str:
-    """Bytes a second, decimal prefixes: ``5.19 GB/s``."""
+    """Bytes a second, decimal prefixes: ``5.19 GB/s``; ``flat`` where time does not grow with size."""
+    if value >= FLAT:
+        return "flat"
     for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
         if value >= size:
             return f"{value / size:.4g} {unit}"

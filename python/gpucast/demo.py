@@ -1,0 +1,138 @@
+"""The main job, ``make demo``: from published measurements to answers, with the commands shown.
+
+Everything printed below a ``$`` line is what that command prints; type it to get it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gpucast import figures
+from gpucast.cli.app import run
+from gpucast.datasets import load
+from gpucast.errors import GpucastError
+from gpucast.models import load_model
+from gpucast.transfers import fit_transfers
+
+PATHS = ("local", "infiniband", "ethernet100")
+SIZES = "512,1728,5832,20000,100000,1000000"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; exit status as for commands."""
+    parser = argparse.ArgumentParser(prog="python -m gpucast.demo", description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/demo"), metavar="FOLDER")
+    folder: Path = parser.parse_args(arguments).output
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        peer_against_staged(folder)
+        native_against_remote(folder)
+    except GpucastError as error:
+        print(f"gpucast: error: {error}", file=sys.stderr)
+        return error.exit_status
+    except OSError as error:
+        print(f"gpucast: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def peer_against_staged(folder: Path) -> None:
+    """Source document 2: is a direct copy between GPUs worth it, and from which size?"""
+    _heading("1  Copies between two GPUs: peer to peer, or staged through the host?")
+    _command("fit", "p2p-copy")
+    data = load("p2p-copy")
+    fits = fit_transfers(data)
+    for machine in data.machines:
+        own = [fit for fit in fits if fit.machine == machine]
+        _save(
+            figures.transfer_time(data, own, f"Copies between two GPUs, {machine}"),
+            folder / f"transfer-{machine}.png",
+        )
+
+
+def native_against_remote(folder: Path) -> None:
+    """DS-CUDA: one program on a local GPU and on a remote one over two networks."""
+    _heading("2  Claret on one GeForce GTX 280: local, and remote through DS-CUDA")
+    for path in PATHS:
+        _command("fit", "dscuda", "--path", path, "-o", str(folder / f"{path}.json"), "--force")
+
+    _heading("3  What if: Ethernet's step times from InfiniBand's steps and Ethernet's transfers")
+    print("Transfers alone are not the whole difference; launches are messages, too:")
+    for launch in ("keep", "scale"):
+        out = str(folder / f"what-if-{launch}.json")
+        _command(
+            *("what-if", str(folder / "infiniband.json"), "--transfers", "dscuda"),
+            *("--path", "ethernet100", "--launch", launch, "-o", out, "--force"),
+        )
+        _command("validate", out, "dscuda", "--path", "ethernet100")
+
+    _heading("4  How many GPUs should n particles get, and local or remote ones?")
+    models = [str(folder / f"{path}.json") for path in PATHS]
+    _command("predict", *models, "-n", SIZES, "--gpus", "1-8", "--best")
+    _command("compare", models[0], models[1], "-n", "512,5832,100000", "--gpus", "1,2,8")
+    _plots(folder)
+
+
+def _plots(folder: Path) -> None:
+    data = load("dscuda")
+    fits = [fit for path in PATHS[1:] for fit in fit_transfers(data, path=path)]
+    _heading("5  Plots")
+    _save(
+        figures.transfer_time(data, fits, "DS-CUDA transfers over InfiniBand and 100 Mbit/s Ethernet"),
+        folder / "transfer-dscuda.png",
+    )
+    models = {path: load_model(folder / f"{path}.json") for path in PATHS}
+    what_if = load_model(folder / "what-if-scale.json")
+    n = np.unique(np.round(np.geomspace(100, 20000, 300)))
+    _save(
+        figures.step_time_of_paths(
+            [*models.items(), ("ethernet100, forecast from infiniband", what_if)],
+            data,
+            n,
+            "Claret on one GeForce GTX 280: published steps and models",
+        ),
+        folder / "step-time-paths.png",
+    )
+    model = models["infiniband"]
+    wide = np.unique(np.round(np.geomspace(200, 1e6, 400)))
+    gpus = np.arange(1.0, 9.0)
+    title = "DS-CUDA over InfiniBand (N > 1 extrapolated)"
+    _save(
+        figures.step_time(model, data, [1, 2, 4, 8], wide, f"Step time, {title}"),
+        folder / "step-time.png",
+    )
+    _save(
+        figures.gflops(model, data, [512, 5832, 20000, 100000], gpus, f"Gflops, {title}"),
+        folder / "gflops.png",
+    )
+    _save(
+        figures.term_shares(model, [1000, 5832, 100000], gpus, f"Shares of the step, {title}"),
+        folder / "shares.png",
+    )
+
+
+def _heading(text: str) -> None:
+    print(f"\n{text}\n{'=' * len(text)}")
+
+
+def _command(*arguments: str) -> None:
+    """Show a command line, run it as the shell would, and stop the demo if it fails."""
+    print(f"\n$ gpucast {' '.join(arguments)}", flush=True)
+    status = run(arguments)
+    sys.stdout.flush()
+    if status != 0:
+        raise GpucastError(f"gpucast {arguments[0]} ended with exit status {status}")
+
+
+def _save(figure: figures.Figure, path: Path) -> None:
+    figures.save(figure, path, force=True)
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""Plots of measurements and models, as one would put them in a report.
+
+Every function draws into a new matplotlib Figure and returns it; ``save`` writes it. Colours are
+Okabe & Ito's, told apart by colour-blind readers; measured values are points, models are lines,
+90 % intervals are bands, and dashed lines are extrapolation.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+from numpy.typing import NDArray
+
+from gpucast import _core, atomic
+from gpucast.datasets import Dataset
+from gpucast.models import Model, outer
+from gpucast.transfers import TransferFit
+
+Array = NDArray[np.float64]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+TERM_COLOURS = {"GPU": "#0072B2", "CPU": "#E69F00", "communication": "#D55E00"}
+POINTS = 200
+
+
+def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a figure in the format of the path's ending; whole or not at all."""
+    buffer = io.BytesIO()
+    kind = os.path.splitext(os.fspath(path))[1].lstrip(".") or "png"
+    figure.savefig(buffer, format=kind, dpi=160)
+    atomic.write_bytes(path, buffer.getvalue(), force=force)
+
+
+def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
+    """Transfer time against size: measured points, fitted curves, 90 % bands."""
+    figure, axes = _new(title)
+    for colour, fit in zip(_colours(len(fits)), fits, strict=True):
+        label = f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
+        sizes = np.geomspace(*fit.bytes, POINTS)
+        spread = np.std(np.log(fit.replicate_seconds(sizes) / fit.seconds(sizes)), axis=0)
+        width = np.exp(1.645 * np.hypot(spread, fit.noise))
+        axes.fill_between(
+            sizes, fit.seconds(sizes) / width, fit.seconds(sizes) * width, color=colour, alpha=0.2, lw=0
+        )
+        axes.plot(sizes, fit.seconds(sizes), color=colour, label=label)
+        for point in fit.breakpoints:
+            at = np.array([point])
+            axes.plot(at, fit.seconds(at), marker="|", ms=11, color=colour)
+        measured = [
+            t
+            for t in data.transfers
+            if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
+        ]
+        axes.plot(
+            [t.bytes for t in measured for _ in t.seconds],
+            [s for t in measured for s in t.seconds],
+            ls="none",
+            marker="o",
+            ms=4,
+            mfc="none",
+            color=colour,
+        )
+    _log_axes(axes, "bytes", "seconds of one transfer")
+    axes.xaxis.set_major_formatter(FuncFormatter(_binary))
+    axes.legend(frameon=False)
+    return figure
+
+
+def step_time(
+    model: Model, data: Dataset | None, gpus: Sequence[int], n: Array, title: str
+) -> Figure:
+    """Step time against n, a line a GPU count; points are the cells of ``data``."""
+    figure, axes = _new(title)
+    for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
+        _line_with_band(axes, model, n, float(count), colour, f"N = {count}")
+        _measured(axes, data, model, count, colour, lambda _, seconds: seconds)
+    _log_axes(axes, "n, particles", "seconds a step")
+    axes.legend(frameon=False)
+    return figure
+
+
+def gflops(model: Model, data: Dataset | None, n: Sequence[float], gpus: Array, title: str) -> Figure:
+    """Gflops against the number of GPUs, a line an n (the paper's figure 2)."""
+    figure, axes = _new(title)
+    for colour, size in zip(_colours(len(n)), n, strict=True):
+        found = model.forecasts(np.full(gpus.size, size), gpus)
+        rate = [_core.gflops(size, s) for s in found.seconds]
+        axes.fill_between(
+            gpus,
+            [_core.gflops(size, s) for s in found.high],
+            [_core.gflops(size, s) for s in found.low],
+            color=colour,
+            alpha=0.2,
+            lw=0,
+        )
+        axes.plot(gpus, rate, marker=".", color=colour, label=f"n = {size:,.0f}")
+        if data is not None:
+            for step in _steps(data, model):
+                if step.n == size:
+                    median = float(np.median(step.seconds))
+                    axes.plot(
+                        step.gpus, _core.gflops(size, median), "o", ms=6, mfc="none", color=colour
+                    )
+    axes.set_xlabel("GPUs")
+    axes.set_ylabel(f"Gflops ({_core.claret_flops_per_pair:.0f} a pair)")
+    axes.set_yscale("log")
+    axes.set_xticks(gpus)
+    axes.grid(which="major", alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def term_shares(model: Model, n: Sequence[float], gpus: Array, title: str) -> Figure:
+    """Stacked shares of the three terms against the number of GPUs (the paper's figure 4)."""
+    figure = Figure(figsize=(3.2 * len(n), 4.2), layout="constrained")
+    figure.suptitle(title)
+    panels = figure.subplots(1, len(n), sharey=True, squeeze=False)[0]
+    for axes, size in zip(panels, n, strict=True):
+        found = model.forecasts(np.full(gpus.size, size), gpus)
+        bottom = np.zeros(gpus.size)
+        for (name, colour), part in zip(
+            TERM_COLOURS.items(), (found.t_gpu, found.t_cpu, found.t_com), strict=True
+        ):
+            share = 100 * part / found.seconds
+            axes.bar(gpus, share, bottom=bottom, color=colour, label=name, width=0.8)
+            bottom += share
+        axes.set_title(f"n = {size:,.0f}", fontsize="medium")
+        axes.set_xlabel("GPUs")
+        axes.set_xticks(gpus)
+        axes.set_ylim(0, 100)
+    panels[0].set_ylabel("share of the step, %")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
+    return figure
+
+
+def step_time_of_paths(
+    models: Sequence[tuple[str, Model]], data: Dataset, n: Array, title: str
+) -> Figure:
+    """Step time on one GPU against n, a line a model, with the steps each is about."""
+    figure, axes = _new(title)
+    for colour, (label, model) in zip(_colours(len(models)), models, strict=True):
+        _line_with_band(axes, model, n, 1.0, colour, label)
+        _measured(axes, data, model, 1, colour, lambda _, seconds: seconds)
+    _log_axes(axes, "n, particles", "seconds a step")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _new(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title(title, fontsize="medium")
+    return figure, axes
+
+
+def _colours(count: int) -> list[str]:
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+
+
+def _line_with_band(
+    axes: Axes, model: Model, n: Array, gpus: float, colour: str, label: str
+) -> None:
+    found = model.forecasts(*outer(n, gpus))
+    axes.fill_between(n, found.low, found.high, color=colour, alpha=0.15, lw=0)
+    inside = ~found.extrapolated
+    # Solid where fitted, dashed where not; the dashed line runs on below the solid one.
+    axes.plot(n, found.seconds, color=colour, ls="--", lw=1, label=None if inside.any() else label)
+    if inside.any():
+        axes.plot(n[inside], found.seconds[inside], color=colour, label=label)
+
+
+def _measured(
+    axes: Axes, data: Dataset | None, model: Model, gpus: int, colour: str, value: Any
+) -> None:
+    if data is None:
+        return
+    cells = [
+        (step.n, float(np.median(step.seconds)))
+        for step in _steps(data, model)
+        if step.gpus == gpus
+    ]
+    if cells:
+        n, seconds = zip(*cells, strict=True)
+        axes.plot(n, seconds, ls="none", marker="o", ms=5, mfc="none", color=colour)
+
+
+def _steps(data: Dataset, model: Model) -> list[Any]:
+    about = model.content["data"]
+    path = about.get("what_if", about)["path"]
+    return [
+        step
+        for step in data.steps
+        if (step.path, step.schedule, step.kernel) == (path, about["schedule"], about["kernel"])
+    ]
+
+
+def _log_axes(axes: Axes, x: str, y: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(which="major", alpha=0.3)
+
+
+def _binary(value: float, _position: int) -> str:
+    for unit, power in (("G", 30), ("M", 20), ("k", 10)):
+        if value >= 2**power:
+            return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")
+    return f"{value:.3g} B"
