@@ -153,6 +153,14 @@ def test_nan_is_refused_in_free_objects_too() -> None:
     assert error_of(content) == "data.jsonl:1: not valid JSON: NaN is no JSON number"
 
 
+@pytest.mark.parametrize("value", [float("nan"), "\ud800"], ids=["NaN", "half a surrogate pair"])
+def test_what_no_file_can_hold_is_refused_in_memory(value: object) -> None:
+    with pytest.raises(InputError, match="about: cannot be written as JSON"):
+        jsonl.record({**NOTE, "about": {"x": value}})
+    with pytest.raises(InputError):
+        jsonl.record({**STEP, "kernel": value})
+
+
 def test_deep_nesting_is_an_error_and_no_crash() -> None:
     assert error_of(b"[" * 100_000 + b"\n").startswith("data.jsonl:1: not valid JSON")
 
