@@ -54,8 +54,8 @@ def p2p_copy() -> Iterator[Fields]:
         ),
         "One timed call a size; times are rounded to 1 microsecond (uncertainty).",
         (
-            "staged: device to host into pinned memory, then host to device; peer: cudaMemcpyPeer and "
-            "cudaDeviceSynchronize; timed with gettimeofday."
+            "staged: device to host into pinned memory, then host to device; peer: "
+            "cudaMemcpyPeer and cudaDeviceSynchronize; timed with gettimeofday."
         ),
     ]
     yield _machine(
@@ -96,8 +96,9 @@ def dscuda(version: str) -> Iterator[Fields]:
         source,
         [
             (
-                "Steps: the source prints whole Gflops; seconds = 78 n^2 / (Gflops 1e9), 78 flops an "
-                "ordered pair of particles. Rounding alone is +-50 % at n = 64 and +-0.3 % at 5832."
+                "Steps: the source prints whole Gflops; seconds = 78 n^2 / (Gflops 1e9), 78 "
+                "flops an ordered pair of particles. Rounding alone is +-50 % at n = 64 and "
+                "+-0.3 % at 5832."
             ),
             "Cells that the source rounds to 0 Gflops have no time; they are notes.",
             f"Steps, {allocation[version]}",
@@ -196,17 +197,19 @@ def host_memory() -> Iterator[Fields]:
         _GTX480_SOURCE,
         [
             (
-                "The source labels its figures nsec, but its own MByte/sec column shows that they are "
-                "microseconds (34878 us x 2695 MiB/s = 94 MB = two arrays); stored in seconds."
+                "The source labels its figures nsec, but its own MByte/sec column shows that "
+                "they are microseconds (34878 us x 2695 MiB/s = 94 MB = two arrays); stored in "
+                "seconds."
             ),
             "One single run each; arrays of 50,000,000 bytes, grid (1,1,1) x (128,1,1).",
             (
-                "runner gpu_copy_only: copies, no kernel; gpu: copies and kernel; cpu: the same loop "
-                "on the CPU over the same buffer. Phase all includes allocation and release."
+                "runner gpu_copy_only: copies, no kernel; gpu: copies and kernel; cpu: the same "
+                "loop on the CPU over the same buffer. Phase all includes allocation and release."
             ),
             (
-                "Phase all of pattern simple on the GPU is about 1.1 s longer than of the others, for "
-                "every kind of memory: probably one-off start-up; the source does not say."
+                "Phase all of pattern simple on the GPU is about 1.1 s longer than of the "
+                "others, for every kind of memory: probably one-off start-up; the source does "
+                "not say."
             ),
             "The kernels are far from using the GPU fully: one block of 128 threads.",
         ],
@@ -275,8 +278,8 @@ def pcie_contention() -> Iterator[Fields]:
                 "copies; seconds here are for 1e9 bytes at that rate."
             ),
             (
-                "Eight GPUs (model not stated) behind two PEX 8780 switches (SR3514): pairs 0-4 and "
-                "1-5 share the switches' upstream x16 ports, pair 2-3 stays inside one switch."
+                "Eight GPUs (model not stated) behind two PEX 8780 switches (SR3514): pairs 0-4 "
+                "and 1-5 share the switches' upstream x16 ports, pair 2-3 stays inside one switch."
             ),
             "Each pair copies in both directions at once: no record is of a copy alone.",
         ],

@@ -73,8 +73,8 @@ def test_schema_and_kind_stand_first_in_a_line() -> None:
         (
             {"kind": "stepp"},
             (
-                'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, host_memory, '
-                "note (meant step?)"
+                'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, '
+                "host_memory, note (meant step?)"
             ),
         ),
         (
