@@ -48,11 +48,15 @@ def p2p_copy() -> Iterator[Fields]:
         "(Speed of peer access with GPUDirect)"
     )
     caveats = [
-        "The row of 1 byte was the first call of each route and carries one-off start-up cost; "
-        "these records are marked cold.",
+        (
+            "The row of 1 byte was the first call of each route and carries one-off start-up cost; "
+            "these records are marked cold."
+        ),
         "One timed call a size; times are rounded to 1 microsecond (uncertainty).",
-        "staged: device to host into pinned memory, then host to device; peer: cudaMemcpyPeer and "
-        "cudaDeviceSynchronize; timed with gettimeofday.",
+        (
+            "staged: device to host into pinned memory, then host to device; peer: "
+            "cudaMemcpyPeer and cudaDeviceSynchronize; timed with gettimeofday."
+        ),
     ]
     yield _machine(
         "tesla-c2050", [_gpu("Tesla C2050", 448, 14, 1536)] * 2, source, caveats,
@@ -91,14 +95,21 @@ def dscuda(version: str) -> Iterator[Fields]:
         [_gpu("GeForce GTX 280", 240, 30, 1024)],
         source,
         [
-            "Steps: the source prints whole Gflops; seconds = 78 n^2 / (Gflops 1e9), 78 flops an "
-            "ordered pair of particles. Rounding alone is +-50 % at n = 64 and +-0.3 % at 5832.",
+            (
+                "Steps: the source prints whole Gflops; seconds = 78 n^2 / (Gflops 1e9), 78 "
+                "flops an ordered pair of particles. Rounding alone is +-50 % at n = 64 and "
+                "+-0.3 % at 5832."
+            ),
             "Cells that the source rounds to 0 Gflops have no time; they are notes.",
             f"Steps, {allocation[version]}",
-            "Transfers: MB/s of 1e6 bytes with one decimal; +-17 % for the slowest. "
-            "Kind of host memory not stated.",
-            "Generation of the InfiniBand not stated; ethernet100 is 100 Mbit/s Ethernet. "
-            "The GPU is in the server; path local is the same program without DS-CUDA.",
+            (
+                "Transfers: MB/s of 1e6 bytes with one decimal; +-17 % for the slowest. "
+                "Kind of host memory not stated."
+            ),
+            (
+                "Generation of the InfiniBand not stated; ethernet100 is 100 Mbit/s Ethernet. "
+                "The GPU is in the server; path local is the same program without DS-CUDA."
+            ),
         ],
     )
     yield _title(f"Claret MD steps on a local and a remote GPU ({version}), and remote copies")
@@ -155,8 +166,10 @@ def bandwidthtest() -> Iterator[Fields]:
         [
             "MB/s are 2^20 bytes per second, as bandwidthTest prints them; one decimal.",
             "The tool's pinned run was write-combined as well.",
-            "bandwidthTest counts a copy within the GPU twice (read and write); the seconds of "
-            "route local are for one copy: 2 bytes / rate.",
+            (
+                "bandwidthTest counts a copy within the GPU twice (read and write); the seconds of "
+                "route local are for one copy: 2 bytes / rate."
+            ),
             "The tool averages several copies; the source prints one figure.",
         ],
         tool={"name": "bandwidthTest", "version": "CUDA SDK 3.0"},
@@ -183,13 +196,21 @@ def host_memory() -> Iterator[Fields]:
         [_gpu("GeForce GTX 480", 480, 15, 1536)],
         _GTX480_SOURCE,
         [
-            "The source labels its figures nsec, but its own MByte/sec column shows that they are "
-            "microseconds (34878 us x 2695 MiB/s = 94 MB = two arrays); stored in seconds.",
+            (
+                "The source labels its figures nsec, but its own MByte/sec column shows that "
+                "they are microseconds (34878 us x 2695 MiB/s = 94 MB = two arrays); stored in "
+                "seconds."
+            ),
             "One single run each; arrays of 50,000,000 bytes, grid (1,1,1) x (128,1,1).",
-            "runner gpu_copy_only: copies, no kernel; gpu: copies and kernel; cpu: the same loop "
-            "on the CPU over the same buffer. Phase all includes allocation and release.",
-            "Phase all of pattern simple on the GPU is about 1.1 s longer than of the others, for "
-            "every kind of memory: probably one-off start-up; the source does not say.",
+            (
+                "runner gpu_copy_only: copies, no kernel; gpu: copies and kernel; cpu: the same "
+                "loop on the CPU over the same buffer. Phase all includes allocation and release."
+            ),
+            (
+                "Phase all of pattern simple on the GPU is about 1.1 s longer than of the "
+                "others, for every kind of memory: probably one-off start-up; the source does "
+                "not say."
+            ),
             "The kernels are far from using the GPU fully: one block of 128 threads.",
         ],
     )
@@ -252,10 +273,14 @@ def pcie_contention() -> Iterator[Fields]:
         None,
         'Cirrascale, "Demonstrating PCIe Performance"',
         [
-            "The source gives rates only (GB/s of 1e9 bytes, one decimal), not the size of the "
-            "copies; seconds here are for 1e9 bytes at that rate.",
-            "Eight GPUs (model not stated) behind two PEX 8780 switches (SR3514): pairs 0-4 and "
-            "1-5 share the switches' upstream x16 ports, pair 2-3 stays inside one switch.",
+            (
+                "The source gives rates only (GB/s of 1e9 bytes, one decimal), not the size of the "
+                "copies; seconds here are for 1e9 bytes at that rate."
+            ),
+            (
+                "Eight GPUs (model not stated) behind two PEX 8780 switches (SR3514): pairs 0-4 "
+                "and 1-5 share the switches' upstream x16 ports, pair 2-3 stays inside one switch."
+            ),
             "Each pair copies in both directions at once: no record is of a copy alone.",
         ],
         topology={"gpus": 8, "switches": "two PEX 8780 (SR3514)"},

@@ -118,6 +118,14 @@ def test_import_does_not_replace_unasked(run: Run, steps: Path, tmp_path: Path) 
     assert run("import", steps, "-o", target, "--force")[0] == 0
 
 
+def test_a_file_name_that_is_no_unicode_is_cited_escaped(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"st\xffeps.csv")
+    file.write_text("n,gpus,seconds\n1000,1,0.5\n")
+    assert run("import", file, "-o", tmp_path / "data.jsonl")[0] == 0
+    (machine,) = datasets.load(tmp_path / "data.jsonl").machines.values()
+    assert "st\\xffeps.csv" in str(machine.source)
+
+
 def test_nothing_is_written_where_the_input_is_wrong(run: Run, steps: Path, tmp_path: Path) -> None:
     steps.write_text("n,gpus,seconds\n1000,0,0.5\n")
     status, _, err = run("import", steps, "-o", tmp_path / "data.jsonl")

@@ -72,8 +72,10 @@ def test_schema_and_kind_stand_first_in_a_line() -> None:
         ),
         (
             {"kind": "stepp"},
-            'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, host_memory, '
-            "note (meant step?)",
+            (
+                'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, '
+                "host_memory, note (meant step?)"
+            ),
         ),
         (
             {"schema": "gpucast.record/2"},
@@ -151,6 +153,14 @@ def test_a_line_that_is_no_object_is_an_error(content: bytes) -> None:
 def test_nan_is_refused_in_free_objects_too() -> None:
     content = json.dumps({**NOTE, "about": {"x": float("nan")}}).encode() + b"\n"
     assert error_of(content) == "data.jsonl:1: not valid JSON: NaN is no JSON number"
+
+
+@pytest.mark.parametrize("value", [float("nan"), "\ud800"], ids=["NaN", "half a surrogate pair"])
+def test_what_no_file_can_hold_is_refused_in_memory(value: object) -> None:
+    with pytest.raises(InputError, match="about: cannot be written as JSON"):
+        jsonl.record({**NOTE, "about": {"x": value}})
+    with pytest.raises(InputError):
+        jsonl.record({**STEP, "kernel": value})
 
 
 def test_deep_nesting_is_an_error_and_no_crash() -> None:

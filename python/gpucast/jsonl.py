@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pydantic import ValidationError
 
 from gpucast.errors import InputError, from_os_error
-from gpucast.records import RECORD, SCHEMA, Record
+from gpucast.records import RECORD, SCHEMA, Machine, Note, Record
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -95,9 +95,12 @@ def record(
         InputError: names the field, and the file and line where given.
     """
     try:
-        return RECORD.validate_python({"schema": SCHEMA, **value})
+        made = RECORD.validate_python({"schema": SCHEMA, **value})
     except ValidationError as error:
         _raise(error.errors(include_url=False)[0], file, line)
+    if isinstance(made, (Machine, Note)):
+        _check_free_objects(made, file, line)
+    return made
 
 
 def to_object(record: Record) -> dict[str, Any]:
@@ -114,6 +117,17 @@ def to_line(record: Record) -> str:
 def to_text(records: Iterable[Record]) -> str:
     """A file's content: one line a record."""
     return "".join(to_line(record) + "\n" for record in records)
+
+
+def _check_free_objects(record: Machine | Note, file: str | None, line: int | None) -> None:
+    # Values made in memory may hold what no file can: NaN, or half of a surrogate pair.
+    try:
+        to_line(record).encode()
+    except (ValueError, RecursionError) as error:
+        field = "about" if isinstance(record, Note) else None
+        reason = str(error).split(":")[0]
+        raise InputError(f"cannot be written as JSON: {reason}", file=file, line=line,
+                         field=field) from None  # fmt: skip
 
 
 def _record(line: bytes) -> Record:
@@ -201,6 +215,8 @@ def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
         return None, "not a record: each line holds one JSON object"
     if kind == "missing":
         return name, "missing"
+    if kind == "string_unicode":
+        return name, f"{value} is not valid Unicode"
     if kind == "extra_forbidden":
         return name, "unknown field"
     if kind == "finite_number":

@@ -116,7 +116,9 @@ def _gpus(
 
 def _cited(name: str) -> str:
     digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    return f"{os.path.basename(name)} (sha256 {digest[:12]})"
+    # File names may be any bytes; records are UTF-8.
+    shown = os.fsencode(os.path.basename(name)).decode("utf-8", "backslashreplace")
+    return f"{shown} (sha256 {digest[:12]})"
 
 
 def _answer(

@@ -214,9 +214,11 @@ def _machine(top: dict[str, Any], options: Options) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "tool": {"name": "nvbandwidth"},
         "caveats": [
-            "nvbandwidth gives rates only: seconds = bytes / rate for buffers of "
-            f"{options.bytes} bytes as stated at import; copies by kernels move slightly less. "
-            "One figure is the tool's median (or mean) of several.",
+            (
+                "nvbandwidth gives rates only: seconds = bytes / rate for buffers of "
+                f"{options.bytes} bytes as stated at import; copies by kernels move slightly less. "
+                "One figure is the tool's median (or mean) of several."
+            ),
         ],
     }
     version = top.get("version") or top.get("git_version")
