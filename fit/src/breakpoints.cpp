@@ -37,8 +37,8 @@ class Search {
     // Wild cells count by Tukey's bounded cost instead of their square.
     std::vector<double> residual;
     for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
-      residual.push_back(std::abs(observations_.median_log(j) -
-                                  fit.log_fit[static_cast<Eigen::Index>(j)]));
+      residual.push_back(
+          std::abs(observations_.median_log(j) - fit.log_fit[static_cast<Eigen::Index>(j)]));
     }
     const double scale = std::max(1e-6, median(residual) / normal_mad);
     double squares = 0;
@@ -48,7 +48,8 @@ class Search {
     return cells * std::log(std::max(1e-12, squares / cells)) + parameters * std::log(cells);
   }
 
-  // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after the last.
+  // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after
+  // the last.
   bool allowed(const Knots& knots) const {
     constexpr std::size_t apart = 2;
     if (knots.front() < 1 || knots.back() + apart >= observations_.cell_count()) {
