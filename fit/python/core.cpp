@@ -43,7 +43,8 @@ constexpr auto fresh = nb::rv_policy::move;
 // Ownership of a vector passes to the array that shows it.
 nb::ndarray<nb::numpy, double, nb::ndim<1>> array(std::vector<double> values) {
   auto owned = std::make_unique<std::vector<double>>(std::move(values));
-  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  nb::capsule owner(owned.get(),
+                    [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   auto* const kept = owned.release();
   return {kept->data(), {kept->size()}, owner};
 }
@@ -86,9 +87,8 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
 }
 
 fit::Observations make_observations(const Bytes& kind, const Bytes& route, const Doubles& n,
-                                    const Doubles& gpus, const Doubles& bytes,
-                                    const Doubles& count, const Doubles& seconds,
-                                    const Doubles& rounding_variance) {
+                                    const Doubles& gpus, const Doubles& bytes, const Doubles& count,
+                                    const Doubles& seconds, const Doubles& rounding_variance) {
   const std::size_t size = seconds.size();
   for (const std::size_t other : {kind.size(), route.size(), n.size(), gpus.size(), bytes.size(),
                                   count.size(), rounding_variance.size()}) {
@@ -146,97 +146,103 @@ void require_steps(const model::StepModel& of) {
 
 void bind_model(nb::module_& m) {
   nb::class_<model::StepModel>(m, "Model", "Terms, structural constants and parameter layout.")
-      .def("__init__",
-           [](model::StepModel* self, const std::optional<std::string>& gpu,
-              const std::optional<std::string>& cpu, const std::optional<std::string>& com,
-              double cores, double sms, double block, int integer,
-              const std::map<std::string, std::vector<double>>& curves) {
-             new (self) model::StepModel(
-                 make_model(gpu, cpu, com, cores, sms, block, integer, curves));
-           },
-           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
-           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
-           "curves"_a = std::map<std::string, std::vector<double>>{})
+      .def(
+          "__init__",
+          [](model::StepModel* self, const std::optional<std::string>& gpu,
+             const std::optional<std::string>& cpu, const std::optional<std::string>& com,
+             double cores, double sms, double block, int integer,
+             const std::map<std::string, std::vector<double>>& curves) {
+            new (self)
+                model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer, curves));
+          },
+          "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
+          "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
+          "curves"_a = std::map<std::string, std::vector<double>>{})
       .def_prop_ro("integer", &model::StepModel::integer)
-      .def_prop_ro("integer_name",
-                   [](const model::StepModel& self) {
-                     return std::string(
-                         self.terms() ? model::structural_integer(self.terms()->gpu) : "");
-                   })
-      .def_prop_ro("parameters",
-                   [](const model::StepModel& self) {
-                     std::vector<std::tuple<std::string, std::string, std::string>> list;
-                     for (const auto& p : self.parameter_list()) {
-                       list.emplace_back(p.name, p.unit, p.meaning);
-                     }
-                     return list;
-                   },
-                   "(name, unit, meaning) of each parameter, in the order of value arrays.")
-      .def_prop_ro("communication",
-                   [](const model::StepModel& self) {
-                     std::vector<std::string> list;
-                     for (std::size_t i = self.first_communication_parameter();
-                          i < self.parameter_count(); ++i) {
-                       list.push_back(self.parameter_list()[i].name);
-                     }
-                     return list;
-                   },
-                   "Names of the parameters of launches and transfers.")
-      .def_prop_ro("curves",
-                   [](const model::StepModel& self) {
-                     std::map<std::string, std::vector<double>> result;
-                     for (const auto route : model::all_routes) {
-                       if (const auto& curve = self.curves()[static_cast<std::size_t>(route)]) {
-                         result[std::string(model::name(route))] = curve->breakpoints;
-                       }
-                     }
-                     return result;
-                   },
-                   "Breakpoints in bytes of each route that has a transfer curve.")
+      .def_prop_ro(
+          "integer_name",
+          [](const model::StepModel& self) {
+            return std::string(self.terms() ? model::structural_integer(self.terms()->gpu) : "");
+          })
+      .def_prop_ro(
+          "parameters",
+          [](const model::StepModel& self) {
+            std::vector<std::tuple<std::string, std::string, std::string>> list;
+            for (const auto& p : self.parameter_list()) {
+              list.emplace_back(p.name, p.unit, p.meaning);
+            }
+            return list;
+          },
+          "(name, unit, meaning) of each parameter, in the order of value arrays.")
+      .def_prop_ro(
+          "communication",
+          [](const model::StepModel& self) {
+            std::vector<std::string> list;
+            for (std::size_t i = self.first_communication_parameter(); i < self.parameter_count();
+                 ++i) {
+              list.push_back(self.parameter_list()[i].name);
+            }
+            return list;
+          },
+          "Names of the parameters of launches and transfers.")
+      .def_prop_ro(
+          "curves",
+          [](const model::StepModel& self) {
+            std::map<std::string, std::vector<double>> result;
+            for (const auto route : model::all_routes) {
+              if (const auto& curve = self.curves()[static_cast<std::size_t>(route)]) {
+                result[std::string(model::name(route))] = curve->breakpoints;
+              }
+            }
+            return result;
+          },
+          "Breakpoints in bytes of each route that has a transfer curve.")
       .def("with_integer", &model::StepModel::with_integer, "integer"_a)
-      .def("transfer_seconds",
-           [](const model::StepModel& self, const Eigen::VectorXd& values,
-              const std::string& route, const Doubles& bytes) {
-             check_values(self, values.size());
-             const auto which = required(model::all_routes, route, "route");
-             if (!self.has_curve(which)) {
-               throw std::invalid_argument("the model has no curve for route '" + route + "'");
-             }
-             std::vector<double> seconds;
-             for (const double size : span(bytes)) {
-               seconds.push_back(self.transfer_seconds(values.data(), which, size));
-             }
-             return array(std::move(seconds));
-           },
-           "values"_a, "route"_a, "bytes"_a, "Seconds of one transfer of each size.");
+      .def(
+          "transfer_seconds",
+          [](const model::StepModel& self, const Eigen::VectorXd& values, const std::string& route,
+             const Doubles& bytes) {
+            check_values(self, values.size());
+            const auto which = required(model::all_routes, route, "route");
+            if (!self.has_curve(which)) {
+              throw std::invalid_argument("the model has no curve for route '" + route + "'");
+            }
+            std::vector<double> seconds;
+            for (const double size : span(bytes)) {
+              seconds.push_back(self.transfer_seconds(values.data(), which, size));
+            }
+            return array(std::move(seconds));
+          },
+          "values"_a, "route"_a, "bytes"_a, "Seconds of one transfer of each size.");
 }
 
 void bind_fit(nb::module_& m) {
   nb::class_<fit::Observations>(m, "Observations", "Measured times, gathered by cell.")
-      .def("__init__",
-           [](fit::Observations* self, const Bytes& kind, const Bytes& route, const Doubles& n,
-              const Doubles& gpus, const Doubles& bytes, const Doubles& count,
-              const Doubles& seconds, const Doubles& rounding_variance) {
-             new (self) fit::Observations(
-                 make_observations(kind, route, n, gpus, bytes, count, seconds, rounding_variance));
-           },
-           "kind"_a, "route"_a, "n"_a, "gpus"_a, "bytes"_a, "count"_a, "seconds"_a,
-           "rounding_variance"_a)
+      .def(
+          "__init__",
+          [](fit::Observations* self, const Bytes& kind, const Bytes& route, const Doubles& n,
+             const Doubles& gpus, const Doubles& bytes, const Doubles& count,
+             const Doubles& seconds, const Doubles& rounding_variance) {
+            new (self) fit::Observations(
+                make_observations(kind, route, n, gpus, bytes, count, seconds, rounding_variance));
+          },
+          "kind"_a, "route"_a, "n"_a, "gpus"_a, "bytes"_a, "count"_a, "seconds"_a,
+          "rounding_variance"_a)
       .def_prop_ro("cell_count", &fit::Observations::cell_count)
       .def_prop_ro("sample_count", &fit::Observations::sample_count)
-      .def_prop_ro("step_cells",
-                   [](const fit::Observations& self) {
-                     std::vector<std::tuple<double, double, double, std::size_t>> cells;
-                     for (std::size_t j = 0; j < self.cell_count(); ++j) {
-                       const auto& cell = self.cells()[j];
-                       if (cell.kind == fit::Kind::step) {
-                         cells.emplace_back(cell.n, cell.gpus, std::exp(self.median_log(j)),
-                                            self.size(j));
-                       }
-                     }
-                     return cells;
-                   },
-                   "(n, gpus, median seconds, samples) of each step cell.");
+      .def_prop_ro(
+          "step_cells",
+          [](const fit::Observations& self) {
+            std::vector<std::tuple<double, double, double, std::size_t>> cells;
+            for (std::size_t j = 0; j < self.cell_count(); ++j) {
+              const auto& cell = self.cells()[j];
+              if (cell.kind == fit::Kind::step) {
+                cells.emplace_back(cell.n, cell.gpus, std::exp(self.median_log(j)), self.size(j));
+              }
+            }
+            return cells;
+          },
+          "(n, gpus, median seconds, samples) of each step cell.");
 
   nb::class_<fit::Noise>(m, "Noise", "Noise of one group of measurements, relative.")
       .def_ro("total", &fit::Noise::total)
@@ -322,63 +328,68 @@ void bind_fit(nb::module_& m) {
            "(values, structural integers) of `count` refits of resampled data.");
 
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
-  m.def("fit",
-        [](const model::StepModel& of, const fit::Observations& observations,
-           const std::vector<int>& integers) {
-          nb::gil_scoped_release release;
-          return fit::fit(of, observations, integers);
-        },
-        "model"_a, "observations"_a, "integers"_a);
-  m.def("cross_validate",
-        [](const std::vector<std::pair<model::StepModel, std::vector<int>>>& candidates,
-           const fit::Observations& observations, std::size_t folds, std::uint64_t seed,
-           unsigned threads) {
-          std::vector<fit::Candidate> list;
-          for (const auto& [candidate, integers] : candidates) {
-            list.push_back({candidate, integers});
-          }
-          nb::gil_scoped_release release;
-          return fit::cross_validate(list, observations, folds, seed, threads);
-        },
-        "candidates"_a, "observations"_a, "folds"_a, "seed"_a, "threads"_a = 0U);
-  m.def("find_breakpoints",
-        [](const fit::Observations& observations, std::size_t largest) {
-          nb::gil_scoped_release release;
-          return fit::find_breakpoints(observations, largest);
-        },
-        "observations"_a, "largest"_a);
+  m.def(
+      "fit",
+      [](const model::StepModel& of, const fit::Observations& observations,
+         const std::vector<int>& integers) {
+        nb::gil_scoped_release release;
+        return fit::fit(of, observations, integers);
+      },
+      "model"_a, "observations"_a, "integers"_a);
+  m.def(
+      "cross_validate",
+      [](const std::vector<std::pair<model::StepModel, std::vector<int>>>& candidates,
+         const fit::Observations& observations, std::size_t folds, std::uint64_t seed,
+         unsigned threads) {
+        std::vector<fit::Candidate> list;
+        for (const auto& [candidate, integers] : candidates) {
+          list.push_back({candidate, integers});
+        }
+        nb::gil_scoped_release release;
+        return fit::cross_validate(list, observations, folds, seed, threads);
+      },
+      "candidates"_a, "observations"_a, "folds"_a, "seed"_a, "threads"_a = 0U);
+  m.def(
+      "find_breakpoints",
+      [](const fit::Observations& observations, std::size_t largest) {
+        nb::gil_scoped_release release;
+        return fit::find_breakpoints(observations, largest);
+      },
+      "observations"_a, "largest"_a);
 }
 
 void bind_forecast(nb::module_& m) {
-  m.def("forecast",
-        [](const model::StepModel& of, const Eigen::VectorXd& values, Eigen::MatrixXd replicates,
-           std::vector<int> integers, const Doubles& n, const Doubles& gpus, unsigned threads) {
-          require_steps(of);
-          check_values(of, values.size());
-          const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
-          if (n.size() != gpus.size()) {
-            throw std::invalid_argument("n and gpus differ in length");
-          }
-          fit::Forecast result;
-          {
-            nb::gil_scoped_release release;
-            result = fit::forecast(of, values, drawn, span(n), span(gpus), threads);
-          }
-          return std::tuple(array(std::move(result.gpu)), array(std::move(result.cpu)),
-                            array(std::move(result.com)), array(std::move(result.spread)));
-        },
-        "model"_a, "values"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
-        "(T_gpu, T_cpu, T_com, spread of log T) for pairs of n and gpus.");
-  m.def("best_probability",
-        [](const model::StepModel& of, Eigen::MatrixXd replicates, std::vector<int> integers,
-           const Doubles& n, const Doubles& gpus, unsigned threads) {
-          require_steps(of);
-          const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+  m.def(
+      "forecast",
+      [](const model::StepModel& of, const Eigen::VectorXd& values, Eigen::MatrixXd replicates,
+         std::vector<int> integers, const Doubles& n, const Doubles& gpus, unsigned threads) {
+        require_steps(of);
+        check_values(of, values.size());
+        const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+        if (n.size() != gpus.size()) {
+          throw std::invalid_argument("n and gpus differ in length");
+        }
+        fit::Forecast result;
+        {
           nb::gil_scoped_release release;
-          return fit::best_probability(of, drawn, span(n), span(gpus), threads);
-        },
-        "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
-        "Share of replicates in which each GPU count is the fastest, one row an n.");
+          result = fit::forecast(of, values, drawn, span(n), span(gpus), threads);
+        }
+        return std::tuple(array(std::move(result.gpu)), array(std::move(result.cpu)),
+                          array(std::move(result.com)), array(std::move(result.spread)));
+      },
+      "model"_a, "values"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
+      "(T_gpu, T_cpu, T_com, spread of log T) for pairs of n and gpus.");
+  m.def(
+      "best_probability",
+      [](const model::StepModel& of, Eigen::MatrixXd replicates, std::vector<int> integers,
+         const Doubles& n, const Doubles& gpus, unsigned threads) {
+        require_steps(of);
+        const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+        nb::gil_scoped_release release;
+        return fit::best_probability(of, drawn, span(n), span(gpus), threads);
+      },
+      "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
+      "Share of replicates in which each GPU count is the fastest, one row an n.");
   m.def("gflops", &model::gflops, "n"_a, "seconds"_a,
         "flops_per_pair"_a = model::claret_flops_per_pair);
   m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);

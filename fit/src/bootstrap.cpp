@@ -45,9 +45,9 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     }
     for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
       const double sigma = sample_sigma(observations, estimate.sigma, j, i);
-      const double deviation =
-          two_levels ? (observations.log_seconds()[i] - center) * std::sqrt(repetitions / (repetitions - 1))
-                     : (observations.log_seconds()[i] - fitted) * inflation;
+      const double deviation = two_levels ? (observations.log_seconds()[i] - center) *
+                                                std::sqrt(repetitions / (repetitions - 1))
+                                          : (observations.log_seconds()[i] - fitted) * inflation;
       pools[g].within.push_back(deviation / sigma);
     }
   }
@@ -94,9 +94,9 @@ std::vector<Start> starts_of(const model::StepModel& model, const Observations& 
         start.z.push_back(entry.estimate.z);
       } else {
         const model::StepModel own = model.with_integer(member);
-        start.z.push_back(estimate(own, observations, start_values(own, observations),
-                                   entry.estimate.sigma, 1e-6)
-                              .z);
+        start.z.push_back(
+            estimate(own, observations, start_values(own, observations), entry.estimate.sigma, 1e-6)
+                .z);
       }
     }
     starts.push_back(std::move(start));
@@ -109,8 +109,8 @@ std::vector<Start> starts_of(const model::StepModel& model, const Observations& 
 Replicates bootstrap(const model::StepModel& model, const Observations& observations,
                      const Profile& profile, const std::vector<Noise>& noise_of_group,
                      std::size_t count, std::uint64_t seed, unsigned threads) {
-  constexpr double rough = 1e-5;     // far below the spread between replicates
-  constexpr int steps_apart = 30;    // of hit-and-run: enough to forget the start in a few dimensions
+  constexpr double rough = 1e-5;   // far below the spread between replicates
+  constexpr int steps_apart = 30;  // of hit-and-run: enough to forget the start in a few dimensions
   const Estimate& best = profile.classes[profile.best].estimate;
   const std::vector<Pools> pools =
       pools_of(observations, best, noise_of_group, model.parameter_count());

@@ -56,7 +56,8 @@ class Search {
     return deviance + parameters * std::log(static_cast<double>(observations_.cell_count()));
   }
 
-  // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after the last.
+  // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after
+  // the last.
   bool allowed(const Knots& knots) const {
     constexpr std::size_t apart = 2;
     if (knots.front() < 1 || knots.back() + apart >= observations_.cell_count()) {

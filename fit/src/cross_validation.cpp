@@ -28,9 +28,8 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
 }  // namespace
 
 std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& candidates,
-                                                const Observations& observations,
-                                                std::size_t folds, std::uint64_t seed,
-                                                unsigned threads) {
+                                                const Observations& observations, std::size_t folds,
+                                                std::uint64_t seed, unsigned threads) {
   std::vector<std::size_t> steps;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     if (observations.cells()[j].kind == Kind::step) {
@@ -63,8 +62,7 @@ std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& ca
       const std::size_t cell = steps[order[s]];
       const Cell& left_out = observations.cells()[cell];
       const double seconds = fitted.step_seconds(values.data(), left_out.n, left_out.gpus).total();
-      errors[task / folds][order[s]] =
-          std::abs(std::log(seconds) - observations.median_log(cell));
+      errors[task / folds][order[s]] = std::abs(std::log(seconds) - observations.median_log(cell));
     }
   });
   return errors;

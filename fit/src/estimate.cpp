@@ -107,10 +107,9 @@ Scales scales_of(const Observations& observations, const std::vector<double>& re
                  std::size_t parameter_count) {
   // Fitted residuals are smaller than errors by the parameters that followed the noise.
   const auto samples = static_cast<double>(observations.sample_count());
-  const double freedom =
-      samples > static_cast<double>(parameter_count)
-          ? std::sqrt(samples / (samples - static_cast<double>(parameter_count)))
-          : 1.0;
+  const double freedom = samples > static_cast<double>(parameter_count)
+                             ? std::sqrt(samples / (samples - static_cast<double>(parameter_count)))
+                             : 1.0;
   std::array<std::vector<double>, group_count> by_group;
   std::array<std::vector<double>, group_count> known;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
@@ -129,8 +128,8 @@ Scales scales_of(const Observations& observations, const std::vector<double>& re
     sigma[g] = mad_scale(by_group[g], known[g], sigma_floor);
     if (count < few_samples) {
       const auto weight = static_cast<double>(count);
-      sigma[g] = std::sqrt((weight * sigma[g] * sigma[g] + typical_sigma * typical_sigma) /
-                           (weight + 1));
+      sigma[g] =
+          std::sqrt((weight * sigma[g] * sigma[g] + typical_sigma * typical_sigma) / (weight + 1));
     }
   }
   return sigma;
@@ -175,8 +174,11 @@ class Refiner {
   double refine(Estimate& state, const Weight& weight_of) {
     weigh(observations_, state.log_fit, state.sigma, weight_of, state.weight, problem_);
     solver_.Solve(problem_, &state.z);
-    state.z = state.z.cwiseMin(largest_.array().matrix() + Eigen::VectorXd::Constant(largest_.size(), 3.0))
-                  .cwiseMax(largest_ + Eigen::VectorXd::Constant(largest_.size(), std::log(smallest_share)));
+    state.z =
+        state.z
+            .cwiseMin(largest_.array().matrix() + Eigen::VectorXd::Constant(largest_.size(), 3.0))
+            .cwiseMax(largest_ +
+                      Eigen::VectorXd::Constant(largest_.size(), std::log(smallest_share)));
     const Eigen::VectorXd before = state.log_fit;
     predict(state);
     return (state.log_fit - before).cwiseAbs().maxCoeff();
@@ -208,8 +210,7 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
   const Eigen::VectorXd seconds = median_seconds(observations);
   const Eigen::VectorXd largest = admitted(basis, seconds);
   // Entry (j, i): share of cell j's time if parameter i were as large as admitted.
-  const Eigen::MatrixXd share =
-      seconds.cwiseInverse().asDiagonal() * basis * largest.asDiagonal();
+  const Eigen::MatrixXd share = seconds.cwiseInverse().asDiagonal() * basis * largest.asDiagonal();
 
   // A cell whose median is itself disturbed must not decide the start: Huber weights, few rounds.
   Eigen::VectorXd root_weight = Eigen::VectorXd::Ones(share.rows());
@@ -218,8 +219,7 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
     solution = nnls(root_weight.asDiagonal() * share, root_weight);
     const Eigen::VectorXd residual = share * solution - Eigen::VectorXd::Ones(share.rows());
     const Eigen::VectorXd magnitude = residual.cwiseAbs();
-    const double scale =
-        std::max(1e-6, median({magnitude.begin(), magnitude.end()}) / normal_mad);
+    const double scale = std::max(1e-6, median({magnitude.begin(), magnitude.end()}) / normal_mad);
     for (Eigen::Index j = 0; j < residual.size(); ++j) {
       root_weight[j] = std::sqrt(huber_weight(residual[j] / scale));
     }
@@ -241,8 +241,8 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
   state.weight.assign(observations.sample_count(), 1.0);
   refiner.predict(state);
   const auto rescale = [&] {
-    state.sigma = scales_of(observations, residuals_of(observations, state.log_fit),
-                            model.parameter_count());
+    state.sigma =
+        scales_of(observations, residuals_of(observations, state.log_fit), model.parameter_count());
   };
   if (scales) {
     state.sigma = *scales;

@@ -12,10 +12,14 @@ namespace {
 template <class T>
 T cell_seconds(const model::StepModel& model, const T* parameter, const Cell& cell) {
   switch (cell.kind) {
-    case Kind::step: return model.step_seconds(parameter, cell.n, cell.gpus).total();
-    case Kind::cpu: return model.cpu_seconds(parameter, cell.n);
-    case Kind::transfer: return model.transfer_seconds(parameter, cell.route, cell.bytes);
-    case Kind::launch: return model.launch_seconds(parameter, cell.count);
+    case Kind::step:
+      return model.step_seconds(parameter, cell.n, cell.gpus).total();
+    case Kind::cpu:
+      return model.cpu_seconds(parameter, cell.n);
+    case Kind::transfer:
+      return model.transfer_seconds(parameter, cell.route, cell.bytes);
+    case Kind::launch:
+      return model.launch_seconds(parameter, cell.count);
   }
   throw std::invalid_argument("unknown kind of cell");
 }

@@ -22,16 +22,14 @@ Fit fit(const model::StepModel& model, Observations observations,
   Profile found = profile(model, observations, integers);
   IntegerClass& best = found.classes[found.best];
   const model::StepModel chosen = model.with_integer(best.representative());
-  if (const NullSpace null_space(chosen, observations, best.estimate);
-      null_space.dimension() > 0) {
+  if (const NullSpace null_space(chosen, observations, best.estimate); null_space.dimension() > 0) {
     best.estimate.z = null_space.centre(best.estimate.z);
   }
   Identification identification = identify(chosen, observations, best.estimate);
   std::vector<Noise> noises;
   for (std::size_t g = 0; g < group_count; ++g) {
-    const double used = best.estimate.sigma[g] > 0
-                            ? leverage(chosen, observations, best.estimate, g)
-                            : 0.0;
+    const double used =
+        best.estimate.sigma[g] > 0 ? leverage(chosen, observations, best.estimate, g) : 0.0;
     noises.push_back(noise(observations, best.estimate, g, used));
   }
   return {chosen, std::move(observations), std::move(found), std::move(identification),

@@ -41,11 +41,14 @@ Forecast forecast(const model::StepModel& model, const Eigen::VectorXd& values,
     double squares = 0;
     for (std::size_t b = 0; b < models.size(); ++b) {
       const double replicate =
-          models[b].step_seconds(rows.row(static_cast<Eigen::Index>(b)).data(), n[i], gpus[i]).total();
+          models[b]
+              .step_seconds(rows.row(static_cast<Eigen::Index>(b)).data(), n[i], gpus[i])
+              .total();
       const double log_ratio = std::log(replicate / time.total());
       squares += log_ratio * log_ratio;
     }
-    result.spread[i] = models.empty() ? 0.0 : std::sqrt(squares / static_cast<double>(models.size()));
+    result.spread[i] =
+        models.empty() ? 0.0 : std::sqrt(squares / static_cast<double>(models.size()));
   });
   return result;
 }

@@ -61,7 +61,8 @@ double robust_variance(const Observations& observations, const Estimate& estimat
 
 std::string Combination::expression(const std::vector<model::Parameter>& parameters) const {
   std::ostringstream text;
-  text.precision(6);  // coefficients are ratios of small whole numbers (12/16); noise digits help nobody
+  // Coefficients are ratios of small whole numbers (12/16); noise digits help nobody.
+  text.precision(6);
   bool first = true;
   for (const auto& [index, coefficient] : terms) {
     const model::Parameter& parameter = parameters[index];
@@ -120,9 +121,9 @@ Identification identify(const model::StepModel& model, const Observations& obser
     result.largest_share.push_back(share.col(i).maxCoeff());
     result.observed.push_back(jacobian.norm()[i] > 0);
     result.identified.push_back(identified);
-    result.relative_error.push_back(
-        identified ? standard_error(Eigen::VectorXd::Unit(count, i)) / scale[i] / u[i]
-                   : std::numeric_limits<double>::quiet_NaN());
+    result.relative_error.push_back(identified ? standard_error(Eigen::VectorXd::Unit(count, i)) /
+                                                     scale[i] / u[i]
+                                               : std::numeric_limits<double>::quiet_NaN());
   }
 
   Eigen::MatrixXd rows = row_space.transpose();

@@ -13,7 +13,8 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double smallest_scale = 1e-9;  // identical repetitions still make a scale to divide by
 
-// Differences of neighbouring repetitions know nothing of the cell's centre; they have sqrt(2) sigma.
+// Differences of neighbouring repetitions know nothing of the cell's centre; they scatter by
+// sqrt(2) sigma.
 double pure_error_scale(const Observations& observations, std::size_t tested) {
   std::vector<double> differences;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
@@ -25,14 +26,15 @@ double pure_error_scale(const Observations& observations, std::size_t tested) {
           std::abs(observations.log_seconds()[i] - observations.log_seconds()[i - 1]));
     }
   }
-  return differences.empty() ? nan
-                             : std::max(smallest_scale, median(differences) / normal_mad / std::sqrt(2.0));
+  return differences.empty()
+             ? nan
+             : std::max(smallest_scale, median(differences) / normal_mad / std::sqrt(2.0));
 }
 
 struct Center {
-  double value = 0;        // robust mean of the cell's log times
-  double weight = 0;       // effective number of samples
-  double squares = 0;      // weighted squares around it
+  double value = 0;    // robust mean of the cell's log times
+  double weight = 0;   // effective number of samples
+  double squares = 0;  // weighted squares around it
 };
 
 Center robust_center(const Observations& observations, std::size_t cell, double scale) {

@@ -15,7 +15,8 @@ NullSpace::NullSpace(const model::StepModel& model, const Observations& observat
   const Eigen::MatrixXd null = jacobian.null_space();
   directions_.resize(null.rows(), 0);
   for (Eigen::Index c = 0; c < null.cols(); ++c) {
-    // A unit vector on a parameter that no cell depends on is a direction too, but an unbounded one.
+    // A unit vector on a parameter that no cell depends on is a direction too, but nothing bounds
+    // it.
     bool observed = false;
     for (Eigen::Index i = 0; i < null.rows(); ++i) {
       observed = observed || (jacobian.norm()[i] > 0 && std::abs(null(i, c)) > 1e-6);
@@ -44,7 +45,8 @@ Eigen::VectorXd NullSpace::wander(const Eigen::VectorXd& z, int steps, Random& r
     // A random direction of the null space; sums of uniforms are round enough.
     Eigen::VectorXd direction = Eigen::VectorXd::Zero(u.size());
     for (Eigen::Index c = 0; c < directions_.cols(); ++c) {
-      direction += (random.uniform() + random.uniform() + random.uniform() - 1.5) * directions_.col(c);
+      direction +=
+          (random.uniform() + random.uniform() + random.uniform() - 1.5) * directions_.col(c);
     }
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();

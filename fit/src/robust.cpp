@@ -25,13 +25,13 @@ double mad_scale(std::span<const double> residuals, std::span<const double> know
     }
     return median(magnitude);
   };
-  const double high = std::max(
-      floor, median([&] {
-               for (std::size_t i = 0; i < residuals.size(); ++i) {
-                 magnitude[i] = std::abs(residuals[i]);
-               }
-               return magnitude;
-             }()) / normal_mad);
+  const double high = std::max(floor, median([&] {
+                                        for (std::size_t i = 0; i < residuals.size(); ++i) {
+                                          magnitude[i] = std::abs(residuals[i]);
+                                        }
+                                        return magnitude;
+                                      }()) /
+                                          normal_mad);
   if (std::all_of(known_variance.begin(), known_variance.end(), [](double v) { return v == 0; })) {
     return high;
   }

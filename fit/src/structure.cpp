@@ -81,8 +81,8 @@ Profile profile(const model::StepModel& model, const Observations& observations,
   std::vector<std::vector<double>> signatures;
   for (const int integer : integers) {
     const bool has_terms = model.terms().has_value();
-    const auto own = has_terms ? signature(model.with_integer(integer), observations)
-                               : std::vector<double>{};
+    const auto own =
+        has_terms ? signature(model.with_integer(integer), observations) : std::vector<double>{};
     const auto known = std::find_if(signatures.begin(), signatures.end(),
                                     [&](const auto& other) { return same(own, other); });
     if (known == signatures.end()) {
@@ -94,8 +94,8 @@ Profile profile(const model::StepModel& model, const Observations& observations,
     }
   }
 
-  // A first round with each class's own scales finds the scales; a wrong integer would otherwise hide behind the
-  // noise that it makes itself.
+  // A first round with each class's own scales finds the scales; a wrong integer would otherwise
+  // hide behind the noise that it makes itself.
   constexpr double rough = 1e-4;
   double least = 0;
   std::size_t quietest = 0;

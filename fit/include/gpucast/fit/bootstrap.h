@@ -1,13 +1,13 @@
 // Uncertainty of parameters and forecasts by refitting data that might as well have been measured.
 //
-// Residual bootstrap on log times (Davison & Hinkley 1997, section 6.3), group by group: a replicate is
-// the fitted time of each sample times noise drawn from the data's own residuals, disturbed samples
-// included. With repetitions, noise has two levels, as found in the data: a draw for each cell,
-// scaled to the between-cell spread (0 where the form fits), and a draw for each sample from the
-// deviations within cells, so that a wrong form widens the intervals instead of hiding.
-// Each replicate is fitted with every plausible structural integer and keeps the best, so that what
-// is not known about k is part of the answer; among integers that the data cannot tell apart it
-// takes one at random.
+// Residual bootstrap on log times (Davison & Hinkley 1997, section 6.3), group by group: a
+// replicate is the fitted time of each sample times noise drawn from the data's own residuals,
+// disturbed samples included. With repetitions, noise has two levels, as found in the data: a draw
+// for each cell, scaled to the between-cell spread (0 where the form fits), and a draw for each
+// sample from the deviations within cells, so that a wrong form widens the intervals instead of
+// hiding. Each replicate is fitted with every plausible structural integer and keeps the best, so
+// that what is not known about k is part of the answer; among integers that the data cannot tell
+// apart it takes one at random.
 #pragma once
 
 #include <Eigen/Core>

@@ -1,12 +1,12 @@
 // Parameters of one model (its structural integer given) from observations: a robust joint fit.
 //
 // The estimate minimizes sum_i rho((log T_j(i) - y_i) / sigma_i) over all samples i of all cells j,
-// y_i = log of the measured time, rho Tukey's biweight, sigma_i^2 = sigma_group^2 + rounding variance.
-// All samples of a cell share T_j, so the M-estimate is found by reweighting: given weights, a cell
-// enters through the weighted mean of its samples and its total weight, and the cost of a step does
-// not depend on the number of repetitions. The weighted problems are solved by Ceres' TinySolver
-// (Levenberg-Marquardt, derivatives by ceres::Jet), which needs no set-up: a fit takes well under a
-// millisecond, and a bootstrap is thousands of fits.
+// y_i = log of the measured time, rho Tukey's biweight, sigma_i^2 = sigma_group^2 + rounding
+// variance. All samples of a cell share T_j, so the M-estimate is found by reweighting: given
+// weights, a cell enters through the weighted mean of its samples and its total weight, and the
+// cost of a step does not depend on the number of repetitions. The weighted problems are solved by
+// Ceres' TinySolver (Levenberg-Marquardt, derivatives by ceres::Jet), which needs no set-up: a fit
+// takes well under a millisecond, and a bootstrap is thousands of fits.
 #pragma once
 
 #include <Eigen/Core>
@@ -22,16 +22,16 @@ namespace gpucast::fit {
 using Scales = std::array<double, group_count>;  // sigma of each group; 0 where there is no sample
 
 struct Estimate {
-  Eigen::VectorXd z;              // log linear coordinates of the parameters (evaluate.h)
-  Eigen::VectorXd log_fit;        // log time of each cell
-  std::vector<double> weight;     // Tukey weight of each sample, 0 ... 1
-  Scales sigma{};                 // noise scale of each group, relative (of log time)
-  double cost = 0;                // sum of rho, in units where a small residual costs z^2 / 2
+  Eigen::VectorXd z;           // log linear coordinates of the parameters (evaluate.h)
+  Eigen::VectorXd log_fit;     // log time of each cell
+  std::vector<double> weight;  // Tukey weight of each sample, 0 ... 1
+  Scales sigma{};              // noise scale of each group, relative (of log time)
+  double cost = 0;             // sum of rho, in units where a small residual costs z^2 / 2
   bool converged = false;
 };
 
-// Start values: non-negative least squares on cell medians, relative residuals, with parameters that
-// come out 0 set to a thousandth of the largest value the data admit.
+// Start values: non-negative least squares on cell medians, relative residuals, with parameters
+// that come out 0 set to a thousandth of the largest value the data admit.
 Eigen::VectorXd start_values(const model::StepModel& model, const Observations& observations);
 
 // Full fit from `start`: Huber stage that also finds the scales, then Tukey at fixed scales.

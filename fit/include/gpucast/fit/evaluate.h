@@ -9,8 +9,8 @@
 
 namespace gpucast::fit {
 
-// Fits work in z, the logarithms of the parameters' linear coordinates (parameter.h): times are then
-// positive whatever z is, and steps are relative.
+// Fits work in z, the logarithms of the parameters' linear coordinates (parameter.h): times are
+// then positive whatever z is, and steps are relative.
 Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::VectorXd& z);
 Eigen::VectorXd log_from_values(const model::StepModel& model, const Eigen::VectorXd& values);
 

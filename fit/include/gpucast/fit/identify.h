@@ -1,15 +1,16 @@
 // What the data identify: rank, parameters, and combinations of parameters that are.
 //
 // Contract. From the weighted Jacobian of the cell times in linear coordinates u (a time, or 1/B):
-//  - `rank`: singular values above 1e-8 of the largest, columns scaled to norm 1 first, so that units
-//    do not matter. Derivatives are exact (ceres::Jet), so dependent columns come out at about 1e-15.
+//  - `rank`: singular values above 1e-8 of the largest, columns scaled to norm 1 first, so that
+//    units do not matter. Derivatives are exact (ceres::Jet), so dependent columns come out at
+//    about 1e-15.
 //  - a parameter is identified if no null direction moves it. Only then it has a standard error.
 //  - `combinations`: the reduced row-echelon form of the row space, in parameter order, written as
 //    leading parameter + coefficient x others: each is identified although its members are not.
 //    For the paper's model and steps alone these are t_cpu + 12/B_d2h and t_kernel + L_h2d + L_d2h.
-//  - variances are those of estimable functions a'u with a in the row space; there, (J'J)^-1 restricted to
-//    the row space is *the* covariance, not a choice among pseudo-inverses. They include the loss of
-//    efficiency of the robust weights (Huber 1981, section 7.6).
+//  - variances are those of estimable functions a'u with a in the row space; there, (J'J)^-1
+//    restricted to the row space is *the* covariance, not a choice among pseudo-inverses. They
+//    include the loss of efficiency of the robust weights (Huber 1981, section 7.6).
 #pragma once
 
 #include <Eigen/Core>
@@ -34,12 +35,12 @@ struct Combination {
 
 struct Identification {
   std::size_t rank = 0;
-  std::vector<bool> identified;            // a parameter
-  std::vector<bool> observed;              // false: no cell depends on it at all
-  std::vector<double> largest_share;       // largest part of any cell's time that it accounts for
-  std::vector<double> relative_error;      // standard error of the parameter / its value; NaN if none
-  std::vector<Combination> combinations;   // of parameters that are not identified alone
-  std::vector<double> combination_error;   // standard error of each, in its own unit
+  std::vector<bool> identified;        // a parameter
+  std::vector<bool> observed;          // false: no cell depends on it at all
+  std::vector<double> largest_share;   // largest part of any cell's time that it accounts for
+  std::vector<double> relative_error;  // standard error of the parameter / its value; NaN if none
+  std::vector<Combination> combinations;  // of parameters that are not identified alone
+  std::vector<double> combination_error;  // standard error of each, in its own unit
 };
 
 Identification identify(const model::StepModel& model, const Observations& observations,

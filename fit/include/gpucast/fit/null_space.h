@@ -2,9 +2,9 @@
 //
 // If the data do not tell parameters apart, one set of values is as good as another, and a forecast
 // that does tell them apart (one extrapolated) must not rest on where a solver happened to stop.
-// Times are linear in the linear coordinates u and every coefficient is positive, so the equally good
-// sets form a bounded polytope {u > 0} within the null space. The point estimate is its centre, and
-// each bootstrap replicate takes a random point of its own: ignorance becomes width.
+// Times are linear in the linear coordinates u and every coefficient is positive, so the equally
+// good sets form a bounded polytope {u > 0} within the null space. The point estimate is its
+// centre, and each bootstrap replicate takes a random point of its own: ignorance becomes width.
 #pragma once
 
 #include <Eigen/Core>

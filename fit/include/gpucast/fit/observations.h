@@ -10,7 +10,7 @@
 
 namespace gpucast::fit {
 
-// step: one MD step; cpu: its host part alone; transfer: one copy; launch: `count` launches in a row.
+// step: one MD step; cpu: its host part alone; transfer: one copy; launch: `count` in a row.
 enum class Kind { step, cpu, transfer, launch };
 
 // What was timed. Fields that a kind does not use stay 0.
@@ -25,15 +25,20 @@ struct Cell {
   friend auto operator<=>(const Cell&, const Cell&) = default;
 };
 
-// Noise differs between kinds of measurement and between routes, not within: each group gets a scale.
+// Noise differs between kinds of measurement and between routes, not within: each of these groups
+// gets a scale.
 inline constexpr std::size_t group_count = 3 + model::route_count;
 
 constexpr std::size_t group(const Cell& cell) {
   switch (cell.kind) {
-    case Kind::step: return 0;
-    case Kind::cpu: return 1;
-    case Kind::launch: return 2;
-    case Kind::transfer: return 3 + static_cast<std::size_t>(cell.route);
+    case Kind::step:
+      return 0;
+    case Kind::cpu:
+      return 1;
+    case Kind::launch:
+      return 2;
+    case Kind::transfer:
+      return 3 + static_cast<std::size_t>(cell.route);
   }
   return 0;
 }

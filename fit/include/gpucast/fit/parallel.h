@@ -9,8 +9,8 @@
 
 namespace gpucast::fit {
 
-// Calls work(i) for i = 0 ... count - 1 from `threads` threads (0: one a core), `grain` consecutive i
-// at a time. The first exception is rethrown here once all threads have stopped.
+// Calls work(i) for i = 0 ... count - 1 from `threads` threads (0: one a core), `grain` consecutive
+// i at a time. The first exception is rethrown here once all threads have stopped.
 template <class Work>
 void parallel_for(std::size_t count, unsigned threads, std::size_t grain, const Work& work) {
   if (threads == 0) {
@@ -20,7 +20,8 @@ void parallel_for(std::size_t count, unsigned threads, std::size_t grain, const 
   std::vector<std::exception_ptr> failure(threads);
   const auto run = [&](unsigned self) {
     try {
-      for (std::size_t begin = next.fetch_add(grain); begin < count; begin = next.fetch_add(grain)) {
+      for (std::size_t begin = next.fetch_add(grain); begin < count;
+           begin = next.fetch_add(grain)) {
         for (std::size_t i = begin; i < std::min(count, begin + grain); ++i) {
           work(i);
         }

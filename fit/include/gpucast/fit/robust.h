@@ -1,9 +1,9 @@
 // Robust statistics of residuals: weights, costs and scales that a few wild samples cannot move.
 //
-// Weights act on standardized residuals z = r / sigma. Huber's are convex and lead from any start to
-// the right neighbourhood; Tukey's biweight then gives samples beyond c sigma no say at all, which one-sided
-// disturbances of a step (another job, a page fault) call for. c is set for 95 % efficiency on normal
-// noise. Maronna, Martin & Yohai, Robust Statistics (2006).
+// Weights act on standardized residuals z = r / sigma. Huber's are convex and lead from any start
+// to the right neighbourhood; Tukey's biweight then gives samples beyond c sigma no say at all,
+// which one-sided disturbances of a step (another job, a page fault) call for. c is set for 95 %
+// efficiency on normal noise. Maronna, Martin & Yohai, Robust Statistics (2006).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,9 @@ namespace gpucast::fit {
 inline constexpr double huber_c = 1.345;
 inline constexpr double tukey_c = 4.685;
 
-inline double huber_weight(double z) { return std::abs(z) <= huber_c ? 1.0 : huber_c / std::abs(z); }
+inline double huber_weight(double z) {
+  return std::abs(z) <= huber_c ? 1.0 : huber_c / std::abs(z);
+}
 
 inline double tukey_weight(double z) {
   const double t = z / tukey_c;
@@ -48,8 +50,8 @@ inline constexpr double normal_mad = 0.6744897501960817;
 // Median; mean of the middle two for an even count. `values` must not be empty.
 double median(std::vector<double> values);
 
-// The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of what
-// is left when each residual's known variance v_i is accounted for. Never below `floor`.
+// The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of
+// what is left when each residual's known variance v_i is accounted for. Never below `floor`.
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
                  double floor);
 

@@ -7,8 +7,8 @@
 
 namespace gpucast::fit {
 
-// Integers that give the same GPU times up to one common factor over all step cells are one model to
-// the data: with few particles, every k beyond n / (c N) runs one wave.
+// Integers that give the same GPU times up to one common factor over all step cells are one model
+// to the data: with few particles, every k beyond n / (c N) runs one wave.
 struct IntegerClass {
   std::vector<int> members;  // ascending
   Estimate estimate;         // with the scales of the best class
@@ -25,8 +25,8 @@ struct Profile {
   std::vector<std::size_t> plausible(double margin) const;
 };
 
-// Twice the cost difference is a likelihood-ratio statistic; beyond 2 x 8 = 16 an integer is as good
-// as excluded (p < 1e-4 for one degree of freedom).
+// Twice the cost difference is a likelihood-ratio statistic; beyond 2 x 8 = 16 an integer is as
+// good as excluded (p < 1e-4 for one degree of freedom).
 inline constexpr double plausible_margin = 8;
 
 // Candidates for the term of `model`: wave 1 ... `largest_k`; occupancy 1, 2, 4, 8; otherwise one.

@@ -17,17 +17,22 @@ class WeightedJacobian {
   WeightedJacobian(const model::StepModel& model, const Observations& observations,
                    const Estimate& estimate, Weighting weighting);
 
-  const Eigen::VectorXd& norm() const { return norm_; }    // of each column before scaling
-  const Eigen::VectorXd& scale() const { return scale_; }  // what it was divided by: norm, or 1 for 0
+  // Norm of each column before scaling, and what it was divided by: its norm, or 1 for 0.
+  const Eigen::VectorXd& norm() const { return norm_; }
+  const Eigen::VectorXd& scale() const { return scale_; }
   Eigen::Index rank() const { return rank_; }
 
   // In scaled coordinates: orthonormal bases of the row space and the null space, one a column.
   Eigen::MatrixXd row_space() const { return svd_.matrixV().leftCols(rank_); }
-  Eigen::MatrixXd null_space() const { return svd_.matrixV().rightCols(svd_.matrixV().cols() - rank_); }
+  Eigen::MatrixXd null_space() const {
+    return svd_.matrixV().rightCols(svd_.matrixV().cols() - rank_);
+  }
   Eigen::VectorXd singular_values() const { return svd_.singularValues().head(rank_); }
 
   // Diagonal of the hat matrix: degrees of freedom that the fit spent on each cell.
-  Eigen::VectorXd leverage() const { return svd_.matrixU().leftCols(rank_).rowwise().squaredNorm(); }
+  Eigen::VectorXd leverage() const {
+    return svd_.matrixU().leftCols(rank_).rowwise().squaredNorm();
+  }
 
  private:
   Eigen::VectorXd norm_;

@@ -1,7 +1,7 @@
 // T_com: what a step spends on transfers and kernel launches, one term a schedule.
 //
-// Positions and types travel as four floats, 16 n bytes; forces come back as three, 12 n bytes in all,
-// 12 n / N from each GPU.
+// Positions and types travel as four floats, 16 n bytes; forces come back as three, 12 n bytes in
+// all, 12 n / N from each GPU.
 #pragma once
 
 #include <stdexcept>
@@ -25,9 +25,12 @@ inline constexpr double bytes_out_per_particle = 12;
 inline std::vector<Route> routes(ComTerm term) {
   switch (term) {
     case ComTerm::star_serial:
-    case ComTerm::star_async: return {Route::h2d, Route::d2h};
-    case ComTerm::allgather: return {Route::peer};
-    case ComTerm::mpi: return {Route::h2d, Route::d2h, Route::net};
+    case ComTerm::star_async:
+      return {Route::h2d, Route::d2h};
+    case ComTerm::allgather:
+      return {Route::peer};
+    case ComTerm::mpi:
+      return {Route::h2d, Route::d2h, Route::net};
   }
   throw std::invalid_argument("unknown communication term");
 }
@@ -43,11 +46,14 @@ inline std::vector<Parameter> parameters(ComTerm term) {
 
 // `curve_time(route, bytes)` is the time of one transfer alone on its route.
 //
-// star-serial, the paper's equation (3): the host talks to one GPU after another, every GPU gets all
-// positions, each sends back its share, each is launched once:
+// star-serial, the paper's equation (3): the host talks to one GPU after another, every GPU gets
+// all positions, each sends back its share, each is launched once:
 //
 //     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel
-//           = (16 n N / B_h2d + N L_h2d) + (12 n / B_d2h + N L_d2h) + t_kernel N   for straight lines.
+//
+// which is, for straight lines,
+//
+//     T_com = (16 n N / B_h2d + N L_h2d) + (12 n / B_d2h + N L_d2h) + t_kernel N
 //
 // star-async: pinned copies, one stream a GPU, all under way at once. Latencies and the GPUs' own
 // links overlap; launches are submitted one after another; whatever the transfers share on the host
@@ -55,8 +61,8 @@ inline std::vector<Parameter> parameters(ComTerm term) {
 //
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + (N - 1) (16 n + 12 n / N) / B_host + N t_kernel
 //
-// allgather: positions stay on the GPUs and go round a ring, N - 1 rounds of 16 n / N bytes from each
-// GPU to its neighbour (Thakur, Rabenseifner & Gropp 2005); one launch a GPU from one thread:
+// allgather: positions stay on the GPUs and go round a ring, N - 1 rounds of 16 n / N bytes from
+// each GPU to its neighbour (Thakur, Rabenseifner & Gropp 2005); one launch a GPU from one thread:
 //
 //     T_com = (N - 1) T_peer(16 n / N) + N t_kernel
 //

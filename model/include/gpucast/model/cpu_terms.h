@@ -15,8 +15,10 @@ inline constexpr CpuTerm all_cpu_terms[] = {CpuTerm::linear, CpuTerm::affine};
 inline std::vector<Parameter> parameters(CpuTerm term) {
   const Parameter per_particle{"t_cpu", "s", "host time a particle"};
   switch (term) {
-    case CpuTerm::linear: return {per_particle};
-    case CpuTerm::affine: return {per_particle, {"t_cpu_0", "s", "host time a step, any n"}};
+    case CpuTerm::linear:
+      return {per_particle};
+    case CpuTerm::affine:
+      return {per_particle, {"t_cpu_0", "s", "host time a step, any n"}};
   }
   throw std::invalid_argument("unknown CPU term");
 }

@@ -23,9 +23,12 @@ inline constexpr GpuTerm all_gpu_terms[] = {GpuTerm::wave, GpuTerm::occupancy, G
 // differentiable in it, so a fit enumerates it. wave: k. occupancy: p. work: none.
 constexpr std::string_view structural_integer(GpuTerm term) {
   switch (term) {
-    case GpuTerm::wave: return "k";
-    case GpuTerm::occupancy: return "p";
-    case GpuTerm::work: return "";
+    case GpuTerm::wave:
+      return "k";
+    case GpuTerm::occupancy:
+      return "p";
+    case GpuTerm::work:
+      return "";
   }
   return "";
 }
@@ -35,11 +38,11 @@ constexpr std::string_view structural_integer(GpuTerm term) {
 //     T_gpu = ceil(n / (k c N)) * n * k * c * t_gpu
 //
 // N GPUs run k c N threads at once, one particle a thread, so n particles take ceil(n / (k c N))
-// waves. In a wave each thread visits all n particles. c cores share the k c threads of a GPU, which
-// is why a visit takes k c t_gpu: t_gpu is the time of one interaction at the GPU's full rate.
-// The ceil is plain double arithmetic, also for scalars that carry derivatives: it is piecewise
-// constant in n, N and k and does not involve t_gpu. Quotients of integers below 2^53 that divide
-// evenly are exact, so full waves are not rounded up.
+// waves. In a wave each thread visits all n particles. c cores share the k c threads of a GPU,
+// which is why a visit takes k c t_gpu: t_gpu is the time of one interaction at the GPU's full
+// rate. The ceil is plain double arithmetic, also for scalars that carry derivatives: it is
+// piecewise constant in n, N and k and does not involve t_gpu. Quotients of integers below 2^53
+// that divide evenly are exact, so full waves are not rounded up.
 template <class T>
 T wave_time(const T& t_gpu, double n, double gpus, double k, double cores) {
   const double threads = k * cores;
@@ -51,8 +54,8 @@ T wave_time(const T& t_gpu, double n, double gpus, double k, double cores) {
 //     w     = ceil(ceil(ceil(n / N) / b) / s)
 //     T_gpu = t_0 + n (t_lat^p + (w t_blk)^p)^(1/p)
 //
-// A GPU's ceil(n / N) particles fill blocks of b threads; the busiest of s multiprocessors gets w of
-// them and runs them together. For each of the n particles visited, the multiprocessor needs
+// A GPU's ceil(n / N) particles fill blocks of b threads; the busiest of s multiprocessors gets w
+// of them and runs them together. For each of the n particles visited, the multiprocessor needs
 // w t_blk when its issue slots limit it, and t_lat when too few warps are resident to hide the
 // latency of one interaction. The p-norm joins the two regimes: p -> infinity is a sharp maximum,
 // p = 1 adds them. t_0 is what the kernel costs before its loop. Larger of the two terms factored
@@ -74,8 +77,8 @@ T occupancy_time(const T& t_0, const T& t_lat, const T& t_blk, double n, double 
   return t_0 + n * larger * pow(1.0 + pow(smaller / larger, exponent), 1.0 / exponent);
 }
 
-// work: kernels that split j over blocks keep a GPU busy at any n; what is left is a start-up time and
-// work in proportion to the pairs of the largest share:
+// work: kernels that split j over blocks keep a GPU busy at any n; what is left is a start-up time
+// and work in proportion to the pairs of the largest share:
 //
 //     T_gpu = t_0 + ceil(n / N) * n * t_pair
 template <class T>
@@ -103,10 +106,12 @@ template <class T>
 T gpu_time(GpuTerm term, const T* parameter, double n, double gpus, int integer,
            const Machine& machine) {
   switch (term) {
-    case GpuTerm::wave: return wave_time(parameter[0], n, gpus, integer, machine.cores);
+    case GpuTerm::wave:
+      return wave_time(parameter[0], n, gpus, integer, machine.cores);
     case GpuTerm::occupancy:
       return occupancy_time(parameter[0], parameter[1], parameter[2], n, gpus, integer, machine);
-    case GpuTerm::work: return work_time(parameter[0], parameter[1], n, gpus);
+    case GpuTerm::work:
+      return work_time(parameter[0], parameter[1], n, gpus);
   }
   throw std::invalid_argument("unknown GPU term");
 }

@@ -6,8 +6,8 @@ namespace gpucast::model {
 // Claret counts 78 floating-point operations an ordered pair, self pairs included.
 inline constexpr double claret_flops_per_pair = 78;
 
-// Gflops of a step of n particles: flops_per_pair n^2 / T / 1e9. A counting convention, not what the
-// chip executes: tuned kernels need fewer operations a pair.
+// Gflops of a step of n particles: flops_per_pair n^2 / T / 1e9. A counting convention, not what
+// the chip executes: tuned kernels need fewer operations a pair.
 inline double gflops(double n, double seconds, double flops_per_pair = claret_flops_per_pair) {
   return flops_per_pair * n * n / seconds * 1e-9;
 }

@@ -14,39 +14,54 @@ namespace gpucast::model {
 
 constexpr std::string_view name(GpuTerm term) {
   switch (term) {
-    case GpuTerm::wave: return "wave";
-    case GpuTerm::occupancy: return "occupancy";
-    case GpuTerm::work: return "work";
+    case GpuTerm::wave:
+      return "wave";
+    case GpuTerm::occupancy:
+      return "occupancy";
+    case GpuTerm::work:
+      return "work";
   }
   return "";
 }
 
 constexpr std::string_view name(CpuTerm term) {
   switch (term) {
-    case CpuTerm::linear: return "linear";
-    case CpuTerm::affine: return "affine";
+    case CpuTerm::linear:
+      return "linear";
+    case CpuTerm::affine:
+      return "affine";
   }
   return "";
 }
 
 constexpr std::string_view name(ComTerm term) {
   switch (term) {
-    case ComTerm::star_serial: return "star-serial";
-    case ComTerm::star_async: return "star-async";
-    case ComTerm::allgather: return "allgather";
-    case ComTerm::mpi: return "mpi";
+    case ComTerm::star_serial:
+      return "star-serial";
+    case ComTerm::star_async:
+      return "star-async";
+    case ComTerm::allgather:
+      return "allgather";
+    case ComTerm::mpi:
+      return "mpi";
   }
   return "";
 }
 
 constexpr std::string_view name(Route route) {
   switch (route) {
-    case Route::h2d: return "h2d";
-    case Route::d2h: return "d2h";
-    case Route::peer: return "peer";
-    case Route::staged: return "staged";
-    case Route::local: return "local";
-    case Route::net: return "net";
+    case Route::h2d:
+      return "h2d";
+    case Route::d2h:
+      return "d2h";
+    case Route::peer:
+      return "peer";
+    case Route::staged:
+      return "staged";
+    case Route::local:
+      return "local";
+    case Route::net:
+      return "net";
   }
   return "";
 }

@@ -1,17 +1,19 @@
-// A model parameter as an object: name, unit, meaning, and the coordinate in which times are linear in it.
+// A model parameter as an object: name, unit, meaning, and the coordinate in which times are linear
+// in it.
 #pragma once
 
 #include <string>
 
 namespace gpucast::model {
 
-// Every parameter is positive. Step and transfer times are (almost) linear in the *linear coordinate*
-// of each: the parameter itself, or its reciprocal for a throughput (a time per byte). Start values,
-// rank and identifiable combinations are worked out in linear coordinates; reports are not.
+// Every parameter is positive. Step and transfer times are (almost) linear in the *linear
+// coordinate* of each: the parameter itself, or its reciprocal for a throughput (a time per byte).
+// Start values, rank and identifiable combinations are worked out in linear coordinates; reports
+// are not.
 struct Parameter {
-  std::string name;     // the paper's symbol, for example "t_gpu" or "B_h2d"
-  std::string unit;     // SI: "s" or "B/s"
-  std::string meaning;  // one line for tables and help
+  std::string name;         // the paper's symbol, for example "t_gpu" or "B_h2d"
+  std::string unit;         // SI: "s" or "B/s"
+  std::string meaning;      // one line for tables and help
   bool reciprocal = false;  // true: the linear coordinate is 1/value
 
   friend bool operator==(const Parameter&, const Parameter&) = default;

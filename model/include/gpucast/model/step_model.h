@@ -1,4 +1,5 @@
-// One model: which terms, which structural constants, and where each parameter stands in the vector.
+// One model: which terms, which structural constants, and where each parameter stands in the
+// vector.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@ struct StepTerms {
 using TransferCurves = std::array<std::optional<TransferCurve>, route_count>;
 
 // Everything about a model but its parameter values. The parameter vector is
-// [GPU term | CPU term | communication term | curve of each route present], values as in `Parameter`.
+// [GPU term | CPU term | communication term | curve of each route present], values as in
+// `Parameter`.
 class StepModel {
  public:
   // Routes that the communication term needs get a straight line unless `curves` has them.

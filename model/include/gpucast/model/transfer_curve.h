@@ -1,8 +1,8 @@
 // Time of one transfer against its size.
 //
-// One straight line, T(m) = L + m / B, is the textbook form (Hockney 1994) and the paper's. Real paths
-// change protocol with size (a driver's staging buffers, an RDMA threshold), so the curve is a
-// continuous chain of straight pieces with breakpoints 0 = m_0 < m_1 < ... < m_q:
+// One straight line, T(m) = L + m / B, is the textbook form (Hockney 1994) and the paper's. Real
+// paths change protocol with size (a driver's staging buffers, an RDMA threshold), so the curve is
+// a continuous chain of straight pieces with breakpoints 0 = m_0 < m_1 < ... < m_q:
 //
 //     T(m) = L + sum_i clamp(m - m_(i-1), 0, m_i - m_(i-1)) / B_i
 //
