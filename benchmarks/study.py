@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import synthetic
-from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
-
 import gpucast
+import synthetic
 from gpucast import datasets, jsonl
+from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
 
 Array = NDArray[np.float64]
 

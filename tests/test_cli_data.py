@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import gpucast
 import pytest
+
+import gpucast
 from gpucast import datasets
 from gpucast.cli import app, main, output
 

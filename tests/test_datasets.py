@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gpucast import datasets
 from gpucast.errors import InputError
 from records_samples import EXAMPLES, MACHINE, STEP, TRANSFER

@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+
 from gpucast import datasets
 
 ROOT = Path(__file__).parents[1]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gpucast import datasets, jsonl
 from gpucast.errors import InputError
 from gpucast.formats import Options, csv_steps, csv_transfers, read_file
 from gpucast.records import Step
-from hypothesis import given
-from hypothesis import strategies as st
 from records_samples import MACHINE, labels, positive, relaxed
 
 OPTIONS = Options(machine="m")

@@ -7,12 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gpucast import datasets, jsonl
 from gpucast.errors import InputError
 from gpucast.formats import Format, Options, extrap, formats
 from gpucast.records import Note, Step
-from hypothesis import given
-from hypothesis import strategies as st
 from records_samples import MACHINE, labels, positive, relaxed
 
 OPTIONS = Options(machine="m")

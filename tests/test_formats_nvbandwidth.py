@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gpucast.errors import InputError
 from gpucast.formats import Imported, Options, nvbandwidth
 from gpucast.records import Note, Transfer
-from hypothesis import given
-from hypothesis import strategies as st
 from records_samples import relaxed
 
 

@@ -7,10 +7,11 @@ import time
 from typing import Any
 
 import pytest
-from gpucast import jsonl
-from gpucast.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gpucast import jsonl
+from gpucast.errors import InputError
 from records_samples import EXAMPLES, MACHINE, NOTE, SCHEMA, STEP, TRANSFER, records, relaxed
 
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from gpucast import atomic
 from gpucast.errors import InputError
 

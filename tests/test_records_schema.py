@@ -9,10 +9,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+
 from gpucast import jsonl
 from gpucast.errors import InputError
 from gpucast.records import json_schema
-from hypothesis import given, settings
 from records_samples import EXAMPLES, STEP, damaged, records, relaxed
 
 ROOT = Path(__file__).parents[1]

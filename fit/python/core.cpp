@@ -256,76 +256,84 @@ void bind_fit(nb::module_& m) {
       .def_ro("model", &fit::Fit::model)
       .def_prop_ro("values", &fit::Fit::values)
       .def_prop_ro("converged", [](const fit::Fit& self) { return self.estimate().converged; })
-      .def_prop_ro("log_fit", [](const fit::Fit& self) { return self.estimate().log_fit; },
-                   "Log time of every cell, in cell order.")
-      .def_prop_ro("weights",
-                   [](const fit::Fit& self) { return array(self.estimate().weight); }, fresh,
-                   "Robust weight of every sample, sorted by cell.")
-      .def_prop_ro("profile",
-                   [](const fit::Fit& self) {
-                     std::vector<std::pair<int, double>> profile;
-                     for (const auto& entry : self.profile.classes) {
-                       for (const int member : entry.members) {
-                         profile.emplace_back(member, entry.estimate.cost);
-                       }
-                     }
-                     return profile;
-                   },
-                   "(structural integer, cost) of every integer tried.")
-      .def_prop_ro("plausible",
-                   [](const fit::Fit& self) {
-                     std::vector<int> integers;
-                     for (const std::size_t at : self.profile.plausible(fit::plausible_margin)) {
-                       const auto& members = self.profile.classes[at].members;
-                       integers.insert(integers.end(), members.begin(), members.end());
-                     }
-                     return integers;
-                   },
-                   "Structural integers that the data do not exclude.")
+      .def_prop_ro(
+          "log_fit", [](const fit::Fit& self) { return self.estimate().log_fit; },
+          "Log time of every cell, in cell order.")
+      .def_prop_ro(
+          "weights", [](const fit::Fit& self) { return array(self.estimate().weight); }, fresh,
+          "Robust weight of every sample, sorted by cell.")
+      .def_prop_ro(
+          "profile",
+          [](const fit::Fit& self) {
+            std::vector<std::pair<int, double>> profile;
+            for (const auto& entry : self.profile.classes) {
+              for (const int member : entry.members) {
+                profile.emplace_back(member, entry.estimate.cost);
+              }
+            }
+            return profile;
+          },
+          "(structural integer, cost) of every integer tried.")
+      .def_prop_ro(
+          "plausible",
+          [](const fit::Fit& self) {
+            std::vector<int> integers;
+            for (const std::size_t at : self.profile.plausible(fit::plausible_margin)) {
+              const auto& members = self.profile.classes[at].members;
+              integers.insert(integers.end(), members.begin(), members.end());
+            }
+            return integers;
+          },
+          "Structural integers that the data do not exclude.")
       .def_prop_ro("rank", [](const fit::Fit& self) { return self.identification.rank; })
       .def_prop_ro("identified",
                    [](const fit::Fit& self) { return self.identification.identified; })
       .def_prop_ro("observed", [](const fit::Fit& self) { return self.identification.observed; })
-      .def_prop_ro("largest_shares",
-                   [](const fit::Fit& self) { return array(self.identification.largest_share); }, fresh,
-                   "Largest part of any measured time that each parameter accounts for.")
-      .def_prop_ro("relative_error",
-                   [](const fit::Fit& self) { return array(self.identification.relative_error); }, fresh)
-      .def_prop_ro("combinations",
-                   [](const fit::Fit& self) {
-                     const auto& list = self.model.parameter_list();
-                     std::vector<std::tuple<std::string, std::vector<std::pair<std::size_t, double>>,
-                                            double, double>>
-                         result;
-                     const Eigen::VectorXd values = self.values();
-                     const auto& found = self.identification;
-                     for (std::size_t i = 0; i < found.combinations.size(); ++i) {
-                       const auto& c = found.combinations[i];
-                       result.emplace_back(c.expression(list), c.terms,
-                                           c.value(list, values.data()), found.combination_error[i]);
-                     }
-                     return result;
-                   },
-                   "(expression, [(parameter index, coefficient)], value, standard error).")
-      .def_prop_ro("noise",
-                   [](const fit::Fit& self) {
-                     std::map<std::string, fit::Noise> result;
-                     for (std::size_t g = 0; g < self.noise.size(); ++g) {
-                       if (self.noise[g].total > 0) {
-                         result[group_name(g)] = self.noise[g];
-                       }
-                     }
-                     return result;
-                   },
-                   "Noise by group: step, cpu, launch, or the route of a transfer.")
-      .def("bootstrap",
-           [](const fit::Fit& self, std::size_t count, std::uint64_t seed, unsigned threads) {
-             nb::gil_scoped_release release;
-             auto replicates = self.bootstrap(count, seed, threads);
-             return std::pair(std::move(replicates.values), std::move(replicates.integers));
-           },
-           "count"_a, "seed"_a, "threads"_a = 0U,
-           "(values, structural integers) of `count` refits of resampled data.");
+      .def_prop_ro(
+          "largest_shares",
+          [](const fit::Fit& self) { return array(self.identification.largest_share); }, fresh,
+          "Largest part of any measured time that each parameter accounts for.")
+      .def_prop_ro(
+          "relative_error",
+          [](const fit::Fit& self) { return array(self.identification.relative_error); }, fresh)
+      .def_prop_ro(
+          "combinations",
+          [](const fit::Fit& self) {
+            const auto& list = self.model.parameter_list();
+            std::vector<std::tuple<std::string, std::vector<std::pair<std::size_t, double>>, double,
+                                   double>>
+                result;
+            const Eigen::VectorXd values = self.values();
+            const auto& found = self.identification;
+            for (std::size_t i = 0; i < found.combinations.size(); ++i) {
+              const auto& c = found.combinations[i];
+              result.emplace_back(c.expression(list), c.terms, c.value(list, values.data()),
+                                  found.combination_error[i]);
+            }
+            return result;
+          },
+          "(expression, [(parameter index, coefficient)], value, standard error).")
+      .def_prop_ro(
+          "noise",
+          [](const fit::Fit& self) {
+            std::map<std::string, fit::Noise> result;
+            for (std::size_t g = 0; g < self.noise.size(); ++g) {
+              if (self.noise[g].total > 0) {
+                result[group_name(g)] = self.noise[g];
+              }
+            }
+            return result;
+          },
+          "Noise by group: step, cpu, launch, or the route of a transfer.")
+      .def(
+          "bootstrap",
+          [](const fit::Fit& self, std::size_t count, std::uint64_t seed, unsigned threads) {
+            nb::gil_scoped_release release;
+            auto replicates = self.bootstrap(count, seed, threads);
+            return std::pair(std::move(replicates.values), std::move(replicates.integers));
+          },
+          "count"_a, "seed"_a, "threads"_a = 0U,
+          "(values, structural integers) of `count` refits of resampled data.");
 
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
   m.def(

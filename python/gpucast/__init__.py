@@ -43,7 +43,7 @@ _HOME = {
     "what_if": "whatif",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

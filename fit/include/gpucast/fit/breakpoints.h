@@ -13,11 +13,10 @@ namespace gpucast::fit {
 //
 //     sum_j [2 log s_j + 2 rho(r_j / s_j)] + (number of parameters + breakpoints) log J
 //
-// falls by at least 6; r_j is the residual of cell j's median log time, s_j^2 the common scale found from all J cells
-// plus the cell's rounding variance. Cells, not samples, are what counts: all repetitions of a
-// size share its quirks. A piece
-// between breakpoints holds at least two measured sizes.
-// `observations`: transfers of one route only. At most `largest` breakpoints.
+// falls by at least 6; r_j is the residual of cell j's median log time, s_j^2 the common scale
+// found from all J cells plus the cell's rounding variance. Cells, not samples, are what counts:
+// all repetitions of a size share its quirks. A piece between breakpoints holds at least two
+// measured sizes. `observations`: transfers of one route only. At most `largest` breakpoints.
 std::vector<double> find_breakpoints(const Observations& observations, std::size_t largest);
 
 }  // namespace gpucast::fit
