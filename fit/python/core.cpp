@@ -121,6 +121,10 @@ std::string group_name(std::size_t group) {
   return names[group];
 }
 
+std::tuple<double, double, double> f_test(const fit::FTest& test) {
+  return {test.f, test.freedom, test.pure_freedom};
+}
+
 void check_values(const model::StepModel& of, Eigen::Index count) {
   if (count != static_cast<Eigen::Index>(of.parameter_count())) {
     throw std::invalid_argument("number of values is not the model's number of parameters");
@@ -248,9 +252,9 @@ void bind_fit(nb::module_& m) {
       .def_ro("total", &fit::Noise::total)
       .def_ro("pure_error", &fit::Noise::pure_error)
       .def_ro("between_cells", &fit::Noise::between_cells)
-      .def_ro("f", &fit::Noise::f)
-      .def_ro("lack_freedom", &fit::Noise::lack_freedom)
-      .def_ro("pure_freedom", &fit::Noise::pure_freedom);
+      .def_prop_ro(
+          "lack_of_fit", [](const fit::Noise& self) { return f_test(self.lack_of_fit); },
+          "(F, degrees of freedom, of pure error) of the lack-of-fit test.");
 
   nb::class_<fit::Fit>(m, "Fit", "A fitted model.")
       .def_ro("model", &fit::Fit::model)
@@ -325,6 +329,16 @@ void bind_fit(nb::module_& m) {
             return result;
           },
           "Noise by group: step, cpu, launch, or the route of a transfer.")
+      .def_prop_ro(
+          "misfits",
+          [](const fit::Fit& self) {
+            std::map<std::string, std::tuple<double, double, double>> result;
+            for (const auto& misfit : self.misfits) {
+              result[misfit.name] = f_test(misfit.test);
+            }
+            return result;
+          },
+          "(F, degrees of freedom, of pure error) along each named direction, and \"any\".")
       .def(
           "bootstrap",
           [](const fit::Fit& self, std::size_t count, std::uint64_t seed, unsigned threads) {

@@ -32,8 +32,9 @@ Fit fit(const model::StepModel& model, Observations observations,
         best.estimate.sigma[g] > 0 ? leverage(chosen, observations, best.estimate, g) : 0.0;
     noises.push_back(noise(observations, best.estimate, g, used));
   }
-  return {chosen, std::move(observations), std::move(found), std::move(identification),
-          std::move(noises)};
+  std::vector<Misfit> along = misfits(chosen, observations, best.estimate);
+  return {chosen,           std::move(observations), std::move(found), std::move(identification),
+          std::move(noises), std::move(along)};
 }
 
 }  // namespace gpucast::fit

@@ -1,9 +1,11 @@
 #include "gpucast/fit/noise.h"
 
+#include <Eigen/QR>
 #include <cmath>
 #include <limits>
+#include <utility>
 
-#include "gpucast/fit/robust.h"
+#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/weighted_jacobian.h"
 
 namespace gpucast::fit {
@@ -11,55 +13,81 @@ namespace gpucast::fit {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double smallest_scale = 1e-9;  // identical repetitions still make a scale to divide by
 
-// Differences of neighbouring repetitions know nothing of the cell's centre; they scatter by
-// sqrt(2) sigma.
-double pure_error_scale(const Observations& observations, std::size_t tested) {
-  std::vector<double> differences;
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    if (group(observations.cells()[j]) != tested) {
-      continue;
-    }
-    for (std::size_t i = observations.first(j) + 1; i < observations.first(j + 1); ++i) {
-      differences.push_back(
-          std::abs(observations.log_seconds()[i] - observations.log_seconds()[i - 1]));
-    }
+// A direction of which the parameters mimic all but this share (of its norm) cannot be seen.
+constexpr double visible_share = 1e-3;
+
+// Relative change of each step cell's time along the named directions.
+std::vector<std::pair<std::string, Eigen::VectorXd>> directions(const model::StepModel& model,
+                                                                const Estimate& estimate,
+                                                                const Observations& observations,
+                                                                const PureError& pure) {
+  const auto rows = static_cast<Eigen::Index>(pure.centers.size());
+  std::vector<std::pair<std::string, Eigen::VectorXd>> result{
+      {"imbalance", Eigen::VectorXd(rows)},
+      {"synchronization", Eigen::VectorXd(rows)},
+      {"host", Eigen::VectorXd(rows)}};
+  const Eigen::VectorXd values = values_from_log(model, estimate.z);
+  for (Eigen::Index row = 0; row < rows; ++row) {
+    const Cell& cell = observations.cells()[pure.centers[static_cast<std::size_t>(row)].cell];
+    const auto time = model.step_seconds(values.data(), cell.n, cell.gpus);
+    result[0].second[row] = time.gpu * (cell.gpus - 1) / time.total();
+    result[1].second[row] = cell.gpus * cell.gpus / time.total();
+    result[2].second[row] = cell.n * cell.gpus / time.total();
   }
-  return differences.empty()
-             ? nan
-             : std::max(smallest_scale, median(differences) / normal_mad / std::sqrt(2.0));
+  return result;
 }
 
-struct Center {
-  double value = 0;    // robust mean of the cell's log times
-  double weight = 0;   // effective number of samples
-  double squares = 0;  // weighted squares around it
+// Weighted least squares on cell means, with the tangent space of the model projected out.
+class Projection {
+ public:
+  Projection(const model::StepModel& model, const Observations& observations,
+             const Estimate& estimate, const PureError& pure)
+      : root_weight_(static_cast<Eigen::Index>(pure.centers.size())),
+        residual_(root_weight_.size()) {
+    Eigen::MatrixXd all(static_cast<Eigen::Index>(observations.cell_count()),
+                        static_cast<Eigen::Index>(model.parameter_count()));
+    Eigen::VectorXd log_time(all.rows());
+    evaluate(model, observations.cells(), estimate.z.data(), log_time.data(), all.data());
+    Eigen::MatrixXd tangent(root_weight_.size(), all.cols());
+    for (Eigen::Index row = 0; row < root_weight_.size(); ++row) {
+      const CellCenter& center = pure.centers[static_cast<std::size_t>(row)];
+      const auto cell = static_cast<Eigen::Index>(center.cell);
+      root_weight_[row] = std::sqrt(center.weight) / pure.sigma;
+      tangent.row(row) = root_weight_[row] * all.row(cell);
+      residual_[row] = root_weight_[row] * (center.value - log_time[cell]);
+    }
+    tangent_.setThreshold(1e-10);
+    tangent_.compute(tangent);
+    residual_ -= mimicked(residual_);
+  }
+
+  // What is left of a relative change of the times; empty if the parameters mimic nearly all of it.
+  Eigen::VectorXd rest(const Eigen::VectorXd& change) const {
+    const Eigen::VectorXd weighted = root_weight_.cwiseProduct(change);
+    Eigen::VectorXd left = weighted - mimicked(weighted);
+    return left.norm() > visible_share * weighted.norm() ? left : Eigen::VectorXd{};
+  }
+
+  // Mean square of the residuals along the columns, in units of pure error.
+  FTest test(const Eigen::MatrixXd& columns, double pure_freedom) const {
+    const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> along(columns);
+    const Eigen::VectorXd fitted = columns * along.solve(residual_);
+    const auto freedom = static_cast<double>(along.rank());
+    return {fitted.squaredNorm() / freedom, freedom, pure_freedom};
+  }
+
+ private:
+  Eigen::VectorXd mimicked(const Eigen::VectorXd& change) const {
+    const Eigen::MatrixXd q =
+        tangent_.householderQ() * Eigen::MatrixXd::Identity(tangent_.rows(), tangent_.rank());
+    return q * (q.transpose() * change);
+  }
+
+  Eigen::VectorXd root_weight_;
+  Eigen::VectorXd residual_;
+  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> tangent_;
 };
-
-Center robust_center(const Observations& observations, std::size_t cell, double scale) {
-  Center center;
-  center.value = observations.median_log(cell);
-  for (int round = 0; round < 10; ++round) {
-    double weight = 0;
-    double sum = 0;
-    double squares = 0;
-    for (std::size_t i = observations.first(cell); i < observations.first(cell + 1); ++i) {
-      const double deviation = observations.log_seconds()[i] - center.value;
-      const double w = tukey_weight(deviation / scale);
-      weight += w;
-      sum += w * deviation;
-      squares += w * deviation * deviation;
-    }
-    center.weight = weight;
-    center.squares = squares;
-    if (!(weight > 0)) {
-      break;
-    }
-    center.value += sum / weight;
-  }
-  return center;
-}
 
 }  // namespace
 
@@ -76,49 +104,57 @@ double leverage(const model::StepModel& model, const Observations& observations,
   return sum;
 }
 
-Noise noise(const Observations& observations, const Estimate& estimate, std::size_t tested,
+Noise noise(const Observations& observations, const Estimate& estimate, std::size_t of_group,
             double parameters_used) {
-  Noise result{estimate.sigma[tested], nan, 0, nan, nan, nan};
-  const double scale = pure_error_scale(observations, tested);
-  if (!std::isfinite(scale)) {
+  Noise result{estimate.sigma[of_group], nan, 0, {nan, nan, nan}};
+  const PureError pure = pure_error(observations, of_group);
+  if (!pure.known()) {
     return result;
   }
-  double pure_squares = 0;
-  double pure_freedom = 0;
+  result.pure_error = pure.sigma;
   double lack_squares = 0;
-  double cells = 0;
   double weights = 0;
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    if (group(observations.cells()[j]) != tested || observations.size(j) < 2) {
-      continue;
-    }
-    const Center center = robust_center(observations, j, scale);
-    if (center.weight <= 1) {
-      continue;
-    }
-    const double lack = center.value - estimate.log_fit[static_cast<Eigen::Index>(j)];
-    pure_squares += center.squares;
-    pure_freedom += center.weight - 1;
+  for (const CellCenter& center : pure.centers) {
+    const double lack = center.value - estimate.log_fit[static_cast<Eigen::Index>(center.cell)];
     lack_squares += center.weight * lack * lack;
     weights += center.weight;
-    cells += 1;
   }
-  if (!(pure_freedom > 0)) {
+  const auto cells = static_cast<double>(pure.centers.size());
+  const double freedom = cells - parameters_used;
+  result.lack_of_fit = {nan, freedom, pure.freedom};
+  if (freedom < 1) {
     return result;
   }
-  const double pure_variance =
-      std::max(smallest_scale * smallest_scale, pure_squares / pure_freedom / tukey_mean_square);
-  result.pure_error = std::sqrt(pure_variance);
-  result.pure_freedom = pure_freedom;
-  result.lack_freedom = cells - parameters_used;
-  if (result.lack_freedom < 1) {
-    return result;
-  }
-  const double lack_mean_square = lack_squares / result.lack_freedom;
-  result.f = lack_mean_square / pure_variance;
-  // E[lack mean square] = sigma_pe^2 + (weights a cell) tau^2
+  const double lack_mean_square = lack_squares / freedom;
+  const double pure_variance = pure.sigma * pure.sigma;
+  result.lack_of_fit.f = lack_mean_square / pure_variance;
+  // E[lack mean square] = sigma_pe^2 + (weight a cell) tau^2
   result.between_cells =
       std::sqrt(std::max(0.0, (lack_mean_square - pure_variance) / (weights / cells)));
+  return result;
+}
+
+std::vector<Misfit> misfits(const model::StepModel& model, const Observations& observations,
+                            const Estimate& estimate) {
+  const PureError pure = pure_error(observations, group(Cell{}));
+  if (!model.terms() || !pure.known()) {
+    return {};
+  }
+  const Projection projection(model, observations, estimate, pure);
+  std::vector<Misfit> result;
+  Eigen::MatrixXd all(static_cast<Eigen::Index>(pure.centers.size()), 0);
+  for (const auto& [name, change] : directions(model, estimate, observations, pure)) {
+    const Eigen::VectorXd rest = projection.rest(change);
+    if (rest.size() == 0) {
+      continue;
+    }
+    result.push_back({name, projection.test(rest, pure.freedom)});
+    all.conservativeResize(Eigen::NoChange, all.cols() + 1);
+    all.rightCols(1) = rest / rest.norm();
+  }
+  if (!result.empty()) {
+    result.push_back({"any", projection.test(all, pure.freedom)});
+  }
   return result;
 }
 

@@ -26,6 +26,13 @@ LARGEST_BREAKPOINTS = 4
 # in a hundred keeps false alarms rare.
 LACK_OF_FIT = 0.01
 
+# Directions along which a misfit is looked for (fit/noise.h), in words.
+MISFITS = {
+    "imbalance": "GPU time that does not shrink as 1/N",
+    "synchronization": "a cost that grows as N^2",
+    "host": "host work for every GPU's copy of the particles",
+}
+
 # A parameter whose share of every measured time is below this is as good as zero.
 NEGLIGIBLE_SHARE = 1e-4
 
@@ -295,24 +302,46 @@ def _quality(
         "max_relative_error": float(error.max()),
         "reduced_chi2": None,
         "lack_of_fit_p": None,
+        "misfits": {},
         "disturbed_samples": int(np.sum(np.asarray(found.weights) == 0)),
         "converged": bool(found.converged),
     }
-    if np.isfinite(noise.f):
-        from scipy.special import fdtrc
-
-        freedom = noise.lack_freedom + noise.pure_freedom
-        p = float(fdtrc(noise.lack_freedom, noise.pure_freedom, noise.f))
-        result["reduced_chi2"] = (noise.f * noise.lack_freedom + noise.pure_freedom) / freedom
-        result["lack_of_fit_p"] = p
-        if p < LACK_OF_FIT:
-            problem.warnings.append(
-                f"lack of fit (p = {p:.1e}): times differ from the model by "
-                f"{100 * noise.between_cells:.1f} % beyond noise; intervals are widened by that"
-            )
+    result |= _lack_of_fit(found, problem)
     if not found.converged:
         problem.warnings.append("the fit did not converge")
     return result
+
+
+def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
+    """Whether the form of the model is wrong: over all cells, and along named directions.
+
+    Two tests are made, so the smaller p is doubled (Bonferroni).
+    """
+    from scipy.special import fdtrc
+
+    noise = found.noise["step"]
+    f, freedom, pure_freedom = noise.lack_of_fit
+    if not np.isfinite(f):
+        return {}
+    everywhere = float(fdtrc(freedom, pure_freedom, f))
+    misfits = {
+        name: float(fdtrc(along, pure, value))
+        for name, (value, along, pure) in found.misfits.items()
+    }
+    together = misfits.pop("any", None)
+    p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
+    if p < LACK_OF_FIT:
+        likely = min(misfits, key=lambda name: misfits[name], default="")
+        hint = f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
+        problem.warnings.append(
+            f"lack of fit, p = {p:.1e}{hint}: times differ from the model by "
+            f"{100 * noise.between_cells:.1f} % beyond noise; intervals are widened by that"
+        )
+    return {
+        "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),
+        "lack_of_fit_p": p,
+        "misfits": misfits,
+    }
 
 
 def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]:
@@ -327,8 +356,8 @@ def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]
     noise = found.noise["step"]
     repeated = bool(np.isfinite(noise.pure_error))
     freedom = max(1, observations.sample_count - found.rank)
-    if repeated and noise.between_cells > 0 and noise.lack_freedom >= 1:
-        freedom = max(1.0, noise.lack_freedom)
+    if repeated and noise.between_cells > 0:
+        freedom = max(1.0, noise.lack_of_fit[1])
     single = float(np.hypot(noise.pure_error, noise.between_cells)) if repeated else noise.total
     return {
         "sample": single,

@@ -15,7 +15,8 @@ struct Fit {
   Observations observations;
   Profile profile;
   Identification identification;
-  std::vector<Noise> noise;  // by group
+  std::vector<Noise> noise;     // by group
+  std::vector<Misfit> misfits;  // of the steps
 
   const Estimate& estimate() const { return profile.classes[profile.best].estimate; }
   Eigen::VectorXd values() const;

@@ -6,30 +6,57 @@
 //
 //     F = [SS_lof / (J - p)] / [SS_pe / (N - J)]
 //
-// with J cells, N samples, p parameters, here on log times with disturbed samples weighted down
-// within their own cell (never by their distance from the fit, which is what is being tested).
+// with J cells, N samples, p parameters, here on log times.
+//
+// That test looks everywhere at once and so sees little of a fault that grows slowly with N. A second one
+// looks where such models fail in practice, along d named directions that the model does not have:
+//
+//     imbalance         T_gpu (N - 1)    GPUs that do not get equal work, or wait for each other
+//     synchronization   N^2              every GPU with every other
+//     host              n N              host work for every GPU's copy of the particles
+//
+// Each is a change of the cell times; what the parameters can mimic is projected out, and
+// F = [SS along them / d] / [SS_pe / (N - J)] (an added-variable test, same book, section 6.1).
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "gpucast/fit/estimate.h"
+#include "gpucast/fit/pure_error.h"
 
 namespace gpucast::fit {
+
+// An F statistic with its degrees of freedom; NaN where it cannot be had.
+struct FTest {
+  double f = 0;
+  double freedom = 0;       // of the numerator
+  double pure_freedom = 0;  // of the denominator
+};
 
 struct Noise {
   double total = 0;          // relative noise of one sample around the fit: the group's scale
   double pure_error = 0;     // sigma_pe; NaN without repetitions
   double between_cells = 0;  // tau: spread of true cell means around the fit, 0 if within chance
-  double f = 0;              // lack-of-fit F statistic; NaN where it cannot be had
-  double lack_freedom = 0;   // J - p of the cells tested
-  double pure_freedom = 0;   // N - J, disturbed samples counted by weight
+  FTest lack_of_fit;
 };
 
-// `tested`: the group whose cells are tested (group(cell)). `parameters_used`: degrees of freedom
-// that the fit spent on them (the trace of their leverage).
-Noise noise(const Observations& observations, const Estimate& estimate, std::size_t tested,
+// Noise of the cells of one group (group(cell)). `parameters_used`: degrees of freedom that the fit
+// spent on them (the trace of their leverage).
+Noise noise(const Observations& observations, const Estimate& estimate, std::size_t of_group,
             double parameters_used);
+
+// One named direction, and the F statistic of the fit along it alone.
+struct Misfit {
+  std::string name;
+  FTest test;
+};
+
+// Misfit of the step cells along each named direction that the data can see, and, as the last
+// entry named "any", along all of them together. Empty without steps or repetitions.
+std::vector<Misfit> misfits(const model::StepModel& model, const Observations& observations,
+                            const Estimate& estimate);
 
 // Trace of the leverage (hat) matrix over the cells of a group; all groups sum to the rank.
 double leverage(const model::StepModel& model, const Observations& observations,
