@@ -23,6 +23,7 @@
 #include "gpucast/fit/cross_validation.h"
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/forecast.h"
+#include "gpucast/fit/robust.h"
 #include "gpucast/model/merit.h"
 
 namespace nb = nanobind;
@@ -412,6 +413,8 @@ void bind_forecast(nb::module_& m) {
       },
       "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
       "Share of replicates in which each GPU count is the fastest, one row an n.");
+  m.def("median_variance", &fit::median_variance, "count"_a,
+        "Variance of the median of normal values, relative to one value's.");
   m.def("gflops", &model::gflops, "n"_a, "seconds"_a,
         "flops_per_pair"_a = model::claret_flops_per_pair);
   m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);

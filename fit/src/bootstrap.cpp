@@ -36,17 +36,20 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     const bool two_levels = std::isfinite(noise.pure_error);
     const double center = observations.median_log(j);
     const auto repetitions = static_cast<double>(observations.size(j));
+    // A sample is nearer to its own cell's median than to the true centre:
+    // Var(y - median) = sigma^2 (1 + Var(median) - 2 Cov(y, median)), the covariance 1 / m.
+    const double from_center =
+        1 / std::sqrt(1 + median_variance(observations.size(j)) - 2 / repetitions);
     if (two_levels && noise.between_cells > 0) {
       pools[g].cells.push_back(center - fitted);
       cell_squares[g] += std::pow(center - fitted, 2);
     }
-    if (two_levels && repetitions < 2) {
+    if (two_levels && observations.size(j) < 2) {
       continue;
     }
     for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
       const double sigma = sample_sigma(observations, estimate.sigma, j, i);
-      const double deviation = two_levels ? (observations.log_seconds()[i] - center) *
-                                                std::sqrt(repetitions / (repetitions - 1))
+      const double deviation = two_levels ? (observations.log_seconds()[i] - center) * from_center
                                           : (observations.log_seconds()[i] - fitted) * inflation;
       pools[g].within.push_back(deviation / sigma);
     }

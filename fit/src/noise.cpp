@@ -128,9 +128,12 @@ Noise noise(const Observations& observations, const Estimate& estimate, std::siz
   const double lack_mean_square = lack_squares / freedom;
   const double pure_variance = pure.sigma * pure.sigma;
   result.lack_of_fit.f = lack_mean_square / pure_variance;
-  // E[lack mean square] = sigma_pe^2 + (weight a cell) tau^2
-  result.between_cells =
-      std::sqrt(std::max(0.0, (lack_mean_square - pure_variance) / (weights / cells)));
+  // Chance alone moves F by sqrt(2 / freedom + 2 / pure freedom) about 1.
+  const double chance = std::sqrt(2 / freedom + 2 / pure.freedom);
+  if (result.lack_of_fit.f > 1 + chance) {
+    // E[lack mean square] = sigma_pe^2 + (weight a cell) tau^2
+    result.between_cells = std::sqrt((lack_mean_square - pure_variance) / (weights / cells));
+  }
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "gpucast/fit/robust.h"
 
+#include <numbers>
 #include <stdexcept>
 
 namespace gpucast::fit {
@@ -14,6 +15,12 @@ double median(std::vector<double> values) {
     return *middle;
   }
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double median_variance(std::size_t count) {
+  constexpr double pi = std::numbers::pi;
+  const auto m = static_cast<double>(count);
+  return count <= 2 ? 1 / m : pi / (2 * m + pi - 2);
 }
 
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,

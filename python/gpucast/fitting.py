@@ -22,9 +22,8 @@ REPLICATES = 400
 FOLDS = 10
 LARGEST_BREAKPOINTS = 4
 
-# Below this probability the form of the model is called wrong. With more than one model tried, one
-# in a hundred keeps false alarms rare.
-LACK_OF_FIT = 0.01
+# Below this probability the form of the model is called wrong.
+LACK_OF_FIT = 0.05
 
 # Directions along which a misfit is looked for (fit/noise.h), in words.
 MISFITS = {

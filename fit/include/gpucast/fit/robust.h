@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -49,6 +50,10 @@ inline constexpr double normal_mad = 0.6744897501960817;
 
 // Median; mean of the middle two for an even count. `values` must not be empty.
 double median(std::vector<double> values);
+
+// Variance of the median of `count` normal values, relative to one value's: exact for one and two,
+// asymptotically exact for many, within 2 % for odd counts in between.
+double median_variance(std::size_t count);
 
 // The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of
 // what is left when each residual's known variance v_i is accounted for. Never below `floor`.
