@@ -337,6 +337,10 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     noise = found.noise["step"]
     f, freedom, pure_freedom = noise.lack_of_fit
     if not np.isfinite(f):
+        if np.isfinite(noise.pure_error):
+            problem.warnings.append(
+                "too few cells with repetitions to test whether the form of the model is right"
+            )
         return {}
     everywhere = float(fdtrc(freedom, pure_freedom, f))
     misfits = {
@@ -350,7 +354,7 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
         hint = f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         problem.warnings.append(
             f"lack of fit, p = {p:.1e}{hint}: times differ from the model by "
-            f"{100 * noise.between_cells:.1f} % beyond noise; intervals are widened by that"
+            f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"
         )
     return {
         "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),
@@ -371,13 +375,17 @@ def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]
     noise = found.noise["step"]
     repeated = bool(np.isfinite(noise.pure_error))
     freedom = max(1.0, observations.sample_count - found.rank)
-    if repeated and noise.between_cells > 0:
+    between = noise.between_cells
+    if repeated and not np.isfinite(noise.lack_of_fit[0]):
+        # Too few cells to test the form of the model: what is not noise is laid to the form.
+        between = float(np.sqrt(max(0.0, noise.total**2 - noise.pure_error**2)))
+    elif repeated and between > 0:
         freedom = max(1.0, noise.lack_of_fit[1])
-    single = float(np.hypot(noise.pure_error, noise.between_cells)) if repeated else noise.total
+    single = float(np.hypot(noise.pure_error, between)) if repeated else noise.total
     return {
         "sample": single,
         "pure_error": noise.pure_error if repeated else None,
-        "between_cells": noise.between_cells,
+        "between_cells": between,
         "t90": float(stdtrit(freedom, 0.95)),
     }
 
