@@ -93,7 +93,7 @@ def median_variance(count: int) -> float:
 
 def _preferred(data: Dataset, field: str, value: str) -> str:
     """The model's own word where the data have it; else the data's only one."""
-    there = dict.fromkeys(getattr(step, field) for step in data.steps)
+    there: dict[str, None] = dict.fromkeys(getattr(step, field) for step in data.steps)
     if value in there or not there:
         return value
     if len(there) > 1:
