@@ -220,14 +220,17 @@ def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
 def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
     """For each row the smallest size from which ``fast`` stays below ``slow``; inf if none."""
     result = []
-    for row in fast < slow:
-        losses = np.flatnonzero(~row)
+    for lead in slow - fast:
+        losses = np.flatnonzero(lead <= 0)
         if losses.size == 0:
             result.append(sizes[0])
         elif losses[-1] == sizes.size - 1:
             result.append(np.inf)
         else:
-            result.append(sizes[losses[-1] + 1])
+            # Times are straight in size between the points: the lead crosses zero on a line.
+            at = losses[-1]
+            share = lead[at] / (lead[at] - lead[at + 1])
+            result.append(sizes[at] + share * (sizes[at + 1] - sizes[at]))
     return np.array(result)
 
 
