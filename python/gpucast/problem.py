@@ -19,6 +19,9 @@ from gpucast.records import Launch, Machine, Step, Transfer
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128
 
+# Seconds; far beyond anything measured on either side.
+SHORTEST, LONGEST = 1e-30, 1e30
+
 _STEP, _CPU, _TRANSFER, _LAUNCH = range(4)
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
@@ -64,7 +67,7 @@ class Problem:
             for step in self.steps:
                 rows.add(_STEP, step.seconds, step.uncertainty, n=step.n, gpus=step.gpus)
                 if step.phases is not None and step.phases.cpu:
-                    rows.add(_CPU, [s for s in step.phases.cpu if s > 0], None, n=step.n)
+                    rows.add(_CPU, [s for s in step.phases.cpu if s >= SHORTEST], None, n=step.n)
         if transfers:
             for name, records in self.transfers.items():
                 if route is None or route == name:
@@ -160,9 +163,28 @@ def pose(
         warnings=[*dataset.warnings, *warnings],
     )
     _add_machine(problem, dataset.machines[machine])
+    require_plausible(steps, dataset.name)
+    require_plausible([t for route in transfers.values() for t in route], dataset.name)
+    require_plausible(launches, dataset.name)
     if about_steps:
         problem.steps = _warm(steps, problem.warnings)
     return problem
+
+
+def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) -> None:
+    """Refuse times that nobody measured: their sums and ratios leave the range of numbers.
+
+    Raises:
+        InputError: a time shorter or longer than the limits.
+    """
+    for record in records:
+        for seconds in record.seconds:
+            if not SHORTEST <= seconds <= LONGEST:
+                raise InputError(
+                    f"{seconds:g} s is no measured time; {SHORTEST:g} to {LONGEST:g} s are taken",
+                    file=name,
+                    field="seconds",
+                )
 
 
 def _warm(steps: list[Step], warnings: list[str]) -> list[Step]:

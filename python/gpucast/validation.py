@@ -10,6 +10,7 @@ import numpy as np
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
+from gpucast.problem import require_plausible
 
 
 def validate(
@@ -45,6 +46,7 @@ def validate(
             wanted_schedule,
             wanted_kernel,
         ):
+            require_plausible([step], data.name)
             key = (step.n, step.gpus)
             samples[key].extend(step.seconds)
             rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
