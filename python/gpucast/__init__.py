@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpucast.comparison import compare as compare
     from gpucast.datasets import Dataset as Dataset
-    from gpucast.datasets import bundled as bundled
+    from gpucast.datasets import bundled_files as bundled_files
     from gpucast.datasets import load as load
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
@@ -33,7 +33,7 @@ _HOME = {
     "GpucastError": "errors",
     "InputError": "errors",
     "Model": "models",
-    "bundled": "datasets",
+    "bundled_files": "datasets",
     "compare": "comparison",
     "fit": "fitting",
     "fit_transfers": "transfers",

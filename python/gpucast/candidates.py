@@ -79,7 +79,9 @@ def candidates(
         return [_required(paper, problem)]
     schedule = problem.schedule or "star-serial"
     if model != "auto":
-        return list(dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)]))
+        return list(
+            dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)])
+        )
     tried = [paper]
     for gpu in _core.GPU_TERMS:
         for cpu in _core.CPU_TERMS:

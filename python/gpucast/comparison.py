@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.models import Model, Numbers, as_list, outer
+from gpucast.models import Model, Numbers, as_list, interval_width, outer
 
 
 def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
         # The two fits share no measurement: their errors add as independent ones.
         spread = float(np.hypot(_spread(first, a, i), _spread(second, b, i)))
         t90 = max(first.content["noise"]["t90"], second.content["noise"]["t90"])
+        width = float(interval_width(t90 * spread))
         rows.append(
             {
                 "n": int(sizes[i]),
@@ -34,8 +35,8 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
                 "first": float(a.seconds[i]),
                 "second": float(b.seconds[i]),
                 "ratio": ratio,
-                "low": ratio * float(np.exp(-t90 * spread)),
-                "high": ratio * float(np.exp(t90 * spread)),
+                "low": ratio * float(np.exp(-width)),
+                "high": ratio * float(np.exp(width)),
                 "probability_first_faster": _probability(np.log(ratio), spread),
                 "extrapolated": bool(a.extrapolated[i] or b.extrapolated[i]),
             }

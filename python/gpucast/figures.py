@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core, atomic
 from gpucast.datasets import Dataset
+from gpucast.errors import InputError
 from gpucast.models import Model, outer
 from gpucast.transfers import TransferFit
 
@@ -31,9 +32,16 @@ POINTS = 200
 
 
 def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a figure in the format of the path's ending; whole or not at all."""
+    """Write a figure in the format of the path's ending; whole or not at all.
+
+    Raises:
+        InputError: the ending is of no known format, or the file cannot be written.
+    """
     buffer = io.BytesIO()
-    kind = os.path.splitext(os.fspath(path))[1].lstrip(".") or "png"
+    kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
+    known = figure.canvas.get_supported_filetypes()
+    if kind not in known:
+        raise InputError(f"{kind!r} is no format; it is one of {', '.join(known)}", file=path)
     figure.savefig(buffer, format=kind, dpi=160)
     atomic.write_bytes(path, buffer.getvalue(), force=force)
 

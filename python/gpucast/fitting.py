@@ -19,6 +19,8 @@ from gpucast.problem import Problem, pose
 Array = NDArray[np.float64]
 
 REPLICATES = 400
+LARGEST_REPLICATES = 100_000
+LARGEST_SEED = 2**63 - 1
 FOLDS = 10
 LARGEST_BREAKPOINTS = 4
 
@@ -58,8 +60,10 @@ def fit(
         seed: of folds and bootstrap; the same seed gives the same answer.
 
     Raises:
-        InputError: there are no steps, too few observations, or several choices and none made.
+        InputError: there are no steps, too few observations, several choices and none made, or
+            replicates or seed are out of range.
     """
+    check_sampling(replicates, seed)
     problem = pose(
         data, path=path, schedule=schedule, kernel=kernel, machine=machine, memory=memory
     )
@@ -120,14 +124,26 @@ def fit(
     return Model(problem.path, content, np.asarray(values), list(integers))
 
 
+def check_sampling(replicates: int, seed: int) -> None:
+    """Refuse what the bootstrap cannot take.
+
+    Raises:
+        InputError: replicates or seed is out of range.
+    """
+    for field, value, largest in (
+        ("replicates", replicates, LARGEST_REPLICATES),
+        ("seed", seed, LARGEST_SEED),
+    ):
+        if not 0 <= value <= largest:
+            raise InputError(f"{value} is no whole number from 0 to {largest}", field=field)
+
+
 def find_breakpoints(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
     """Breakpoints (bytes) of each measured route's transfer curve, found from its timings."""
     return tuple(
         (
             route,
-            tuple(
-                _core.find_breakpoints(problem.observations(route=route), LARGEST_BREAKPOINTS)
-            ),
+            tuple(_core.find_breakpoints(problem.observations(route=route), LARGEST_BREAKPOINTS)),
         )
         for route in problem.transfers
     )
@@ -142,14 +158,10 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
             "steps of one GPU count only: how time changes with N rests on the model's form"
         )
     if all(count == 1 for _, _, _, count in cells):
-        problem.warnings.append(
-            "one repetition a cell: noise and lack of fit cannot be told apart"
-        )
+        problem.warnings.append("one repetition a cell: noise and lack of fit cannot be told apart")
 
 
-def _require_enough(
-    problem: Problem, observations: _core.Observations, found: _core.Fit
-) -> None:
+def _require_enough(problem: Problem, observations: _core.Observations, found: _core.Fit) -> None:
     if observations.sample_count <= found.rank:
         raise InputError(
             f"{observations.sample_count} observations cannot determine {found.rank} quantities "
@@ -200,14 +212,15 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     name = found.model.integer_name
     plausible = sorted(found.plausible)
     if name == "k" and len(plausible) > 1:
+        # Between these sizes a GPU needs one wave with the largest k and more with the least.
+        least, largest = (k * problem.cores for k in (plausible[0], plausible[-1]))
         problem.warnings.append(
-            f"k is not determined: {_ranges(plausible)} fit alike; steps with more particles tell"
+            f"k is not determined: {_ranges(plausible)} fit alike; steps with {least} to {largest} "
+            "particles a GPU tell"
         )
     return {
         "k": found.model.integer if name == "k" else None,
-        "k_profile": [
-            {"k": integer, "cost": cost} for integer, cost in sorted(found.profile)
-        ]
+        "k_profile": [{"k": integer, "cost": cost} for integer, cost in sorted(found.profile)]
         if name == "k"
         else [],
         "k_plausible": plausible if name == "k" else [],
@@ -290,7 +303,9 @@ def _quality(
     found: _core.Fit, observations: _core.Observations, problem: Problem
 ) -> dict[str, Any]:
     cells = observations.step_cells
-    n, gpus, measured, _ = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
+    n, gpus, measured, _ = (
+        np.array(column, dtype=np.float64) for column in zip(*cells, strict=True)
+    )
     none = np.empty((0, len(found.values)))
     t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
     error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
@@ -321,6 +336,10 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     noise = found.noise["step"]
     f, freedom, pure_freedom = noise.lack_of_fit
     if not np.isfinite(f):
+        if np.isfinite(noise.pure_error):
+            problem.warnings.append(
+                "too few cells with repetitions to test whether the form of the model is right"
+            )
         return {}
     everywhere = float(fdtrc(freedom, pure_freedom, f))
     misfits = {
@@ -334,7 +353,7 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
         hint = f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         problem.warnings.append(
             f"lack of fit, p = {p:.1e}{hint}: times differ from the model by "
-            f"{100 * noise.between_cells:.1f} % beyond noise; intervals are widened by that"
+            f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"
         )
     return {
         "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),
@@ -354,14 +373,18 @@ def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]
 
     noise = found.noise["step"]
     repeated = bool(np.isfinite(noise.pure_error))
-    freedom = max(1, observations.sample_count - found.rank)
-    if repeated and noise.between_cells > 0:
+    freedom = max(1.0, observations.sample_count - found.rank)
+    between = noise.between_cells
+    if repeated and not np.isfinite(noise.lack_of_fit[0]):
+        # Too few cells to test the form of the model: what is not noise is laid to the form.
+        between = float(np.sqrt(max(0.0, noise.total**2 - noise.pure_error**2)))
+    elif repeated and between > 0:
         freedom = max(1.0, noise.lack_of_fit[1])
-    single = float(np.hypot(noise.pure_error, noise.between_cells)) if repeated else noise.total
+    single = float(np.hypot(noise.pure_error, between)) if repeated else noise.total
     return {
         "sample": single,
         "pure_error": noise.pure_error if repeated else None,
-        "between_cells": noise.between_cells,
+        "between_cells": between,
         "t90": float(stdtrit(freedom, 0.95)),
     }
 

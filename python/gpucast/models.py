@@ -6,12 +6,13 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic
+from gpucast import _core, atomic, model_shape
 from gpucast.errors import InputError, from_os_error
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ LARGEST_GPUS = 65536
 # replicates are used; fifty still give the spread to 10 %.
 _EVALUATIONS = 20_000_000
 _FEWEST_REPLICATES = 50
+
+# Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
+_WIDEST = 100.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,8 @@ class Model:
     def values(self) -> Array:
         """Parameter values in the core's order."""
         parameters = self.content["parameters"]
-        return np.array([parameters[name]["value"] for name, _, _ in self.core.parameters])
+        names = [name for name, _, _ in self.core.parameters]
+        return np.array([parameters[name]["value"] for name in names], dtype=np.float64)
 
     @property
     def warnings(self) -> list[str]:
@@ -115,9 +120,11 @@ class Model:
             self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
         )
         seconds = t_gpu + t_cpu + t_com
+        if not (np.isfinite(seconds) & (seconds > 0)).all():
+            raise InputError("its parameters give no finite time; fit it again", file=self.name)
         noise = self.content["noise"]
-        mean = noise["t90"] * np.hypot(spread, noise["between_cells"])
-        single = noise["t90"] * np.hypot(spread, noise["sample"])
+        mean = interval_width(noise["t90"] * np.hypot(spread, noise["between_cells"]))
+        single = interval_width(noise["t90"] * np.hypot(spread, noise["sample"]))
         return Forecasts(
             n=n,
             gpus=gpus,
@@ -176,9 +183,11 @@ class Model:
         """
         counts = _checked(sorted(set(gpus)), "gpus", LARGEST_GPUS)
         sizes = _checked(n, "n", LARGEST_N)
+        if not counts.size:
+            raise InputError("needs at least one GPU count to choose from", field="gpus")
         found = self.forecasts(*outer(sizes, counts))
         seconds = found.seconds.reshape(sizes.size, counts.size)
-        outside = found.extrapolated.reshape(seconds.shape).any(axis=1)
+        outside: NDArray[np.bool_] = np.any(found.extrapolated.reshape(seconds.shape), axis=1)
         share = (
             _core.best_probability(self.core, self.replicates, self.integers, sizes, counts)
             if self.integers
@@ -194,7 +203,8 @@ class Model:
                     "n": int(size),
                     "gpus": int(counts[at]),
                     "seconds": float(seconds[row, at]),
-                    "probability": float(share[row, at]) if self.integers else None,
+                    # Sums of shares miss 1 by rounding.
+                    "probability": round(float(share[row, at]), 9) if self.integers else None,
                     "within_2_percent": [int(count) for count in close],
                     "extrapolated": bool(outside[row]),
                 }
@@ -239,60 +249,76 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     """
     name = os.fspath(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        text = Path(path).read_text(encoding="utf-8")
+        content = json.loads(text, parse_constant=_refuse_constant)
     except OSError as error:
         raise from_os_error(error, path) from error
     except UnicodeDecodeError as error:
         raise InputError("is no UTF-8 text, so no model file", file=name) from error
     except json.JSONDecodeError as error:
-        raise InputError(f"is no JSON: {error.msg}", file=name, line=error.lineno) from error
+        raise InputError(
+            f"is no model file: no JSON ({error.msg})", file=name, line=error.lineno
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no model file: {error}", file=name) from error
     if not isinstance(content, dict) or "schema" not in content:
         raise InputError("is no model file (gpucast fit DATA -o MODEL.json makes one)", file=name)
     if content["schema"] != SCHEMA:
         raise InputError(
-            f"is {content['schema']!r}; this version reads {SCHEMA!r}", file=name, field="schema"
+            f"is {content['schema']!r:.40}; this version reads {SCHEMA!r}",
+            file=name,
+            field="schema",
         )
+    model_shape.check(content, name)
+    bootstrap = content.pop("bootstrap")
+    del content["schema"]
     try:
-        bootstrap = content.pop("bootstrap")
-        del content["schema"]
         model = Model(
-            name=os.path.splitext(os.path.basename(name))[0],
+            name=Path(name).stem,
             content=content,
             replicates=np.array(bootstrap["values"], dtype=np.float64).reshape(
                 len(bootstrap["integers"]), len(bootstrap["parameters"])
             ),
-            integers=[int(integer) for integer in bootstrap["integers"]],
+            integers=bootstrap["integers"],
         )
-        _check(model, bootstrap["parameters"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"is a damaged model file: {what}", file=name) from error
+        _check_names(model, bootstrap["parameters"])
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"is a damaged model file: {reason}", file=name) from error
     return model
 
 
-def _check(model: Model, replicate_names: list[str]) -> None:
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _check_names(model: Model, replicate_names: list[str]) -> None:
     names = [name for name, _, _ in model.core.parameters]
+    missing = [name for name in names if name not in model.content["parameters"]]
+    if missing:
+        raise ValueError(f"it lacks {', '.join(missing)}")
     if replicate_names != names:
         raise ValueError("its replicates are of other parameters")
-    values = model.values
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise ValueError("a parameter is not positive")
-    if model.replicates.size and not (np.isfinite(model.replicates).all()):
-        raise ValueError("a replicate is not finite")
-    for key in ("t90", "sample", "between_cells"):
-        float(model.content["noise"][key])
-    for key in ("n", "gpus"):
-        low, high = model.content["domain"][key]
-        float(low) + float(high)
-    list(model.content["warnings"])
+
+
+def interval_width(log_width: Array) -> Array:
+    """Half-width of an interval of log time, kept within what ``exp`` can hold."""
+    return np.minimum(log_width, _WIDEST)
 
 
 def as_list(values: Numbers) -> list[float]:
-    """One number or several, as a list."""
-    if isinstance(values, (int, float, np.integer, np.floating)):
-        return [float(values)]
-    return [float(value) for value in values]
+    """One number or several, as a list.
+
+    Raises:
+        InputError: something that is no number; text, too, even of digits.
+    """
+    several = values if isinstance(values, Iterable) else (values,)
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        return [float(value) for value in several]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{values!r} is no number or list of numbers") from error
 
 
 def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
@@ -306,7 +332,5 @@ def _checked(values: Sequence[float] | Array, name: str, largest: float) -> Arra
     array = np.array(values, dtype=np.float64)
     wrong = array[~((array >= 1) & (array <= largest) & (array == np.floor(array)))]
     if wrong.size:
-        raise InputError(
-            f"{wrong[0]:g} is no whole number from 1 to {largest:g}", field=name
-        )
+        raise InputError(f"{wrong[0]:.12g} is no whole number from 1 to {largest:.12g}", field=name)
     return array

@@ -19,6 +19,9 @@ from gpucast.records import Launch, Machine, Step, Transfer
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128
 
+# Seconds; far beyond anything measured on either side.
+SHORTEST, LONGEST = 1e-30, 1e30
+
 _STEP, _CPU, _TRANSFER, _LAUNCH = range(4)
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
@@ -64,7 +67,7 @@ class Problem:
             for step in self.steps:
                 rows.add(_STEP, step.seconds, step.uncertainty, n=step.n, gpus=step.gpus)
                 if step.phases is not None and step.phases.cpu:
-                    rows.add(_CPU, [s for s in step.phases.cpu if s > 0], None, n=step.n)
+                    rows.add(_CPU, [s for s in step.phases.cpu if s >= SHORTEST], None, n=step.n)
         if transfers:
             for name, records in self.transfers.items():
                 if route is None or route == name:
@@ -134,9 +137,7 @@ def pose(
     """
     chosen = dataset.select(machine=machine, path=path, schedule=schedule, kernel=kernel)
     about_steps = bool(chosen.steps)
-    timed: Sequence[Step | Transfer | Launch] = (
-        chosen.steps or chosen.transfers or chosen.launches
-    )
+    timed: Sequence[Step | Transfer | Launch] = chosen.steps or chosen.transfers or chosen.launches
     if not timed:
         raise InputError("there are no steps and no transfers to fit", file=dataset.name)
     machine = _only("machine", (record.machine for record in timed), dataset.name)
@@ -144,7 +145,10 @@ def pose(
     steps = [s for s in chosen.steps if s.machine == machine and s.path == path]
     warnings: list[str] = []
     transfers = _usable(
-        [t for t in chosen.transfers if t.machine == machine and t.path == path], memory, warnings
+        [t for t in chosen.transfers if t.machine == machine and t.path == path],
+        memory,
+        warnings,
+        dataset.name,
     )
     launches = _launches([x for x in chosen.launches if x.machine == machine and x.path == path])
     problem = Problem(
@@ -159,9 +163,40 @@ def pose(
         warnings=[*dataset.warnings, *warnings],
     )
     _add_machine(problem, dataset.machines[machine])
-    if about_steps and any(step.cold for step in steps):
-        problem.steps = [step for step in steps if not step.cold] or steps
+    require_plausible(steps, dataset.name)
+    require_plausible([t for route in transfers.values() for t in route], dataset.name)
+    require_plausible(launches, dataset.name)
+    if about_steps:
+        problem.steps = _warm(steps, problem.warnings)
     return problem
+
+
+def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) -> None:
+    """Refuse times that nobody measured: their sums and ratios leave the range of numbers.
+
+    Raises:
+        InputError: a time shorter or longer than the limits.
+    """
+    for record in records:
+        for seconds in record.seconds:
+            if not SHORTEST <= seconds <= LONGEST:
+                raise InputError(
+                    f"{seconds:g} s is no measured time; {SHORTEST:g} to {LONGEST:g} s are taken",
+                    file=name,
+                    field="seconds",
+                )
+
+
+def _warm(steps: list[Step], warnings: list[str]) -> list[Step]:
+    warm = [step for step in steps if not step.cold]
+    if not warm:
+        warnings.append("all steps are first calls, which include start-up")
+        return steps
+    if len(warm) < len(steps):
+        warnings.append(
+            f"left out {len(steps) - len(warm)} first-call step record(s), which include start-up"
+        )
+    return warm
 
 
 def _only(what: str, values: Iterable[str], name: str) -> str:
@@ -176,25 +211,32 @@ def _only(what: str, values: Iterable[str], name: str) -> str:
 
 
 def _usable(
-    transfers: list[Transfer], memory: str | None, warnings: list[str]
+    transfers: list[Transfer], memory: str | None, warnings: list[str], name: str
 ) -> dict[str, list[Transfer]]:
-    alone = [t for t in transfers if t.valid and not t.concurrent]
-    kept = [t for t in alone if not t.cold]
-    if len(kept) < len(alone):
-        warnings.append(
-            f"left out {len(alone) - len(kept)} first-call transfer(s), which include start-up"
-        )
+    kept: list[Transfer] = []
+    left_out: dict[str, int] = {}
+    for transfer in transfers:
+        reason = _unusable(transfer)
+        if reason is None:
+            kept.append(transfer)
+        else:
+            left_out[reason] = left_out.get(reason, 0) + 1
+    if left_out:
+        counted = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+        warnings.append(f"left out transfers: {counted}")
     if memory is not None:
         if not any(t.memory == memory for t in kept):
             there = ", ".join(dict.fromkeys(t.memory for t in kept)) or "none"
-            raise InputError(f"no transfers with {memory!r}; there are: {there}", field="memory")
+            raise InputError(
+                f"no transfers with {memory!r}; there are: {there}", file=name, field="memory"
+            )
         kept = [t for t in kept if t.memory == memory]
     by_route: dict[str, list[Transfer]] = {}
     for route in dict.fromkeys(t.route for t in kept):
         records = [t for t in kept if t.route == route]
         if any(t.engine == "copy" for t in records):
             records = [t for t in records if t.engine == "copy"]
-        memories = set(t.memory for t in records)
+        memories = {t.memory for t in records}
         if len(memories) > 1:
             best = min(memories, key=_MEMORIES.index)
             warnings.append(
@@ -204,6 +246,14 @@ def _usable(
             records = [t for t in records if t.memory == best]
         by_route[route] = records
     return by_route
+
+
+def _unusable(transfer: Transfer) -> str | None:
+    if not transfer.valid:
+        return "with wrong bytes"
+    if transfer.concurrent:
+        return "beside other copies"
+    return "of a first call" if transfer.cold else None
 
 
 def _launches(launches: list[Launch]) -> list[Launch]:

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
-from gpucast.fitting import LARGEST_BREAKPOINTS, REPLICATES
+from gpucast.fitting import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.problem import Problem, pose
 
 Array = NDArray[np.float64]
+
+FEWEST_SIZES = 3
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class TransferFit:
         replicates: the same of each bootstrap refit, shape (B, values).
         noise: relative noise of one transfer around the curve.
         bytes: smallest and largest size measured.
+        warnings: what was left out or chosen; one line each.
     """
 
     machine: str
@@ -44,6 +47,7 @@ class TransferFit:
     noise: float
     bytes: tuple[int, int]
     sizes: int
+    warnings: tuple[str, ...] = ()
 
     @property
     def core(self) -> _core.Model:
@@ -102,6 +106,7 @@ def fit_transfers(
     Raises:
         InputError: there are no transfers, or a route has fewer than three sizes.
     """
+    check_sampling(replicates, seed)
     chosen = data.select(machine=machine, path=path)
     if not chosen.transfers:
         raise InputError("there are no transfers to fit", file=data.name)
@@ -114,6 +119,8 @@ def fit_transfers(
         problem = pose(transfers_only, path=of_path, machine=of_machine, memory=memory)
         for route in problem.transfers:
             result.append(_fit_route(problem, route, piecewise, replicates, seed))
+    if not result:
+        raise InputError("there are no transfers alone, warm and whole to fit", file=data.name)
     return result
 
 
@@ -122,13 +129,7 @@ def _fit_route(
 ) -> TransferFit:
     records = problem.transfers[route]
     sizes = {record.bytes for record in records}
-    if len(sizes) < 3:
-        raise InputError(
-            f"{problem.machine}, {problem.path}, {route}: {len(sizes)} size(s); a latency and a "
-            "throughput need at least three",
-            file=problem.dataset.name,
-            field="bytes",
-        )
+    require_sizes(problem, route)
     observations = problem.observations(route=route)
     points = _core.find_breakpoints(observations, LARGEST_BREAKPOINTS) if piecewise else []
     model = _core.Model(curves={route: points})
@@ -144,7 +145,24 @@ def _fit_route(
         noise=float(found.noise[route].total),
         bytes=(min(sizes), max(sizes)),
         sizes=len(sizes),
+        warnings=tuple(problem.warnings),
     )
+
+
+def require_sizes(problem: Problem, route: str) -> None:
+    """Refuse a route that was measured with too few sizes for a curve and its errors.
+
+    Raises:
+        InputError: fewer than three sizes.
+    """
+    count = len({record.bytes for record in problem.transfers[route]})
+    if count < FEWEST_SIZES:
+        raise InputError(
+            f"{problem.machine}, {problem.path}, {route}: {count} size(s); a latency and a "
+            "throughput need at least three",
+            file=problem.dataset.name,
+            field="bytes",
+        )
 
 
 @dataclass(frozen=True)
@@ -169,9 +187,19 @@ class Crossover:
 
 
 def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
-    """Where ``faster`` begins to win over ``slower``, within the sizes that both measured."""
+    """Where ``faster`` begins to win over ``slower``, within the sizes that both measured.
+
+    Raises:
+        InputError: they have no size in common.
+    """
     smallest = max(faster.bytes[0], slower.bytes[0])
     largest = min(faster.bytes[1], slower.bytes[1])
+    if smallest > largest:
+        raise InputError(
+            f"{faster.route} and {slower.route} have no size in common: "
+            f"{faster.bytes[0]} to {faster.bytes[1]} and {slower.bytes[0]} to {slower.bytes[1]}",
+            field="bytes",
+        )
     sizes = np.geomspace(smallest, largest, 600)
     point = _wins_from(faster.seconds(sizes)[None, :], slower.seconds(sizes)[None, :], sizes)[0]
     draws = _wins_from(faster.replicate_seconds(sizes), slower.replicate_seconds(sizes), sizes)
@@ -192,23 +220,27 @@ def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
 def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
     """For each row the smallest size from which ``fast`` stays below ``slow``; inf if none."""
     result = []
-    for row in fast < slow:
-        losses = np.flatnonzero(~row)
+    for lead in slow - fast:
+        losses = np.flatnonzero(lead <= 0)
         if losses.size == 0:
             result.append(sizes[0])
         elif losses[-1] == sizes.size - 1:
             result.append(np.inf)
         else:
-            result.append(sizes[losses[-1] + 1])
+            # Times are straight in size between the points: the lead crosses zero on a line.
+            at = losses[-1]
+            share = lead[at] / (lead[at] - lead[at + 1])
+            result.append(sizes[at] + share * (sizes[at + 1] - sizes[at]))
     return np.array(result)
 
 
 def crossovers(fits: Sequence[TransferFit]) -> list[tuple[TransferFit, TransferFit, Crossover]]:
-    """Every pair of routes with the same endpoints (peer against staged) on one machine and path."""
+    """Peer against staged on one machine and path, where their sizes overlap."""
     result = []
     for direct in fits:
         for other in fits:
             same = (direct.machine, direct.path) == (other.machine, other.path)
-            if same and direct.route == "peer" and other.route == "staged":
+            overlap = max(direct.bytes[0], other.bytes[0]) <= min(direct.bytes[1], other.bytes[1])
+            if same and overlap and (direct.route, other.route) == ("peer", "staged"):
                 result.append((direct, other, crossover(direct, other)))
     return result

@@ -10,6 +10,7 @@ import numpy as np
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
+from gpucast.problem import require_plausible
 
 
 def validate(
@@ -45,6 +46,7 @@ def validate(
             wanted_schedule,
             wanted_kernel,
         ):
+            require_plausible([step], data.name)
             key = (step.n, step.gpus)
             samples[key].extend(step.seconds)
             rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
@@ -93,7 +95,7 @@ def median_variance(count: int) -> float:
 
 def _preferred(data: Dataset, field: str, value: str) -> str:
     """The model's own word where the data have it; else the data's only one."""
-    there = dict.fromkeys(getattr(step, field) for step in data.steps)
+    there: dict[str, None] = dict.fromkeys(getattr(step, field) for step in data.steps)
     if value in there or not there:
         return value
     if len(there) > 1:

@@ -8,16 +8,18 @@ microbenchmarks give.
 from __future__ import annotations
 
 import copy
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from gpucast import _core
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
-from gpucast.fitting import find_breakpoints
+from gpucast.fitting import check_sampling, find_breakpoints
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
+from gpucast.records import Entry
+from gpucast.transfers import require_sizes
 
 Launch = Literal["auto", "measured", "keep", "scale"]
 
@@ -45,9 +47,13 @@ def what_if(
             keep.
 
     Raises:
-        InputError: the other path lacks a route that the model needs; launches are asked for and
-            missing; or the model's data do not tell its communication from its computation.
+        InputError: the other path lacks a route that the model needs, or sizes on it; launches
+            are asked for and missing; or the model's data do not tell its communication from its
+            computation.
     """
+    check_sampling(len(model.integers), seed)
+    if launch not in get_args(Launch):
+        raise InputError(f"{launch!r} is none of {', '.join(get_args(Launch))}", field="launch")
     _refuse_mixed(model)
     problem = _microbenchmarks(data, path, machine, memory)
     com = model.content["model"]["com"]
@@ -59,6 +65,7 @@ def what_if(
                 file=data.name,
                 field="route",
             )
+        require_sizes(problem, route)
     problem.transfers = {route: problem.transfers[route] for route in needed}
     launch = _launch_source(launch, problem)
     if launch != "measured":
@@ -87,10 +94,10 @@ def what_if(
 def _microbenchmarks(
     data: Dataset, path: str | None, machine: str | None, memory: str | None
 ) -> Problem:
-    kept = [*data.transfers, *data.launches]
+    kept: list[Entry] = [*data.transfers, *data.launches]
     if not kept:
         raise InputError("there are no transfers", file=data.name)
-    only = Dataset(data.name, data.machines, list(kept), list(data.warnings))
+    only = Dataset(data.name, data.machines, kept, list(data.warnings))
     return pose(only, path=path, machine=machine, memory=memory)
 
 
@@ -134,9 +141,7 @@ def _merge(
 ) -> Model:
     content = copy.deepcopy(model.content)
     old = {name: i for i, (name, _, _) in enumerate(model.core.parameters)}
-    curve_names = {
-        name for name, _, _ in _core.Model(curves=target.curves).parameters
-    }
+    curve_names = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
     scale = _latency_ratio(model, target, found)
     columns = []
     parameters = {}

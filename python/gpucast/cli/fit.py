@@ -169,7 +169,8 @@ def _fit_transfers(
         )
     fits = fit_transfers(dataset, memory=memory, replicates=replicates, seed=seed)
     compared = crossovers(fits)
-    for text in dataset.warnings:
+    warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
+    for text in warnings:
         warn(text)
     if json:
         print_json(
@@ -179,7 +180,7 @@ def _fit_transfers(
                     {"machine": a.machine, "path": a.path, **vars(cross)}
                     for a, _, cross in compared
                 ],
-                "warnings": dataset.warnings,
+                "warnings": warnings,
             }
         )
         return

@@ -26,8 +26,8 @@ def sizes(text: str, field: str = "n") -> list[float]:
             raise InputError(f"{part!r} is no range FIRST..LAST:COUNT", field=field)
         steps = max(1, number - 1)
         spaced = [first * (last / first) ** (i / steps) for i in range(number)]
-        result.extend(dict.fromkeys(float(round(value)) for value in spaced))
-    return result
+        result.extend(float(round(value)) for value in spaced)
+    return list(dict.fromkeys(result))
 
 
 def counts(text: str, field: str = "gpus") -> list[float]:

@@ -38,9 +38,7 @@ def command(
 
     atomic.check_output(output, force=force)
     given = load_model(model)
-    result = what_if(
-        given, load(*transfers), path, machine=machine, memory=memory, launch=launch
-    )
+    result = what_if(given, load(*transfers), path, machine=machine, memory=memory, launch=launch)
     result.save(output, force=force)
     for text in result.warnings:
         warn(text)

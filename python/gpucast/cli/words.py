@@ -14,7 +14,7 @@ FLAT = 1e14
 
 
 def throughput(value: float) -> str:
-    """Bytes a second, decimal prefixes: ``5.19 GB/s``; ``flat`` where time does not grow with size."""
+    """Bytes a second, decimal prefixes: ``5.19 GB/s``; ``flat`` where size costs no time."""
     if value >= FLAT:
         return "flat"
     for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):

@@ -1,0 +1,281 @@
+"""What users get wrong, through the shell.
+
+One line that says what and where, exit status 2 and nothing written; or, where the answer is still
+right, the answer with a warning.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpucast as gc
+from command_line import assert_refused, files_of, only_json, shell
+from made_data import NATIVE, machine, step, steps, whole
+
+SCHEMA = {"schema": "gpucast.record/1"}
+
+
+def lines(*records: dict[str, Any]) -> str:
+    return "".join(json.dumps({**SCHEMA, **record}) + "\n" for record in records)
+
+
+def good(**how: Any) -> list[dict[str, Any]]:
+    grid: dict[str, Any] = {"n": [1000, 8000, 64000], "gpus": [1, 2], "repeats": 3, **how}
+    return [machine(), *steps(NATIVE.seconds, np.random.default_rng(0), **grid)]
+
+
+def fit(folder: Path, content: str | bytes, *options: str) -> subprocess.CompletedProcess[str]:
+    """``gpucast fit`` of a file of this content, asked to write m.json."""
+    raw = content if isinstance(content, bytes) else content.encode()
+    (folder / "data.jsonl").write_bytes(raw)
+    return shell("fit", "data.jsonl", "-o", "m.json", "--json", *options, folder=folder)
+
+
+ONE = step(1000, 1, [0.5, 0.6])
+
+RECORDS: dict[str, tuple[str | bytes, str]] = {
+    "an empty file": ("", "data.jsonl: is empty"),
+    "blank lines": ("\n \n", "data.jsonl: is empty"),
+    "a line cut short in the middle": (
+        lines(machine()) + '{"schema": "gpucast.rec\n' + lines(ONE),
+        "data.jsonl:2: not valid JSON",
+    ),
+    "nothing but a line cut short": ('{"schema": "gpucast.rec', "holds no whole record"),
+    "another schema": (
+        lines({**machine(), "schema": "other/9"}),
+        ':1: schema: "other/9"',
+    ),
+    "no schema": (json.dumps(machine()) + "\n", "data.jsonl:1: schema: missing"),
+    "an unknown field": (lines(machine(), {**ONE, "colour": 1}), "data.jsonl:2: colour: unknown"),
+    "an unknown kind": (lines({**machine(), "kind": "stop"}), "data.jsonl:1: kind: "),
+    "no machine": (lines(ONE), "data.jsonl:1: machine: "),
+    "no samples": (lines(machine(), {**ONE, "seconds": []}), "data.jsonl:2: seconds: "),
+    "NaN": (lines(machine(), {**ONE, "seconds": [float("nan")]}), "data.jsonl:2: "),
+    "an infinite time": (lines(machine(), {**ONE, "seconds": [float("inf")]}), "data.jsonl:2: "),
+    "a time of zero": (lines(machine(), {**ONE, "seconds": [0.5, 0]}), "2: seconds[1]: must be"),
+    "a negative time": (lines(machine(), {**ONE, "seconds": [-1]}), "2: seconds[0]: must be"),
+    "n = 0": (lines(machine(), {**ONE, "n": 0}), "data.jsonl:2: n: must be at least 1"),
+    "n of more than a billion": (
+        lines(machine(), {**ONE, "n": 10**9 + 1}),
+        ":2: n: must be at most",
+    ),
+    "gpus = 0": (lines(machine(), {**ONE, "gpus": 0}), "2: gpus: must be at least 1"),
+    "half a particle": (lines(machine(), {**ONE, "n": 1.5}), ":2: n: must be an integer"),
+    "an array": ("[1, 2]\n", "data.jsonl:1: "),
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", "data.jsonl:1: not valid JSON"),
+    "no UTF-8": (lines(machine()).encode() + b'{"path": "\xe4"}\n', "data.jsonl:2: "),
+    "a machine alone": (lines(machine()), "data.jsonl: there are no steps and no transfers"),
+    "fewer observations than parameters": (
+        lines(machine(), step(1000, 1, [0.5]), step(2000, 2, [0.4])),
+        "2 observations cannot determine",
+    ),
+    "one measurement": (lines(machine(), step(1000, 1, [0.5])), "1 observations cannot determine"),
+}
+
+
+@pytest.mark.parametrize("name", list(RECORDS))
+def test_wrong_records_are_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    content, said = RECORDS[name]
+    (tmp_path / "m.json.old").write_text("mine")
+    finished = fit(tmp_path, content)
+    assert_refused(finished, said)
+    assert set(files_of(tmp_path)) == {"data.jsonl", "m.json.old"}
+
+
+def answered(finished: subprocess.CompletedProcess[str], *said: str) -> dict[str, Any]:
+    """The answer of a command that warned of these."""
+    assert finished.returncode == 0, finished.stderr
+    warnings = finished.stderr.splitlines()
+    assert all(line.startswith("gpucast: warning: ") for line in warnings)
+    for part in said:
+        assert any(part in line for line in warnings), finished.stderr
+    return only_json(finished.stdout)
+
+
+def test_a_last_line_cut_short_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    answer = answered(fit(tmp_path, lines(*good()) + '{"schema": "gpuc'), "data.jsonl:8", "cut off")
+    assert answer["observations"]["step_samples"] == 18
+
+
+def test_one_repetition_is_fitted_with_a_warning(tmp_path: Path) -> None:
+    content = lines(*good(n=[1000, 4000, 16000, 64000], repeats=1))
+    answer = answered(fit(tmp_path, content), "one repetition a cell")
+    assert answer["quality"]["lack_of_fit_p"] is None
+
+
+def test_one_n_is_fitted_with_a_warning(tmp_path: Path) -> None:
+    content = lines(*good(n=[8000], gpus=[1, 2, 3, 4]))
+    answered(fit(tmp_path, content), "steps of one n only")
+
+
+def test_cells_given_twice_count_twice_with_a_warning(tmp_path: Path) -> None:
+    records = good()
+    answer = answered(fit(tmp_path, lines(*records, *records[1:])), "samples count twice")
+    assert answer["observations"]["step_samples"] == 36
+    assert answer["observations"]["step_cells"] == 6
+
+
+def test_cells_measured_again_are_one_cell(tmp_path: Path) -> None:
+    again = steps(NATIVE.seconds, np.random.default_rng(1), n=[1000, 8000], gpus=[1], repeats=2)
+    answer = answered(fit(tmp_path, lines(*good(), *again)))
+    assert answer["observations"]["step_samples"] == 22
+    assert answer["observations"]["step_cells"] == 6
+
+
+CSV: dict[str, tuple[str, str]] = {
+    "an empty file": ("", "s.csv"),
+    "a header alone": ("n,gpus,seconds\n", "s.csv"),
+    "no seconds": ("n,gpus\n1,1\n", "s.csv:1"),
+    "an unknown column": ("n,gpus,seconds,mood\n1,1,1,good\n", "mood"),
+    "a short row": ("n,gpus,seconds\n1000,1\n", "s.csv:2"),
+    "text for a number": ("n,gpus,seconds\n1000,1,fast\n", "s.csv:2: seconds"),
+    "NaN": ("n,gpus,seconds\n1000,1,nan\n", "s.csv:2: seconds"),
+    "zero": ("n,gpus,seconds\n1000,1,0\n", "s.csv:2: seconds"),
+    "negative": ("n,gpus,seconds\n1000,1,1\n1000,1,-1\n", "s.csv:3: seconds"),
+    "n = 0": ("n,gpus,seconds\n0,1,1\n", "s.csv:2: n"),
+    "gpus = 0": ("n,gpus,seconds\n1,0,1\n", "s.csv:2: gpus"),
+}
+
+
+@pytest.mark.parametrize("name", list(CSV))
+def test_a_wrong_csv_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    content, said = CSV[name]
+    (tmp_path / "s.csv").write_text(content)
+    finished = shell("import", "s.csv", "--cores", "2304", "-o", "d.jsonl", folder=tmp_path)
+    assert_refused(finished, said)
+    assert set(files_of(tmp_path)) == {"s.csv"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bad-input") / "native.json"
+    gc.fit(whole(), replicates=50).save(path)
+    return path
+
+
+def test_a_model_of_another_version_is_refused(model: Path, tmp_path: Path) -> None:
+    content = json.loads(model.read_text())
+    content["schema"] = "gpucast.model/2"
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    finished = shell("predict", "m.json", "-n", "1000", folder=tmp_path)
+    assert_refused(finished, "m.json: schema: is 'gpucast.model/2'; this version reads")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["predict", "BAD", "-n", "1000"],
+        ["compare", "BAD", "GOOD", "-n", "1000"],
+        ["what-if", "BAD", "--transfers", "dscuda", "--path", "infiniband", "-o", "out.json"],
+        ["validate", "BAD", "dscuda", "--path", "local"],
+    ],
+)
+def test_every_command_refuses_a_damaged_model(
+    command: list[str], model: Path, tmp_path: Path
+) -> None:
+    content = json.loads(model.read_text())
+    content["parameters"]["t_gpu"]["value"] = -1
+    (tmp_path / "bad.json").write_text(json.dumps(content))
+    names = {"BAD": "bad.json", "GOOD": str(model)}
+    finished = shell(*(names.get(word, word) for word in command), folder=tmp_path)
+    assert_refused(finished, "bad.json: parameters.t_gpu.value: must be a positive number")
+    assert set(files_of(tmp_path)) == {"bad.json"}
+
+
+def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    assert_refused(shell("fit", "none.jsonl", folder=tmp_path), "none.jsonl: no such file")
+    assert_refused(shell("fit", ".", folder=tmp_path), ".: Is a directory")
+    assert_refused(shell("predict", "none.json", "-n", "1", folder=tmp_path), "No such file")
+    (tmp_path / "loop").symlink_to("loop")
+    assert_refused(shell("predict", "loop", "-n", "1", folder=tmp_path), "loop: ")
+    if os.geteuid() != 0:  # root reads everything
+        (tmp_path / "closed").write_text("x")
+        (tmp_path / "closed").chmod(0)
+        assert_refused(shell("fit", "closed", folder=tmp_path), "closed: Permission denied")
+
+
+@pytest.mark.parametrize("target", ["none/m.json", "/proc/gpucast-model.json", ".", "data.jsonl"])
+def test_paths_that_cannot_be_written_are_refused(target: str, tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text(lines(*good()))
+    before = files_of(tmp_path)
+    finished = shell("fit", "data.jsonl", "-o", target, folder=tmp_path)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    errors = [x for x in finished.stderr.splitlines() if not x.startswith("gpucast: warning: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith(f"gpucast: error: {target}: ")
+    assert files_of(tmp_path) == before
+
+
+def test_a_billion_particles_are_answered(model: Path) -> None:
+    finished = shell("predict", model, "-n", "1000000000", "--gpus", "8", "--json")
+    (row,) = answered(finished)["forecast"]
+    truth = NATIVE.seconds(np.array([1e9]), np.array([8.0]))[0]
+    assert row["seconds"] == pytest.approx(truth, rel=0.05)
+    assert row["extrapolated"] is True
+
+
+def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
+    names = {"path": "вдали 🚀", "kernel": "塩 | ker,nel", "machine": "größe"}
+    records = [machine(name=names["machine"])]
+    records += [{**record, **names} for record in good()[1:]]
+    records += [{**record, **names, "path": "autre"} for record in good()[1:]]
+    data, target = "données 日本.jsonl", "modèle é.json"
+    (tmp_path / data).write_text(lines(*records), encoding="utf-8")
+    listed = shell("fit", data, folder=tmp_path)
+    assert_refused(listed, "path: there are several: вдали 🚀, autre")
+    finished = shell("fit", data, "--path", "вдали 🚀", "-o", target, "--json", folder=tmp_path)
+    answer = answered(finished)
+    assert answer["data"]["kernel"] == names["kernel"]
+    assert answer["machine"]["id"] == names["machine"]
+    table = shell("predict", target, "-n", "1000", folder=tmp_path)
+    assert table.returncode == 0
+    assert "modèle é" in table.stdout
+    checked = shell("validate", target, data, "--json", folder=tmp_path)
+    assert len(answered(checked)["cells"]) == 6
+
+
+def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
+    records = [{**record, "path": "вдали"} for record in good()[1:]]
+    (tmp_path / "data.jsonl").write_text(lines(machine(), *records))
+    code = "import sys; from gpucast.cli import main; sys.exit(main())"
+    finished = subprocess.run(
+        [sys.executable, "-c", code, "fit", "data.jsonl", "--path", "fern"],
+        capture_output=True,
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(gc.__file__).parents[1]),
+            "PYTHONIOENCODING": "ascii",
+        },
+        check=False,
+    )
+    assert finished.returncode == 2
+    assert rb"\u0432\u0434\u0430\u043b\u0438" in finished.stderr
+    assert finished.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "compare", "what-if", "validate"])
+def test_wrong_usage_is_one_line(command: str) -> None:
+    assert_refused(shell(command), f"gpucast {command} --help")
+    assert_refused(shell(command, "--no-such-option"), "--no-such-option")
+
+
+def test_an_unknown_command_is_refused() -> None:
+    assert_refused(shell("forecast"), "forecast")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "compare", "what-if", "validate"])
+def test_help_is_printed(command: str) -> None:
+    finished = shell(command, "--help")
+    assert finished.returncode == 0
+    assert "--json" in finished.stdout
+    assert finished.stderr == ""

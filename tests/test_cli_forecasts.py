@@ -1,0 +1,259 @@
+"""``gpucast predict``, ``compare``, ``what-if`` and ``validate`` as a user meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpucast as gc
+from command_line import assert_refused, files_of, only_json
+from gpucast.cli import main
+from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps, whole
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command line in this process: status, stdout, stderr."""
+
+    def command(*arguments: str | Path) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """native.json, remote.json, alone.json (steps only); far.jsonl (transfers, launches, steps)."""
+    where = tmp_path_factory.mktemp("forecasts")
+    rng = np.random.default_rng(1)
+    gc.fit(whole(), replicates=100).save(where / "native.json")
+    far = dataset(
+        [
+            machine(),
+            *microbenchmarks(VIRTUALIZED, rng, path="remote"),
+            *steps(VIRTUALIZED.seconds, rng, path="remote"),
+        ]
+    )
+    far.dump(where / "far.jsonl")
+    gc.fit(far, replicates=100).save(where / "remote.json")
+    near = dataset([machine(), *steps(NATIVE.seconds, rng)])
+    gc.fit(near, replicates=0).save(where / "alone.json")
+    return where
+
+
+def test_predict_answers_as_one_json_object(run: Run, folder: Path) -> None:
+    status, out, err = run(
+        "predict", folder / "native.json", "-n", "1000,1e5", "--gpus", "1-2,8", "--json"
+    )
+    answer = only_json(out)
+    assert status == 0
+    rows = answer["forecast"]
+    assert [(row["n"], row["gpus"]) for row in rows] == [
+        (n, gpus) for n in (1000, 100000) for gpus in (1, 2, 8)
+    ]
+    for row in rows:
+        truth = NATIVE.seconds(np.array([row["n"]]), np.array([row["gpus"]]))[0]
+        assert row["model"] == "native"
+        assert row["seconds"] == pytest.approx(truth, rel=0.05)
+        assert 0 < row["low"] < row["seconds"] < row["high"]
+        assert row["t_gpu"] + row["t_cpu"] + row["t_com"] == pytest.approx(row["seconds"])
+        assert row["extrapolated"] is (row["gpus"] == 8 or row["n"] == 100000)
+    for best in answer["best"]:
+        times = [row["seconds"] for row in rows if row["n"] == best["n"]]
+        assert best["seconds"] == min(times)
+        assert 0 < best["probability"] <= 1
+        assert best["gpus"] in best["within_2_percent"]
+    assert all(line.startswith("gpucast: warning: ") for line in err.splitlines())
+
+
+def test_predict_takes_several_models(run: Run, folder: Path) -> None:
+    models = [folder / "native.json", folder / "remote.json"]
+    answer = only_json(run("predict", *models, "-n", "1000", "--gpus", "1", "--json")[1])
+    assert [row["model"] for row in answer["forecast"]] == ["native", "remote"]
+    assert [row["model"] for row in answer["best"]] == ["native", "remote"]
+
+
+def test_predict_shows_tables_and_marks_extrapolation(run: Run, folder: Path) -> None:
+    status, out, _ = run("predict", folder / "native.json", "-n", "1000,1e6")
+    assert status == 0
+    assert "\x1b" not in out
+    assert "90 % interval" in out
+    assert "best GPUs" in out
+    assert "* outside the n or GPU counts that were fitted" in out
+    inside = run("predict", folder / "native.json", "-n", "1000", "--gpus", "1-4")[1]
+    assert "outside" not in inside
+    only = run("predict", folder / "native.json", "-n", "1000", "--best")[1]
+    assert "best GPUs" in only
+    assert "90 % interval" not in only
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1000,1e5", [1000, 100000]),
+        (" 7 , 7,7", [7]),
+        ("1..1000:4", [1, 10, 100, 1000]),
+        ("5..5:3", [5]),
+        ("1..100:3,7", [1, 10, 100, 7]),
+        ("999999999..1e9:2", [999999999, 1000000000]),
+    ],
+)
+def test_lists_and_ranges_of_n(run: Run, folder: Path, text: str, expected: list[int]) -> None:
+    out = run("predict", folder / "native.json", "-n", text, "--gpus", "1", "--json")[1]
+    assert [row["n"] for row in only_json(out)["forecast"]] == expected
+
+
+def test_a_range_of_n_is_even_in_the_logarithm(run: Run, folder: Path) -> None:
+    out = run("predict", folder / "native.json", "-n", "512..1e6:9", "--gpus", "1", "--json")[1]
+    found = [row["n"] for row in only_json(out)["forecast"]]
+    assert found == np.round(np.geomspace(512, 1e6, 9)).astype(int).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1-4,8", [1, 2, 3, 4, 8]), ("3", [3]), ("2-3,1-2", [2, 3, 1]), ("65536", [65536])],
+)
+def test_lists_and_ranges_of_gpus(run: Run, folder: Path, text: str, expected: list[int]) -> None:
+    out = run("predict", folder / "native.json", "-n", "1000", "--gpus", text, "--json")[1]
+    assert [row["gpus"] for row in only_json(out)["forecast"]] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ",", "1,", "0", "-5", "1.5", "x", "nan", "inf", "1e400", "1e9,1e10", "10..1", "1..10:0",
+     "1..2..3", "..", "1..", "1..10:1e99", "1:2", "0..10"],
+)  # fmt: skip
+def test_no_number_of_particles(run: Run, folder: Path, text: str) -> None:
+    assert_refused(run("predict", folder / "native.json", f"-n={text}"), "n: ")
+
+
+@pytest.mark.parametrize("text", ["", "0", "1-", "-4", "4-1", "1.5", "a-b", "1-1e99", "70000"])
+def test_no_number_of_gpus(run: Run, folder: Path, text: str) -> None:
+    finished = run("predict", folder / "native.json", "-n", "1", f"--gpus={text}")
+    assert_refused(finished, "gpus: ")
+
+
+def test_predict_without_n_or_model_is_refused(run: Run, folder: Path) -> None:
+    assert_refused(run("predict", folder / "native.json"), "-n")
+    assert_refused(run("predict", "-n", "1"), "models")
+    assert_refused(run("predict", folder / "far.jsonl", "-n", "1"), "is no model file")
+    assert_refused(run("predict", folder / "none.json", "-n", "1"), "No such file")
+
+
+def test_compare(run: Run, folder: Path) -> None:
+    models = [folder / "native.json", folder / "remote.json"]
+    status, out, _ = run("compare", *models, "-n", "1000,64000", "--gpus", "1,4", "--json")
+    answer = only_json(out)
+    assert status == 0
+    assert (answer["first"], answer["second"]) == ("native", "remote")
+    assert len(answer["ratio"]) == 4
+    for row in answer["ratio"]:
+        cell = np.array([float(row["n"])]), np.array([float(row["gpus"])])
+        truth = (VIRTUALIZED.seconds(*cell) / NATIVE.seconds(*cell))[0]
+        assert row["ratio"] == pytest.approx(truth, rel=0.06)
+        assert row["low"] < row["ratio"] < row["high"]
+        assert 0 <= row["probability_first_faster"] <= 1
+    assert [row["n"] for row in answer["best"]] == [1000, 64000]
+    status, out, _ = run("compare", *models, "-n", "1000")
+    assert status == 0
+    assert "remote / native" in out
+    assert "\x1b" not in out
+
+
+def test_compare_needs_two_models(run: Run, folder: Path) -> None:
+    assert_refused(run("compare", folder / "native.json", "-n", "1"), "remote")
+    assert_refused(
+        run("compare", folder / "native.json", folder / "far.jsonl", "-n", "1"), "far.jsonl"
+    )
+
+
+@pytest.mark.parametrize("launch", ["auto", "measured", "keep", "scale"])
+def test_what_if(run: Run, folder: Path, tmp_path: Path, launch: str) -> None:
+    target = tmp_path / "what-if.json"
+    status, out, _ = run(
+        *("what-if", folder / "native.json", "--transfers", folder / "far.jsonl"),
+        *("--path", "remote", "--launch", launch, "-o", target, "--json"),
+    )
+    answer = only_json(out)
+    assert status == 0
+    assert gc.load_model(target).content == answer
+    values = {name: entry["value"] for name, entry in answer["parameters"].items()}
+    assert values["L_h2d"] == pytest.approx(VIRTUALIZED.L_h2d, rel=0.05)
+    old = gc.load_model(folder / "native.json").parameter("t_kernel")
+    ratio = (VIRTUALIZED.L_h2d + VIRTUALIZED.L_d2h) / (NATIVE.L_h2d + NATIVE.L_d2h)
+    expected = {"keep": old, "scale": ratio * old}.get(launch, VIRTUALIZED.t_kernel)
+    assert values["t_kernel"] == pytest.approx(expected, rel=0.05)
+
+
+def test_what_if_shows_what_changed(run: Run, folder: Path, tmp_path: Path) -> None:
+    command = ("what-if", folder / "native.json", "--transfers", folder / "far.jsonl")
+    status, out, _ = run(*command, "-o", tmp_path / "w.json")
+    assert status == 0
+    assert "what if" in out
+    assert "L_h2d" in out
+    assert "\x1b" not in out
+    before = files_of(tmp_path)
+    assert_refused(run(*command, "-o", tmp_path / "w.json"), "--force")
+    assert files_of(tmp_path) == before
+
+
+def test_what_if_refuses_and_writes_nothing(run: Run, folder: Path, tmp_path: Path) -> None:
+    far, native = folder / "far.jsonl", folder / "native.json"
+    one_way = tmp_path / "one-way.jsonl"
+    rng = np.random.default_rng(0)
+    dataset([machine(), *microbenchmarks(VIRTUALIZED, rng, routes=("h2d",))]).dump(one_way)
+    before = files_of(tmp_path)
+    out = ("-o", tmp_path / "w.json")
+    alone = folder / "alone.json"
+    assert_refused(run("what-if", alone, "--transfers", far, *out), "cannot be replaced")
+    assert_refused(run("what-if", native, "--transfers", one_way, *out), "no d2h transfers")
+    assert_refused(run("what-if", native, "--transfers", far, "--path", "x", *out), "remote")
+    assert_refused(run("what-if", native, "--transfers", "dscuda", *out), "path: there are several")
+    assert_refused(run("what-if", native, "--transfers", far, "--launch", "x", *out), "--launch")
+    assert_refused(run("what-if", native, *out), "--transfers")
+    assert_refused(run("what-if", native, "--transfers", far), "-o")
+    assert files_of(tmp_path) == before
+
+
+def test_validate(run: Run, folder: Path, tmp_path: Path) -> None:
+    """Four cells, by hand: the model's time, a quarter more, 0.8 of it for one GPU and its own for
+    two (so one GPU is faster and the forecast loses 25 % if it takes two)."""
+    model = gc.load_model(folder / "native.json")
+    rows = ["n,gpus,seconds"]
+    for n, gpus, factor in ((1000, 1, 1.0), (2000, 1, 1.25), (64000, 1, None), (64000, 2, 1.0)):
+        forecast = float(model.forecasts([n], [gpus]).seconds[0])
+        if factor is None:
+            forecast, factor = float(model.forecasts([64000], [2]).seconds[0]), 0.8
+        rows.append(f"{n},{gpus},{forecast * factor!r}")
+    (tmp_path / "held.csv").write_text("\n".join(rows) + "\n")
+    held = tmp_path / "held.jsonl"
+    assert run("import", tmp_path / "held.csv", "-o", held, "--kernel", "claret")[0] == 0
+    status, out, _ = run("validate", folder / "native.json", held, "--json")
+    answer = only_json(out)
+    assert status == 0
+    errors = {(c["n"], c["gpus"]): c["relative_error"] for c in answer["cells"]}
+    assert errors[1000, 1] == pytest.approx(0, abs=1e-9)
+    assert errors[2000, 1] == pytest.approx(-0.2)
+    assert errors[64000, 2] == pytest.approx(0, abs=1e-9)
+    covered = {(c["n"], c["gpus"]): c["covered"] for c in answer["cells"]}
+    assert covered == {(1000, 1): True, (2000, 1): False, (64000, 1): False, (64000, 2): True}
+    assert answer["coverage"] == 0.5
+    assert (answer["best_hits"], answer["best_total"]) == (0, 1)
+    assert answer["mean_regret"] == answer["max_regret"] == pytest.approx(0.25)
+    assert {"median_relative_error", "p95_relative_error", "max_relative_error"} <= answer.keys()
+
+
+def test_validate_shows_a_table(run: Run, folder: Path) -> None:
+    status, out, _ = run("validate", folder / "remote.json", folder / "far.jsonl")
+    assert status == 0
+    assert "\x1b" not in out
+    assert "best GPU count right for" in out
+    assert_refused(run("validate", folder / "remote.json", "p2p-copy"), "no steps of path 'remote'")
+    assert_refused(run("validate", folder / "remote.json", "dscuda"), "choose one with --path")

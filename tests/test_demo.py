@@ -1,0 +1,62 @@
+"""The main job runs from the published measurements to plots, showing every command."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import gpucast as gc
+from gpucast import demo
+
+
+def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "out" / "demo"
+    finished = subprocess.run(
+        [sys.executable, "-m", "gpucast.demo", "-o", str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(gc.__file__).parents[1])},
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "\x1b" not in finished.stdout + finished.stderr
+    commands = re.findall(r"^\$ gpucast (\S+)", finished.stdout, re.MULTILINE)
+    assert set(commands) == {"fit", "what-if", "validate", "predict", "compare"}
+    assert commands.count("fit") == 1 + len(demo.PATHS)
+    assert all(line.startswith("gpucast: warning: ") for line in finished.stderr.splitlines())
+
+    written = {path.name for path in folder.iterdir()}
+    assert {f"{path}.json" for path in demo.PATHS} <= written
+    images = {name for name in written if name.endswith(".png")}
+    said = re.findall(r"^wrote (\S+)", finished.stdout, re.MULTILINE)
+    assert {Path(name).name for name in said} == images
+    assert {"step-time.png", "gflops.png", "shares.png", "transfer-dscuda.png"} <= images
+    for path in folder.iterdir():
+        if path.suffix == ".json":
+            assert gc.load_model(path).content["warnings"]
+        else:
+            assert path.read_bytes().startswith(b"\x89PNG")
+
+    # The answer of source document 2, and the range of the forecast.
+    assert "tesla-c2050: peer is faster than staged at every size" in finished.stdout
+    assert re.search(r"geforce-gtx580: peer is faster than staged from \S+ bytes", finished.stdout)
+    assert re.search(r"^\S+ +1000000 ", finished.stdout, re.MULTILINE)
+    assert "* outside the n or GPU counts that were fitted" in finished.stdout
+
+
+def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    finished = subprocess.run(
+        [sys.executable, "-m", "gpucast.demo", "-o", str(tmp_path / "file" / "demo")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(gc.__file__).parents[1])},
+        check=False,
+    )
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    assert len(finished.stderr.splitlines()) == 1
+    assert finished.stderr.startswith("gpucast: error: ")

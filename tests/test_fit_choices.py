@@ -1,0 +1,213 @@
+"""Which records and which model a fit takes; where it cannot tell, it lists the choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpucast as gc
+from gpucast.problem import pose
+from made_data import (
+    BLOCK,
+    NATIVE,
+    VIRTUALIZED,
+    dataset,
+    machine,
+    microbenchmarks,
+    occupancy_seconds,
+    step,
+    steps,
+    steps_alone,
+    transfer,
+    whole,
+)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def some_steps(**other: Any) -> list[dict[str, Any]]:
+    return steps(NATIVE.seconds, rng(), n=[1000, 8000, 64000], gpus=[1, 2], repeats=2, **other)
+
+
+def names(model: gc.Model) -> list[str]:
+    return [candidate["model"] for candidate in model.content["candidates"]]
+
+
+def test_auto_takes_wave_for_data_of_the_paper() -> None:
+    model = gc.fit(whole(seed=11), replicates=0)
+    assert model.content["model"] == {"gpu": "wave", "cpu": "linear", "com": "star-serial"}
+    assert model.content["chosen"] == "paper"
+
+
+def test_auto_takes_occupancy_for_data_of_blocks_on_multiprocessors() -> None:
+    generator = rng(3)
+    n = [500, 1000, 2000, 3000, 4000, 6000, 8000, 16000, 32000, 64000]
+    data = dataset(
+        [
+            machine(),
+            *steps(occupancy_seconds, generator, n=n, block=BLOCK),
+            *microbenchmarks(NATIVE, generator),
+        ]
+    )
+    model = gc.fit(data, replicates=0)
+    assert model.content["model"]["gpu"] == "occupancy"
+    assert model.content["k"] is None
+    errors = {c["model"]: c["cv_error"] for c in model.content["candidates"]}
+    assert errors["paper"] > 2 * errors["occupancy+linear+star-serial"]
+    # Forecasts follow the formula where nothing was measured.
+    cells = np.array([(n, gpus) for n in (5000.0, 50000.0, 128000.0) for gpus in (1.0, 6.0)])
+    found = model.forecasts(cells[:, 0], cells[:, 1]).seconds
+    assert found == pytest.approx(occupancy_seconds(cells[:, 0], cells[:, 1]), rel=0.05)
+
+
+@pytest.mark.parametrize("model", ["auto", "paper", "work+affine+star-serial"])
+def test_the_paper_is_always_among_the_candidates(model: str) -> None:
+    found = gc.fit(steps_alone(), model=model, replicates=0)
+    assert "paper" in names(found)
+    assert found.content["chosen"] == ("paper" if model == "auto" else model)
+    assert all(0 < c["cv_error"] < 1 for c in found.content["candidates"])
+
+
+def test_a_named_model_is_taken_as_it_is() -> None:
+    found = gc.fit(steps_alone(), model="work+affine+star-async", replicates=0).content
+    assert found["model"] == {"gpu": "work", "cpu": "affine", "com": "star-async"}
+
+
+def test_the_terms_of_the_paper_in_full_are_the_paper() -> None:
+    found = gc.fit(steps_alone(), model="wave+linear+star-serial", replicates=0)
+    assert found.content["chosen"] == "paper"
+    assert names(found) == ["paper"]
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("waves+linear+star-serial", "'waves' is none of wave, occupancy, work"),
+        ("wave+cubic+star-serial", "'cubic' is none of linear, affine"),
+        ("wave+linear+ring", "'ring' is none of star-serial, star-async, allgather, mpi"),
+        ("wave+linear", "GPU\\+CPU\\+COM"),
+        ("", "GPU\\+CPU\\+COM"),
+        ("best", "auto, paper"),
+    ],
+)
+def test_an_unknown_model_is_refused_with_those_there_are(model: str, said: str) -> None:
+    with pytest.raises(gc.InputError, match=said):
+        gc.fit(steps_alone(), model=model)
+
+
+def test_without_cores_the_paper_is_refused_and_auto_does_without() -> None:
+    data = dataset([machine(None), *some_steps()])
+    with pytest.raises(gc.InputError, match="needs the number of cores"):
+        gc.fit(data, model="paper")
+    found = gc.fit(data, replicates=0)
+    assert found.content["model"]["gpu"] == "work"
+    assert "paper" not in names(found)
+    assert any("'wave' needs the number of cores" in text for text in found.warnings)
+
+
+def test_auto_takes_the_schedule_of_the_steps() -> None:
+    found = gc.fit(dataset([machine(), *some_steps(schedule="mpi")]), replicates=0)
+    assert found.content["data"]["schedule"] == "mpi"
+    assert all(name.endswith("+mpi") or name == "paper" for name in names(found))
+
+
+@pytest.mark.parametrize(
+    ("field", "other"), [("path", "remote"), ("schedule", "mpi"), ("kernel", "tuned")]
+)
+def test_several_possibilities_are_listed(field: str, other: str) -> None:
+    first = getattr(steps_alone().steps[0], field)
+    data = dataset([machine(), *some_steps(), *some_steps(**{field: other})])
+    with pytest.raises(gc.InputError) as caught:
+        gc.fit(data)
+    assert str(caught.value) == (
+        f"made: {field}: there are several: {first}, {other}; choose one with --{field}"
+    )
+    found = gc.fit(data, replicates=0, **{field: other})  # type: ignore[arg-type]
+    assert found.content["data"][field] == other
+
+
+def test_several_machines_are_listed() -> None:
+    data = dataset(
+        [machine(), machine(name="b", cores=2880), *some_steps(), *some_steps(machine="b")]
+    )
+    with pytest.raises(gc.InputError, match="machine: there are several: m, b"):
+        gc.fit(data)
+    chosen = gc.fit(data, machine="b", replicates=0).content["machine"]
+    assert (chosen["id"], chosen["cores"]) == ("b", 2880)
+
+
+def test_block_sizes_are_not_mixed() -> None:
+    data = dataset([machine(), *some_steps(block=128), *some_steps(block=256)])
+    with pytest.raises(gc.InputError, match=r"2 block sizes \(128, 256\)"):
+        gc.fit(data)
+
+
+@pytest.mark.parametrize("field", ["path", "schedule", "kernel", "machine"])
+def test_a_choice_that_no_record_has_is_refused_with_those_there_are(field: str) -> None:
+    with pytest.raises(gc.InputError, match="there are: ") as caught:
+        gc.fit(steps_alone(), **{field: "elsewhere"})  # type: ignore[arg-type]
+    assert caught.value.field == field
+
+
+def test_pinned_memory_is_taken_unless_another_is_named() -> None:
+    generator = rng()
+    slow = microbenchmarks(VIRTUALIZED, generator, launches=False, memory="pageable")
+    data = dataset([machine(), *some_steps(), *microbenchmarks(NATIVE, generator), *slow])
+    found = pose(data)
+    assert {t.memory for route in found.transfers.values() for t in route} == {"pinned"}
+    assert any("took pinned" in text for text in found.warnings)
+    chosen = pose(data, memory="pageable")
+    assert {t.memory for route in chosen.transfers.values() for t in route} == {"pageable"}
+    with pytest.raises(gc.InputError, match="no transfers with 'mapped'; there are: pinned, pag"):
+        gc.fit(data, memory="mapped")
+
+
+def test_a_copy_engine_is_preferred_to_kernels_that_copy() -> None:
+    kernels = [transfer("h2d", 1024, [1.0], engine="kernel")]
+    data = dataset([machine(), *some_steps(), *microbenchmarks(NATIVE, rng()), *kernels])
+    assert {t.engine for t in pose(data).transfers["h2d"]} == {"copy"}
+
+
+def test_transfers_that_say_nothing_of_a_step_are_left_out_with_a_warning() -> None:
+    useless = [
+        transfer("h2d", 1024, [1.0], cold=True),
+        transfer("h2d", 1024, [1.0], valid=False),
+        transfer("h2d", 1024, [1.0], concurrent=[{"from": "gpu1", "to": "host"}]),
+        transfer("d2h", 1024, [1.0], concurrent=[{"from": "gpu1", "to": "host"}]),
+    ]
+    good = [machine(), *some_steps(), *microbenchmarks(NATIVE, rng())]
+    found, without = gc.fit(dataset([*good, *useless]), replicates=0), gc.fit(dataset(good))
+    assert found.parameter("L_h2d") == without.parameter("L_h2d")
+    (said,) = [text for text in found.warnings if text.startswith("left out")]
+    for part in ("1 of a first call", "1 with wrong bytes", "2 beside other copies"):
+        assert part in said
+    assert not any(text.startswith("left out") for text in without.warnings)
+
+
+def test_first_steps_are_left_out_unless_there_are_no_others() -> None:
+    first = step(1000, 1, [100.0], cold=True)
+    mixed = pose(dataset([machine(), *some_steps(), first]))
+    assert not any(each.cold for each in mixed.steps)
+    assert any("1 first-call step" in text for text in mixed.warnings)
+    only = pose(dataset([machine(), *some_steps(cold=True)]))
+    assert len(only.steps) == 6
+    assert any("all steps are first calls" in text for text in only.warnings)
+
+
+def test_records_of_other_paths_do_not_enter_a_fit() -> None:
+    generator = rng()
+    there = [*some_steps(), *microbenchmarks(NATIVE, generator)]
+    other = [*some_steps(path="remote"), *microbenchmarks(VIRTUALIZED, generator, path="remote")]
+    found = gc.fit(dataset([machine(), *there, *other]), path="native", replicates=0)
+    assert found.parameter("L_h2d") == gc.fit(dataset([machine(), *there])).parameter("L_h2d")
+
+
+def test_a_dataset_without_steps_is_refused() -> None:
+    with pytest.raises(gc.InputError, match="no steps to fit"):
+        gc.fit(gc.load("p2p-copy"), machine="tesla-c2050")
+    with pytest.raises(gc.InputError, match="no steps and no transfers"):
+        gc.fit(dataset([machine()]))
