@@ -180,16 +180,14 @@ def outcomes(
 
 
 def wrong_model(data: Made) -> Made:
-    """The same with what no candidate knows: 4 % imbalance an extra GPU, an N^2 synchronization."""
+    """The same with what no candidate knows.
+
+    4 % load imbalance for each GPU beyond the first, and a synchronization in which every GPU sends
+    every other a message: N^2 latencies of the path.
+    """
     t_gpu, t_cpu, t_com = data.truth.terms(data.n, data.gpus)
     right = t_gpu + t_cpu + t_com
-    # A twentieth of the communication at N = 1, growing with the square of N.
-    wrong = (
-        t_gpu * (1 + 0.04 * (data.gpus - 1)) + t_cpu + t_com + SYNCHRONIZATION * data.gpus**2
-    )
-    return Made(
-        data.truth, data.seed, data.outliers, data.n, data.gpus, data.seconds * wrong / right
-    )
-
-
-SYNCHRONIZATION = 5e-6  # seconds, at N = 1
+    synchronization = data.truth.L_h2d * data.gpus**2
+    wrong = t_gpu * (1 + 0.04 * (data.gpus - 1)) + t_cpu + t_com + synchronization
+    seconds = data.seconds * wrong / right
+    return Made(data.truth, data.seed, data.outliers, data.n, data.gpus, seconds)

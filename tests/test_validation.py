@@ -9,7 +9,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.models import Model
-from gpucast.validation import median_variance
+from gpucast._core import median_variance
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
 
 

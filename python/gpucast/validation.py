@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpucast import _core
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
@@ -67,7 +68,7 @@ def validate(
             found.spread[i] ** 2
             + noise["between_cells"] ** 2
             + rounding[key]
-            + within**2 * median_variance(len(samples[key]))
+            + within**2 * _core.median_variance(len(samples[key]))
         )
         cells.append(
             {
@@ -82,15 +83,6 @@ def validate(
             }
         )
     return {"model": model.name, "cells": cells, **_summary(cells)}
-
-
-def median_variance(count: int) -> float:
-    """Variance of the median of ``count`` normal values, relative to one value's.
-
-    pi / (2 count + pi - 2): exact for one value, asymptotically exact for many, within 2 % for odd
-    counts in between.
-    """
-    return float(np.pi / (2 * count + np.pi - 2))
 
 
 def _preferred(data: Dataset, field: str, value: str) -> str:
