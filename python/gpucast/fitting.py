@@ -311,7 +311,7 @@ def _quality(
     t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
     error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
     noise = found.noise["step"]
-    result = {
+    result: dict[str, Any] = {
         "median_relative_error": float(np.median(error)),
         "p95_relative_error": float(np.percentile(error, 95)),
         "max_relative_error": float(error.max()),
