@@ -309,8 +309,7 @@ def _quality(
     none = np.empty((0, len(found.values)))
     t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
     error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
-    noise = found.noise["step"]
-    result = {
+    result: dict[str, Any] = {
         "median_relative_error": float(np.median(error)),
         "p95_relative_error": float(np.percentile(error, 95)),
         "max_relative_error": float(error.max()),
@@ -350,7 +349,9 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
     if p < LACK_OF_FIT:
         likely = min(misfits, key=lambda name: misfits[name], default="")
-        hint = f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
+        hint = (
+            f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
+        )
         problem.warnings.append(
             f"lack of fit, p = {p:.1e}{hint}: times differ from the model by "
             f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"

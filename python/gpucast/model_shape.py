@@ -15,7 +15,7 @@ from gpucast.errors import InputError
 LARGEST_INTEGER = 100_000
 """Of k or p; the largest tried is 128."""
 
-LARGEST_NUMBER = 1e300
+LARGEST_NUMBER = 1e150
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Optional:
 
 
 def _is_number(value: Any) -> bool:
-    # Nothing measured comes near the limit, and beyond it sums and products overflow.
+    # Nothing measured comes near the limit, and beyond it squares overflow.
     return type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
 
 
