@@ -259,13 +259,33 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
   for (int round = 0; round < tukey_rounds && !state.converged; ++round) {
     state.converged = refiner.refine(state, tukey_weight) < tolerance;
   }
-  const std::vector<double> residual = residuals_of(observations, state.log_fit);
+  const Scales found = state.sigma;
+  return with_scales(std::move(state), observations, found);
+}
+
+Estimate start_estimate(const model::StepModel& model, const Observations& observations) {
+  Estimate state;
+  state.z = start_values(model, observations);
+  state.weight.assign(observations.sample_count(), 1.0);
+  state.log_fit.resize(static_cast<Eigen::Index>(observations.cell_count()));
+  evaluate(model, observations.cells(), state.z.data(), state.log_fit.data(), nullptr);
+  state.sigma = scales_of(observations, residuals_of(observations, state.log_fit),
+                          model.parameter_count());
+  return state;
+}
+
+Estimate with_scales(Estimate estimate, const Observations& observations, const Scales& scales) {
+  estimate.sigma = scales;
+  estimate.cost = 0;
+  const std::vector<double> residual = residuals_of(observations, estimate.log_fit);
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      state.cost += tukey_cost(residual[i] / sample_sigma(observations, state.sigma, j, i));
+      const double z = residual[i] / sample_sigma(observations, scales, j, i);
+      estimate.weight[i] = tukey_weight(z);
+      estimate.cost += tukey_cost(z);
     }
   }
-  return state;
+  return estimate;
 }
 
 }  // namespace gpucast::fit

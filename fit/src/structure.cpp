@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace gpucast::fit {
 
 namespace {
+
+constexpr double rough_tolerance = 1e-4;
+
+// A class is hopeless if its start values need noise this much larger (in the logarithm, a sample)
+// than another's: a factor of 1.65.
+constexpr double hopeless_noise = 0.5;
 
 // GPU times of the step cells with all GPU parameters 1, relative to the first.
 std::vector<double> signature(const model::StepModel& model, const Observations& observations) {
@@ -94,28 +102,41 @@ Profile profile(const model::StepModel& model, const Observations& observations,
     }
   }
 
-  // A first round with each class's own scales finds the scales; a wrong integer would otherwise
-  // hide behind the noise that it makes itself.
-  constexpr double rough = 1e-4;
-  double least = 0;
+  // Rough fits with each class's own scales find the scales of the quietest: a wrong integer would
+  // otherwise hide behind the noise that it makes itself. A class that needs far more noise than
+  // another already at its start values is out and keeps those; the rest is fitted in full.
+  std::vector<Estimate> rough;
+  double least = std::numeric_limits<double>::infinity();
+  for (const IntegerClass& entry : result.classes) {
+    rough.push_back(start_estimate(model.with_integer(entry.representative()), observations));
+    least = std::min(least, noise_needed(observations, rough.back()));
+  }
+  const double hopeless = least + hopeless_noise * static_cast<double>(observations.sample_count());
+  std::vector<bool> in_play;
   std::size_t quietest = 0;
-  for (std::size_t i = 0; i < result.classes.size(); ++i) {
-    IntegerClass& entry = result.classes[i];
-    const model::StepModel candidate = model.with_integer(entry.representative());
-    entry.estimate =
-        estimate(candidate, observations, start_values(candidate, observations), {}, rough);
-    const double needed = noise_needed(observations, entry.estimate);
-    if (i == 0 || needed < least) {
+  least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < rough.size(); ++i) {
+    in_play.push_back(noise_needed(observations, rough[i]) <= hopeless);
+    if (!in_play[i]) {
+      continue;
+    }
+    rough[i] = estimate(model.with_integer(result.classes[i].representative()), observations,
+                        rough[i].z, {}, rough_tolerance);
+    if (const double needed = noise_needed(observations, rough[i]); needed < least) {
       least = needed;
       quietest = i;
     }
   }
-  const Scales scales = result.classes[quietest].estimate.sigma;
-  for (std::size_t i = 0; i < result.classes.size(); ++i) {
+  const Scales scales = rough[quietest].sigma;
+  result.best = quietest;
+  for (std::size_t i = 0; i < rough.size(); ++i) {
     IntegerClass& entry = result.classes[i];
-    entry.estimate = estimate(model.with_integer(entry.representative()), observations,
-                              entry.estimate.z, scales);
-    if (entry.estimate.cost < result.classes[result.best].estimate.cost) {
+    const model::StepModel candidate = model.with_integer(entry.representative());
+    entry.estimate = in_play[i] ? estimate(candidate, observations, rough[i].z, scales)
+                                : with_scales(std::move(rough[i]), observations, scales);
+  }
+  for (std::size_t i = 0; i < result.classes.size(); ++i) {
+    if (in_play[i] && result.classes[i].estimate.cost < result.classes[result.best].estimate.cost) {
       result.best = i;
     }
   }

@@ -34,6 +34,12 @@ struct Estimate {
 // that come out 0 set to a thousandth of the largest value the data admit.
 Eigen::VectorXd start_values(const model::StepModel& model, const Observations& observations);
 
+// The start values as an estimate: with the scales that they leave, all weights 1.
+Estimate start_estimate(const model::StepModel& model, const Observations& observations);
+
+// The same estimate seen with other scales: weights and cost anew, parameters as they are.
+Estimate with_scales(Estimate estimate, const Observations& observations, const Scales& scales);
+
 // Full fit from `start`: Huber stage that also finds the scales, then Tukey at fixed scales.
 // If `scales` is given, the Huber stage is skipped and those scales are used.
 // `tolerance`: largest change of a cell's log time in the last reweighting.
