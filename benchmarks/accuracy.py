@@ -47,14 +47,54 @@ def errors(outcomes: Sequence[Outcome]) -> np.ndarray:
 def targets(outliers: float) -> list[Target]:
     k_share = 0.95 if outliers else 0.99
     return [
-        ("held-out error, median", lambda o: float(np.median(errors(o))), lambda x: x <= 0.015, "<= 1.5 %"),
-        ("held-out error, maximum", lambda o: float(errors(o).max()), lambda x: x <= 0.05, "<= 5 %"),
-        ("times finite and positive", lambda o: float(np.mean([e.finite for e in o])), lambda x: x == 1, "all"),
-        ("k right", lambda o: float(np.mean([e.k_right for e in o])), lambda x: x >= k_share, f">= {k_share:.0%}"),
-        ("best count right", lambda o: sum(e.hits for e in o) / sum(e.total for e in o), lambda x: x >= 0.95, ">= 95 %"),
-        ("mean regret", lambda o: float(np.mean(np.concatenate([e.regrets for e in o]))), lambda x: x <= 0.01, "<= 1 %"),
-        ("90 % prediction intervals cover", lambda o: float(np.mean(np.concatenate([e.covered_single for e in o]))), lambda x: 0.85 <= x <= 0.95, "85-95 %"),
-        ("lack of fit flagged (should not be)", lambda o: float(np.mean([e.lack_of_fit_p < 0.05 for e in o])), lambda x: x <= 0.1, "<= 10 %"),
+        (
+            "held-out error, median",
+            lambda o: float(np.median(errors(o))),
+            lambda x: x <= 0.015,
+            "<= 1.5 %",
+        ),
+        (
+            "held-out error, maximum",
+            lambda o: float(errors(o).max()),
+            lambda x: x <= 0.05,
+            "<= 5 %",
+        ),
+        (
+            "times finite and positive",
+            lambda o: float(np.mean([e.finite for e in o])),
+            lambda x: x == 1,
+            "all",
+        ),
+        (
+            "k right",
+            lambda o: float(np.mean([e.k_right for e in o])),
+            lambda x: x >= k_share,
+            f">= {k_share:.0%}",
+        ),
+        (
+            "best count right",
+            lambda o: sum(e.hits for e in o) / sum(e.total for e in o),
+            lambda x: x >= 0.95,
+            ">= 95 %",
+        ),
+        (
+            "mean regret",
+            lambda o: float(np.mean(np.concatenate([e.regrets for e in o]))),
+            lambda x: x <= 0.01,
+            "<= 1 %",
+        ),
+        (
+            "90 % prediction intervals cover",
+            lambda o: float(np.mean(np.concatenate([e.covered_single for e in o]))),
+            lambda x: 0.85 <= x <= 0.95,
+            "85-95 %",
+        ),
+        (
+            "lack of fit flagged (should not be)",
+            lambda o: float(np.mean([e.lack_of_fit_p < 0.05 for e in o])),
+            lambda x: x <= 0.1,
+            "<= 10 %",
+        ),
     ]
 
 
@@ -79,7 +119,13 @@ def lack_of_fit(seeds: int) -> list[list[object]]:
         ]
         share = float(np.mean(flagged))
         rows.append(
-            [f"{name}, wrong form", "lack of fit flagged", f"{100 * share:.2f} %", ">= 90 %", verdict(share >= 0.9)]
+            [
+                f"{name}, wrong form",
+                "lack of fit flagged",
+                f"{100 * share:.2f} %",
+                ">= 90 %",
+                verdict(share >= 0.9),
+            ]
         )
     return rows
 
@@ -99,7 +145,12 @@ def against_extrap(seeds: int) -> list[list[object]]:
                 files[-1].write_text(write_text(dataset), encoding="utf-8")
             (Path(folder) / "points.json").write_text(json.dumps(points), encoding="utf-8")
             answer = subprocess.run(
-                [EXTRAP, ROOT / "benchmarks" / "extrap_models.py", Path(folder) / "points.json", *files],
+                [
+                    EXTRAP,
+                    ROOT / "benchmarks" / "extrap_models.py",
+                    Path(folder) / "points.json",
+                    *files,
+                ],
                 check=True,
                 capture_output=True,
                 text=True,
@@ -123,7 +174,8 @@ def against_extrap(seeds: int) -> list[list[object]]:
         rows += [
             [
                 f"{name}, clean",
-                f"error at N = 8: gpucast {100 * our_error:.2f} %, Extra-P {100 * theirs:.1f} % ({options})",
+                f"error at N = 8: gpucast {100 * our_error:.2f} %, "
+                f"Extra-P {100 * theirs:.1f} % ({options})",
                 f"{theirs / our_error:.0f} times nearer",
                 ">= 10 times",
                 verdict(theirs >= 10 * our_error),

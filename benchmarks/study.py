@@ -1,8 +1,8 @@
 """The accuracy study: fit made data again and again, forecast what was left out, count the misses.
 
 Data come from tests/synthetic.py, a second implementation of the paper's equations: 7 sizes times
-1 to 4 GPUs times 5 repetitions with 3 % lognormal noise, and the same with 8 % of the samples 1.5 to
-4 times too slow. Left out are 8 GPUs at every size, and sizes up to four times larger.
+1 to 4 GPUs times 5 repetitions with 3 % lognormal noise, and the same with 8 % of the samples
+1.5 to 4 times too slow. Left out are 8 GPUs at every size, and sizes up to four times larger.
 """
 
 from __future__ import annotations

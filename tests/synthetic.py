@@ -1,4 +1,4 @@
-"""Data made from the paper's equations, written again in plain numpy as an oracle for model/ and fit/.
+"""Data made from the paper's equations, in plain numpy: an oracle for model/ and fit/.
 
 Nothing here calls gpucast, so that tests compare two implementations.
 """

@@ -1,14 +1,14 @@
-"""The fit agrees with scipy's least_squares on the same robust problem, written from the equations."""
+"""The fit agrees with scipy's least_squares on the same robust problem."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import synthetic
 from scipy.optimize import least_squares
-from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
 
+import synthetic
 from gpucast import _core
+from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
 
 TUKEY_C = 4.685
 SIZES = 2.0 ** np.arange(6, 27, 2)

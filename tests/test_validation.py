@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.models import Model
 from gpucast._core import median_variance
+from gpucast.models import Model
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
 
 

@@ -407,6 +407,9 @@ void bind_forecast(nb::module_& m) {
       [](const model::StepModel& of, Eigen::MatrixXd replicates, std::vector<int> integers,
          const Doubles& n, const Doubles& gpus, unsigned threads) {
         require_steps(of);
+        if (gpus.size() == 0 || integers.empty()) {
+          throw std::invalid_argument("needs a GPU count and a replicate to choose from");
+        }
         const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
         nb::gil_scoped_release release;
         return fit::best_probability(of, drawn, span(n), span(gpus), threads);

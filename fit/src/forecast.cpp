@@ -72,9 +72,12 @@ Eigen::MatrixXd best_probability(const model::StepModel& model, const Replicates
           fastest = static_cast<Eigen::Index>(g);
         }
       }
-      share(static_cast<Eigen::Index>(i), fastest) += 1.0 / static_cast<double>(models.size());
+      share(static_cast<Eigen::Index>(i), fastest) += 1;
     }
   });
+  if (!models.empty()) {
+    share /= static_cast<double>(models.size());
+  }
   return share;
 }
 

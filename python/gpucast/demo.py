@@ -83,7 +83,9 @@ def _plots(folder: Path) -> None:
     fits = [fit for path in PATHS[1:] for fit in fit_transfers(data, path=path)]
     _heading("5  Plots")
     _save(
-        figures.transfer_time(data, fits, "DS-CUDA transfers over InfiniBand and 100 Mbit/s Ethernet"),
+        figures.transfer_time(
+            data, fits, "DS-CUDA transfers over InfiniBand and 100 Mbit/s Ethernet"
+        ),
         folder / "transfer-dscuda.png",
     )
     models = {path: load_model(folder / f"{path}.json") for path in PATHS}

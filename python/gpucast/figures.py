@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.figure import Figure as Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from gpucast import _core, atomic
@@ -50,12 +50,19 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
     """Transfer time against size: measured points, fitted curves, 90 % bands."""
     figure, axes = _new(title)
     for colour, fit in zip(_colours(len(fits)), fits, strict=True):
-        label = f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
+        label = (
+            f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
+        )
         sizes = np.geomspace(*fit.bytes, POINTS)
         spread = np.std(np.log(fit.replicate_seconds(sizes) / fit.seconds(sizes)), axis=0)
         width = np.exp(1.645 * np.hypot(spread, fit.noise))
         axes.fill_between(
-            sizes, fit.seconds(sizes) / width, fit.seconds(sizes) * width, color=colour, alpha=0.2, lw=0
+            sizes,
+            fit.seconds(sizes) / width,
+            fit.seconds(sizes) * width,
+            color=colour,
+            alpha=0.2,
+            lw=0,
         )
         axes.plot(sizes, fit.seconds(sizes), color=colour, label=label)
         for point in fit.breakpoints:
@@ -66,16 +73,16 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
             for t in data.transfers
             if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
         ]
-        axes.plot(
+        _points(
+            axes,
             [t.bytes for t in measured for _ in t.seconds],
             [s for t in measured for s in t.seconds],
-            ls="none",
-            marker="o",
-            ms=4,
-            mfc="none",
-            color=colour,
+            [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
+            colour,
         )
     _log_axes(axes, "bytes", "seconds of one transfer")
+    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(0, 41, 5)]))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(_binary))
     axes.legend(frameon=False)
     return figure
@@ -88,13 +95,15 @@ def step_time(
     figure, axes = _new(title)
     for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
         _line_with_band(axes, model, n, float(count), colour, f"N = {count}")
-        _measured(axes, data, model, count, colour, lambda _, seconds: seconds)
+        _measured(axes, data, model, count, colour)
     _log_axes(axes, "n, particles", "seconds a step")
     axes.legend(frameon=False)
     return figure
 
 
-def gflops(model: Model, data: Dataset | None, n: Sequence[float], gpus: Array, title: str) -> Figure:
+def gflops(
+    model: Model, data: Dataset | None, n: Sequence[float], gpus: Array, title: str
+) -> Figure:
     """Gflops against the number of GPUs, a line an n (the paper's figure 2)."""
     figure, axes = _new(title)
     for colour, size in zip(_colours(len(n)), n, strict=True):
@@ -121,7 +130,7 @@ def gflops(model: Model, data: Dataset | None, n: Sequence[float], gpus: Array, 
     axes.set_yscale("log")
     axes.set_xticks(gpus)
     axes.grid(which="major", alpha=0.3)
-    axes.legend(frameon=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
     return figure
 
 
@@ -157,7 +166,7 @@ def step_time_of_paths(
     figure, axes = _new(title)
     for colour, (label, model) in zip(_colours(len(models)), models, strict=True):
         _line_with_band(axes, model, n, 1.0, colour, label)
-        _measured(axes, data, model, 1, colour, lambda _, seconds: seconds)
+        _measured(axes, data, model, 1, colour)
     _log_axes(axes, "n, particles", "seconds a step")
     axes.legend(frameon=False)
     return figure
@@ -186,19 +195,27 @@ def _line_with_band(
         axes.plot(n[inside], found.seconds[inside], color=colour, label=label)
 
 
-def _measured(
-    axes: Axes, data: Dataset | None, model: Model, gpus: int, colour: str, value: Any
-) -> None:
+def _measured(axes: Axes, data: Dataset | None, model: Model, gpus: int, colour: str) -> None:
     if data is None:
         return
     cells = [
-        (step.n, float(np.median(step.seconds)))
+        (float(step.n), float(np.median(step.seconds)), step.uncertainty or 0.0)
         for step in _steps(data, model)
         if step.gpus == gpus
     ]
     if cells:
-        n, seconds = zip(*cells, strict=True)
-        axes.plot(n, seconds, ls="none", marker="o", ms=5, mfc="none", color=colour)
+        n, seconds, rounding = (list(column) for column in zip(*cells, strict=True))
+        _points(axes, n, seconds, rounding, colour)
+
+
+def _points(
+    axes: Axes, x: list[float], seconds: list[float], rounding: list[float], colour: str
+) -> None:
+    """Measured values; bars show what is known of their rounding."""
+    errors = [s * r for s, r in zip(seconds, rounding, strict=True)]
+    axes.errorbar(
+        x, seconds, yerr=errors, fmt="o", ms=4, mfc="none", mew=1, lw=0, elinewidth=1, color=colour
+    )
 
 
 def _steps(data: Dataset, model: Model) -> list[Any]:

@@ -1,0 +1,18 @@
+"""Bounds on time; benchmarks/speed.py prints the figures."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+import speed
+
+
+@pytest.mark.serial
+def test_fits_and_forecasts_are_as_fast_as_promised() -> None:
+    found = speed.measurements()
+    assert [entry for entry in found if entry[1] > entry[2]] == []
