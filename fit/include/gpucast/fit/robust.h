@@ -50,6 +50,9 @@ inline constexpr double normal_mad = 0.6744897501960817;
 // Median; mean of the middle two for an even count. `values` must not be empty.
 double median(std::vector<double> values);
 
+// Tukey's M-estimate of the centre of values whose noise has sigma 1. `values` must not be empty.
+double tukey_centre(std::span<const double> values);
+
 // The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of
 // what is left when each residual's known variance v_i is accounted for. Never below `floor`.
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
