@@ -365,6 +365,7 @@ void bind_fit(nb::module_& m) {
          const fit::Observations& observations, std::size_t folds, std::uint64_t seed,
          unsigned threads) {
         std::vector<fit::Candidate> list;
+        list.reserve(candidates.size());
         for (const auto& [candidate, integers] : candidates) {
           list.push_back({candidate, integers});
         }

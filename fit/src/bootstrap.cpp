@@ -55,6 +55,14 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     }
   }
   for (std::size_t g = 0; g < group_count; ++g) {
+    // Deviations from medians do not balance. What is left over would shift all times of a
+    // replicate alike, beside what the fit follows; disturbed samples are no part of it.
+    if (!pools[g].within.empty()) {
+      const double centre = tukey_centre(pools[g].within);
+      for (double& deviation : pools[g].within) {
+        deviation -= centre;
+      }
+    }
     if (pools[g].cells.empty()) {
       continue;
     }

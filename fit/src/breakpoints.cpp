@@ -25,6 +25,7 @@ class Search {
 
   std::vector<double> sizes(const Knots& knots) const {
     std::vector<double> bytes;
+    bytes.reserve(knots.size());
     for (const std::size_t knot : knots) {
       bytes.push_back(observations_.cells()[knot].bytes);
     }
@@ -40,7 +41,9 @@ class Search {
         estimate(model, observations_, start_values(model, observations_), {}, 1e-4);
     // Residuals of cells, and what rounding alone makes of them.
     std::vector<double> residual;
+    residual.reserve(observations_.cell_count());
     std::vector<double> known;
+    known.reserve(observations_.cell_count());
     for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
       residual.push_back(observations_.median_log(j) - fit.log_fit[static_cast<Eigen::Index>(j)]);
       known.push_back(observations_.rounding_variance()[observations_.first(j)]);
@@ -79,7 +82,7 @@ class Search {
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(position));
     for (std::size_t at = 1; at < observations_.cell_count(); ++at) {
       Knots trial = others;
-      trial.insert(std::upper_bound(trial.begin(), trial.end(), at), at);
+      trial.insert(std::ranges::upper_bound(trial, at), at);
       if (!allowed(trial)) {
         continue;
       }
@@ -112,9 +115,14 @@ std::vector<double> find_breakpoints(const Observations& observations, std::size
     Knots trial = best;
     trial.push_back(observations.cell_count());  // a place holder for the knot to be placed
     double value = search.place(trial, trial.size() - 1);
-    // Earlier knots were placed without this one: let each move once more.
-    for (std::size_t i = 0; i + 1 < trial.size() && std::isfinite(value); ++i) {
-      value = std::min(value, search.place(trial, i));
+    // Earlier knots were placed without this one: let them all move until none gains.
+    for (bool moved = std::isfinite(value); moved;) {
+      moved = false;
+      for (std::size_t i = 0; i < trial.size(); ++i) {
+        const double after = search.place(trial, i);
+        moved = moved || after < value;
+        value = std::min(value, after);
+      }
     }
     if (!(value < least - strong_evidence)) {
       break;

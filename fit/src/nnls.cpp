@@ -1,7 +1,7 @@
 #include "gpucast/fit/nnls.h"
 
 #include <Eigen/QR>
-#include <limits>
+#include <algorithm>
 #include <vector>
 
 namespace gpucast::fit {
@@ -30,7 +30,7 @@ Eigen::VectorXd nnls(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
     Eigen::Index entering = -1;
     double steepest = tolerance;
     for (Eigen::Index i = 0; i < a.cols(); ++i) {
-      const bool is_passive = std::find(passive.begin(), passive.end(), i) != passive.end();
+      const bool is_passive = std::ranges::find(passive, i) != passive.end();
       if (!is_passive && column_norm[i] > 0 && gradient[i] / column_norm[i] > steepest) {
         steepest = gradient[i] / column_norm[i];
         entering = i;

@@ -16,8 +16,7 @@ Observations::Observations(std::span<const Cell> sample_cells, std::span<const d
   }
   std::vector<std::size_t> order(sample_cells.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sample_cells[a] < sample_cells[b]; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t sample) { return sample_cells[sample]; });
   log_seconds_.reserve(order.size());
   rounding_variance_.reserve(order.size());
   for (const std::size_t sample : order) {

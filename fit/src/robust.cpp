@@ -23,6 +23,27 @@ double median_variance(std::size_t count) {
   return count <= 2 ? 1 / m : pi / (2 * m + pi - 2);
 }
 
+double tukey_centre(std::span<const double> values) {
+  double centre = median({values.begin(), values.end()});
+  for (int round = 0; round < 50; ++round) {
+    double weight = 0;
+    double sum = 0;
+    for (const double value : values) {
+      const double w = tukey_weight(value - centre);
+      weight += w;
+      sum += w * (value - centre);
+    }
+    if (!(weight > 0)) {
+      break;
+    }
+    centre += sum / weight;
+    if (std::abs(sum / weight) < 1e-9) {
+      break;
+    }
+  }
+  return centre;
+}
+
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
                  double floor) {
   std::vector<double> magnitude(residuals.size());
@@ -39,7 +60,7 @@ double mad_scale(std::span<const double> residuals, std::span<const double> know
                                         return magnitude;
                                       }()) /
                                           normal_mad);
-  if (std::all_of(known_variance.begin(), known_variance.end(), [](double v) { return v == 0; })) {
+  if (std::ranges::all_of(known_variance, [](double v) { return v == 0; })) {
     return high;
   }
   if (median_at(floor) <= normal_mad) {

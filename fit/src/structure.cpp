@@ -17,13 +17,14 @@ constexpr double rough_tolerance = 1e-4;
 constexpr double hopeless_noise = 0.5;
 
 // GPU times of the step cells with all GPU parameters 1, relative to the first.
-std::vector<double> signature(const model::StepModel& model, const Observations& observations) {
+std::vector<double> signature(model::GpuTerm term, const model::StepModel& model,
+                              const Observations& observations) {
   std::vector<double> result;
   const std::vector<double> ones(model.parameter_count(), 1.0);
   for (const Cell& cell : observations.cells()) {
     if (cell.kind == Kind::step) {
-      result.push_back(model::gpu_time(model.terms()->gpu, ones.data(), cell.n, cell.gpus,
-                                       model.integer(), model.machine()));
+      result.push_back(
+          model::gpu_time(term, ones.data(), cell.n, cell.gpus, model.integer(), model.machine()));
     }
   }
   for (std::size_t i = result.size(); i-- > 0;) {
@@ -33,8 +34,8 @@ std::vector<double> signature(const model::StepModel& model, const Observations&
 }
 
 bool same(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](double x, double y) { return std::abs(x - y) <= 1e-12 * std::abs(x); });
+  return std::ranges::equal(
+      a, b, [](double x, double y) { return std::abs(x - y) <= 1e-12 * std::abs(x); });
 }
 
 // Noise needed to explain all samples: sum of log sigma over samples (Gaussian log-likelihood at
@@ -88,11 +89,11 @@ Profile profile(const model::StepModel& model, const Observations& observations,
   Profile result;
   std::vector<std::vector<double>> signatures;
   for (const int integer : integers) {
-    const bool has_terms = model.terms().has_value();
-    const auto own =
-        has_terms ? signature(model.with_integer(integer), observations) : std::vector<double>{};
-    const auto known = std::find_if(signatures.begin(), signatures.end(),
-                                    [&](const auto& other) { return same(own, other); });
+    const auto& terms = model.terms();
+    const auto own = terms ? signature(terms->gpu, model.with_integer(integer), observations)
+                           : std::vector<double>{};
+    const auto known =
+        std::ranges::find_if(signatures, [&](const auto& other) { return same(own, other); });
     if (known == signatures.end()) {
       signatures.push_back(own);
       result.classes.push_back({{integer}, {}});

@@ -1,6 +1,7 @@
 // Independent pieces of work on all cores.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>

@@ -10,10 +10,7 @@ namespace gpucast::fit {
 class Random {
  public:
   // `stream`: independent sequences under one seed, one a replicate, whatever thread runs it.
-  explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
-    std::seed_seq sequence{seed, seed >> 32U, stream, stream >> 32U};
-    engine_.seed(sequence);
-  }
+  explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : engine_(seeded(seed, stream)) {}
 
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }
@@ -24,6 +21,11 @@ class Random {
   }
 
  private:
+  static std::mt19937_64 seeded(std::uint64_t seed, std::uint64_t stream) {
+    std::seed_seq sequence{seed, seed >> 32U, stream, stream >> 32U};
+    return std::mt19937_64(sequence);
+  }
+
   std::mt19937_64 engine_;
 };
 

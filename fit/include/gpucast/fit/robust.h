@@ -55,6 +55,9 @@ double median(std::vector<double> values);
 // asymptotically exact for many, within 2 % for odd counts in between.
 double median_variance(std::size_t count);
 
+// Tukey's M-estimate of the centre of values whose noise has sigma 1. `values` must not be empty.
+double tukey_centre(std::span<const double> values);
+
 // The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of
 // what is left when each residual's known variance v_i is accounted for. Never below `floor`.
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,

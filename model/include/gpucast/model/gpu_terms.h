@@ -121,7 +121,7 @@ inline std::string_view missing_fact(GpuTerm term, const Machine& machine) {
   if (term == GpuTerm::wave && !(machine.cores > 0)) {
     return "GPU term 'wave' needs the number of cores of a GPU";
   }
-  if (term == GpuTerm::occupancy && !(machine.sms > 0 && machine.block > 0)) {
+  if (term == GpuTerm::occupancy && (!(machine.sms > 0) || !(machine.block > 0))) {
     return "GPU term 'occupancy' needs the number of multiprocessors and the threads a block";
   }
   return {};

@@ -88,7 +88,7 @@ class StepModel {
   template <class T>
   T transfer_seconds(const T* parameter, Route route, double bytes) const {
     const std::size_t at = index(route);
-    return transfer_time(*curves_[at], parameter + curve_at_[at], bytes);
+    return transfer_time(required(curves_[at]), parameter + curve_at_[at], bytes);
   }
 
   // Seconds of one step of n particles on `gpus` GPUs; the model must have step terms.
@@ -97,15 +97,16 @@ class StepModel {
     const auto curve = [&](Route route, double bytes) {
       return transfer_seconds(parameter, route, bytes);
     };
-    return {gpu_time(terms_->gpu, parameter, n, gpus, integer_, machine_),
-            cpu_time(terms_->cpu, parameter + cpu_at_, n),
-            com_time(terms_->com, parameter + com_at_, curve, n, gpus)};
+    const StepTerms& term = required(terms_);
+    return {gpu_time(term.gpu, parameter, n, gpus, integer_, machine_),
+            cpu_time(term.cpu, parameter + cpu_at_, n),
+            com_time(term.com, parameter + com_at_, curve, n, gpus)};
   }
 
   // T_cpu alone.
   template <class T>
   T cpu_seconds(const T* parameter, double n) const {
-    return cpu_time(terms_->cpu, parameter + cpu_at_, n);
+    return cpu_time(required(terms_).cpu, parameter + cpu_at_, n);
   }
 
   // Seconds that the host needs to launch `count` kernels one after another.
@@ -115,6 +116,12 @@ class StepModel {
   }
 
  private:
+  // What the caller has to make sure is there; not checked, as fits evaluate it millions of times.
+  template <class T>
+  static const T& required(const std::optional<T>& part) {
+    return *part;  // NOLINT(bugprone-unchecked-optional-access): the functions above say so
+  }
+
   static std::size_t index(Route route) { return static_cast<std::size_t>(route); }
 
   static void append(std::vector<Parameter>& all, std::vector<Parameter> more) {

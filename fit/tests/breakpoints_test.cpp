@@ -1,0 +1,147 @@
+#include "gpucast/fit/breakpoints.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "gpucast/fit/estimate.h"
+#include "gpucast/fit/evaluate.h"
+#include "synthetic.h"
+
+namespace gpucast::fit {
+namespace {
+
+constexpr model::Route route = model::Route::h2d;
+
+// A chain of straight pieces, written out once more: throughput of each piece and where it ends.
+struct Chain {
+  double latency;
+  std::vector<double> end;
+  std::vector<double> throughput;  // one more than ends
+
+  double operator()(double bytes) const {
+    double time = latency;
+    double begin = 0;
+    for (std::size_t piece = 0; piece < throughput.size(); ++piece) {
+      const double stop = piece < end.size() ? std::min(bytes, end[piece]) : bytes;
+      time += std::max(0.0, stop - begin) / throughput[piece];
+      begin = stop;
+    }
+    return time;
+  }
+};
+
+const auto straight = [] { return Chain{1e-5, {}, {6e9}}; };
+const auto bent = [] { return Chain{1e-5, {65536}, {6e8, 1.2e10}}; };
+const auto twice_bent = [] { return Chain{2e-6, {8192, 524288}, {3e8, 4e9, 2.5e10}}; };
+
+Observations timed(const Chain& chain, std::uint64_t seed, double sigma, double outliers = 0) {
+  synthetic::Noisy noisy(seed, sigma, outliers);
+  synthetic::Samples samples;
+  for (int power = 6; power <= 26; ++power) {
+    const double bytes = std::ldexp(1.0, power);
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      samples.add(synthetic::transfer(route, bytes), noisy(chain(bytes)));
+    }
+  }
+  return samples.observations();
+}
+
+bool within_factor(double a, double b, double factor) { return a <= b * factor && b <= a * factor; }
+
+TEST(Breakpoints, AreNotSeenInTheNoiseOfAStraightLine) {
+  int none = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    none += find_breakpoints(timed(straight(), seed, 0.03), 3).empty() ? 1 : 0;
+  }
+  EXPECT_GE(none, 57);
+}
+
+TEST(Breakpoints, AreNotSeenInDisturbedSamplesOfAStraightLine) {
+  int none = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    none += find_breakpoints(timed(straight(), seed, 0.03, 0.08), 3).empty() ? 1 : 0;
+  }
+  EXPECT_GE(none, 54);
+}
+
+TEST(Breakpoints, AreNotSeenInAnExactStraightLine) {
+  EXPECT_TRUE(find_breakpoints(timed(straight(), 1, 0.0), 3).empty());
+}
+
+TEST(Breakpoints, OneIsFoundWhereItIs) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto found = find_breakpoints(timed(bent(), seed, 0.03), 3);
+    ASSERT_FALSE(found.empty()) << "seed " << seed;
+    bool near = false;
+    for (const double at : found) {
+      near = near || within_factor(at, 65536, 2);
+    }
+    EXPECT_TRUE(near) << "seed " << seed;
+  }
+}
+
+TEST(Breakpoints, TwoAreFoundWhereTheyAre) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto found = find_breakpoints(timed(twice_bent(), seed, 0.02), 4);
+    for (const double truth : {8192.0, 524288.0}) {
+      bool near = false;
+      for (const double at : found) {
+        near = near || within_factor(at, truth, 2);
+      }
+      EXPECT_TRUE(near) << "seed " << seed << ", " << truth;
+    }
+    EXPECT_LE(found.size(), 3U) << "seed " << seed;
+  }
+}
+
+TEST(Breakpoints, OfExactTimesAreExact) {
+  EXPECT_EQ(find_breakpoints(timed(bent(), 1, 0.0), 3), std::vector<double>{65536});
+  EXPECT_EQ(find_breakpoints(timed(twice_bent(), 1, 0.0), 4), (std::vector<double>{8192, 524288}));
+}
+
+TEST(Breakpoints, GiveForecastsBetweenSizesWithinTheNoise) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Observations observations = timed(twice_bent(), seed, 0.02);
+    model::TransferCurves curves;
+    curves[static_cast<std::size_t>(route)] =
+        model::TransferCurve{find_breakpoints(observations, 4)};
+    const model::StepModel model(std::nullopt, {}, 1, curves);
+    const Estimate fit = estimate(model, observations, start_values(model, observations));
+    const Eigen::VectorXd values = values_from_log(model, fit.z);
+    for (int power = 6; power < 26; ++power) {
+      const double bytes = 1.4 * std::ldexp(1.0, power);
+      EXPECT_NEAR(model.transfer_seconds(values.data(), route, bytes) / twice_bent()(bytes), 1.0,
+                  0.06)
+          << "seed " << seed << ", bytes " << bytes;
+    }
+  }
+}
+
+TEST(Breakpoints, KeepToTheirNumberAndApart) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Observations observations = timed(twice_bent(), seed, 0.005);
+    EXPECT_TRUE(find_breakpoints(observations, 0).empty());
+    EXPECT_LE(find_breakpoints(observations, 1).size(), 1U);
+    const auto found = find_breakpoints(observations, 4);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_GT(found[i], 64);  // a piece holds at least two sizes
+      EXPECT_LT(found[i], 0x1p25);
+      if (i > 0) {
+        EXPECT_GE(found[i], 4 * found[i - 1]);
+      }
+    }
+  }
+}
+
+TEST(Breakpoints, NeedSixSizes) {
+  synthetic::Samples samples;
+  for (const double bytes : {1e2, 1e3, 1e4, 1e5, 1e6}) {
+    samples.add(synthetic::transfer(route, bytes), bent()(bytes));
+  }
+  EXPECT_TRUE(find_breakpoints(samples.observations(), 3).empty());
+}
+
+}  // namespace
+}  // namespace gpucast::fit

@@ -1,0 +1,100 @@
+#include "gpucast/fit/cross_validation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "gpucast/fit/evaluate.h"
+#include "gpucast/fit/robust.h"
+#include "gpucast/fit/structure.h"
+#include "synthetic.h"
+
+namespace gpucast::fit {
+namespace {
+
+using synthetic::native;
+using synthetic::paper_model;
+
+model::StepModel work_model() {
+  return {
+      model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::star_serial},
+      model::Machine{.cores = native.c},
+      1,
+      {}};
+}
+
+std::vector<Candidate> paper_and_work() {
+  return {{paper_model(native), {1, 2, 3, 4, 5, 6}}, {work_model(), {1}}};
+}
+
+TEST(CrossValidate, PrefersTheTrueFormToAWrongOne) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto errors =
+        cross_validate(paper_and_work(), synthetic::steps_alone(native, seed), 7, 1, 2);
+    ASSERT_EQ(errors.size(), 2U);
+    EXPECT_LT(median(errors[0]), 0.025);
+    EXPECT_GT(median(errors[1]), 2 * median(errors[0]));
+  }
+}
+
+TEST(CrossValidate, OfExactDataOfTheTrueFormHasNoError) {
+  const auto errors = cross_validate({{paper_model(native), {4}}},
+                                     synthetic::steps_alone(native, 1, 0.0), 14, 1, 1);
+  for (const double error : errors[0]) {
+    EXPECT_LT(error, 1e-4);
+  }
+}
+
+TEST(CrossValidate, IsTheSameForAnyNumberOfThreads) {
+  const Observations observations = synthetic::steps_alone(native, 2);
+  const auto one = cross_validate(paper_and_work(), observations, 7, 3, 1);
+  EXPECT_EQ(cross_validate(paper_and_work(), observations, 7, 3, 2), one);
+  EXPECT_EQ(cross_validate(paper_and_work(), observations, 7, 3, 3), one);
+  EXPECT_NE(cross_validate(paper_and_work(), observations, 7, 4, 1), one);
+}
+
+TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
+  // As many folds as cells: error of each cell by hand, from a fit to all other cells.
+  const Observations observations = synthetic::joint(native, 3);
+  std::vector<std::size_t> steps;
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    if (observations.cells()[j].kind == Kind::step) {
+      steps.push_back(j);
+    }
+  }
+  const auto errors =
+      cross_validate({{paper_model(native), {4}}}, observations, steps.size(), 1, 2);
+  ASSERT_EQ(errors[0].size(), steps.size());
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    std::vector<bool> keep(observations.cell_count(), true);
+    keep[steps[s]] = false;
+    const Profile found = profile(paper_model(native), observations.subset(keep), {4});
+    const Eigen::VectorXd values =
+        values_from_log(paper_model(native), found.classes[0].estimate.z);
+    const Cell& cell = observations.cells()[steps[s]];
+    const double seconds =
+        paper_model(native).step_seconds(values.data(), cell.n, cell.gpus).total();
+    EXPECT_DOUBLE_EQ(errors[0][s], std::abs(std::log(seconds) - observations.median_log(steps[s])));
+  }
+}
+
+TEST(CrossValidate, HasNoFoldsToSpareForASingleCell) {
+  synthetic::Samples samples;
+  samples.add(synthetic::step(1000, 1), 1e-3);
+  const auto errors = cross_validate({{paper_model(native), {4}}}, samples.observations(), 5, 1, 1);
+  ASSERT_EQ(errors[0].size(), 1U);
+  EXPECT_TRUE(std::isinf(errors[0][0]));
+}
+
+TEST(CrossValidate, OfTransfersAloneHasNothingToForecast) {
+  synthetic::Noisy noisy(1, 0.03);
+  synthetic::Samples samples;
+  synthetic::add_microbenchmarks(samples, native, noisy);
+  const auto errors = cross_validate({{paper_model(native), {4}}}, samples.observations(), 5, 1, 1);
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_TRUE(errors[0].empty());
+}
+
+}  // namespace
+}  // namespace gpucast::fit

@@ -1,0 +1,148 @@
+#include "gpucast/fit/structure.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "gpucast/fit/evaluate.h"
+#include "synthetic.h"
+
+namespace gpucast::fit {
+namespace {
+
+using synthetic::native;
+using synthetic::paper_model;
+
+std::vector<int> up_to(int largest) {
+  std::vector<int> result;
+  for (int k = 1; k <= largest; ++k) {
+    result.push_back(k);
+  }
+  return result;
+}
+
+bool contains(const std::vector<int>& members, int k) {
+  return std::ranges::find(members, k) != members.end();
+}
+
+TEST(Profile, FindsKOfCleanData) {
+  for (const auto& truth : synthetic::all_truths) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      const Profile found =
+          profile(paper_model(truth), synthetic::steps_alone(truth, seed), up_to(16));
+      EXPECT_EQ(found.classes[found.best].members, std::vector<int>{truth.k})
+          << "c " << truth.c << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Profile, FindsOtherKsToo) {
+  for (const int k : {1, 2, 3, 5, 8}) {
+    synthetic::Truth truth = native;
+    truth.k = k;
+    truth.t_gpu = native.t_gpu * 4 / k;
+    const Profile found = profile(paper_model(truth), synthetic::steps_alone(truth, 1), up_to(12));
+    EXPECT_TRUE(contains(found.classes[found.best].members, k)) << k;
+  }
+}
+
+TEST(Profile, FindsKBesideDisturbedSamples) {
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Profile found =
+        profile(paper_model(native), synthetic::steps_alone(native, seed, 0.03, 0.08), up_to(16));
+    right += contains(found.classes[found.best].members, 4) ? 1 : 0;
+  }
+  EXPECT_GE(right, 19);
+}
+
+TEST(Profile, HoldsComparableCostsOfWhichTheTrueKHasTheLeast) {
+  const Observations observations = synthetic::steps_alone(native, 3);
+  const Profile found = profile(paper_model(native), observations, up_to(16));
+  for (std::size_t i = 0; i < found.classes.size(); ++i) {
+    EXPECT_EQ(found.classes[i].estimate.sigma, found.classes[found.best].estimate.sigma);
+    if (i != found.best) {
+      EXPECT_GT(found.classes[i].estimate.cost, found.classes[found.best].estimate.cost);
+    }
+  }
+  // Half the threads or twice as many fit far worse than 3 % noise allows.
+  EXPECT_EQ(found.plausible(plausible_margin), std::vector<std::size_t>{found.best});
+}
+
+TEST(Profile, TakesIntegersWithEqualWavesAsOneClass) {
+  synthetic::Truth truth = native;
+  truth.c = 1000;
+  synthetic::Noisy noisy(1, 0.03);
+  synthetic::Samples samples;
+  synthetic::add_steps(samples, synthetic::steps_of(truth), noisy, 5,
+                       std::vector<double>{9000, 10000}, synthetic::one_gpu);
+  const Profile found = profile(paper_model(truth), samples.observations(), up_to(12));
+  std::vector<std::vector<int>> members;
+  members.reserve(found.classes.size());
+  for (const auto& entry : found.classes) {
+    members.push_back(entry.members);
+  }
+  // Waves of (9000, 10000) particles on 1000 cores: k = 1 (9, 10), 2 (5, 5), 3 (3, 4), 4 (3, 3),
+  // 5 ... 8 (2, 2), 9 (1, 2), 10 ... (1, 1). Equal up to a factor is one model.
+  EXPECT_EQ(members,
+            (std::vector<std::vector<int>>{{1}, {2, 4, 5, 6, 7, 8, 10, 11, 12}, {3}, {9}}));
+}
+
+TEST(Profile, TriesOneModelForTermsWithoutAnInteger) {
+  const model::StepModel model(
+      model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::star_serial},
+      {}, 1, {});
+  EXPECT_EQ(default_integers(model, 16), std::vector<int>{1});
+  const Profile found = profile(model, synthetic::steps_alone(native, 1), up_to(4));
+  ASSERT_EQ(found.classes.size(), 1U);
+  EXPECT_EQ(found.classes[0].members, up_to(4));
+}
+
+TEST(Profile, OfTransfersAloneHasOneClass) {
+  synthetic::Noisy noisy(1, 0.03);
+  synthetic::Samples samples;
+  synthetic::add_microbenchmarks(samples, native, noisy);
+  const Profile found = profile(paper_model(native), samples.observations(), up_to(8));
+  EXPECT_EQ(found.classes.size(), 1U);
+}
+
+TEST(Profile, OfNoIntegerIsRefused) {
+  EXPECT_THROW(profile(paper_model(native), synthetic::steps_alone(native, 1), {}),
+               std::invalid_argument);
+}
+
+TEST(DefaultIntegers, FollowTheGpuTerm) {
+  EXPECT_EQ(default_integers(paper_model(native), 5), up_to(5));
+  EXPECT_EQ(default_integers(paper_model(native), 0), up_to(1));
+  const model::StepModel occupancy(
+      model::StepTerms{model::GpuTerm::occupancy, model::CpuTerm::linear,
+                       model::ComTerm::star_serial},
+      {.cores = 1, .sms = 1, .block = 1}, 1, {});
+  EXPECT_EQ(default_integers(occupancy, 5), (std::vector<int>{1, 2, 4, 8}));
+  const model::StepModel transfers(std::nullopt, {}, 1, {});
+  EXPECT_EQ(default_integers(transfers, 5), std::vector<int>{1});
+}
+
+TEST(IntegerClass, IsRepresentedByItsGeometricMiddle) {
+  EXPECT_EQ((IntegerClass{{4}, {}}.representative()), 4);
+  EXPECT_EQ((IntegerClass{{4, 5, 9}, {}}.representative()), 6);
+  EXPECT_EQ((IntegerClass{{2, 8}, {}}.representative()), 4);
+  EXPECT_EQ((IntegerClass{{7, 7}, {}}.representative()), 7);
+}
+
+TEST(Plausible, TakesClassesWithinTheMargin) {
+  Profile made;
+  for (const double cost : {12.0, 10.0, 17.9, 18.1}) {
+    IntegerClass entry;
+    entry.estimate.cost = cost;
+    made.classes.push_back(entry);
+  }
+  made.best = 1;
+  EXPECT_EQ(made.plausible(8), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(made.plausible(0), std::vector<std::size_t>{1});
+}
+
+}  // namespace
+}  // namespace gpucast::fit

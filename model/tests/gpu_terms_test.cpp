@@ -1,0 +1,133 @@
+#include "gpucast/model/gpu_terms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpucast::model {
+namespace {
+
+TEST(Wave, IsThePapersEquationOneForAGtx780) {
+  // 64000 particles on 4 GPUs of 4 x 2304 threads: 64000 / 36864 = 1.74, so two waves.
+  // 2 * 64000 * 9216 * 2.5e-11 s = 29.4912 ms.
+  EXPECT_NEAR(wave_time(2.5e-11, 64000, 4, 4, 2304), 29.4912e-3, 1e-15);
+}
+
+TEST(Wave, AFullWaveIsOneWaveAndOneParticleMoreIsTwo) {
+  // k c N = 2 * 100 * 3 = 600 particles at once; a wave takes n k c t_gpu.
+  EXPECT_DOUBLE_EQ(wave_time(1e-10, 600, 3, 2, 100), 600 * 200 * 1e-10);
+  EXPECT_DOUBLE_EQ(wave_time(1e-10, 601, 3, 2, 100), 2 * 601 * 200 * 1e-10);
+}
+
+TEST(Wave, CountsWavesAsIntegersDoAtEveryBoundary) {
+  for (const long long k : {1, 3, 7, 16}) {
+    for (const long long cores : {100, 2304, 16896}) {
+      for (long long gpus = 1; gpus <= 8; ++gpus) {
+        const long long threads = k * cores * gpus;
+        for (const long long waves : {1, 2, 3, 10, 1000}) {
+          for (const long long beyond : {-1, 0, 1}) {
+            const long long n = waves * threads + beyond;
+            const long long counted = (n + threads - 1) / threads;
+            const auto expected = static_cast<double>(counted * n) * static_cast<double>(k * cores);
+            EXPECT_DOUBLE_EQ(wave_time(1.0, static_cast<double>(n), static_cast<double>(gpus),
+                                       static_cast<double>(k), static_cast<double>(cores)),
+                             expected)
+                << "n " << n << ", k " << k << ", cores " << cores << ", gpus " << gpus;
+          }
+        }
+      }
+    }
+  }
+}
+
+constexpr Machine ten_multiprocessors{.cores = 1280, .sms = 10, .block = 256};
+
+double occupancy(double t_0, double t_lat, double t_blk, double n, double gpus, int p) {
+  return occupancy_time(t_0, t_lat, t_blk, n, gpus, p, ten_multiprocessors);
+}
+
+TEST(Occupancy, StepsUpWithTheBlockThatFindsEveryMultiprocessorTaken) {
+  // 2 GPUs x 10 multiprocessors x 256 threads = 5120 particles in one round of blocks. p = 1 adds.
+  EXPECT_NEAR(occupancy(1e-5, 2e-9, 3e-9, 5120, 2, 1), 1e-5 + 5120 * 5e-9, 1e-18);
+  EXPECT_NEAR(occupancy(1e-5, 2e-9, 3e-9, 5121, 2, 1), 1e-5 + 5121 * 8e-9, 1e-18);
+}
+
+TEST(Occupancy, AStartedBlockIsAWholeBlock) {
+  // 257 particles are two blocks, on two multiprocessors: still one block on the busiest.
+  EXPECT_NEAR(occupancy(0, 2e-9, 3e-9, 257, 1, 1), 257 * 5e-9, 1e-20);
+  // 2561 particles are eleven blocks: two on the busiest.
+  EXPECT_NEAR(occupancy(0, 2e-9, 3e-9, 2561, 1, 1), 2561 * 8e-9, 1e-20);
+}
+
+TEST(Occupancy, JoinsTheRegimesAsAPNorm) {
+  // sqrt(3^2 + 4^2) = 5; cube root of 3^3 + 4^3 = 91.
+  EXPECT_NEAR(occupancy(0, 3e-9, 4e-9, 100, 1, 2), 100 * 5e-9, 1e-20);
+  EXPECT_NEAR(occupancy(0, 3e-9, 4e-9, 100, 1, 3), 100 * std::cbrt(91.0) * 1e-9, 1e-20);
+  EXPECT_NEAR(occupancy(0, 4e-9, 3e-9, 100, 1, 3), 100 * std::cbrt(91.0) * 1e-9, 1e-20);
+}
+
+TEST(Occupancy, IsTheSharpMaximumForLargeP) {
+  EXPECT_NEAR(occupancy(0, 5e-9, 2e-9, 1000, 1, 1000), 1000 * 5e-9, 1e-20);
+  EXPECT_NEAR(occupancy(0, 2e-9, 5e-9, 1000, 1, 1000), 1000 * 5e-9, 1e-20);
+}
+
+TEST(Occupancy, DoesNotCareWhichRegimeIsTheSlowerOne) {
+  for (const int p : {1, 2, 4, 8}) {
+    for (const double ratio : {1e-6, 0.1, 0.999, 1.0}) {
+      EXPECT_DOUBLE_EQ(occupancy(0, 1e-9, ratio * 1e-9, 500, 1, p),
+                       occupancy(0, ratio * 1e-9, 1e-9, 500, 1, p))
+          << "p " << p << ", ratio " << ratio;
+    }
+  }
+}
+
+TEST(Occupancy, LiesBetweenTheLargerTermAndTheSumAndFallsWithP) {
+  const double larger = 300 * 5e-9;
+  const double sum = 300 * 8e-9;
+  double before = sum * (1 + 1e-12);
+  for (const int p : {1, 2, 3, 4, 8, 16}) {
+    const double seconds = occupancy(0, 3e-9, 5e-9, 300, 1, p);
+    EXPECT_GE(seconds, larger);
+    EXPECT_LT(seconds, before);
+    before = seconds;
+  }
+}
+
+TEST(Occupancy, NeitherOverflowsNorUnderflows) {
+  // The eighth power of each of these leaves the range of double.
+  EXPECT_NEAR(occupancy(0, 1e-200, 1e-200, 1, 1, 8) / 1e-200, std::pow(2.0, 1.0 / 8), 1e-12);
+  EXPECT_NEAR(occupancy(0, 1e200, 1e200, 1, 1, 8) / 1e200, std::pow(2.0, 1.0 / 8), 1e-12);
+  EXPECT_DOUBLE_EQ(occupancy(0, 1e-200, 1e100, 1, 1, 8), 1e100);
+  EXPECT_DOUBLE_EQ(occupancy(0, 1e100, 1e-200, 1, 1, 8), 1e100);
+}
+
+TEST(Work, TakesTheLargestShareTimesAllParticles) {
+  // 10 particles on 3 GPUs: the largest share is 4, 40 interactions.
+  EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 10, 3), 5e-6 + 40e-9);
+  EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 9, 3), 5e-6 + 27e-9);
+}
+
+TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
+  const double wave[] = {1e-10};
+  const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9};
+  const double work[] = {5e-6, 1e-9};
+  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::wave, wave, 1281, 1, 1, ten_multiprocessors),
+                   2 * 1281 * 1280 * 1e-10);
+  EXPECT_NEAR(gpu_time(GpuTerm::occupancy, occupancy_parameters, 100, 1, 2, ten_multiprocessors),
+              1e-5 + 100 * 5e-9, 1e-18);
+  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::work, work, 10, 3, 1, {}), 5e-6 + 40e-9);
+}
+
+TEST(GpuTerm, SaysWhichFactOfTheMachineIsMissing) {
+  EXPECT_TRUE(missing_fact(GpuTerm::wave, {.cores = 2304}).empty());
+  EXPECT_NE(missing_fact(GpuTerm::wave, {.sms = 12, .block = 256}).find("cores"),
+            std::string_view::npos);
+  EXPECT_TRUE(missing_fact(GpuTerm::occupancy, {.sms = 12, .block = 256}).empty());
+  EXPECT_FALSE(missing_fact(GpuTerm::occupancy, {.cores = 2304, .sms = 12}).empty());
+  EXPECT_FALSE(missing_fact(GpuTerm::occupancy, {.cores = 2304, .block = 256}).empty());
+  EXPECT_TRUE(missing_fact(GpuTerm::work, {}).empty());
+}
+
+}  // namespace
+}  // namespace gpucast::model

@@ -1,0 +1,115 @@
+#include "gpucast/model/step_model.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace gpucast::model {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names names_of(const StepModel& model) {
+  Names result;
+  for (const auto& parameter : model.parameter_list()) {
+    result.push_back(parameter.name);
+  }
+  return result;
+}
+
+Names units_of(const StepModel& model) {
+  Names result;
+  for (const auto& parameter : model.parameter_list()) {
+    result.push_back(parameter.unit);
+  }
+  return result;
+}
+
+StepModel paper(int k) {
+  return {StepTerms{GpuTerm::wave, CpuTerm::linear, ComTerm::star_serial}, {.cores = 2304}, k, {}};
+}
+
+TEST(StepModel, OfThePaperHasItsSevenParametersInOrder) {
+  EXPECT_EQ(names_of(paper(4)),
+            (Names{"t_gpu", "t_cpu", "t_kernel", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
+  EXPECT_EQ(units_of(paper(4)), (Names{"s", "s", "s", "s", "B/s", "s", "B/s"}));
+}
+
+TEST(StepModel, PutsTheTermsOwnParametersBeforeTheCurves) {
+  const StepModel model(StepTerms{GpuTerm::occupancy, CpuTerm::affine, ComTerm::star_async}, {}, 4,
+                        {});
+  EXPECT_EQ(names_of(model), (Names{"t_0", "t_lat", "t_blk", "t_cpu", "t_cpu_0", "t_kernel",
+                                    "B_host", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
+}
+
+TEST(StepModel, GivesEachScheduleTheRoutesItNeeds) {
+  const StepModel allgather(StepTerms{GpuTerm::work, CpuTerm::linear, ComTerm::allgather}, {}, 1,
+                            {});
+  EXPECT_EQ(names_of(allgather), (Names{"t_0", "t_pair", "t_cpu", "t_kernel", "L_peer", "B_peer"}));
+  const StepModel mpi(StepTerms{GpuTerm::work, CpuTerm::linear, ComTerm::mpi}, {}, 1, {});
+  EXPECT_EQ(names_of(mpi), (Names{"t_0", "t_pair", "t_cpu", "t_kernel", "L_h2d", "B_h2d", "L_d2h",
+                                  "B_d2h", "L_net", "B_net"}));
+}
+
+TEST(StepModel, KeepsACurveItIsGivenAndAddsRoutesBeyondTheSchedule) {
+  TransferCurves curves;
+  curves[static_cast<std::size_t>(Route::d2h)] = TransferCurve{{4096}};
+  curves[static_cast<std::size_t>(Route::peer)] = TransferCurve{};
+  const StepModel model(StepTerms{}, {.cores = 100}, 1, curves);
+  EXPECT_EQ(names_of(model), (Names{"t_gpu", "t_cpu", "t_kernel", "L_h2d", "B_h2d", "L_d2h",
+                                    "B_d2h_1", "B_d2h", "L_peer", "B_peer"}));
+  const double value[] = {1e-10, 1e-8, 1e-6, 1e-5, 1e9, 2e-5, 1e9, 2e9, 3e-5, 4e9};
+  EXPECT_DOUBLE_EQ(model.transfer_seconds(value, Route::h2d, 1e6), 1e-5 + 1e-3);
+  EXPECT_DOUBLE_EQ(model.transfer_seconds(value, Route::d2h, 8192), 2e-5 + 4.096e-6 + 2.048e-6);
+  EXPECT_DOUBLE_EQ(model.transfer_seconds(value, Route::peer, 4e6), 3e-5 + 1e-3);
+}
+
+TEST(StepModel, OfTransfersAloneHasNothingElse) {
+  TransferCurves curves;
+  curves[static_cast<std::size_t>(Route::staged)] = TransferCurve{};
+  const StepModel model(std::nullopt, {}, 1, curves);
+  EXPECT_EQ(names_of(model), (Names{"L_staged", "B_staged"}));
+  EXPECT_FALSE(model.terms().has_value());
+  EXPECT_TRUE(model.has_curve(Route::staged));
+  EXPECT_FALSE(model.has_curve(Route::h2d));
+}
+
+TEST(StepModel, StepIsEquationsOneTwoAndThreeByHand) {
+  const double value[] = {2.5e-11, 4e-8, 8e-6, 1.2e-5, 5.5e9, 1.1e-5, 5.0e9};
+  const auto time = paper(4).step_seconds(value, 64000, 4);
+  EXPECT_NEAR(time.gpu, 29.4912e-3, 1e-15);
+  EXPECT_NEAR(time.cpu, 2.56e-3, 1e-15);
+  // 16 * 64000 * 4 / 5.5e9 + 4 * 12 us + 12 * 64000 / 5e9 + 4 * 11 us + 4 * 8 us
+  EXPECT_NEAR(time.com, 744.7272727272727e-6 + 48e-6 + 153.6e-6 + 44e-6 + 32e-6, 1e-15);
+  EXPECT_DOUBLE_EQ(time.total(), time.gpu + time.cpu + time.com);
+}
+
+TEST(StepModel, TimesItsPartsAlone) {
+  const StepModel model(StepTerms{GpuTerm::work, CpuTerm::affine, ComTerm::allgather}, {}, 1, {});
+  const double value[] = {1e-5, 1e-10, 4e-8, 1e-4, 8e-6, 3e-6, 2e9};
+  EXPECT_DOUBLE_EQ(model.cpu_seconds(value, 1000), 1.4e-4);
+  EXPECT_DOUBLE_EQ(model.launch_seconds(value, 64), 64 * 8e-6);
+}
+
+TEST(StepModel, WithAnotherIntegerChangesNothingElse) {
+  const double value[] = {2.5e-11, 4e-8, 8e-6, 1.2e-5, 5.5e9, 1.1e-5, 5.0e9};
+  const StepModel two = paper(4).with_integer(2);
+  EXPECT_EQ(two.integer(), 2);
+  EXPECT_EQ(two.parameter_list(), paper(4).parameter_list());
+  // 64000 / (2 * 2304 * 4) = 3.47: four waves of half the threads.
+  EXPECT_NEAR(two.step_seconds(value, 64000, 4).gpu, 4 * 64000 * 4608 * 2.5e-11, 1e-15);
+  EXPECT_DOUBLE_EQ(two.step_seconds(value, 64000, 4).com,
+                   paper(4).step_seconds(value, 64000, 4).com);
+}
+
+TEST(Parameter, LinearCoordinateOfAThroughputIsATimePerByte) {
+  const Parameter throughput{"B_h2d", "B/s", "", true};
+  const Parameter latency{"L_h2d", "s", "", false};
+  EXPECT_DOUBLE_EQ(linear_coordinate(throughput, 4e9), 0.25e-9);
+  EXPECT_DOUBLE_EQ(linear_coordinate(throughput, linear_coordinate(throughput, 4e9)), 4e9);
+  EXPECT_DOUBLE_EQ(linear_coordinate(latency, 1e-5), 1e-5);
+}
+
+}  // namespace
+}  // namespace gpucast::model
