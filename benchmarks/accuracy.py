@@ -19,6 +19,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+
+import gpucast
+from gpucast.cli.output import print_table
+from gpucast.formats.extrap import write_text
 from study import (
     OUTLIERS,
     TRUTHS,
@@ -28,10 +32,6 @@ from study import (
     outcome,
     wrong_model,
 )
-
-import gpucast
-from gpucast.cli.output import print_table
-from gpucast.formats.extrap import write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAP = ROOT / ".venv-extrap" / "bin" / "python"

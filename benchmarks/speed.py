@@ -16,13 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import synthetic
-from study import TRUTHS, made
-from synthetic import GPU_GRID, N_GRID
 
 import gpucast
 from gpucast import _core, fitting, models, problem
 from gpucast.cli.output import print_table
+from study import GPU_GRID, N_GRID, TRUTHS, made, synthetic
 
 GPUCAST = Path(sys.executable).parent / "gpucast"
 LARGEST_K = 128

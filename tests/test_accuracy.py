@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from synthetic import TRUTHS
-
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
 
 import accuracy
 from study import OUTLIERS, made, outcome, wrong_model
+from synthetic import TRUTHS
 
 SEEDS = 20
 

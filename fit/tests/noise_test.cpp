@@ -33,12 +33,12 @@ TEST(Noise, OfTheTrueModelIsPureErrorAndFNearOne) {
   int false_alarms = 0;
   for (std::uint64_t seed = 1; seed <= data_sets; ++seed) {
     const Noise noise = step_noise(synthetic::steps_alone(native, seed));
-    f += noise.f / data_sets;
+    f += noise.lack_of_fit.f / data_sets;
     pure_variance += noise.pure_error * noise.pure_error / data_sets;
-    false_alarms += noise.f > f_99 ? 1 : 0;
-    EXPECT_NEAR(noise.lack_freedom, 24, 1e-6);
-    EXPECT_GT(noise.pure_freedom, 90);
-    EXPECT_LE(noise.pure_freedom, 112);
+    false_alarms += noise.lack_of_fit.f > f_99 ? 1 : 0;
+    EXPECT_NEAR(noise.lack_of_fit.freedom, 24, 1e-6);
+    EXPECT_GT(noise.lack_of_fit.pure_freedom, 90);
+    EXPECT_LE(noise.lack_of_fit.pure_freedom, 112);
   }
   EXPECT_NEAR(std::sqrt(pure_variance), 0.03, 0.001);
   EXPECT_NEAR(f, 1.02, 0.08);   // F has mean d / (d - 2), d = 100
@@ -49,7 +49,7 @@ TEST(Noise, OfTheTrueModelRaisesNoAlarmForDisturbedSamples) {
   int false_alarms = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Noise noise = step_noise(synthetic::steps_alone(native, seed, 0.03, 0.08));
-    false_alarms += noise.f > f_99 ? 1 : 0;
+    false_alarms += noise.lack_of_fit.f > f_99 ? 1 : 0;
     EXPECT_NEAR(noise.pure_error, 0.03, 0.012) << "seed " << seed;
   }
   EXPECT_LE(false_alarms, 10);
@@ -66,9 +66,64 @@ TEST(Noise, OfAWrongModelHasALargeF) {
     synthetic::Samples samples;
     synthetic::add_steps(samples, wrong, noisy);
     const Noise noise = step_noise(samples.observations());
-    alarms += noise.f > f_99 ? 1 : 0;
+    alarms += noise.lack_of_fit.f > f_99 ? 1 : 0;
   }
   EXPECT_GE(alarms, 36);
+}
+
+double misfit(const Observations& observations, const std::string& name) {
+  const Fit fitted = fit(paper_model(native), observations, {native.k});
+  for (const Misfit& entry : fitted.misfits) {
+    if (entry.name == name) {
+      return entry.test.f;
+    }
+  }
+  ADD_FAILURE() << "no direction " << name;
+  return 0;
+}
+
+TEST(Misfit, OfTheTrueModelIsFNearOne) {
+  constexpr int data_sets = 300;
+  double any = 0;
+  double imbalance = 0;
+  for (std::uint64_t seed = 1; seed <= data_sets; ++seed) {
+    const Observations observations = synthetic::steps_alone(native, seed);
+    any += misfit(observations, "any") / data_sets;
+    imbalance += misfit(observations, "imbalance") / data_sets;
+  }
+  EXPECT_NEAR(any, 1.02, 0.2);
+  EXPECT_NEAR(imbalance, 1.02, 0.3);
+}
+
+TEST(Misfit, IsLargestAlongTheDirectionThatIsMissing) {
+  const auto unbalanced = [](double n, double gpus) {
+    return native.seconds(n, gpus) + native.gpu(n, gpus) * 0.06 * (gpus - 1);
+  };
+  const auto synchronized = [](double n, double gpus) {
+    return native.seconds(n, gpus) + 2e-5 * gpus * gpus;
+  };
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    synthetic::Noisy noisy(seed, 0.03);
+    synthetic::Samples first;
+    synthetic::add_steps(first, unbalanced, noisy);
+    synthetic::Samples second;
+    synthetic::add_steps(second, synchronized, noisy);
+    right += misfit(first.observations(), "imbalance") >
+                     misfit(first.observations(), "synchronization")
+                 ? 1
+                 : 0;
+    right += misfit(second.observations(), "synchronization") >
+                     misfit(second.observations(), "imbalance")
+                 ? 1
+                 : 0;
+  }
+  EXPECT_GE(right, 38);  // of 40
+}
+
+TEST(Misfit, IsEmptyWithoutRepetitions) {
+  const Observations once = synthetic::steps_alone(native, 1, 0.03, 0, 1);
+  EXPECT_TRUE(fit(paper_model(native), once, {native.k}).misfits.empty());
 }
 
 // Step times whose cells are off by a spread of their own.
@@ -112,7 +167,7 @@ TEST(Noise, BetweenCellsIsZeroHalfOfTheTimeWhereThereIsNone) {
 TEST(Noise, WithoutRepetitionsTellsNothingApart) {
   const Noise noise = step_noise(synthetic::steps_alone(native, 1, 0.03, 0.0, 1));
   EXPECT_TRUE(std::isnan(noise.pure_error));
-  EXPECT_TRUE(std::isnan(noise.f));
+  EXPECT_TRUE(std::isnan(noise.lack_of_fit.f));
   EXPECT_EQ(noise.between_cells, 0.0);
   EXPECT_GT(noise.total, 0.0);
 }
@@ -123,7 +178,7 @@ TEST(Noise, WithAsManyParametersAsCellsHasNoF) {
   synthetic::add_steps(samples, synthetic::steps_of(native), noisy, 5,
                        std::vector<double>{1000, 30000}, std::vector<double>{1, 2});
   const Noise noise = step_noise(samples.observations());
-  EXPECT_TRUE(std::isnan(noise.f));
+  EXPECT_TRUE(std::isnan(noise.lack_of_fit.f));
   EXPECT_NEAR(noise.pure_error, 0.03, 0.02);
 }
 

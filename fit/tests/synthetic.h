@@ -27,11 +27,14 @@ struct Truth {
   double t_kernel;
 
   // Equations (1), (2), (3).
+  double gpu(double n, double gpus) const {
+    return std::ceil(n / (k * c * gpus)) * n * k * c * t_gpu;
+  }
+
   double seconds(double n, double gpus) const {
-    const double gpu = std::ceil(n / (k * c * gpus)) * n * k * c * t_gpu;
     const double com =
         (16 * n * gpus / B_h2d + gpus * L_h2d) + (12 * n / B_d2h + gpus * L_d2h) + t_kernel * gpus;
-    return gpu + t_cpu * n + com;
+    return gpu(n, gpus) + t_cpu * n + com;
   }
 
   double transfer(model::Route route, double bytes) const {

@@ -26,9 +26,9 @@ LARGEST_N = 1e9
 LARGEST_GPUS = 65536
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
-# replicates are used; fifty still give the spread to 10 %.
+# replicates are used; forty still give the spread to 11 %.
 _EVALUATIONS = 20_000_000
-_FEWEST_REPLICATES = 50
+_FEWEST_REPLICATES = 40
 
 # Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
 _WIDEST = 100.0

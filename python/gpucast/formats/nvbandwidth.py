@@ -45,7 +45,7 @@ class _Measured:
     rate: str
 
 
-class _NotUnderstoodError(Exception):
+class _UnclearError(Exception):
     """Why a test's figures are noted instead of imported."""
 
 
@@ -80,9 +80,9 @@ def _read_test(
     name = str(test.get("name", ""))
     try:
         if test.get("status") != "Passed":
-            raise _NotUnderstoodError(f"its status is {test.get('status')!r}")
+            raise _UnclearError(f"its status is {test.get('status')!r}")
         how, cells = _understood(name, _matrix(test))
-    except _NotUnderstoodError as reason:
+    except _UnclearError as reason:
         found.entries.append(_note(options, file, f"test {name!r} was left out: {reason}", test))
         return
     for measured in cells:
@@ -108,21 +108,23 @@ class _How:
 
 
 def _understood(name: str, matrix: list[list[str]]) -> tuple[_How, Iterator[_Measured]]:
-    """How a test copied, and its cells. Raises _NotUnderstoodError."""
+    """How a test copied, and its cells. Raises _UnclearError."""
     columns = len(matrix[0])
     if name == "device_local_copy":
         _check_rows(matrix, 1)
         return _How("local", "copy"), _per_gpu(matrix[0], lambda gpu: (gpu, gpu), lambda gpu: [])
     test = _TEST.fullmatch(name)
     if test is None:
-        raise _NotUnderstoodError("it is no copy between two places that gpucast knows")
+        raise _UnclearError("it is no copy between two places that gpucast knows")
     by_kernel, both = test["by"] == "sm", test["both"] is not None
     if by_kernel and both:
-        raise _NotUnderstoodError("what a bidirectional kernel copy's rate counts differs by version")
+        raise _UnclearError(
+            "what a bidirectional kernel copy's rate counts differs by version"
+        )
     engine = "kernel" if by_kernel else "copy"
     if test["what"] == "device_to_device":
         if test["mode"] is None:
-            raise _NotUnderstoodError("it says neither read nor write")
+            raise _UnclearError("it says neither read nor write")
         sums = both and len(matrix) == 3 * columns
         _check_rows(matrix, 3 * columns if sums else columns)
         return _How("peer", engine, sums), _pairs(matrix, test["mode"] == "_read", both)
@@ -195,19 +197,21 @@ def _rate(text: str) -> float | None:
 def _matrix(test: dict[str, Any]) -> list[list[str]]:
     matrix = test.get("bandwidth_matrix")
     if "GB/s" not in str(test.get("bandwidth_description")):
-        raise _NotUnderstoodError(f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}")
+        raise _UnclearError(
+            f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}"
+        )
     if (
         not isinstance(matrix, list)
         or not matrix
         or not all(isinstance(row, list) and row and len(row) == len(matrix[0]) for row in matrix)
     ):
-        raise _NotUnderstoodError("its matrix is empty or ragged")
+        raise _UnclearError("its matrix is empty or ragged")
     return [[str(value) for value in row] for row in matrix]
 
 
 def _check_rows(matrix: list[list[str]], rows: int) -> None:
     if len(matrix) != rows:
-        raise _NotUnderstoodError(f"its matrix has {len(matrix)} rows instead of {rows}")
+        raise _UnclearError(f"its matrix has {len(matrix)} rows instead of {rows}")
 
 
 def _machine(top: dict[str, Any], options: Options) -> dict[str, Any]:
