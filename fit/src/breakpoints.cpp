@@ -17,6 +17,30 @@ constexpr double smallest_scale = 1e-4;  // curves closer to the data than this 
 // difference of 6 in this criterion is "strong" evidence (Kass & Raftery 1995).
 constexpr double strong_evidence = 6;
 
+constexpr double rough = 1e-4;  // convergence of fits that are only compared
+
+// Mean absolute value of standard normal noise.
+constexpr double mean_magnitude = 0.7978845608028654;
+
+// The sigma for which the mean of |r_j| / sqrt(sigma^2 + v_j) is that of normal noise. The mean,
+// not the median: the two or three cells at a bend are what a missing breakpoint leaves.
+double mean_scale(const std::vector<double>& residual, const std::vector<double>& known) {
+  const auto mean_at = [&](double sigma) {
+    double sum = 0;
+    for (std::size_t j = 0; j < residual.size(); ++j) {
+      sum += std::abs(residual[j]) / std::sqrt(sigma * sigma + known[j]);
+    }
+    return sum / static_cast<double>(residual.size());
+  };
+  double below = std::log(smallest_scale);
+  double above = std::log(10.0);
+  for (int step = 0; step < 40; ++step) {
+    const double middle = (below + above) / 2;
+    (mean_at(std::exp(middle)) > mean_magnitude ? below : above) = middle;
+  }
+  return std::exp(above);
+}
+
 using Knots = std::vector<std::size_t>;  // indices of measured sizes, ascending
 
 class Search {
@@ -38,7 +62,7 @@ class Search {
     curves[static_cast<std::size_t>(route)] = model::TransferCurve{sizes(knots)};
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit =
-        estimate(model, observations_, start_values(model, observations_), {}, 1e-4);
+        estimate(model, observations_, start_values(model, observations_), {}, rough, Loss::huber);
     // Residuals of cells, and what rounding alone makes of them.
     std::vector<double> residual;
     residual.reserve(observations_.cell_count());
@@ -48,12 +72,11 @@ class Search {
       residual.push_back(observations_.median_log(j) - fit.log_fit[static_cast<Eigen::Index>(j)]);
       known.push_back(observations_.rounding_variance()[observations_.first(j)]);
     }
-    const double scale = mad_scale(residual, known, smallest_scale);
-    // -2 log L of normal noise; wild cells count by Tukey's bounded cost instead of their square.
+    const double scale = mean_scale(residual, known);
     double deviance = 0;
     for (std::size_t j = 0; j < residual.size(); ++j) {
-      const double sigma = std::sqrt(scale * scale + known[j]);
-      deviance += 2 * std::log(sigma) + 2 * tukey_cost(residual[j] / sigma);
+      const double b = mean_magnitude * std::sqrt(scale * scale + known[j]);
+      deviance += 2 * std::log(b) + 2 * std::abs(residual[j]) / b;
     }
     const double parameters = static_cast<double>(model.parameter_count() + knots.size());
     return deviance + parameters * std::log(static_cast<double>(observations_.cell_count()));

@@ -230,7 +230,7 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
 
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales,
-                  double tolerance) {
+                  double tolerance, Loss loss) {
   constexpr int huber_rounds = 30;
   constexpr int tukey_rounds = 200;
   constexpr double rough = 1e-4;  // the Huber stage is only a way to the Tukey one
@@ -256,6 +256,9 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
       }
     }
   }
+  if (loss == Loss::huber) {
+    return state;
+  }
   for (int round = 0; round < tukey_rounds && !state.converged; ++round) {
     state.converged = refiner.refine(state, tukey_weight) < tolerance;
   }
@@ -269,8 +272,8 @@ Estimate start_estimate(const model::StepModel& model, const Observations& obser
   state.weight.assign(observations.sample_count(), 1.0);
   state.log_fit.resize(static_cast<Eigen::Index>(observations.cell_count()));
   evaluate(model, observations.cells(), state.z.data(), state.log_fit.data(), nullptr);
-  state.sigma = scales_of(observations, residuals_of(observations, state.log_fit),
-                          model.parameter_count());
+  state.sigma =
+      scales_of(observations, residuals_of(observations, state.log_fit), model.parameter_count());
   return state;
 }
 

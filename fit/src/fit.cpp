@@ -33,8 +33,12 @@ Fit fit(const model::StepModel& model, Observations observations,
     noises.push_back(noise(observations, best.estimate, g, used));
   }
   std::vector<Misfit> along = misfits(chosen, observations, best.estimate);
-  return {chosen,           std::move(observations), std::move(found), std::move(identification),
-          std::move(noises), std::move(along)};
+  return {chosen,
+          std::move(observations),
+          std::move(found),
+          std::move(identification),
+          std::move(noises),
+          std::move(along)};
 }
 
 }  // namespace gpucast::fit

@@ -35,6 +35,30 @@ double difference_scale(const Observations& observations, const std::vector<std:
   return std::max(smallest_scale, median(differences) / normal_mad / std::sqrt(2.0));
 }
 
+// Where a cell's samples are densest: a majority of disturbed samples scatters, the others agree.
+// With many samples a majority is not disturbed, and the median does.
+double densest(const Observations& observations, double scale, std::size_t cell) {
+  constexpr std::size_t many = 32;
+  if (observations.size(cell) > many) {
+    return observations.median_log(cell);
+  }
+  const auto& y = observations.log_seconds();
+  double best = 0;
+  double most = -1;
+  for (std::size_t i = observations.first(cell); i < observations.first(cell + 1); ++i) {
+    double near = 0;
+    for (std::size_t other = observations.first(cell); other < observations.first(cell + 1);
+         ++other) {
+      near += tukey_weight((y[other] - y[i]) / scale);
+    }
+    if (near > most) {
+      most = near;
+      best = y[i];
+    }
+  }
+  return best;
+}
+
 // Moves the centre to the weighted mean of the samples; returns their weighted squares around it.
 double recenter(const Observations& observations, double scale, CellCenter& center) {
   double squares = 0;
@@ -78,7 +102,7 @@ PureError pure_error(const Observations& observations, std::size_t of_group) {
     result.freedom = 0;
     result.centers.clear();
     for (const std::size_t j : cells) {
-      CellCenter center{j, observations.median_log(j), 0};
+      CellCenter center{j, densest(observations, scale, j), 0};
       const double own = recenter(observations, scale, center);
       if (center.weight > 1) {
         squares += own;

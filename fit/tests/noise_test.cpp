@@ -52,7 +52,7 @@ TEST(Noise, OfTheTrueModelRaisesNoAlarmForDisturbedSamples) {
     false_alarms += noise.lack_of_fit.f > f_99 ? 1 : 0;
     EXPECT_NEAR(noise.pure_error, 0.03, 0.012) << "seed " << seed;
   }
-  EXPECT_LE(false_alarms, 10);
+  EXPECT_LE(false_alarms, 6);  // 3 %; 1 % expected
 }
 
 TEST(Noise, OfAWrongModelHasALargeF) {
@@ -109,10 +109,10 @@ TEST(Misfit, IsLargestAlongTheDirectionThatIsMissing) {
     synthetic::add_steps(first, unbalanced, noisy);
     synthetic::Samples second;
     synthetic::add_steps(second, synchronized, noisy);
-    right += misfit(first.observations(), "imbalance") >
-                     misfit(first.observations(), "synchronization")
-                 ? 1
-                 : 0;
+    right +=
+        misfit(first.observations(), "imbalance") > misfit(first.observations(), "synchronization")
+            ? 1
+            : 0;
     right += misfit(second.observations(), "synchronization") >
                      misfit(second.observations(), "imbalance")
                  ? 1
@@ -154,14 +154,14 @@ TEST(Noise, FindsTheSpreadBetweenCells) {
   }
 }
 
-TEST(Noise, BetweenCellsIsZeroHalfOfTheTimeWhereThereIsNone) {
+TEST(Noise, BetweenCellsIsMostlyZeroWhereThereIsNone) {
   int zero = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Noise noise = step_noise(synthetic::steps_alone(native, seed));
     zero += noise.between_cells == 0 ? 1 : 0;
     EXPECT_LT(noise.between_cells, 0.02);
   }
-  EXPECT_NEAR(zero, 50, 20);
+  EXPECT_GE(zero, 70);  // F exceeds 1 by more than its standard deviation in about one in six
 }
 
 TEST(Noise, WithoutRepetitionsTellsNothingApart) {

@@ -118,9 +118,7 @@ def _understood(name: str, matrix: list[list[str]]) -> tuple[_How, Iterator[_Mea
         raise _UnclearError("it is no copy between two places that gpucast knows")
     by_kernel, both = test["by"] == "sm", test["both"] is not None
     if by_kernel and both:
-        raise _UnclearError(
-            "what a bidirectional kernel copy's rate counts differs by version"
-        )
+        raise _UnclearError("what a bidirectional kernel copy's rate counts differs by version")
     engine = "kernel" if by_kernel else "copy"
     if test["what"] == "device_to_device":
         if test["mode"] is None:
@@ -197,9 +195,7 @@ def _rate(text: str) -> float | None:
 def _matrix(test: dict[str, Any]) -> list[list[str]]:
     matrix = test.get("bandwidth_matrix")
     if "GB/s" not in str(test.get("bandwidth_description")):
-        raise _UnclearError(
-            f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}"
-        )
+        raise _UnclearError(f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}")
     if (
         not isinstance(matrix, list)
         or not matrix

@@ -40,12 +40,17 @@ Estimate start_estimate(const model::StepModel& model, const Observations& obser
 // The same estimate seen with other scales: weights and cost anew, parameters as they are.
 Estimate with_scales(Estimate estimate, const Observations& observations, const Scales& scales);
 
+// The loss that a fit ends with. Huber's gives every cell some say; Tukey's none to what is far
+// off, which is right for disturbed samples and wrong while the form of a curve is still being
+// looked for.
+enum class Loss { huber, tukey };
+
 // Full fit from `start`: Huber stage that also finds the scales, then Tukey at fixed scales.
 // If `scales` is given, the Huber stage is skipped and those scales are used.
 // `tolerance`: largest change of a cell's log time in the last reweighting.
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales = std::nullopt,
-                  double tolerance = 1e-10);
+                  double tolerance = 1e-10, Loss loss = Loss::tukey);
 
 // Standard deviation of sample i of cell j: group scale and rounding together.
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,

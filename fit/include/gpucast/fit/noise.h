@@ -8,8 +8,9 @@
 //
 // with J cells, N samples, p parameters, here on log times.
 //
-// That test looks everywhere at once and so sees little of a fault that grows slowly with N. A second one
-// looks where such models fail in practice, along d named directions that the model does not have:
+// That test looks everywhere at once and so sees little of a fault that grows slowly with N. A
+// second one looks where such models fail in practice, along d named directions that the model does
+// not have:
 //
 //     imbalance         T_gpu (N - 1)    GPUs that do not get equal work, or wait for each other
 //     synchronization   N^2              every GPU with every other

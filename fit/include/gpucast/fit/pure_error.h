@@ -19,8 +19,8 @@ struct CellCenter {
 };
 
 struct PureError {
-  double sigma = 0;    // relative; NaN without repetitions
-  double freedom = 0;  // samples minus cells, by weight
+  double sigma = 0;                 // relative; NaN without repetitions
+  double freedom = 0;               // samples minus cells, by weight
   std::vector<CellCenter> centers;  // of the group's cells with repetitions
 
   bool known() const { return freedom > 0; }
