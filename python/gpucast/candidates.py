@@ -91,7 +91,7 @@ def candidates(
                 tried.append(Candidate(gpu, cpu, schedule, breakpoints))
     usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
     for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
-        problem.warnings.append(f"not tried: {reason}")
+        problem.notes.append(f"not tried: {reason}")
     return usable
 
 

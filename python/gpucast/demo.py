@@ -90,7 +90,7 @@ def _plots(folder: Path) -> None:
     )
     models = {path: load_model(folder / f"{path}.json") for path in PATHS}
     what_if = load_model(folder / "what-if-scale.json")
-    n = np.unique(np.round(np.geomspace(100, 20000, 300)))
+    n = np.unique(np.round(np.geomspace(64, 20000, 300)))
     _save(
         figures.step_time_of_paths(
             [*models.items(), ("ethernet100, forecast from infiniband", what_if)],

@@ -121,6 +121,7 @@ def fit(
         "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     content["warnings"] = list(dict.fromkeys(problem.warnings))
+    content["notes"] = problem.notes
     return Model(problem.path, content, np.asarray(values), list(integers))
 
 

@@ -42,6 +42,7 @@ class Problem:
         cores, sms, block: of a GPU and the timed kernel; 0 where not known.
         largest_k: threads a core can hold resident at most.
         warnings: one line each.
+        notes: the same for what changes no answer, such as models that could not be tried.
     """
 
     dataset: Dataset
@@ -57,6 +58,7 @@ class Problem:
     block: int = 0
     largest_k: int = LARGEST_K
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def observations(
         self, *, steps: bool = True, transfers: bool = True, route: str | None = None

@@ -56,7 +56,7 @@ def command(
     )
     if output is not None:
         fitted.save(output, force=force)
-    for text in fitted.warnings:
+    for text in [*fitted.warnings, *fitted.content["notes"]]:
         warn(text)
     if json:
         print_json(fitted.content)
