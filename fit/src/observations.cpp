@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "gpucast/fit/robust.h"
 
@@ -16,7 +17,9 @@ Observations::Observations(std::span<const Cell> sample_cells, std::span<const d
   }
   std::vector<std::size_t> order(sample_cells.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t sample) { return sample_cells[sample]; });
+  std::ranges::sort(order, {}, [&](std::size_t sample) {
+    return std::pair<const Cell&, std::size_t>(sample_cells[sample], sample);
+  });
   log_seconds_.reserve(order.size());
   rounding_variance_.reserve(order.size());
   for (const std::size_t sample : order) {
