@@ -28,6 +28,12 @@ endif()
 if(GPUCAST_SANITIZE)
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUCAST_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
+  # What AddressSanitizer sees as well, checked at every reference in Eigen, makes compiling three
+  # times slower.
+  if(GPUCAST_SANITIZE MATCHES "undefined")
+    add_compile_options(
+      "$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,object-size,vptr>")
+  endif()
   add_link_options("-fsanitize=${GPUCAST_SANITIZE}")
 endif()
 

@@ -44,10 +44,11 @@ tidy() {
   configure test && python scripts/tidy.py build/test build/wheel
 }
 
+# compile_and_ctest PRESET [TARGET TESTS]: everything, or one target and the tests of that name.
 compile_and_ctest() {
   configure "$1" &&
-    cmake --build --preset "$1" &&
-    ctest --preset "$1" --output-junit "$PWD/$results/ctest-$1.xml"
+    quietly "build-$1.log" cmake --build --preset "$1" ${2:+--target "$2"} &&
+    ctest --preset "$1" ${3:+-R "$3"} --output-junit "$PWD/$results/ctest-$1.xml"
 }
 
 # Tests that time something run alone first; the rest share the cores.
@@ -71,8 +72,10 @@ step "lint: clang-tidy" tidy
 if [[ "${1:-}" == lint ]]; then
   exit 0
 fi
-step "C++ tests (warnings are errors)" compile_and_ctest test
-step "C++ tests under AddressSanitizer and UBSan" compile_and_ctest asan
+# Once, with sanitizers: a second run without them would compile all of it again to see less.
+step "C++ tests under AddressSanitizer and UBSan (warnings are errors)" compile_and_ctest asan
+# nvcc and the sanitizers do not go together.
+step "CUDA toolchain" compile_and_ctest test cuda_toolchain cuda_toolchain
 if any_file 'test_*.py' tests; then
   step "Python tests" pytest_all
 else

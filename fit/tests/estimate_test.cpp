@@ -62,9 +62,10 @@ TEST(Estimate, FitsTheOccupancyTermFromALinearStart) {
   synthetic::Noisy exact(1, 0);
   synthetic::Samples samples;
   synthetic::add_steps(samples, seconds, exact);
-  const Estimate fit = fit_of(model, samples.observations());
-  for (std::size_t j = 0; j < samples.observations().cell_count(); ++j) {
-    const Cell& cell = samples.observations().cells()[j];
+  const Observations observations = samples.observations();
+  const Estimate fit = fit_of(model, observations);
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    const Cell& cell = observations.cells()[j];
     EXPECT_NEAR(fit.log_fit[static_cast<Eigen::Index>(j)], std::log(seconds(cell.n, cell.gpus)),
                 1e-6);
   }
