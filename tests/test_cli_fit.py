@@ -63,7 +63,7 @@ def test_json_is_one_object_with_everything(run: Run, data: Path) -> None:
     assert all({"model", "cv_error"} <= entry.keys() for entry in answer["candidates"])
     assert answer["observations"]["samples"] == 7 * 4 * 5 + 2 * 9 * 5 + 3 * 5
     assert isinstance(answer["warnings"], list)
-    assert len(err.splitlines()) == len(answer["warnings"])
+    assert len(err.splitlines()) == len(answer["warnings"]) + len(answer["notes"])
 
 
 def test_json_has_null_where_nothing_is_known(run: Run, alone: Path) -> None:

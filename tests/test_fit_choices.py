@@ -106,7 +106,7 @@ def test_without_cores_the_paper_is_refused_and_auto_does_without() -> None:
     found = gc.fit(data, replicates=0)
     assert found.content["model"]["gpu"] == "work"
     assert "paper" not in names(found)
-    assert any("'wave' needs the number of cores" in text for text in found.warnings)
+    assert any("'wave' needs the number of cores" in text for text in found.content["notes"])
 
 
 def test_auto_takes_the_schedule_of_the_steps() -> None:

@@ -19,6 +19,13 @@ Fit fit(const model::StepModel& model, Observations observations,
   if (observations.cell_count() == 0) {
     throw std::invalid_argument("no observations");
   }
+  for (const Cell& cell : observations.cells()) {
+    const bool known =
+        cell.kind == Kind::transfer ? model.has_curve(cell.route) : model.terms().has_value();
+    if (!known) {
+      throw std::invalid_argument("the model has no term for one of the observations");
+    }
+  }
   Profile found = profile(model, observations, integers);
   IntegerClass& best = found.classes[found.best];
   const model::StepModel chosen = model.with_integer(best.representative());
