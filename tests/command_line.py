@@ -6,10 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gpucast
+
+Run = Callable[..., tuple[int, str, str]]
+"""A command line run in this process: status, stdout, stderr (the fixture ``run``)."""
 
 
 def shell(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

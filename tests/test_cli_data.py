@@ -6,28 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import gpucast
+from command_line import Run
 from gpucast import datasets
 from gpucast.cli import app, main, output
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command line in this process: status, stdout, stderr."""
-
-    def command(*arguments: str | Path) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        shown = capsys.readouterr()
-        return status, shown.out, shown.err
-
-    return command
 
 
 def shell(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import gpucast as gc
-from command_line import assert_refused, files_of, only_json
-from gpucast.cli import main
+from command_line import Run, assert_refused, files_of, only_json
 from made_data import NATIVE, steps_alone, whole
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command line in this process: status, stdout, stderr."""
-
-    def command(*arguments: str | Path) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        shown = capsys.readouterr()
-        return status, shown.out, shown.err
-
-    return command
 
 
 @pytest.fixture

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpucast as gc
-from command_line import assert_refused, files_of, only_json
-from gpucast.cli import main
+from command_line import Run, assert_refused, files_of, only_json
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps, whole
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command line in this process: status, stdout, stderr."""
-
-    def command(*arguments: str | Path) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        shown = capsys.readouterr()
-        return status, shown.out, shown.err
-
-    return command
 
 
 @pytest.fixture(scope="module")

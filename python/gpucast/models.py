@@ -75,6 +75,10 @@ class Model:
     @property
     def core(self) -> _core.Model:
         """The core's model, with terms, structural integer and curves."""
+        return self.core_with(self.content["breakpoints"])
+
+    def core_with(self, curves: dict[str, list[float]]) -> _core.Model:
+        """The same with other transfer curves: breakpoints in bytes by route."""
         terms = self.content["model"]
         machine = self.content["machine"]
         return _core.Model(
@@ -85,7 +89,7 @@ class Model:
             sms=machine["sms"],
             block=machine["block"],
             integer=self.content["k"] or self.content["p"] or 1,
-            curves=self.content["breakpoints"],
+            curves=curves,
         )
 
     @property

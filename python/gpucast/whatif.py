@@ -73,19 +73,8 @@ def what_if(
 
     breakpoints = find_breakpoints(problem)
     curves = {route: list(points) for route, points in breakpoints}
-    terms = model.content["model"]
-    facts = model.content["machine"]
-    target = _core.Model(
-        terms["gpu"],
-        terms["cpu"],
-        terms["com"],
-        cores=facts["cores"],
-        sms=facts["sms"],
-        block=facts["block"],
-        integer=model.core.integer,
-        curves=curves,
-    )
-    found = _core.fit(target, problem.observations(), [model.core.integer])
+    target = model.core_with(curves)
+    found = _core.fit(target, problem.observations(), [target.integer])
     count = len(model.integers)
     drawn = np.asarray(found.bootstrap(max(count, 40), seed)[0])[:count]
     return _merge(model, problem, target, found, drawn, launch)

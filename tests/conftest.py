@@ -1,0 +1,22 @@
+"""What several tests are handed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import Run
+from gpucast.cli import main
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command line in this process: status, stdout, stderr."""
+
+    def command(*arguments: str | Path) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return command
