@@ -1,0 +1,98 @@
+// The seam between schedules and what computes: a device has its own memory and one queue.
+//
+// A schedule (schedule/) decides what is moved and computed when; an engine (engine.h) provides the
+// devices. Two engines exist: `host`, whose devices are worker threads, and `cuda`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "physics/exact_sum.h"
+#include "physics/motion.h"
+#include "physics/pair.h"
+#include "physics/particle.h"
+
+namespace gpucast::mdapp {
+
+enum class KernelName {
+  claret,  // one thread a particle over all pairs, straightforward arithmetic, as the paper's program
+  tuned,   // the fastest form of the same sum
+};
+
+struct KernelChoice {
+  KernelName name = KernelName::claret;
+  int block = 0;    // threads a block; 0: the kernel's own choice
+  int j_split = 0;  // tuned: parts that the sum over j is split into; 0: as many as fill the GPU
+};
+
+// How a device copies.
+enum class Copies {
+  blocking,  // a call returns when the copy is done (cudaMemcpy), behind all that was queued
+  queued,    // a call only queues (cudaMemcpyAsync on the device's own stream)
+};
+
+// What a device works on, fixed when it is opened.
+struct Workload {
+  int n = 0;
+  int cations = 0;  // particles [0, cations) are of type 0
+  Share share;      // whose forces it computes
+  ForceField<float> field{};
+  BoundaryKind boundary = BoundaryKind::open;
+  KernelChoice kernel;
+  Copies copies = Copies::blocking;
+};
+
+enum class Output { forces, forces_and_sums };
+
+// Bytes that went each way since the device was opened, by the copies themselves.
+struct Traffic {
+  std::int64_t h2d = 0;
+  std::int64_t d2h = 0;
+  std::int64_t exchange = 0;  // received from other devices
+};
+
+// Operations run in the order in which they are called. Errors of queued operations appear at the
+// next blocking call, as DeviceError.
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  // ---- forces of the share, from positions that the host sends ----
+  virtual void upload(std::span<const Position> positions) = 0;  // all n
+  virtual void compute(Output output) = 0;
+  virtual void download(std::span<Force> forces) = 0;     // the share's
+  virtual void download(std::span<PairSums> sums) = 0;    // the share's, after forces_and_sums
+
+  // ---- integration on the device (allgather) ----
+  virtual void upload_state(std::span<const double> r, std::span<const double> v) = 0;  // the share's
+  virtual void download_state(std::span<double> r, std::span<double> v) = 0;
+  // What Integrator::before_forces does: for Verlet, half a kick and a drift; then the share's
+  // positions are written into the device's array of all positions, whence Exchange spreads them.
+  virtual void before_forces(const Motion& motion, IntegratorKind kind) = 0;
+  // Sums up the share's forces, exactly, beside the kinetic energy of the step before; Exchange
+  // adds these up over devices. Needed for Nose-Hoover only.
+  virtual void sum_up() = 0;
+  // What Integrator::after_forces does. Nose-Hoover: friction, kept on the device, and mean force
+  // follow from what was summed up.
+  virtual void after_forces(const Motion& motion, IntegratorKind kind) = 0;
+  // True once a force was not sound; from then on the particles of the device stay where they are.
+  virtual bool overlapped() = 0;
+
+  // ---- time ----
+  // Marks the moment when everything queued before it is done; any number of slots from 0 on.
+  virtual void mark(int slot) = 0;
+  // Waits until all that was queued is done.
+  virtual void wait() = 0;
+  // Between two marks that have been passed, s.
+  virtual double seconds_between(int first, int second) = 0;
+
+  virtual Traffic traffic() const = 0;
+};
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,105 @@
+// Where devices come from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/device.h"
+#include "engine/host_memory.h"
+
+namespace gpucast::mdapp {
+
+// A device failed; the run cannot go on.
+class DeviceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// For the machine record; what an engine does not know stays empty.
+struct DeviceInfo {
+  std::string name;
+  std::optional<int> sms;
+  std::optional<int> cores;  // FP32 lanes
+  std::optional<double> clock_hz;
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<int> max_threads_per_sm;
+  std::optional<std::string> pci;
+};
+
+// Among the devices of one process; operations are queued on all of them.
+class Exchange {
+ public:
+  Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  virtual ~Exchange() = default;
+  // Every device's share of the positions to all the others.
+  virtual void positions() = 0;
+  // What the devices summed up (Device::sum_up), over all of them, to all of them.
+  virtual void add_up() = 0;
+};
+
+// Operations that were recorded once and are queued again as a whole (a CUDA graph).
+class Recording {
+ public:
+  Recording() = default;
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  virtual ~Recording() = default;
+  virtual void replay() = 0;
+};
+
+class Engine {
+ public:
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  virtual ~Engine() = default;
+
+  virtual std::string_view path() const = 0;  // "host" or "native"
+  virtual std::vector<DeviceInfo> devices() const = 0;
+  virtual std::string driver() const = 0;   // versions; empty where there is none
+  virtual std::string runtime() const = 0;
+
+  // Bytes that a workload needs on a device, and bytes free there.
+  virtual std::int64_t bytes_needed(const Workload& workload) const = 0;
+  virtual std::int64_t bytes_free(int device) const = 0;
+
+  // Threads a block that the kernel is launched with where the choice leaves it open.
+  virtual int default_block(KernelName kernel) const = 0;
+  // std::invalid_argument with one line where this engine does not have what is asked for (a block
+  // size that is no multiple of a warp, a j split on the host, ...).
+  virtual void check(const KernelChoice& choice) const = 0;
+
+  virtual std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory memory) = 0;
+  template <class T>
+  HostArray<T> array(std::size_t size, Memory memory) {
+    return {allocate(size * sizeof(T), memory), size};
+  }
+
+  virtual std::unique_ptr<Device> open(int device, const Workload& workload) = 0;
+  // Devices that this engine opened, one of each share in order. std::runtime_error where they
+  // cannot be connected (no NCCL).
+  virtual std::unique_ptr<Exchange> connect(std::span<Device* const> devices) = 0;
+  // Runs `queue`, which queues operations on `devices` and nothing else, and keeps them instead of
+  // doing them. std::invalid_argument where the engine cannot.
+  virtual std::unique_ptr<Recording> record(std::span<Device* const> devices,
+                                            const std::function<void()>& queue) = 0;
+};
+
+// Worker threads as devices; `count` of them, 0: one for each core.
+std::unique_ptr<Engine> host_engine(int count = 0);
+
+// The CUDA devices that are visible, if the program was built with CUDA and there are any;
+// otherwise nullptr and a reason.
+std::unique_ptr<Engine> cuda_engine(std::string& why_not);
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,44 @@
+// Host memory that devices copy from and to.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace gpucast::mdapp {
+
+enum class Memory { pageable, pinned };
+
+inline std::string_view name(Memory memory) {
+  return memory == Memory::pageable ? "pageable" : "pinned";
+}
+
+// A block of host memory, freed with its owner.
+class HostMemory {
+ public:
+  HostMemory() = default;
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  virtual ~HostMemory() = default;
+  virtual void* data() = 0;
+};
+
+// `size` zeroed elements in such a block (touched, so that no page is new when time counts).
+template <class T>
+class HostArray {
+ public:
+  HostArray() = default;
+  HostArray(std::unique_ptr<HostMemory> memory, std::size_t size)
+      : memory_(std::move(memory)), span_(static_cast<T*>(memory_->data()), size) {
+    for (T& element : span_) element = T{};
+  }
+  std::span<T> span() const { return span_; }
+
+ private:
+  std::unique_ptr<HostMemory> memory_;
+  std::span<T> span_;
+};
+
+}  // namespace gpucast::mdapp

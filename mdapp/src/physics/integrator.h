@@ -1,0 +1,66 @@
+// Time integration on the host.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "physics/exact_sum.h"
+#include "physics/motion.h"
+#include "physics/particle.h"
+#include "physics/system.h"
+
+namespace gpucast::mdapp {
+
+struct IntegratorOptions {
+  IntegratorKind kind = IntegratorKind::verlet;
+  double dt = 2e-15;           // s
+  double temperature = 300;    // K, of the thermostat
+  double relaxation = 100e-15;  // s, tau
+};
+
+// The motion of a step without friction. The thermostat is Claret's, x += (T - T0)/lq h^2/2, with
+// lq = T0 tau^2.
+Motion motion_of(const IntegratorOptions& options, const System& system);
+
+// Adds up over processes what a share added up; nothing to do where there is one process.
+class Reducer {
+ public:
+  Reducer() = default;
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+  virtual ~Reducer() = default;
+  virtual void add_up(std::span<std::int64_t> /*sums*/) {}
+};
+
+// Moves the particles of one share. The first call of `before_forces` of a Verlet run needs the
+// forces of the start: `start` takes them.
+class Integrator {
+ public:
+  Integrator(const IntegratorOptions& options, System& system, Share share);
+
+  // Positions for the devices, of this share.
+  void before_forces(std::span<Position> positions);
+  // `forces`: of all particles; only the share's are read. Throws Overlap for one that is not
+  // finite or too large.
+  void after_forces(std::span<const Force> forces, Reducer& reducer);
+  // Forces at the start, before the first step.
+  void start(std::span<const Force> forces);
+
+ private:
+  template <class Body>
+  void each_type(Body body);
+  void check(std::span<const Force> forces) const;
+  void kick_and_drift(std::span<const Force> forces, Reducer& reducer);
+
+  IntegratorOptions options_;
+  System& system_;
+  Share share_;
+  Motion motion_;
+  double friction_ = 0;
+  std::span<const Force> forces_;
+};
+
+// Writes the share's positions, rounded to float, into `positions` (of all particles).
+void pack(const System& system, Share share, std::span<Position> positions);
+
+}  // namespace gpucast::mdapp

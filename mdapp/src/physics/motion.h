@@ -1,0 +1,65 @@
+// How one component of one particle moves in a step: shared by the host's loops and the kernel that
+// integrates on GPUs. Both are compiled without contracting a x + b into one rounding, so that both
+// give the same bits.
+#pragma once
+
+#include "physics/portable.h"
+
+namespace gpucast::mdapp {
+
+// Velocity Verlet (Swope et al. 1982): half a kick, drift, forces, half a kick.
+// Leap-frog with Nose-Hoover friction, as in Claret: v <- (v (1 - x) + h f/m) / (1 + x), drift.
+enum class IntegratorKind { verlet, nose_hoover };
+
+// Everything that a step's motion depends on but the particle; h in time_unit.
+struct Motion {
+  double kick[2];        // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
+  double keep = 1;       // (1 - x) / (1 + x), x the thermostat's friction
+  double drift;          // h
+  double half_side;      // angstrom, where the walls stand or the images meet
+  bool periodic;
+  double mean_force[3] = {0, 0, 0};  // taken from every force, eV/angstrom
+  // The thermostat: x += (T/T0 - 1) (h/tau)^2 / 2 after each step; 0 where there is none.
+  double thermostat_rate = 0;    // (h/tau)^2 / 2
+  double twice_kinetic_target;   // 3 (n - 1) k_B T0, eV
+};
+
+// Friction after a step, from the sum of m v^2 over all particles (eV).
+GPUCAST_HD inline double next_friction(double friction, double twice_kinetic,
+                                       const Motion& motion) {
+  return friction + (twice_kinetic / motion.twice_kinetic_target - 1) * motion.thermostat_rate;
+}
+
+GPUCAST_HD inline void kick(double& v, double force, const Motion& motion, int type, int axis) {
+  v = motion.keep * v + motion.kick[type] * (force - motion.mean_force[axis]);
+}
+
+// The same motion under friction x.
+GPUCAST_HD inline Motion with_friction(Motion motion, double x) {
+  motion.keep = (1 - x) / (1 + x);
+  motion.kick[0] /= 1 + x;
+  motion.kick[1] /= 1 + x;
+  return motion;
+}
+
+// Walls turn a velocity that points outwards, beyond them; they move nothing.
+GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
+  r += motion.drift * v;
+  const bool above = r > motion.half_side;
+  const bool below = r < -motion.half_side;
+  if (motion.periodic) {
+    r -= above ? 2 * motion.half_side : 0.0;
+    r += below ? 2 * motion.half_side : 0.0;
+  } else {
+    v = (above && v > 0) || (below && v < 0) ? -v : v;
+  }
+}
+
+// A force beyond this means that two particles overlap: the Tosi-Fumi wall between ions is lower
+// than 1e3 eV/angstrom, and behind it the attraction -C/r^6 - D/r^8 grows without bound.
+inline constexpr float largest_force = 1e4F;  // eV/angstrom
+
+// False for NaN, too.
+GPUCAST_HD inline bool sound(float force) { return force < largest_force && force > -largest_force; }
+
+}  // namespace gpucast::mdapp

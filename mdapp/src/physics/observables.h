@@ -1,0 +1,33 @@
+// Energy, temperature, pressure and momentum of a configuration.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "physics/particle.h"
+#include "physics/system.h"
+
+namespace gpucast::mdapp {
+
+// Sums over all pairs, each pair once, and the self energies that go with the boundary.
+struct Potential {
+  double energy = 0;  // eV
+  double virial = 0;  // sum of r . F over pairs, eV
+};
+
+double kinetic_energy(const System& system);  // eV
+
+// K; the 3 degrees of freedom of the centre of mass, which is at rest, do not count.
+double temperature(const System& system);
+
+// u angstrom a time_unit
+std::array<double, 3> momentum(const System& system);
+
+// Virial pressure (2 K + W) / (3 V), Pa. V is the box's volume: in an open box, the pressure that
+// the walls will feel once the particles fill it.
+double pressure(const System& system, const Potential& potential);
+
+// Adds up what the devices return for each particle.
+Potential sum_of(const System& system, std::span<const PairSums> particles);
+
+}  // namespace gpucast::mdapp

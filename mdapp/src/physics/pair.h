@@ -1,0 +1,172 @@
+// The pair potential: the only place where forces and energies of a pair are computed, on CPUs and
+// GPUs, in double and in single precision.
+//
+//     u(r) = A exp((sigma - r)/rho) - C/r^6 - D/r^8 + q/r,      q = z_i z_j e^2 / (4 pi eps0)
+//
+// The force on i is F = -u'(r) (r_i - r_j)/r. What is computed is F/r, which multiplies r_i - r_j:
+//
+//     F/r = (E + q/r^2)/r - (6 C + 8 D/r^2)/r^8,      E = (A/rho) exp((sigma - r)/rho)
+//
+// Constants are folded so that a pair costs few instructions: with s = log2(e)/rho and
+// a = log2(A/rho) + sigma s, E = 2^(a - s r); the potential's repulsion is rho E.
+//
+// Periodic melts use the damped shifted force (Fennell & Gezelter, J. Chem. Phys. 124 (2006)
+// 234104): q/r becomes q erfc(alpha r)/r, and from the force of the whole pair its value at the
+// cut-off R is taken, from the energy the straight line that goes with it, so that both end at zero
+// without a jump:
+//
+//     F_dsf(r) = F(r) - F(R),      u_dsf(r) = u(r) - u(R) + (r - R) F(R)
+//
+// Here the shift covers the short-range part too, which would otherwise jump at R.
+#pragma once
+
+#include <cmath>
+
+#include "physics/boundary.h"
+#include "physics/math.h"
+#include "physics/portable.h"
+#include "physics/salt.h"
+#include "physics/units.h"
+
+namespace gpucast::mdapp {
+
+// Of one pair of ion types; powers of two of eV/angstrom, eV angstrom^k.
+template <class Real>
+struct PairConstants {
+  Real exponent;       // a
+  Real six_C;          // eV angstrom^6
+  Real eight_D;        // eV angstrom^8
+  Real charge;         // q, eV angstrom
+  Real cutoff_force;   // F(R), eV/angstrom; 0 but for dsf
+  Real cutoff_energy;  // u(R), eV; 0 but for dsf
+};
+
+// Of all pairs.
+template <class Real>
+struct SharedConstants {
+  Real steepness;     // s, 1/angstrom
+  Real rho;           // angstrom
+  Real side;          // of the periodic cell, angstrom
+  Real inverse_side;  // 1/angstrom
+  Real cutoff;        // R, angstrom
+  Real alpha;         // 1/angstrom
+};
+
+template <class Real>
+struct ForceField {
+  PairConstants<Real> pair[2][2];
+  SharedConstants<Real> shared;
+};
+
+template <class Real>
+struct PairValue {
+  Real force_over_r;  // F/r, eV/angstrom^2
+  Real energy;        // eV; only where asked for
+};
+
+// `kind` chooses the form, `WithEnergy` whether the energy is computed; r2 in angstrom^2.
+// A pair at distance zero gives NaN: callers mask a particle's pair with itself.
+template <class Math, BoundaryKind kind, bool WithEnergy, class Real, class Scalar>
+GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>& pair,
+                                             const SharedConstants<Scalar>& shared) {
+  const Real inverse_r = Math::rsqrt(r2);
+  const Real r = r2 * inverse_r;
+  const Real steepness = Real() + shared.steepness;
+  const Real repulsion = Math::exp2(Math::fma(-steepness, r, pair.exponent));
+  const Real inverse_r2 = inverse_r * inverse_r;
+  const Real inverse_r4 = inverse_r2 * inverse_r2;
+  const Real dispersion = Math::fma(pair.eight_D, inverse_r2, pair.six_C);
+
+  PairValue<Real> value{};
+  if constexpr (kind == BoundaryKind::dsf) {
+    const Real x = r * shared.alpha;
+    const Real gauss = Math::exp2(x * x * Scalar(-log2_e));
+    const Real damped = Math::erfc(x, gauss);
+    // -d/dr of erfc(alpha r)/r is erfc(alpha r)/r^2 + (2 alpha/sqrt(pi)) exp(-alpha^2 r^2)/r.
+    const Real slope = Math::fma(damped, inverse_r, gauss * (shared.alpha * Scalar(two_over_sqrt_pi)));
+    const Real force = Math::fma(pair.charge, inverse_r * slope, repulsion) -
+                       dispersion * (inverse_r4 * inverse_r2 * inverse_r) - pair.cutoff_force;
+    const auto within = r < shared.cutoff;
+    value.force_over_r = within ? force * inverse_r : Real();
+    if constexpr (WithEnergy) {
+      const Real attraction =
+          Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
+      const Real energy = Math::fma(pair.charge, damped * inverse_r, repulsion * shared.rho) -
+                          attraction * (inverse_r4 * inverse_r2) - pair.cutoff_energy +
+                          (r - shared.cutoff) * pair.cutoff_force;
+      value.energy = within ? energy : Real();
+    }
+  } else {
+    const Real repulsive_and_coulomb = Math::fma(pair.charge, inverse_r2, repulsion) * inverse_r;
+    value.force_over_r = Math::fma(-dispersion, inverse_r4 * inverse_r4, repulsive_and_coulomb);
+    if constexpr (WithEnergy) {
+      const Real attraction =
+          Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
+      value.energy = Math::fma(-attraction, inverse_r4 * inverse_r2,
+                               Math::fma(pair.charge, inverse_r, repulsion * shared.rho));
+    }
+  }
+  return value;
+}
+
+// r_i - r_j in one direction: as it is, or to the nearest image.
+template <class Math, BoundaryKind kind, class Real, class Scalar>
+GPUCAST_HD inline Real separation(Real xi, Real xj, const SharedConstants<Scalar>& shared) {
+  const Real dx = xi - xj;
+  if constexpr (kind == BoundaryKind::open) {
+    return dx;
+  } else {
+    const Real images = Math::nearest_integer(dx * shared.inverse_side);
+    return Math::fma(-(Real() + shared.side), images, dx);
+  }
+}
+
+// Folds the constants of a salt, in double, then rounds each once.
+template <class Real>
+ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
+  ForceField<double> exact{};
+  exact.shared = {.steepness = log2_e / salt.rho,
+                  .rho = salt.rho,
+                  .side = boundary.side,
+                  .inverse_side = periodic(boundary.kind) ? 1 / boundary.side : 0,
+                  .cutoff = boundary.cutoff,
+                  .alpha = boundary.alpha};
+  ForceField<Real> rounded{};
+  rounded.shared = {Real(exact.shared.steepness), Real(exact.shared.rho),
+                    Real(exact.shared.side),      Real(exact.shared.inverse_side),
+                    Real(exact.shared.cutoff),    Real(exact.shared.alpha)};
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 2; ++j) {
+      const TosiFumi& p = salt.pair[i][j];
+      PairConstants<double>& c = exact.pair[i][j];
+      c.exponent = std::log2(p.A / salt.rho) + p.sigma * exact.shared.steepness;
+      c.six_C = 6 * p.C;
+      c.eight_D = 8 * p.D;
+      c.charge = p.charge;
+      if (boundary.kind == BoundaryKind::dsf) {
+        // With the shifts still zero and the cut-off just beyond, this is the unshifted pair.
+        SharedConstants<double> beyond = exact.shared;
+        beyond.cutoff = boundary.cutoff * (1 + 1e-9);
+        const PairConstants<double> unshifted = c;
+        const auto at_cutoff = pair_value<ExactMath, BoundaryKind::dsf, true>(
+            boundary.cutoff * boundary.cutoff, unshifted, beyond);
+        c.cutoff_force = at_cutoff.force_over_r * boundary.cutoff;
+        c.cutoff_energy = at_cutoff.energy;
+      }
+      rounded.pair[i][j] = {Real(c.exponent), Real(c.six_C),        Real(c.eight_D),
+                            Real(c.charge),   Real(c.cutoff_force), Real(c.cutoff_energy)};
+    }
+  }
+  return rounded;
+}
+
+// What each particle of charge z contributes alone under dsf, eV: the interaction with its own
+// neutralizing image (Fennell & Gezelter, eq. 16); 0 otherwise. Charges are one elementary charge.
+inline double self_energy(const Salt& salt, const Boundary& boundary) {
+  if (boundary.kind != BoundaryKind::dsf) return 0;
+  const double R = boundary.cutoff;
+  return -salt.constants.coulomb *
+         (std::erfc(boundary.alpha * R) / (2 * R) + boundary.alpha * two_over_sqrt_pi / 2);
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,43 @@
+// What travels between the host and a device, in the sizes that the paper counts.
+#pragma once
+
+#include <cstdint>
+
+namespace gpucast::mdapp {
+
+// 16 bytes to every device a step.
+struct alignas(16) Position {
+  float x, y, z;  // angstrom
+  float type;     // 0 cation, 1 anion
+};
+
+// 12 bytes back a particle a step.
+struct Force {
+  float x, y, z;  // eV/angstrom
+};
+
+// Only when energies are asked for.
+struct PairSums {
+  float energy;  // half of the particle's pair energies, eV
+  float virial;  // half of the sum of r . F over its pairs, eV
+};
+
+static_assert(sizeof(Position) == 16 && sizeof(Force) == 12 && sizeof(PairSums) == 8);
+
+// A device's contiguous share of the particles.
+struct Share {
+  int first = 0;
+  int count = 0;
+};
+
+// Shares differ in size only at the end: ceil(n / parts) each, the last ones less or none, so that
+// the shares of all devices laid end to end are the whole array.
+inline Share share_of(int n, int parts, int part) {
+  const int most = (n + parts - 1) / parts;
+  const auto first = static_cast<std::int64_t>(most) * part;
+  if (first >= n) return {n, 0};
+  const int start = static_cast<int>(first);
+  return {start, most < n - start ? most : n - start};
+}
+
+}  // namespace gpucast::mdapp

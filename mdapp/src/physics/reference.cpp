@@ -1,0 +1,84 @@
+#include "physics/reference.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "physics/pair.h"
+#include "physics/particle.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+struct Sums {
+  double force[3] = {};
+  double energy = 0;
+  double virial = 0;
+};
+
+template <BoundaryKind kind>
+Sums on_particle(const System& system, const ForceField<double>& field, int i) {
+  Sums sums;
+  const double* ri = &system.r[3 * static_cast<std::size_t>(i)];
+  for (int j = 0; j < system.n(); ++j) {
+    if (j == i) continue;
+    const double* rj = &system.r[3 * static_cast<std::size_t>(j)];
+    double d[3];
+    for (int a = 0; a < 3; ++a) {
+      d[a] = separation<ExactMath, kind>(ri[a], rj[a], field.shared);
+    }
+    const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+    const auto pair = pair_value<ExactMath, kind, true>(
+        r2, field.pair[system.type(i)][system.type(j)], field.shared);
+    for (int a = 0; a < 3; ++a) sums.force[a] += pair.force_over_r * d[a];
+    sums.energy += pair.energy / 2;
+    sums.virial += pair.force_over_r * r2 / 2;
+  }
+  return sums;
+}
+
+Sums on_particle(const System& system, const ForceField<double>& field, int i) {
+  switch (system.boundary.kind) {
+    case BoundaryKind::open: return on_particle<BoundaryKind::open>(system, field, i);
+    case BoundaryKind::dsf: return on_particle<BoundaryKind::dsf>(system, field, i);
+    case BoundaryKind::minimum_image: break;
+  }
+  return on_particle<BoundaryKind::minimum_image>(system, field, i);
+}
+
+}  // namespace
+
+ReferenceForces reference_forces(const System& system, int threads) {
+  const auto field = force_field<double>(system.salt, system.boundary);
+  const auto n = static_cast<std::size_t>(system.n());
+  ReferenceForces result{.force = std::vector<double>(3 * n), .energy = std::vector<double>(n)};
+  std::vector<double> virial(n);
+  const auto run = [&](Share share) {
+    for (int i = share.first; i < share.first + share.count; ++i) {
+      const Sums sums = on_particle(system, field, i);
+      const auto k = static_cast<std::size_t>(i);
+      std::copy_n(sums.force, 3, &result.force[3 * k]);
+      result.energy[k] = sums.energy;
+      virial[k] = sums.virial;
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int t = 1; t < threads; ++t) workers.emplace_back(run, share_of(system.n(), threads, t));
+    run(share_of(system.n(), threads, 0));
+  }
+  result.potential.energy = system.n() * self_energy(system.salt, system.boundary);
+  for (std::size_t k = 0; k < n; ++k) {
+    result.potential.energy += result.energy[k];
+    result.potential.virial += virial[k];
+  }
+  return result;
+}
+
+ReferenceForces reference_forces_at_float(const System& system, int threads) {
+  System rounded = system;
+  std::ranges::transform(rounded.r, rounded.r.begin(),
+                         [](double x) { return static_cast<double>(static_cast<float>(x)); });
+  return reference_forces(rounded, threads);
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,34 @@
+// Start configurations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "physics/system.h"
+
+namespace gpucast::mdapp {
+
+// What is wanted around the particles; sides and cut-offs follow from n.
+struct Surroundings {
+  BoundaryKind kind = BoundaryKind::open;
+  double cutoff = 0;  // m, dsf only; 0: half the side
+  double alpha = 2e9;  // 1/m, dsf only
+};
+
+// Ions in rock-salt order at the salt's lattice constant, at rest. The lattice is a cube of an even
+// number of sites a side, 8 m^3 in all; where n is no such number, the last sites of the next
+// larger cube stay empty, and at most one cation has no partner. Open: the box is five times as
+// wide as the lattice, as in Claret. Periodic: the box is the lattice.
+//
+// std::invalid_argument where n < 1 or the cut-off is longer than half the side.
+System rock_salt(const Salt& salt, int n, const Surroundings& around = {});
+
+// Particles from elsewhere, x y z each in angstrom, type 0 or 1, in any order.
+System from_positions(const Salt& salt, const Boundary& boundary, const std::vector<double>& r,
+                      const std::vector<int>& type);
+
+// Maxwell-Boltzmann velocities at `temperature` (K), without net momentum, scaled to it exactly.
+// The same on every machine for one seed.
+void set_velocities(System& system, double temperature, std::uint64_t seed);
+
+}  // namespace gpucast::mdapp

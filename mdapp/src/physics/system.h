@@ -1,0 +1,27 @@
+// The particles on the host, in double precision.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "physics/boundary.h"
+#include "physics/salt.h"
+
+namespace gpucast::mdapp {
+
+// Particles are kept sorted by type, cations first; `origin[k]` is where particle k stood in the
+// order of the start configuration, which outputs go by.
+struct System {
+  Salt salt;
+  Boundary boundary;
+  int cations = 0;
+  std::vector<double> r;  // x0 y0 z0 x1 ..., angstrom, from the centre of the box
+  std::vector<double> v;  // the same order, angstrom a time_unit
+  std::vector<int> origin;
+
+  int n() const { return static_cast<int>(origin.size()); }
+  int type(int k) const { return k < cations ? 0 : 1; }
+  double mass(int k) const { return salt.mass[static_cast<std::size_t>(type(k))]; }
+};
+
+}  // namespace gpucast::mdapp

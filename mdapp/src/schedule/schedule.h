@@ -1,0 +1,64 @@
+// How a step moves data. A schedule computes the forces of a step on its devices; a Stepper
+// (stepper.h) makes steps of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "physics/integrator.h"
+#include "physics/particle.h"
+#include "physics/system.h"
+
+namespace gpucast::mdapp {
+
+enum class ScheduleName { star_serial, star_async, allgather, mpi };
+
+std::string_view name(ScheduleName schedule);
+
+// What each part of a step took, s. They are timed in steps of their own: marks and waits between
+// the parts would slow the steps that are timed as a whole.
+struct Phases {
+  double h2d = 0;
+  double kernel = 0;    // launch and execution, of the slowest device
+  double d2h = 0;
+  double cpu = 0;       // integration on the host
+  double exchange = 0;  // between devices or processes
+};
+
+struct ScheduleOptions {
+  ScheduleName name = ScheduleName::star_serial;
+  Memory memory = Memory::pageable;  // star-serial's choice; the others need pinned memory
+  bool graph = false;
+  int gpus = 1;
+  KernelChoice kernel;
+};
+
+// The schedules in which the host integrates: it writes positions() and reads forces().
+class ForceSchedule : public Reducer {
+ public:
+  // The particles that this process integrates, of whose positions() it writes and forces() it
+  // reads.
+  virtual Share integrates() const = 0;
+  virtual std::span<Position> positions() = 0;  // all n
+  virtual std::span<Force> forces() = 0;        // all n
+  virtual void compute() = 0;
+  // The same in marked parts; cpu stays 0.
+  virtual Phases compute_in_parts() = 0;
+  // With energies; the sums of this process's devices, by particle, `integrates()` of them.
+  virtual std::span<const PairSums> compute_sums() = 0;
+  virtual std::vector<Traffic> traffic() const = 0;
+};
+
+std::unique_ptr<ForceSchedule> star_serial(Engine& engine, const System& system,
+                                           const ScheduleOptions& options);
+std::unique_ptr<ForceSchedule> star_async(Engine& engine, const System& system,
+                                          const ScheduleOptions& options);
+
+// What a device of `engine` works on.
+Workload workload(const System& system, const ScheduleOptions& options, Share share);
+
+}  // namespace gpucast::mdapp
