@@ -18,7 +18,8 @@
 namespace gpucast::mdapp {
 
 enum class KernelName {
-  claret,  // one thread a particle over all pairs, straightforward arithmetic, as the paper's program
+  claret,  // one thread a particle over all pairs, straightforward arithmetic, as the paper's
+           // program
   tuned,   // the fastest form of the same sum
 };
 
@@ -66,11 +67,12 @@ class Device {
   // ---- forces of the share, from positions that the host sends ----
   virtual void upload(std::span<const Position> positions) = 0;  // all n
   virtual void compute(Output output) = 0;
-  virtual void download(std::span<Force> forces) = 0;     // the share's
-  virtual void download(std::span<PairSums> sums) = 0;    // the share's, after forces_and_sums
+  virtual void download(std::span<Force> forces) = 0;   // the share's
+  virtual void download(std::span<PairSums> sums) = 0;  // the share's, after forces_and_sums
 
   // ---- integration on the device (allgather) ----
-  virtual void upload_state(std::span<const double> r, std::span<const double> v) = 0;  // the share's
+  virtual void upload_state(std::span<const double> r,
+                            std::span<const double> v) = 0;  // the share's
   virtual void download_state(std::span<double> r, std::span<double> v) = 0;
   // What Integrator::before_forces does: for Verlet, half a kick and a drift; then the share's
   // positions are written into the device's array of all positions, whence Exchange spreads them.

@@ -66,7 +66,7 @@ class Engine {
 
   virtual std::string_view path() const = 0;  // "host" or "native"
   virtual std::vector<DeviceInfo> devices() const = 0;
-  virtual std::string driver() const = 0;   // versions; empty where there is none
+  virtual std::string driver() const = 0;  // versions; empty where there is none
   virtual std::string runtime() const = 0;
 
   // Bytes that a workload needs on a device, and bytes free there.

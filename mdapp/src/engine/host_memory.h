@@ -32,7 +32,8 @@ class HostArray {
   HostArray() = default;
   HostArray(std::unique_ptr<HostMemory> memory, std::size_t size)
       : memory_(std::move(memory)), span_(static_cast<T*>(memory_->data()), size) {
-    for (T& element : span_) element = T{};
+    for (T& element : span_)
+      element = T{};
   }
   std::span<T> span() const { return span_; }
 

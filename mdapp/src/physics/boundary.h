@@ -23,9 +23,12 @@ inline bool periodic(BoundaryKind kind) { return kind != BoundaryKind::open; }
 
 inline std::string_view name(BoundaryKind kind) {
   switch (kind) {
-    case BoundaryKind::open: return "open";
-    case BoundaryKind::dsf: return "dsf";
-    case BoundaryKind::minimum_image: return "minimum-image";
+    case BoundaryKind::open:
+      return "open";
+    case BoundaryKind::dsf:
+      return "dsf";
+    case BoundaryKind::minimum_image:
+      return "minimum-image";
   }
   return "";
 }

@@ -16,17 +16,12 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
           .drift = h,
           .half_side = system.boundary.side / 2,
           .periodic = periodic(system.boundary.kind),
-          .thermostat_rate =
-              options.kind == IntegratorKind::nose_hoover ? ratio * ratio / 2 : 0,
-          .twice_kinetic_target =
-              degrees * system.salt.constants.boltzmann * options.temperature};
+          .thermostat_rate = options.kind == IntegratorKind::nose_hoover ? ratio * ratio / 2 : 0,
+          .twice_kinetic_target = degrees * system.salt.constants.boltzmann * options.temperature};
 }
 
 Integrator::Integrator(const IntegratorOptions& options, System& system, Share share)
-    : options_(options),
-      system_(system),
-      share_(share),
-      motion_(motion_of(options, system)) {}
+    : options_(options), system_(system), share_(share), motion_(motion_of(options, system)) {}
 
 // body(first, last, type) over the share's particles of each type.
 template <class Body>
@@ -86,7 +81,8 @@ void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer)
   });
   reducer.add_up(sums.force);
   Motion motion = with_friction(motion_, friction_);
-  for (int a = 0; a < 3; ++a) motion.mean_force[a] = from_quanta(sums.force[a]) / system_.n();
+  for (int a = 0; a < 3; ++a)
+    motion.mean_force[a] = from_quanta(sums.force[a]) / system_.n();
   each_type([&](std::size_t first, std::size_t last, int type) {
     const double mass = system_.salt.mass[static_cast<std::size_t>(type)];
     for (std::size_t k = first; k < last; ++k) {
@@ -105,7 +101,8 @@ void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer)
 
 void Integrator::check(std::span<const Force> forces) const {
   bool all_sound = true;
-  const std::size_t end = static_cast<std::size_t>(share_.first) + static_cast<std::size_t>(share_.count);
+  const std::size_t end =
+      static_cast<std::size_t>(share_.first) + static_cast<std::size_t>(share_.count);
   for (std::size_t k = static_cast<std::size_t>(share_.first); k < end; ++k) {
     const bool own = sound(forces[k].x) & sound(forces[k].y) & sound(forces[k].z);
     all_sound &= own;

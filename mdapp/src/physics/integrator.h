@@ -13,8 +13,8 @@ namespace gpucast::mdapp {
 
 struct IntegratorOptions {
   IntegratorKind kind = IntegratorKind::verlet;
-  double dt = 2e-15;           // s
-  double temperature = 300;    // K, of the thermostat
+  double dt = 2e-15;            // s
+  double temperature = 300;     // K, of the thermostat
   double relaxation = 100e-15;  // s, tau
 };
 

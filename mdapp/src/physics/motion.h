@@ -13,15 +13,15 @@ enum class IntegratorKind { verlet, nose_hoover };
 
 // Everything that a step's motion depends on but the particle; h in time_unit.
 struct Motion {
-  double kick[2];        // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
-  double keep = 1;       // (1 - x) / (1 + x), x the thermostat's friction
-  double drift;          // h
-  double half_side;      // angstrom, where the walls stand or the images meet
+  double kick[2];    // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
+  double keep = 1;   // (1 - x) / (1 + x), x the thermostat's friction
+  double drift;      // h
+  double half_side;  // angstrom, where the walls stand or the images meet
   bool periodic;
   double mean_force[3] = {0, 0, 0};  // taken from every force, eV/angstrom
   // The thermostat: x += (T/T0 - 1) (h/tau)^2 / 2 after each step; 0 where there is none.
-  double thermostat_rate = 0;    // (h/tau)^2 / 2
-  double twice_kinetic_target;   // 3 (n - 1) k_B T0, eV
+  double thermostat_rate = 0;   // (h/tau)^2 / 2
+  double twice_kinetic_target;  // 3 (n - 1) k_B T0, eV
 };
 
 // Friction after a step, from the sum of m v^2 over all particles (eV).
@@ -60,6 +60,8 @@ GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
 inline constexpr float largest_force = 1e4F;  // eV/angstrom
 
 // False for NaN, too.
-GPUCAST_HD inline bool sound(float force) { return force < largest_force && force > -largest_force; }
+GPUCAST_HD inline bool sound(float force) {
+  return force < largest_force && force > -largest_force;
+}
 
 }  // namespace gpucast::mdapp

@@ -20,8 +20,8 @@ double to_nearest_image(double dx, const Boundary& boundary) {
 double distance(const System& system, int i, int j) {
   double r2 = 0;
   for (int a = 0; a < 3; ++a) {
-    const double d = to_nearest_image(position(system, i)[a] - position(system, j)[a],
-                                      system.boundary);
+    const double d =
+        to_nearest_image(position(system, i)[a] - position(system, j)[a], system.boundary);
     r2 += d * d;
   }
   return std::sqrt(r2);
@@ -52,16 +52,16 @@ ClosestPair closest_pair(const System& system) {
         along = position(system, order[b])[0] - position(system, order[a])[0];
       } else if (periodic(system.boundary.kind)) {
         b -= count;  // round the cell
-        along = position(system, order[b])[0] - position(system, order[a])[0] +
-                system.boundary.side;
+        along =
+            position(system, order[b])[0] - position(system, order[a])[0] + system.boundary.side;
       } else {
         break;
       }
       if (along >= closest.distance) break;
       const double d = distance(system, order[a], order[b]);
       if (d < closest.distance) {
-        closest = {.i = std::min(order[a], order[b]), .j = std::max(order[a], order[b]),
-                   .distance = d};
+        closest = {
+            .i = std::min(order[a], order[b]), .j = std::max(order[a], order[b]), .distance = d};
       }
     }
   }
@@ -73,8 +73,8 @@ std::string describe_overlap(const System& system) {
   if (pair.j < 0) return "positions are no longer finite";
   char apart[32];
   std::snprintf(apart, sizeof apart, "%.3g", pair.distance);
-  return "particles " + ion(system, pair.i) + " and " + ion(system, pair.j) + " overlap: " +
-         apart + " angstrom apart";
+  return "particles " + ion(system, pair.i) + " and " + ion(system, pair.j) + " overlap: " + apart +
+         " angstrom apart";
 }
 
 }  // namespace gpucast::mdapp

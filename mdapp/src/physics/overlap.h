@@ -16,7 +16,7 @@ class Overlap : public std::runtime_error {
 
 struct ClosestPair {
   int i = -1;
-  int j = -1;         // -1 where there are fewer than two particles with finite positions
+  int j = -1;           // -1 where there are fewer than two particles with finite positions
   double distance = 0;  // angstrom
 };
 

@@ -83,7 +83,8 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     const Real gauss = Math::exp2(x * x * Scalar(-log2_e));
     const Real damped = Math::erfc(x, gauss);
     // -d/dr of erfc(alpha r)/r is erfc(alpha r)/r^2 + (2 alpha/sqrt(pi)) exp(-alpha^2 r^2)/r.
-    const Real slope = Math::fma(damped, inverse_r, gauss * (shared.alpha * Scalar(two_over_sqrt_pi)));
+    const Real slope =
+        Math::fma(damped, inverse_r, gauss * (shared.alpha * Scalar(two_over_sqrt_pi)));
     const Real force = Math::fma(pair.charge, inverse_r * slope, repulsion) -
                        dispersion * (inverse_r4 * inverse_r2 * inverse_r) - pair.cutoff_force;
     const auto within = r < shared.cutoff;

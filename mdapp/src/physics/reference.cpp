@@ -29,7 +29,8 @@ Sums on_particle(const System& system, const ForceField<double>& field, int i) {
     const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
     const auto pair = pair_value<ExactMath, kind, true>(
         r2, field.pair[system.type(i)][system.type(j)], field.shared);
-    for (int a = 0; a < 3; ++a) sums.force[a] += pair.force_over_r * d[a];
+    for (int a = 0; a < 3; ++a)
+      sums.force[a] += pair.force_over_r * d[a];
     sums.energy += pair.energy / 2;
     sums.virial += pair.force_over_r * r2 / 2;
   }
@@ -38,9 +39,12 @@ Sums on_particle(const System& system, const ForceField<double>& field, int i) {
 
 Sums on_particle(const System& system, const ForceField<double>& field, int i) {
   switch (system.boundary.kind) {
-    case BoundaryKind::open: return on_particle<BoundaryKind::open>(system, field, i);
-    case BoundaryKind::dsf: return on_particle<BoundaryKind::dsf>(system, field, i);
-    case BoundaryKind::minimum_image: break;
+    case BoundaryKind::open:
+      return on_particle<BoundaryKind::open>(system, field, i);
+    case BoundaryKind::dsf:
+      return on_particle<BoundaryKind::dsf>(system, field, i);
+    case BoundaryKind::minimum_image:
+      break;
   }
   return on_particle<BoundaryKind::minimum_image>(system, field, i);
 }
@@ -63,7 +67,8 @@ ReferenceForces reference_forces(const System& system, int threads) {
   };
   {
     std::vector<std::jthread> workers;
-    for (int t = 1; t < threads; ++t) workers.emplace_back(run, share_of(system.n(), threads, t));
+    for (int t = 1; t < threads; ++t)
+      workers.emplace_back(run, share_of(system.n(), threads, t));
     run(share_of(system.n(), threads, 0));
   }
   result.potential.energy = system.n() * self_energy(system.salt, system.boundary);

@@ -9,9 +9,9 @@
 namespace gpucast::mdapp {
 
 struct ReferenceForces {
-  std::vector<double> force;   // x0 y0 z0 x1 ..., eV/angstrom
-  std::vector<double> energy;  // half of each particle's pair energies, eV
-  Potential potential;
+  std::vector<double> force{};   // x0 y0 z0 x1 ..., eV/angstrom
+  std::vector<double> energy{};  // half of each particle's pair energies, eV
+  Potential potential{};
 };
 
 // All ordered pairs of `system`, shared out over `threads`. Sums run in one order whatever their

@@ -16,7 +16,8 @@ namespace {
 // Sites a side of the smallest even cube that holds n.
 int sites_a_side(int n) {
   int sites = 2;
-  while (static_cast<double>(sites) * sites * sites < n) sites += 2;
+  while (static_cast<double>(sites) * sites * sites < n)
+    sites += 2;
   return sites;
 }
 
@@ -102,11 +103,13 @@ void set_velocities(System& system, double temperature, std::uint64_t seed) {
       momentum[a] += mass * v;
     }
   }
-  for (std::size_t k = 0; k < system.v.size(); ++k) system.v[k] -= momentum[k % 3] / total_mass;
+  for (std::size_t k = 0; k < system.v.size(); ++k)
+    system.v[k] -= momentum[k % 3] / total_mass;
   const double drawn_temperature = mdapp::temperature(system);
   if (drawn_temperature > 0) {
     const double scale = std::sqrt(temperature / drawn_temperature);
-    for (double& v : system.v) v *= scale;
+    for (double& v : system.v)
+      v *= scale;
   }
 }
 

@@ -11,7 +11,7 @@ namespace gpucast::mdapp {
 // What is wanted around the particles; sides and cut-offs follow from n.
 struct Surroundings {
   BoundaryKind kind = BoundaryKind::open;
-  double cutoff = 0;  // m, dsf only; 0: half the side
+  double cutoff = 0;   // m, dsf only; 0: half the side
   double alpha = 2e9;  // 1/m, dsf only
 };
 

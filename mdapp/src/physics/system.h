@@ -15,9 +15,9 @@ struct System {
   Salt salt;
   Boundary boundary;
   int cations = 0;
-  std::vector<double> r;  // x0 y0 z0 x1 ..., angstrom, from the centre of the box
-  std::vector<double> v;  // the same order, angstrom a time_unit
-  std::vector<int> origin;
+  std::vector<double> r{};  // x0 y0 z0 x1 ..., angstrom, from the centre of the box
+  std::vector<double> v{};  // the same order, angstrom a time_unit
+  std::vector<int> origin{};
 
   int n() const { return static_cast<int>(origin.size()); }
   int type(int k) const { return k < cations ? 0 : 1; }

@@ -7,11 +7,11 @@
 
 namespace gpucast::mdapp {
 
-inline constexpr double angstrom = 1e-10;                           // m
-inline constexpr double elementary_charge = 1.602176634e-19;        // C, and J a eV (exact, SI 2019)
-inline constexpr double atomic_mass_unit = 1.66053906660e-27;       // kg (CODATA 2018)
-inline constexpr double time_unit = 1.0180505710759415e-14;         // s: angstrom sqrt(u / eV)
-inline constexpr double bar_per_eV_angstrom3 = 1.602176634e6;       // bar a eV/angstrom^3
+inline constexpr double angstrom = 1e-10;                      // m
+inline constexpr double elementary_charge = 1.602176634e-19;   // C, and J a eV (exact, SI 2019)
+inline constexpr double atomic_mass_unit = 1.66053906660e-27;  // kg (CODATA 2018)
+inline constexpr double time_unit = 1.0180505710759415e-14;    // s: angstrom sqrt(u / eV)
+inline constexpr double bar_per_eV_angstrom3 = 1.602176634e6;  // bar a eV/angstrom^3
 inline constexpr double log2_e = 1.4426950408889634;
 inline constexpr double two_over_sqrt_pi = 1.1283791670955126;
 

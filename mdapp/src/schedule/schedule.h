@@ -23,7 +23,7 @@ std::string_view name(ScheduleName schedule);
 // the parts would slow the steps that are timed as a whole.
 struct Phases {
   double h2d = 0;
-  double kernel = 0;    // launch and execution, of the slowest device
+  double kernel = 0;  // launch and execution, of the slowest device
   double d2h = 0;
   double cpu = 0;       // integration on the host
   double exchange = 0;  // between devices or processes
