@@ -30,6 +30,7 @@ class Reducer {
   Reducer& operator=(const Reducer&) = delete;
   virtual ~Reducer() = default;
   virtual void add_up(std::span<std::int64_t> /*sums*/) {}
+  virtual void add_up(std::span<double> /*sums*/) {}
 };
 
 // Moves the particles of one share. The first call of `before_forces` of a Verlet run needs the

@@ -37,13 +37,18 @@ double pressure(const System& system, const Potential& potential) {
          pascal_per_bar;
 }
 
+Potential with_self_energy(const System& system, const Potential& pairs) {
+  return {.energy = pairs.energy + system.n() * self_energy(system.salt, system.boundary),
+          .virial = pairs.virial};
+}
+
 Potential sum_of(const System& system, std::span<const PairSums> particles) {
-  Potential sum{.energy = system.n() * self_energy(system.salt, system.boundary)};
+  Potential pairs;
   for (const PairSums& particle : particles) {
-    sum.energy += particle.energy;
-    sum.virial += particle.virial;
+    pairs.energy += particle.energy;
+    pairs.virial += particle.virial;
   }
-  return sum;
+  return with_self_energy(system, pairs);
 }
 
 }  // namespace gpucast::mdapp

@@ -27,7 +27,10 @@ std::array<double, 3> momentum(const System& system);
 // the walls will feel once the particles fill it.
 double pressure(const System& system, const Potential& potential);
 
-// Adds up what the devices return for each particle.
+// The potential with the particles' own energies under dsf added to the sums over pairs.
+Potential with_self_energy(const System& system, const Potential& pairs);
+
+// Adds up what the devices return for each particle, self energies included.
 Potential sum_of(const System& system, std::span<const PairSums> particles);
 
 }  // namespace gpucast::mdapp

@@ -2,7 +2,6 @@
 // (stepper.h) makes steps of them.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -48,15 +47,18 @@ class ForceSchedule : public Reducer {
   virtual void compute() = 0;
   // The same in marked parts; cpu stays 0.
   virtual Phases compute_in_parts() = 0;
-  // With energies; the sums of this process's devices, by particle, `integrates()` of them.
+  // Energies at positions(): those of the particles that this process integrates.
   virtual std::span<const PairSums> compute_sums() = 0;
+  // Brings the particles that other processes integrate up to date.
+  virtual void gather(System& /*system*/) {}
   virtual std::vector<Traffic> traffic() const = 0;
 };
 
-std::unique_ptr<ForceSchedule> star_serial(Engine& engine, const System& system,
-                                           const ScheduleOptions& options);
-std::unique_ptr<ForceSchedule> star_async(Engine& engine, const System& system,
-                                          const ScheduleOptions& options);
+// star-serial, as in the paper: blocking copies and launches, one GPU after another; first all
+// positions to each, then a launch on each, then the forces from each, which waits for its kernel.
+// star-async: pinned memory and one stream a GPU, everything under way at once.
+std::unique_ptr<ForceSchedule> star(Engine& engine, const System& system,
+                                    const ScheduleOptions& options);
 
 // What a device of `engine` works on.
 Workload workload(const System& system, const ScheduleOptions& options, Share share);

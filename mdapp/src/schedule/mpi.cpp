@@ -1,0 +1,243 @@
+#include "schedule/mpi.h"
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "schedule/parts.h"
+#include "schedule/processes.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+void check(int status, const char* call) {
+  if (status == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  throw std::runtime_error(std::string(call) + ": " +
+                           std::string(text, static_cast<std::size_t>(length)));
+}
+
+class Communicator {
+ public:
+  // Of those processes that say `member`; none on the others.
+  explicit Communicator(bool member) {
+    int rank = 0;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    check(MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &comm_),
+          "MPI_Comm_split");
+  }
+  ~Communicator() {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  MPI_Comm get() const { return comm_; }
+  bool member() const { return comm_ != MPI_COMM_NULL; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+int world_rank() {
+  int rank = 0;
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+// The how-manieth process of its host this one is.
+int rank_on_host() {
+  MPI_Comm host = MPI_COMM_NULL;
+  check(
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_rank(), MPI_INFO_NULL, &host),
+      "MPI_Comm_split_type");
+  int rank = 0;
+  check(MPI_Comm_rank(host, &rank), "MPI_Comm_rank");
+  MPI_Comm_free(&host);
+  return rank;
+}
+
+class MpiProcesses : public Processes {
+ public:
+  MpiProcesses() {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (initialized == 0) {
+      int provided = 0;
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+  }
+  ~MpiProcesses() override { MPI_Finalize(); }
+  MpiProcesses(const MpiProcesses&) = delete;
+  MpiProcesses& operator=(const MpiProcesses&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  double agree(double value) override {
+    check(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    return value;
+  }
+  void abort() override { MPI_Abort(MPI_COMM_WORLD, 1); }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+class Mpi : public ForceSchedule {
+ public:
+  Mpi(Engine& engine, const System& system, const ScheduleOptions& options)
+      : comm_(world_rank() < options.gpus) {
+    const auto n = static_cast<std::size_t>(system.n());
+    positions_ = engine.array<Position>(n, Memory::pinned);
+    forces_ = engine.array<Force>(n, Memory::pinned);
+    sums_ = engine.array<PairSums>(n, Memory::pinned);
+    const int local = rank_on_host();
+    share_ = {system.n(), 0};
+    if (!comm_.member()) return;
+    for (int rank = 0; rank < options.gpus; ++rank) {
+      const Share share = share_of(system.n(), options.gpus, rank);
+      count_.push_back(share.count);
+      first_.push_back(share.first);
+    }
+    share_ = share_of(system.n(), options.gpus, world_rank());
+    const auto devices = static_cast<int>(engine.devices().size());
+    device_ = engine.open(local % devices, workload(system, options, share_));
+    if (options.graph) {
+      Device* const own = device_.get();
+      recording_ = engine.record({&own, 1}, [this] { queue_all(); });
+    }
+  }
+
+  Share integrates() const override { return share_; }
+  std::span<Position> positions() override { return positions_.span(); }
+  std::span<Force> forces() override { return forces_.span(); }
+
+  void compute() override {
+    if (!comm_.member()) return;
+    exchange_positions();
+    if (recording_) {
+      recording_->replay();
+    } else {
+      queue_all();
+    }
+    device_->wait();
+  }
+
+  Phases compute_in_parts() override {
+    if (!comm_.member()) return {};
+    const auto begin = std::chrono::steady_clock::now();
+    exchange_positions();
+    const std::chrono::duration<double> exchange = std::chrono::steady_clock::now() - begin;
+    parts::upload(*device_, positions());
+    parts::compute(*device_);
+    parts::download(*device_, own(forces()));
+    device_->wait();
+    return {.h2d = parts::h2d(*device_),
+            .kernel = parts::kernel(*device_),
+            .d2h = parts::d2h(*device_),
+            .exchange = exchange.count()};
+  }
+
+  std::span<const PairSums> compute_sums() override {
+    if (!comm_.member()) return sums_.span();
+    exchange_positions();
+    device_->upload(positions());
+    device_->compute(Output::forces_and_sums);
+    device_->download(own(sums_.span()));
+    device_->wait();
+    return sums_.span();
+  }
+
+  void gather(System& system) override {
+    if (!comm_.member()) return;
+    all_gather(system.r.data(), 3, MPI_DOUBLE);
+    all_gather(system.v.data(), 3, MPI_DOUBLE);
+  }
+
+  void add_up(std::span<std::int64_t> sums) override {
+    add_up(sums.data(), sums.size(), MPI_INT64_T);
+  }
+  void add_up(std::span<double> sums) override { add_up(sums.data(), sums.size(), MPI_DOUBLE); }
+
+  std::vector<Traffic> traffic() const override {
+    if (!device_) return {};
+    Traffic traffic = device_->traffic();
+    traffic.exchange = exchanged_;
+    return {traffic};
+  }
+
+ private:
+  template <class T>
+  std::span<T> own(std::span<T> all) const {
+    return all.subspan(static_cast<std::size_t>(share_.first),
+                       static_cast<std::size_t>(share_.count));
+  }
+
+  void queue_all() {
+    device_->upload(positions());
+    device_->compute(Output::forces);
+    device_->download(own(forces()));
+  }
+
+  void exchange_positions() {
+    // A position is four floats.
+    all_gather(positions().data(), 4, MPI_FLOAT);
+    exchanged_ += static_cast<std::int64_t>(sizeof(Position)) *
+                  (static_cast<std::int64_t>(positions().size()) - share_.count);
+  }
+
+  // In place: every process's share, `each` values a particle, to all the others.
+  void all_gather(void* data, int each, MPI_Datatype type) {
+    MPI_Datatype particle = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(each, type, &particle), "MPI_Type_contiguous");
+    check(MPI_Type_commit(&particle), "MPI_Type_commit");
+    const int status = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, count_.data(),
+                                      first_.data(), particle, comm_.get());
+    MPI_Type_free(&particle);
+    check(status, "MPI_Allgatherv");
+  }
+
+  void add_up(void* data, std::size_t size, MPI_Datatype type) {
+    if (!comm_.member()) return;
+    check(MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(size), type, MPI_SUM, comm_.get()),
+          "MPI_Allreduce");
+  }
+
+  Communicator comm_;
+  HostArray<Position> positions_;
+  HostArray<Force> forces_;
+  HostArray<PairSums> sums_;
+  std::vector<int> count_;
+  std::vector<int> first_;
+  Share share_;
+  std::int64_t exchanged_ = 0;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Recording> recording_;  // last: it refers to the device, and goes first
+};
+
+}  // namespace
+
+bool started_by_mpi_launcher() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
+    if (std::getenv(variable) != nullptr) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<Processes> join_processes() { return std::make_unique<MpiProcesses>(); }
+
+std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system,
+                                            const ScheduleOptions& options) {
+  return std::make_unique<Mpi>(engine, system, options);
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,29 @@
+// The processes that a run is made of: one, unless it was started by mpirun or srun.
+#pragma once
+
+#include <memory>
+
+namespace gpucast::mdapp {
+
+class Processes {
+ public:
+  Processes() = default;
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+  virtual ~Processes() = default;
+  virtual int rank() const { return 0; }
+  virtual int size() const { return 1; }
+  // The first process's value, on all of them: what depends on a clock is decided once.
+  virtual double agree(double value) { return value; }
+  // Ends all processes, where one failed and the others would wait for it forever.
+  virtual void abort() {}
+};
+
+// Whether this process was started by an MPI launcher (Open MPI, MPICH, Slurm's srun --mpi).
+bool started_by_mpi_launcher();
+
+// Joins the other processes; MPI ends with the object. std::invalid_argument in a program that was
+// built without MPI.
+std::unique_ptr<Processes> join_processes();
+
+}  // namespace gpucast::mdapp
