@@ -25,7 +25,8 @@ enum class KernelName {
 
 struct KernelChoice {
   KernelName name = KernelName::claret;
-  int block = 0;    // threads a block; 0: the kernel's own choice
+  int block = 0;         // threads a block; 0: the kernel's own choice
+  int i_per_thread = 0;  // tuned: 1, 2 or 4; 0: by n
   int j_split = 0;  // tuned: parts that the sum over j is split into; 0: as many as fill the GPU
 };
 
@@ -40,6 +41,7 @@ struct Workload {
   int n = 0;
   int cations = 0;  // particles [0, cations) are of type 0
   Share share;      // whose forces it computes
+  int devices = 1;  // among which the particles are shared out
   ForceField<float> field{};
   BoundaryKind boundary = BoundaryKind::open;
   KernelChoice kernel;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,21 @@ class HostMemory {
   HostMemory& operator=(const HostMemory&) = delete;
   virtual ~HostMemory() = default;
   virtual void* data() = 0;
+};
+
+// What malloc gives, aligned to pages.
+class PageableMemory : public HostMemory {
+ public:
+  explicit PageableMemory(std::size_t bytes)
+      : data_(::operator new(bytes > 0 ? bytes : 1, alignment)) {}
+  ~PageableMemory() override { ::operator delete(data_, alignment); }
+  PageableMemory(const PageableMemory&) = delete;
+  PageableMemory& operator=(const PageableMemory&) = delete;
+  void* data() override { return data_; }
+
+ private:
+  static constexpr std::align_val_t alignment{4096};
+  void* data_;
 };
 
 // `size` zeroed elements in such a block (touched, so that no page is new when time counts).

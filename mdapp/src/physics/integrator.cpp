@@ -12,7 +12,8 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
   const double kicked = options.kind == IntegratorKind::verlet ? h / 2 : h;
   const double ratio = options.dt / options.relaxation;
   const int degrees = system.n() > 1 ? 3 * system.n() - 3 : 3;
-  return {.kick = {kicked / system.salt.mass[0], kicked / system.salt.mass[1]},
+  return {.mass = {system.salt.mass[0], system.salt.mass[1]},
+          .kick = {kicked / system.salt.mass[0], kicked / system.salt.mass[1]},
           .drift = h,
           .half_side = system.boundary.side / 2,
           .periodic = periodic(system.boundary.kind),
@@ -84,7 +85,7 @@ void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer)
   for (int a = 0; a < 3; ++a)
     motion.mean_force[a] = from_quanta(sums.force[a]) / system_.n();
   each_type([&](std::size_t first, std::size_t last, int type) {
-    const double mass = system_.salt.mass[static_cast<std::size_t>(type)];
+    const double mass = motion.mass[type];
     for (std::size_t k = first; k < last; ++k) {
       const float f[3] = {forces[k].x, forces[k].y, forces[k].z};
       for (int a = 0; a < 3; ++a) {

@@ -13,6 +13,7 @@ enum class IntegratorKind { verlet, nose_hoover };
 
 // Everything that a step's motion depends on but the particle; h in time_unit.
 struct Motion {
+  double mass[2];    // by type, u
   double kick[2];    // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
   double keep = 1;   // (1 - x) / (1 + x), x the thermostat's friction
   double drift;      // h

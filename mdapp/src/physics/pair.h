@@ -85,16 +85,20 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     // -d/dr of erfc(alpha r)/r is erfc(alpha r)/r^2 + (2 alpha/sqrt(pi)) exp(-alpha^2 r^2)/r.
     const Real slope =
         Math::fma(damped, inverse_r, gauss * (shared.alpha * Scalar(two_over_sqrt_pi)));
-    const Real force = Math::fma(pair.charge, inverse_r * slope, repulsion) -
-                       dispersion * (inverse_r4 * inverse_r2 * inverse_r) - pair.cutoff_force;
+    const Real inverse_r7 = inverse_r4 * inverse_r2 * inverse_r;
+    const Real force =
+        Math::fma(-dispersion, inverse_r7, Math::fma(pair.charge, inverse_r * slope, repulsion)) -
+        pair.cutoff_force;
     const auto within = r < shared.cutoff;
     value.force_over_r = within ? force * inverse_r : Real();
     if constexpr (WithEnergy) {
       const Real attraction =
           Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
-      const Real energy = Math::fma(pair.charge, damped * inverse_r, repulsion * shared.rho) -
-                          attraction * (inverse_r4 * inverse_r2) - pair.cutoff_energy +
-                          (r - shared.cutoff) * pair.cutoff_force;
+      const Real unshifted =
+          Math::fma(-attraction, inverse_r4 * inverse_r2,
+                    Math::fma(pair.charge, damped * inverse_r, repulsion * shared.rho));
+      const Real energy =
+          Math::fma(r - shared.cutoff, pair.cutoff_force, unshifted - pair.cutoff_energy);
       value.energy = within ? energy : Real();
     }
   } else {

@@ -22,6 +22,7 @@ Workload workload(const System& system, const ScheduleOptions& options, Share sh
   return {.n = system.n(),
           .cations = system.cations,
           .share = share,
+          .devices = options.gpus,
           .field = force_field<float>(system.salt, system.boundary),
           .boundary = system.boundary.kind,
           .kernel = options.kernel,

@@ -1,0 +1,18 @@
+// Every CUDA call is checked.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "engine/engine.h"
+
+namespace gpucast::mdapp::cuda {
+
+inline void check(cudaError_t status, const char* call) {
+  if (status != cudaSuccess) {
+    throw DeviceError(std::string(call) + ": " + cudaGetErrorString(status));
+  }
+}
+
+}  // namespace gpucast::mdapp::cuda

@@ -1,0 +1,189 @@
+#include "engine/cuda/cuda_device.h"
+
+#include <algorithm>
+
+#include "engine/cuda/check.h"
+#include "engine/cuda/defaults.h"
+
+namespace gpucast::mdapp::cuda {
+
+// The last shares may be short or empty: with shares as long as the first the array ends beyond n.
+std::size_t padded_positions(const Workload& workload) {
+  const Share longest = share_of(workload.n, workload.devices, 0);
+  return static_cast<std::size_t>(longest.count) * static_cast<std::size_t>(workload.devices);
+}
+
+Division division_of(const Workload& workload) {
+  if (workload.kernel.name != KernelName::tuned || workload.share.count == 0) return {};
+  return divide(workload.kernel, workload.boundary, workload.n, workload.share.count);
+}
+
+CudaDevice::CudaDevice(int device, const Workload& workload)
+    : device_(device), workload_(workload) {
+  use();
+  if (workload.copies == Copies::queued) stream_ = Stream::independent();
+  if (workload_.kernel.block == 0) workload_.kernel.block = default_block(workload_.kernel.name);
+  division_ = division_of(workload_);
+  const auto share = static_cast<std::size_t>(workload_.share.count);
+  positions_ = DeviceArray<Position>(padded_positions(workload_));
+  forces_ = DeviceArray<Force>(share);
+  pair_sums_ = DeviceArray<PairSums>(share);
+  if (division_.j_split > 1) {
+    partial_ = DeviceArray<double>(share * partial_components *
+                                   static_cast<std::size_t>(division_.j_split));
+    arrived_ = DeviceArray<unsigned>(share);  // more than there are blocks
+  }
+  wait();
+}
+
+void CudaDevice::use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
+
+void CudaDevice::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0) return;
+  use();
+  if (workload_.copies == Copies::blocking) {
+    check(cudaMemcpy(to, from, bytes, kind), "cudaMemcpy");
+  } else {
+    check(cudaMemcpyAsync(to, from, bytes, kind, stream()), "cudaMemcpyAsync");
+  }
+}
+
+void CudaDevice::upload(std::span<const Position> positions) {
+  copy(positions_.data(), positions.data(), positions.size_bytes(), cudaMemcpyHostToDevice);
+  traffic_.h2d += static_cast<std::int64_t>(positions.size_bytes());
+}
+
+void CudaDevice::download(std::span<Force> forces) {
+  copy(forces.data(), forces_.data(), forces.size_bytes(), cudaMemcpyDeviceToHost);
+  traffic_.d2h += static_cast<std::int64_t>(forces.size_bytes());
+}
+
+void CudaDevice::download(std::span<PairSums> sums) {
+  copy(sums.data(), pair_sums_.data(), sums.size_bytes(), cudaMemcpyDeviceToHost);
+  traffic_.d2h += static_cast<std::int64_t>(sums.size_bytes());
+}
+
+void CudaDevice::count(const Traffic& traffic) {
+  traffic_.h2d += traffic.h2d;
+  traffic_.d2h += traffic.d2h;
+  traffic_.exchange += traffic.exchange;
+}
+
+ForceArguments CudaDevice::arguments(Output output) {
+  return {.positions = positions_.data(),
+          .forces = forces_.data(),
+          .sums = output == Output::forces_and_sums ? pair_sums_.data() : nullptr,
+          .n = workload_.n,
+          .cations = workload_.cations,
+          .share = workload_.share,
+          .field = workload_.field,
+          .partial = partial_.data(),
+          .arrived = arrived_.data()};
+}
+
+void CudaDevice::compute(Output output) {
+  if (workload_.share.count == 0) return;
+  use();
+  if (workload_.kernel.name == KernelName::claret) {
+    launch_claret(arguments(output), workload_.boundary, workload_.kernel.block, stream());
+  } else {
+    launch_tuned(arguments(output), workload_.boundary, division_, stream());
+  }
+  check(cudaGetLastError(), "launch of the force kernel");
+}
+
+void CudaDevice::upload_state(std::span<const double> r, std::span<const double> v) {
+  use();
+  if (step_sums_.size() == 0) {
+    r_ = DeviceArray<double>(r.size());
+    v_ = DeviceArray<double>(v.size());
+    step_sums_ = DeviceArray<StepSums>(1);
+    friction_ = DeviceArray<double>(1);
+    steps_ = DeviceArray<int>(1);
+    overlapped_ = DeviceArray<int>(1);
+    motion_ = DeviceArray<Motion>(1);
+  }
+  if (!r.empty()) {
+    check(cudaMemcpy(r_.data(), r.data(), r.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    check(cudaMemcpy(v_.data(), v.data(), v.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  check(cudaMemset(step_sums_.data(), 0, step_sums_.bytes()), "cudaMemset");
+  check(cudaMemset(friction_.data(), 0, friction_.bytes()), "cudaMemset");
+  check(cudaMemset(steps_.data(), 0, steps_.bytes()), "cudaMemset");
+  check(cudaMemset(overlapped_.data(), 0, overlapped_.bytes()), "cudaMemset");
+  // The default stream's work and the device's own stream do not wait for one another.
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+void CudaDevice::download_state(std::span<double> r, std::span<double> v) {
+  wait();
+  if (r.empty()) return;
+  check(cudaMemcpy(r.data(), r_.data(), r.size_bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check(cudaMemcpy(v.data(), v_.data(), v.size_bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+}
+
+State CudaDevice::state() {
+  return {.r = r_.data(),
+          .v = v_.data(),
+          .forces = forces_.data(),
+          .positions = positions_.data(),
+          .sums = step_sums_.data(),
+          .friction = friction_.data(),
+          .steps = steps_.data(),
+          .overlapped = overlapped_.data(),
+          .n = workload_.n,
+          .cations = workload_.cations,
+          .share = workload_.share};
+}
+
+void CudaDevice::before_forces(const Motion& motion, IntegratorKind kind) {
+  if (workload_.share.count == 0) return;
+  use();
+  launch_before_forces(state(), motion, kind, stream());
+  check(cudaGetLastError(), "launch of before_forces");
+}
+
+void CudaDevice::sum_up() {
+  if (workload_.share.count == 0) return;
+  use();
+  launch_sum_up(state(), stream());
+  check(cudaGetLastError(), "launch of sum_up");
+}
+
+void CudaDevice::after_forces(const Motion& motion, IntegratorKind kind) {
+  use();
+  launch_after_forces(state(), motion, kind, motion_.data(), stream());
+  check(cudaGetLastError(), "launch of after_forces");
+}
+
+bool CudaDevice::overlapped() {
+  wait();
+  int flag = 0;
+  if (overlapped_.size() > 0) {
+    check(cudaMemcpy(&flag, overlapped_.data(), sizeof flag, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  }
+  return flag != 0;
+}
+
+void CudaDevice::mark(int slot) {
+  use();
+  while (events_.size() <= static_cast<std::size_t>(slot))
+    events_.emplace_back(cudaEventDefault);
+  check(cudaEventRecord(events_[static_cast<std::size_t>(slot)].get(), stream()),
+        "cudaEventRecord");
+}
+
+void CudaDevice::wait() {
+  use();
+  check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+}
+
+double CudaDevice::seconds_between(int first, int second) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, events_[static_cast<std::size_t>(first)].get(),
+                             events_[static_cast<std::size_t>(second)].get()),
+        "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+}  // namespace gpucast::mdapp::cuda

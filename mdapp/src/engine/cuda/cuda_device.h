@@ -1,0 +1,78 @@
+// A GPU as a Device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <vector>
+
+#include "engine/cuda/resources.h"
+#include "engine/device.h"
+#include "kernels/cuda/launch.h"
+
+namespace gpucast::mdapp::cuda {
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(int device, const Workload& workload);
+
+  void upload(std::span<const Position> positions) override;
+  void compute(Output output) override;
+  void download(std::span<Force> forces) override;
+  void download(std::span<PairSums> sums) override;
+
+  void upload_state(std::span<const double> r, std::span<const double> v) override;
+  void download_state(std::span<double> r, std::span<double> v) override;
+  void before_forces(const Motion& motion, IntegratorKind kind) override;
+  void sum_up() override;
+  void after_forces(const Motion& motion, IntegratorKind kind) override;
+  bool overlapped() override;
+
+  void mark(int slot) override;
+  void wait() override;
+  double seconds_between(int first, int second) override;
+  Traffic traffic() const override { return traffic_; }
+
+  // For Exchange and Recording.
+  int device() const { return device_; }
+  cudaStream_t stream() const { return stream_.get(); }
+  Position* positions() const { return positions_.data(); }
+  StepSums* sums() const { return step_sums_.data(); }
+  const Workload& workload() const { return workload_; }
+  void count_exchanged(std::int64_t bytes) { traffic_.exchange += bytes; }
+  // A graph counts what it copies each time it is replayed.
+  void count(const Traffic& traffic);
+
+ private:
+  void use() const;
+  State state();
+  ForceArguments arguments(Output output);
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+
+  int device_;
+  Workload workload_;
+  Stream stream_;
+  Division division_{};
+  DeviceArray<Position> positions_;
+  DeviceArray<Force> forces_;
+  DeviceArray<PairSums> pair_sums_;
+  DeviceArray<double> partial_;
+  DeviceArray<unsigned> arrived_;
+  // Of integration on the GPU; empty until the state is uploaded.
+  DeviceArray<double> r_;
+  DeviceArray<double> v_;
+  DeviceArray<StepSums> step_sums_;
+  DeviceArray<double> friction_;
+  DeviceArray<int> steps_;
+  DeviceArray<int> overlapped_;
+  DeviceArray<Motion> motion_;
+  std::vector<Event> events_;
+  Traffic traffic_;
+};
+
+// Elements of the array of all positions: whole shares, so that an in-place all-gather fits.
+std::size_t padded_positions(const Workload& workload);
+
+// How `tuned` divides a workload, 0 0 0 for the other kernel; for the current device.
+Division division_of(const Workload& workload);
+
+}  // namespace gpucast::mdapp::cuda

@@ -1,0 +1,179 @@
+// The GPUs of this machine (or whatever the CUDA runtime takes for them).
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "engine/cuda/check.h"
+#include "engine/cuda/cuda_device.h"
+#include "engine/cuda/defaults.h"
+#include "engine/cuda/graph.h"
+#include "engine/cuda/nccl.h"
+#include "engine/engine.h"
+
+namespace gpucast::mdapp {
+namespace cuda {
+namespace {
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+// FP32 lanes of a multiprocessor, from the CUDA C++ Programming Guide's table of throughputs.
+int lanes_per_sm(int major, int minor) {
+  if (major == 8 && minor == 0) return 64;
+  return major >= 8 ? 128 : 64;
+}
+
+std::string version(int number) {
+  return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+DeviceInfo describe(int device) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  std::array<char, 32> pci{};
+  check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device),
+        "cudaDeviceGetPCIBusId");
+  constexpr double hertz_per_kilohertz = 1e3;
+  return {
+      .name = properties.name,
+      .sms = properties.multiProcessorCount,
+      .cores = properties.multiProcessorCount * lanes_per_sm(properties.major, properties.minor),
+      .clock_hz = attribute(cudaDevAttrClockRate, device) * hertz_per_kilohertz,
+      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
+      .max_threads_per_sm = properties.maxThreadsPerMultiProcessor,
+      .pci = pci.data()};
+}
+
+class PinnedMemory : public HostMemory {
+ public:
+  // Portable: every GPU copies from it.
+  explicit PinnedMemory(std::size_t bytes) {
+    check(cudaHostAlloc(&data_, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable),
+          "cudaHostAlloc");
+  }
+  ~PinnedMemory() override { cudaFreeHost(data_); }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  void* data() override { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+std::vector<CudaDevice*> own(std::span<Device* const> devices) {
+  std::vector<CudaDevice*> result;
+  for (Device* device : devices)
+    result.push_back(&dynamic_cast<CudaDevice&>(*device));
+  return result;
+}
+
+class CudaEngine : public Engine {
+ public:
+  explicit CudaEngine(int count) : count_(count) {}
+
+  std::string_view path() const override { return "native"; }
+
+  std::vector<DeviceInfo> devices() const override {
+    std::vector<DeviceInfo> result;
+    for (int device = 0; device < count_; ++device)
+      result.push_back(describe(device));
+    return result;
+  }
+
+  std::string driver() const override {
+    int number = 0;
+    cuda::check(cudaDriverGetVersion(&number), "cudaDriverGetVersion");
+    return version(number);
+  }
+
+  std::string runtime() const override {
+    int number = 0;
+    cuda::check(cudaRuntimeGetVersion(&number), "cudaRuntimeGetVersion");
+    return version(number);
+  }
+
+  std::int64_t bytes_needed(const Workload& workload) const override {
+    cuda::check(cudaSetDevice(0), "cudaSetDevice");
+    const auto share = static_cast<std::size_t>(workload.share.count);
+    const auto splits = static_cast<std::size_t>(std::max(division_of(workload).j_split, 1));
+    std::size_t bytes = padded_positions(workload) * sizeof(Position) +
+                        share * (sizeof(Force) + sizeof(PairSums) + 6 * sizeof(double));
+    if (splits > 1)
+      bytes += share * (splits * partial_components * sizeof(double) + sizeof(unsigned));
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  std::int64_t bytes_free(int device) const override {
+    cuda::check(cudaSetDevice(device), "cudaSetDevice");
+    std::size_t free = 0;
+    std::size_t total = 0;
+    cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return static_cast<std::int64_t>(free);
+  }
+
+  int default_block(KernelName kernel) const override { return cuda::default_block(kernel); }
+
+  void check(const KernelChoice& choice) const override {
+    constexpr int warp = 32;
+    const int most = choice.name == KernelName::tuned ? most_tuned_threads : most_claret_threads;
+    if (choice.block < 0 || choice.block > most || choice.block % warp != 0) {
+      throw std::invalid_argument("block " + std::to_string(choice.block) +
+                                  ": a multiple of 32 up to " + std::to_string(most) +
+                                  " is allowed, or 0 for the kernel's own choice");
+    }
+    if (choice.name != KernelName::tuned && (choice.j_split != 0 || choice.i_per_thread != 0)) {
+      throw std::invalid_argument("a j split and several i a thread belong to the tuned kernel");
+    }
+    if (choice.i_per_thread != 0 && choice.i_per_thread != 1 && choice.i_per_thread != 2 &&
+        choice.i_per_thread != 4) {
+      throw std::invalid_argument("i per thread " + std::to_string(choice.i_per_thread) +
+                                  ": 1, 2 or 4 are allowed, or 0 for the kernel's own choice");
+    }
+    if (choice.j_split < 0 || choice.j_split > most_splits) {
+      throw std::invalid_argument("j split " + std::to_string(choice.j_split) + ": 1 to " +
+                                  std::to_string(most_splits) +
+                                  " are allowed, or 0 for the kernel's own choice");
+    }
+  }
+
+  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory memory) override {
+    if (memory == Memory::pinned) return std::make_unique<PinnedMemory>(bytes);
+    return std::make_unique<PageableMemory>(bytes);
+  }
+
+  std::unique_ptr<Device> open(int device, const Workload& workload) override {
+    return std::make_unique<CudaDevice>(device, workload);
+  }
+
+  std::unique_ptr<Exchange> connect(std::span<Device* const> devices) override {
+    return nccl_exchange(own(devices));
+  }
+
+  std::unique_ptr<Recording> record(std::span<Device* const> devices,
+                                    const std::function<void()>& queue) override {
+    return record_graph(own(devices), queue);
+  }
+
+ private:
+  int count_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Engine> cuda_engine(std::string& why_not) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    why_not = status == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(status);
+    return nullptr;
+  }
+  return std::make_unique<cuda::CudaEngine>(count);
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,132 @@
+#include "engine/cuda/nccl.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <vector>
+
+#include "engine/cuda/check.h"
+
+namespace gpucast::mdapp::cuda {
+namespace {
+
+using Comm = void*;
+enum Result : int { success = 0 };
+enum DataType : int { int64 = 4, float32 = 7 };
+enum Operation : int { sum = 0 };
+
+// The functions of the library that are used.
+class Nccl {
+ public:
+  Nccl() {
+    const char* named = std::getenv("GPUCAST_NCCL");
+    const char* file = named != nullptr ? named : "libnccl.so.2";
+    library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) {
+      throw std::runtime_error(std::string("allgather needs NCCL: ") + dlerror() +
+                               " (GPUCAST_NCCL=/path/to/libnccl.so.2 names it)");
+    }
+    find(comm_init_all, "ncclCommInitAll");
+    find(comm_destroy, "ncclCommDestroy");
+    find(group_start, "ncclGroupStart");
+    find(group_end, "ncclGroupEnd");
+    find(all_gather, "ncclAllGather");
+    find(all_reduce, "ncclAllReduce");
+    find(error_string, "ncclGetErrorString");
+  }
+  ~Nccl() {
+    // Not closed: NCCL's own threads may still run its code.
+  }
+  Nccl(const Nccl&) = delete;
+  Nccl& operator=(const Nccl&) = delete;
+
+  void check(int result, const char* call) const {
+    if (result != success) throw DeviceError(std::string(call) + ": " + error_string(result));
+  }
+
+  int (*comm_init_all)(Comm*, int, const int*) = nullptr;
+  int (*comm_destroy)(Comm) = nullptr;
+  int (*group_start)() = nullptr;
+  int (*group_end)() = nullptr;
+  int (*all_gather)(const void*, void*, std::size_t, int, Comm, cudaStream_t) = nullptr;
+  int (*all_reduce)(const void*, void*, std::size_t, int, int, Comm, cudaStream_t) = nullptr;
+  const char* (*error_string)(int) = nullptr;
+
+ private:
+  template <class Function>
+  void find(Function& function, const char* name) {
+    void* symbol = dlsym(library_, name);
+    if (symbol == nullptr) {
+      throw std::runtime_error(std::string("the NCCL that was found lacks ") + name);
+    }
+    function = reinterpret_cast<Function>(symbol);
+  }
+
+  void* library_ = nullptr;
+};
+
+class NcclExchange : public Exchange {
+ public:
+  explicit NcclExchange(std::span<CudaDevice* const> devices)
+      : devices_(devices.begin(), devices.end()), comms_(devices.size()) {
+    std::vector<int> ids;
+    for (const CudaDevice* device : devices_)
+      ids.push_back(device->device());
+    nccl_.check(nccl_.comm_init_all(comms_.data(), static_cast<int>(ids.size()), ids.data()),
+                "ncclCommInitAll");
+  }
+  ~NcclExchange() override {
+    for (Comm comm : comms_)
+      nccl_.comm_destroy(comm);
+  }
+  NcclExchange(const NcclExchange&) = delete;
+  NcclExchange& operator=(const NcclExchange&) = delete;
+
+  // In place: shares lie end to end, the first is the longest, and what the last lacks of that is
+  // padding behind all positions.
+  void positions() override {
+    constexpr std::size_t floats = sizeof(Position) / sizeof(float);
+    const auto longest = static_cast<std::size_t>(devices_.front()->workload().share.count);
+    group([&](std::size_t rank) {
+      CudaDevice& device = *devices_[rank];
+      nccl_.check(nccl_.all_gather(device.positions() + rank * longest, device.positions(),
+                                   longest * floats, float32, comms_[rank], device.stream()),
+                  "ncclAllGather");
+      const Workload& work = device.workload();
+      device.count_exchanged(static_cast<std::int64_t>(sizeof(Position)) *
+                             (work.n - work.share.count));
+    });
+  }
+
+  void add_up() override {
+    constexpr std::size_t values = sizeof(StepSums) / sizeof(std::int64_t);
+    group([&](std::size_t rank) {
+      StepSums* sums = devices_[rank]->sums();
+      nccl_.check(
+          nccl_.all_reduce(sums, sums, values, int64, sum, comms_[rank], devices_[rank]->stream()),
+          "ncclAllReduce");
+    });
+  }
+
+ private:
+  template <class Body>
+  void group(Body body) {
+    nccl_.check(nccl_.group_start(), "ncclGroupStart");
+    for (std::size_t rank = 0; rank < devices_.size(); ++rank)
+      body(rank);
+    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+  }
+
+  Nccl nccl_;
+  std::vector<CudaDevice*> devices_;
+  std::vector<Comm> comms_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> nccl_exchange(std::span<CudaDevice* const> devices) {
+  return std::make_unique<NcclExchange>(devices);
+}
+
+}  // namespace gpucast::mdapp::cuda

@@ -1,0 +1,74 @@
+// The paper's kernel: one thread a particle, all pairs, positions of a block's size at a time in
+// shared memory, constants of each pair of types from a table, IEEE square root and division.
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/pair_sum.cuh"
+
+namespace gpucast::mdapp::cuda {
+namespace {
+
+template <BoundaryKind kind, bool with_sums>
+__global__ void claret(ForceArguments a) {
+  extern __shared__ Position tile[];
+  __shared__ PairConstants<float> table[2][2];
+  if (threadIdx.x < 4) {
+    table[threadIdx.x / 2][threadIdx.x % 2] = a.field.pair[threadIdx.x / 2][threadIdx.x % 2];
+  }
+
+  const int width = static_cast<int>(blockDim.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int own = static_cast<int>(blockIdx.x) * width + thread;
+  const bool inside = own < a.share.count;
+  const int i = a.share.first + (inside ? own : 0);
+  const Position me = a.positions[i];
+  const int type = me.type != 0;
+
+  Totals<with_sums> total;
+  for (int first = 0; first < a.n; first += width) {
+    __syncthreads();
+    if (first + thread < a.n) tile[thread] = a.positions[first + thread];
+    __syncthreads();
+    const int count = min(width, a.n - first);
+    for (int begin = 0; begin < count; begin += chunk) {
+      const int end = min(begin + chunk, count);
+      PairTotals<with_sums> part;
+      for (int j = begin; j < end; ++j) {
+        const Position other = tile[j];
+        add_pair<ExactMath, kind, with_sums, true>(part, me.x, me.y, me.z, other,
+                                                   table[type][other.type != 0], a.field.shared,
+                                                   first + j == i);
+      }
+      total.add(part);
+    }
+  }
+  if (!inside) return;
+  a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
+  if constexpr (with_sums) a.sums[own] = {total.energy.sum / 2, total.virial.sum / 2};
+}
+
+template <BoundaryKind kind>
+void launch(const ForceArguments& a, int block, cudaStream_t stream) {
+  const auto threads = static_cast<unsigned>(block);
+  const auto blocks = (static_cast<unsigned>(a.share.count) + threads - 1) / threads;
+  const std::size_t shared = threads * sizeof(Position);
+  if (a.sums != nullptr) {
+    claret<kind, true><<<blocks, threads, shared, stream>>>(a);
+  } else {
+    claret<kind, false><<<blocks, threads, shared, stream>>>(a);
+  }
+}
+
+}  // namespace
+
+void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int block,
+                   cudaStream_t stream) {
+  switch (boundary) {
+    case BoundaryKind::open:
+      return launch<BoundaryKind::open>(arguments, block, stream);
+    case BoundaryKind::dsf:
+      return launch<BoundaryKind::dsf>(arguments, block, stream);
+    case BoundaryKind::minimum_image:
+      return launch<BoundaryKind::minimum_image>(arguments, block, stream);
+  }
+}
+
+}  // namespace gpucast::mdapp::cuda

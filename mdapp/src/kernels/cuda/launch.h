@@ -1,0 +1,72 @@
+// The kernels, as the CUDA engine calls them. Launches go to the current device; their errors are
+// those of cudaGetLastError().
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "engine/device.h"
+#include "physics/exact_sum.h"
+#include "physics/motion.h"
+#include "physics/pair.h"
+#include "physics/particle.h"
+
+namespace gpucast::mdapp::cuda {
+
+// What a force kernel reads and writes; pointers into device memory.
+struct ForceArguments {
+  const Position* positions;  // of all n
+  Force* forces;              // of the share
+  PairSums* sums;             // of the share; nullptr where no energies are asked for
+  int n;
+  int cations;
+  Share share;
+  ForceField<float> field;
+  // tuned with a j split: partial sums [split][component][particle of the share] and how many
+  // splits of a block of particles have arrived (0 before and after).
+  double* partial;
+  unsigned* arrived;
+};
+
+// How `tuned` divides its work.
+struct Division {
+  int threads;  // a block
+  int i_per_thread;
+  int j_split;
+};
+
+void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int block,
+                   cudaStream_t stream);
+
+// The choice completed for the current device. Depends on nothing but its arguments and the GPU.
+Division divide(const KernelChoice& choice, BoundaryKind boundary, int n, int share);
+void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
+                  cudaStream_t stream);
+inline constexpr int partial_components = 5;  // force, energy, virial
+
+// ---- integration ----
+
+// The share's particles and what acts back on them.
+struct State {
+  double* r;  // 3 a particle of the share
+  double* v;
+  const Force* forces;
+  Position* positions;  // of all n
+  StepSums* sums;
+  double* friction;
+  int* steps;       // made since the start
+  int* overlapped;  // 1 once a force was not sound
+  int n;
+  int cations;
+  Share share;
+};
+
+void launch_before_forces(const State& state, const Motion& motion, IntegratorKind kind,
+                          cudaStream_t stream);
+void launch_sum_up(const State& state, cudaStream_t stream);
+// `scratch`: device memory for the step's motion.
+void launch_after_forces(const State& state, const Motion& motion, IntegratorKind kind,
+                         Motion* scratch, cudaStream_t stream);
+
+}  // namespace gpucast::mdapp::cuda
