@@ -1,11 +1,10 @@
 #include "app/capacity.h"
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
+#include "app/human.h"
 #include "app/words.h"
 
 namespace gpucast::mdapp {
@@ -77,19 +76,6 @@ void require_memory(const Engine& engine, const Physics& physics, int n,
 }
 
 }  // namespace
-
-std::string human_bytes(std::int64_t bytes) {
-  constexpr std::array<const char*, 5> units{"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text.data();
-}
 
 std::int64_t host_bytes_free() {
   std::ifstream meminfo("/proc/meminfo");

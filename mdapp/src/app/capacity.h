@@ -13,9 +13,6 @@ namespace gpucast::mdapp {
 
 inline constexpr int most_particles = 1'000'000'000;
 
-// "12.3 GiB"
-std::string human_bytes(std::int64_t bytes);
-
 // Memory of this host that is not in use, bytes.
 std::int64_t host_bytes_free();
 

@@ -19,8 +19,8 @@ namespace gpucast::mdapp {
 
 struct Physics {
   Salt salt = nacl();
-  Surroundings around;
-  IntegratorOptions integrator;
+  Surroundings around{};
+  IntegratorOptions integrator{};
   std::uint64_t seed = 1;
 };
 
