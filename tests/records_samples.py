@@ -86,6 +86,16 @@ _extras = _optional(
 )
 
 
+_moved = st.integers(0, 2**40)
+_kinds = _optional(
+    block=counts,
+    memory=st.sampled_from(["pageable", "pinned", "write-combined", "mapped", "unknown"]),
+    graph=st.booleans(),
+    boundary=labels,
+    bytes=st.fixed_dictionaries({"h2d": _moved, "d2h": _moved}, optional={"exchange": _moved}),
+)
+
+
 @st.composite
 def steps(draw: st.DrawFn) -> dict[str, Any]:
     """Valid step records of machine m."""
@@ -98,6 +108,7 @@ def steps(draw: st.DrawFn) -> dict[str, Any]:
         "gpus": draw(st.integers(1, 65536)),
         "seconds": draw(st.lists(positive, min_size=1, max_size=5)),
         **draw(_extras),
+        **draw(_kinds),
     }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
-from made_data import NATIVE, steps_alone, whole
+from made_data import NATIVE, dataset, machine, steps, steps_alone, whole
 
 
 @pytest.fixture
@@ -134,6 +135,29 @@ def test_nothing_is_written_where_the_fit_fails(run: Run, data: Path, tmp_path: 
 )
 def test_wrong_options_are_refused(run: Run, data: Path, options: list[str], said: str) -> None:
     assert_refused(run("fit", data, *options), said)
+
+
+def test_kinds_of_steps_are_chosen_by_options(run: Run, tmp_path: Path) -> None:
+    first = {"block": 128, "memory": "pinned", "graph": True, "boundary": "periodic"}
+    other = {"block": 256, "memory": "pageable", "graph": False}
+    rng = np.random.default_rng(1)
+    records = [
+        record
+        for kind in (first, other)
+        for record in steps(NATIVE.seconds, rng, n=[1000, 8000, 64000], repeats=2, **kind)
+    ]
+    file = tmp_path / "kinds.jsonl"
+    dataset([machine(), *records]).dump(file)
+    assert_refused(run("fit", file), "there are several: 128, 256; choose one with --block")
+    choices = ["--block", "128"], ["--memory", "pinned"], ["--graph"], ["--boundary", "periodic"]
+    for options in choices:
+        answer = only_json(run("fit", file, *options, "--replicates", "0", "--json")[1])
+        assert {**answer["data"], "block": answer["machine"]["block"]}.items() >= first.items()
+    answer = only_json(run("fit", file, "--no-graph", "--replicates", "0", "--json")[1])
+    assert (answer["data"]["graph"], answer["data"]["boundary"]) == (False, "open")
+    status, out, _ = run("data", "export", file, "--csv", "--no-graph")
+    assert (status, out.count("claret")) == (0, sum(len(r["seconds"]) for r in records) // 2)
+    assert_refused(run("data", "export", file, "--csv"), "block: there are several: 128, 256")
 
 
 def test_several_files_are_one_dataset(run: Run, tmp_path: Path) -> None:

@@ -109,6 +109,21 @@ def test_selection_keeps_what_matches_and_its_machines(tmp_path: Path) -> None:
     assert len(data.select(machine="m", kernel="claret").transfers) == 1
 
 
+def test_selection_by_kind_of_step_keeps_steps_that_do_not_state_it(tmp_path: Path) -> None:
+    graph = {**STEP, "graph": True, "boundary": "periodic"}
+    plain = {**STEP, "graph": False, "block": 128}
+    data = datasets.load(write(tmp_path / "d.jsonl", MACHINE, STEP, graph, plain, TRANSFER))
+    assert [step.graph for step in data.select(graph=False).steps] == [None, False]
+    assert [step.block for step in data.select(block=128).steps] == [None, None, 128]
+    assert [step.boundary for step in data.select(boundary="open").steps] == [None, None]
+    assert len(data.select(memory="pinned").transfers) == 1
+
+
+def test_steps_of_several_kinds_are_no_repetitions_of_each_other(tmp_path: Path) -> None:
+    kinds = [{**STEP, "seconds": [1, 2, 3], "memory": kind} for kind in ("pinned", "pageable")]
+    assert datasets.load(write(tmp_path / "d.jsonl", MACHINE, *kinds)).warnings == []
+
+
 def test_selecting_what_is_not_there_lists_what_is(tmp_path: Path) -> None:
     data = datasets.load(write(tmp_path / "d.jsonl", *EXAMPLES))
     with pytest.raises(InputError, match="path: no records of 'nat'; there are: native"):
@@ -126,6 +141,17 @@ def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
     assert list(transfers["from"]) == ["host", "host"]
     assert list(transfers["concurrent"]) == [1, 1]
     assert [len(data.frame(kind)) for kind in datasets.FRAME_KINDS] == [2, 2, 1, 1]
+
+
+def test_a_frame_of_steps_has_their_kind_bytes_and_exchange(tmp_path: Path) -> None:
+    moved = {"h2d": 64, "d2h": 0}
+    step = {**STEP, "memory": "pinned", "graph": True, "boundary": "periodic", "bytes": moved}
+    step["phases"] = {"exchange": [1e-5, 2e-5]}
+    frame = datasets.load(write(tmp_path / "d.jsonl", MACHINE, step)).frame("step")
+    assert list(frame["exchange"]) == [1e-5, 2e-5]
+    first = frame.iloc[0]
+    assert (first["memory"], first["graph"], first["boundary"]) == ("pinned", True, "periodic")
+    assert (first["bytes_h2d"], first["bytes_d2h"], first["bytes_exchange"]) == (64, 0, None)
 
 
 def test_a_frame_without_records_has_the_columns_all_the_same(tmp_path: Path) -> None:

@@ -140,10 +140,88 @@ def test_several_machines_are_listed() -> None:
     assert (chosen["id"], chosen["cores"]) == ("b", 2880)
 
 
-def test_block_sizes_are_not_mixed() -> None:
-    data = dataset([machine(), *some_steps(block=128), *some_steps(block=256)])
-    with pytest.raises(gc.InputError, match=r"2 block sizes \(128, 256\)"):
+@pytest.mark.parametrize(
+    ("field", "first", "other"),
+    [
+        ("block", 128, 256),
+        ("memory", "pageable", "pinned"),
+        ("boundary", "open", "periodic"),
+    ],
+)
+def test_several_kinds_of_steps_are_listed(field: str, first: Any, other: Any) -> None:
+    data = dataset([machine(), *some_steps(**{field: first}), *some_steps(**{field: other})])
+    with pytest.raises(gc.InputError) as caught:
         gc.fit(data)
+    assert str(caught.value) == (
+        f"made: {field}: there are several: {first}, {other}; choose one with --{field}"
+    )
+    for choice in (first, other):
+        steps = pose(data, **{field: choice}).steps
+        assert {getattr(step, field) for step in steps} == {choice}
+
+
+def test_steps_with_and_without_a_graph_are_not_mixed() -> None:
+    data = dataset([machine(), *some_steps(graph=False), *some_steps(graph=True)])
+    with pytest.raises(gc.InputError) as caught:
+        gc.fit(data)
+    assert str(caught.value) == (
+        "made: graph: there are several: no-graph, graph; choose one with --graph or --no-graph"
+    )
+    for graph in (False, True):
+        found = pose(data, graph=graph)
+        assert found.graph is graph
+        assert {step.graph for step in found.steps} == {graph}
+
+
+def test_the_only_kind_of_steps_needs_no_choice() -> None:
+    kind = {"block": 128, "memory": "pinned", "graph": True, "boundary": "periodic"}
+    model = gc.fit(dataset([machine(), *some_steps(**kind)]), replicates=0)
+    assert model.step_kind == kind
+
+
+def test_steps_that_do_not_state_a_kind_go_with_every_one() -> None:
+    stated = [*some_steps(memory="pinned", graph=True), *some_steps(memory="pageable", graph=False)]
+    data = dataset([machine(), *some_steps(), *stated])
+    found = pose(data, memory="pageable", graph=False)
+    assert [step.memory for step in found.steps] == [None] * 6 + ["pageable"] * 6
+    one = pose(dataset([machine(), *some_steps(), *some_steps(memory="pinned", graph=True)]))
+    assert (len(one.steps), one.memory, one.graph) == (12, "pinned", True)
+
+
+def test_a_step_without_a_boundary_is_of_an_open_box() -> None:
+    data = dataset([machine(), *some_steps(), *some_steps(boundary="periodic")])
+    with pytest.raises(gc.InputError, match="boundary: there are several: open, periodic"):
+        pose(data)
+    assert {step.boundary for step in pose(data, boundary="open").steps} == {None}
+    assert {step.boundary for step in pose(data, boundary="periodic").steps} == {"periodic"}
+
+
+def test_a_kind_that_no_step_has_is_refused_with_those_there_are() -> None:
+    data = dataset([machine(), *some_steps(memory="pinned", graph=True, block=128)])
+    for choice, said in (
+        ({"memory": "mapped"}, "memory: no steps with 'mapped'; there are: pinned"),
+        ({"graph": False}, "graph: no records of 'no-graph'; there are: graph"),
+        ({"block": 256}, "block: no records of '256'; there are: 128"),
+        ({"boundary": "periodic"}, "boundary: no records of 'periodic'; there are: open"),
+    ):
+        with pytest.raises(gc.InputError, match=said):
+            pose(data, **choice)  # type: ignore[arg-type]
+
+
+def test_transfers_are_of_the_memory_that_the_steps_used() -> None:
+    slow = microbenchmarks(VIRTUALIZED, rng(), launches=False, memory="pageable")
+    fast = microbenchmarks(NATIVE, rng())
+    data = dataset([machine(), *some_steps(memory="pageable"), *fast, *slow])
+    found = pose(data)
+    assert {t.memory for route in found.transfers.values() for t in route} == {"pageable"}
+    assert found.warnings == []
+    without = pose(dataset([machine(), *some_steps(memory="pageable"), *fast]))
+    assert without.transfers == {}
+    assert without.warnings == [
+        "the steps used pageable memory, the transfers pinned: transfers were left out"
+    ]
+    unstated = microbenchmarks(NATIVE, rng(), launches=False, memory="unknown")
+    assert pose(dataset([machine(), *some_steps(memory="pinned"), *unstated])).transfers
 
 
 @pytest.mark.parametrize("field", ["path", "schedule", "kernel", "machine"])

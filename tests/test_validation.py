@@ -128,3 +128,18 @@ def test_nothing_to_compare_with_is_refused(model: Model) -> None:
         gc.validate(model, gc.load("p2p-copy"))
     with pytest.raises(gc.InputError, match="no records of 'moon'"):
         gc.validate(model, steps_alone(), path="moon")
+
+
+def test_steps_are_of_the_kind_that_the_model_was_fitted_to() -> None:
+    pinned = steps(NATIVE.seconds, np.random.default_rng(1), memory="pinned", graph=True)
+    slow = steps(lambda n, g: 3 * NATIVE.seconds(n, g), np.random.default_rng(2), memory="pageable")
+    both = dataset([machine(), *pinned, *slow])
+    model = gc.fit(both, memory="pinned", replicates=0)
+    assert gc.validate(model, both)["median_relative_error"] < 0.1
+    other = gc.validate(model, both, memory="pageable")
+    assert other["median_relative_error"] == pytest.approx(2 / 3, abs=0.1)
+    # A model that says nothing of its steps' memory cannot choose.
+    silent = copy.deepcopy(model)
+    del silent.content["data"]["memory"]
+    with pytest.raises(gc.InputError, match="memory: there are several: pinned, pageable"):
+        gc.validate(silent, both)

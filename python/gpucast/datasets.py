@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from gpucast import atomic, jsonl
+from gpucast import atomic, jsonl, step_kinds
 from gpucast.errors import InputError
 from gpucast.records import (
     Entry,
@@ -107,24 +107,41 @@ class Dataset:
         path: str | None = None,
         schedule: str | None = None,
         kernel: str | None = None,
+        *,
+        block: int | None = None,
+        memory: str | None = None,
+        graph: bool | None = None,
+        boundary: str | None = None,
     ) -> Dataset:
         """The records that match every criterion given.
 
         A criterion applies to the kinds that have such a field: ``schedule`` and ``kernel`` narrow
-        steps only, and host-memory records, which have no path, pass any ``path``. Machines are
-        kept where a kept record, or ``machine``, names them.
+        steps only, and host-memory records, which have no path, pass any ``path``. Records that do
+        not state an optional field pass as well; a step without ``boundary`` is of an ``open`` box.
+        Machines are kept where a kept record, or ``machine``, names them.
 
         Raises:
             InputError: a value that no record has; the message lists those there are.
         """
-        criteria = {"machine": machine, "path": path, "schedule": schedule, "kernel": kernel}
+        criteria = {
+            "machine": machine,
+            "path": path,
+            "schedule": schedule,
+            "kernel": kernel,
+            "block": block,
+            "memory": memory,
+            "graph": graph,
+            "boundary": boundary,
+        }
         wanted = {name: value for name, value in criteria.items() if value is not None}
         for name, value in wanted.items():
             self._check_occurs(name, value)
         kept = [
             record
             for record in self.records
-            if all(getattr(record, name, None) in (None, value) for name, value in wanted.items())
+            if all(
+                step_kinds.stated(record, name) in (None, value) for name, value in wanted.items()
+            )
         ]
         used = {record.machine for record in kept} | {machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
@@ -134,8 +151,9 @@ class Dataset:
         """One kind of records in long form: a row a sample.
 
         Columns are the record's fields in SI units, ``sample`` (0, 1, ... within the record) and
-        ``seconds``; steps have their phases as ``h2d``, ``kernel_phase``, ``d2h`` and ``cpu`` (s),
-        transfers the number of ``concurrent`` copies. Fields that no record has are missing values.
+        ``seconds``; steps have their phases as ``h2d``, ``kernel_phase``, ``d2h``, ``cpu`` and
+        ``exchange`` (s) and their bytes as ``bytes_h2d`` and so on, transfers the number of
+        ``concurrent`` copies. Fields that no record has are missing values.
 
         Raises:
             InputError: no such kind.
@@ -168,16 +186,16 @@ class Dataset:
         yield from self.machines.values()
         yield from self.records
 
-    def _check_occurs(self, name: str, value: str) -> None:
-        known = dict.fromkeys(
-            found for record in self.records if (found := getattr(record, name, None)) is not None
-        )
+    def _check_occurs(self, name: str, value: object) -> None:
+        known = step_kinds.distinct(self.records, name)
         if name == "machine":
-            known |= dict.fromkeys(self.machines)
+            known += [machine for machine in self.machines if machine not in known]
         if value not in known:
-            there = ", ".join(known) if known else "none"
+            there = ", ".join(step_kinds.word(name, each) for each in known) if known else "none"
             raise InputError(
-                f"no records of {value!r}; there are: {there}", file=self.name, field=name
+                f"no records of {step_kinds.word(name, value)!r}; there are: {there}",
+                file=self.name,
+                field=name,
             )
 
 
@@ -348,6 +366,9 @@ def _cell(record: Measurement) -> tuple[Any, ...]:
             record.n,
             record.gpus,
             record.block,
+            record.memory,
+            record.graph,
+            record.boundary,
         )
     if isinstance(record, Transfer):
         return (

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure as Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic
+from gpucast import _core, atomic, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model, outer
@@ -221,11 +221,9 @@ def _points(
 def _steps(data: Dataset, model: Model) -> list[Any]:
     about = model.content["data"]
     path = about.get("what_if", about)["path"]
-    return [
-        step
-        for step in data.steps
-        if (step.path, step.schedule, step.kernel) == (path, about["schedule"], about["kernel"])
-    ]
+    wanted = (path, about["schedule"], about["kernel"])
+    steps = [step for step in data.steps if (step.path, step.schedule, step.kernel) == wanted]
+    return step_kinds.alike(steps, model.step_kind, data.name)
 
 
 def _log_axes(axes: Axes, x: str, y: str) -> None:

@@ -46,6 +46,9 @@ def fit(
     *,
     machine: str | None = None,
     memory: str | None = None,
+    block: int | None = None,
+    graph: bool | None = None,
+    boundary: str | None = None,
     model: str = "auto",
     replicates: int = REPLICATES,
     seed: int = 1,
@@ -54,7 +57,8 @@ def fit(
 
     Args:
         data: records; see ``gpucast.load``.
-        path, schedule, kernel, machine, memory: which records, where there are several.
+        path, schedule, kernel, machine, memory, block, graph, boundary: which records, where there
+            are several.
         model: ``auto`` (least cross-validated error), ``paper``, or ``GPU+CPU+COM``.
         replicates: bootstrap refits behind intervals and probabilities; 0: none.
         seed: of folds and bootstrap; the same seed gives the same answer.
@@ -65,7 +69,15 @@ def fit(
     """
     check_sampling(replicates, seed)
     problem = pose(
-        data, path=path, schedule=schedule, kernel=kernel, machine=machine, memory=memory
+        data,
+        path=path,
+        schedule=schedule,
+        kernel=kernel,
+        machine=machine,
+        memory=memory,
+        block=block,
+        graph=graph,
+        boundary=boundary,
     )
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
@@ -116,6 +128,9 @@ def fit(
             "path": problem.path,
             "schedule": problem.schedule,
             "kernel": problem.kernel,
+            "memory": problem.memory,
+            "graph": problem.graph,
+            "boundary": problem.boundary,
         },
         "bootstrap_seed": seed,
         "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

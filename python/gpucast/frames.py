@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpucast.records import Entry, Note, Phases
+from gpucast.records import Entry, Note, Phases, Step
 
 _TAIL = ("sample", "seconds", "uncertainty", "cold", "caveat")
-_PHASES = {"h2d": "h2d", "kernel": "kernel_phase", "d2h": "d2h", "cpu": "cpu"}
+_PHASES = {
+    "h2d": "h2d",
+    "kernel": "kernel_phase",
+    "d2h": "d2h",
+    "cpu": "cpu",
+    "exchange": "exchange",
+}
+_BYTES = {"bytes_h2d": "h2d", "bytes_d2h": "d2h", "bytes_exchange": "exchange"}
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "step": (
-        "machine", "path", "schedule", "kernel", "n", "gpus", "block", *_TAIL,
-        *_PHASES.values(), "energy_drift",
+        "machine", "path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph",
+        "boundary", *_BYTES, *_TAIL, *_PHASES.values(), "energy_drift",
     ),
     "transfer": (
         "machine", "path", "memory", "engine", "route", "from", "to", "bytes", "concurrent",
@@ -36,6 +43,9 @@ def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[Any, ...]]:
         fixed["from"] = getattr(record, "from_", None)
         if kind == "transfer":
             fixed["concurrent"] = len(getattr(record, "concurrent", ()))
+        if isinstance(record, Step):
+            for column, part in _BYTES.items():
+                fixed[column] = getattr(record.bytes, part, None)
         phases = getattr(record, "phases", None)
         for sample, seconds in enumerate(record.seconds):
             fixed["sample"] = sample

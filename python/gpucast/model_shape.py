@@ -52,6 +52,8 @@ def _is_integer(value: Any, low: int, high: int) -> bool:
 
 _TEXT = _Leaf("a string", lambda value: isinstance(value, str))
 _FLAG = _Leaf("true or false", lambda value: isinstance(value, bool))
+_TEXT_OR_NULL = _Leaf("null or a string", lambda value: value is None or isinstance(value, str))
+_FLAG_OR_NULL = _Leaf("null, true or false", lambda v: v is None or isinstance(v, bool))
 _POSITIVE = _Leaf("a positive number", lambda value: _is_number(value) and value > 0)
 _NOT_NEGATIVE = _Leaf("a number of at least 0", lambda value: _is_number(value) and value >= 0)
 _NOISE = _Leaf("null or a number of at least 0", lambda v: v is None or _NOT_NEGATIVE.holds(v))
@@ -103,6 +105,9 @@ SHAPE: dict[str, Any] = {
         "path": _TEXT,
         "schedule": _TEXT,
         "kernel": _TEXT,
+        "memory": _Optional(_TEXT_OR_NULL),
+        "graph": _Optional(_FLAG_OR_NULL),
+        "boundary": _Optional(_TEXT_OR_NULL),
         "what_if": _Optional({"path": _TEXT}),
     },
     "warnings": _Each(_TEXT),

@@ -104,6 +104,13 @@ class Model:
         """What a user should know before believing the model; one line each."""
         return list(self.content["warnings"])
 
+    @property
+    def step_kind(self) -> dict[str, Any]:
+        """Of the steps it was fitted to, by ``step_kinds.FIELDS``; None where they did not say."""
+        about = self.content["data"]
+        kind = {field: about.get(field) for field in ("memory", "graph", "boundary")}
+        return {"block": self.content["machine"]["block"] or None, **kind}
+
     def parameter(self, name: str) -> float:
         """Value of a parameter in SI units."""
         return float(self.content["parameters"][name]["value"])

@@ -1,7 +1,7 @@
 """What one fit is about: the records of one path, schedule and kernel, as arrays for the core.
 
-A dataset may hold several machines, paths, schedules and kernels. A fit is about one of each;
-where there are several and none was named, the message lists them.
+A dataset may hold several machines, paths, schedules, kernels and kinds of steps. A fit is about
+one of each; where there are several and none was named, the message lists them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpucast import _core
+from gpucast import _core, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.records import Launch, Machine, Step, Transfer
@@ -33,9 +33,10 @@ _MEMORIES = ("pinned", "pageable", "unknown", "write-combined", "mapped")
 
 @dataclass
 class Problem:
-    """Records of one machine, path, schedule and kernel.
+    """Records of one machine, path, schedule, kernel and kind of steps.
 
     Attributes:
+        memory, graph, boundary: of the steps; None where they do not say (or there are none).
         steps: empty in a problem of transfers alone.
         transfers: usable ones (valid, alone, warm) by route.
         launches: of one method.
@@ -53,6 +54,9 @@ class Problem:
     steps: list[Step]
     transfers: dict[str, list[Transfer]]
     launches: list[Launch]
+    memory: str | None = None
+    graph: bool | None = None
+    boundary: str | None = None
     cores: int = 0
     sms: int = 0
     block: int = 0
@@ -131,13 +135,20 @@ def pose(
     kernel: str | None = None,
     machine: str | None = None,
     memory: str | None = None,
+    block: int | None = None,
+    graph: bool | None = None,
+    boundary: str | None = None,
 ) -> Problem:
     """Choose the records that a fit is about.
+
+    ``memory`` is that of the transfers, and of steps that state one; transfers follow the steps'.
 
     Raises:
         InputError: nothing fits the choice, or it leaves several possibilities.
     """
-    chosen = dataset.select(machine=machine, path=path, schedule=schedule, kernel=kernel)
+    chosen = dataset.select(
+        machine, path, schedule, kernel, block=block, graph=graph, boundary=boundary
+    )
     about_steps = bool(chosen.steps)
     timed: Sequence[Step | Transfer | Launch] = chosen.steps or chosen.transfers or chosen.launches
     if not timed:
@@ -145,10 +156,16 @@ def pose(
     machine = _only("machine", (record.machine for record in timed), dataset.name)
     path = _only("path", (r.path for r in timed if r.machine == machine), dataset.name)
     steps = [s for s in chosen.steps if s.machine == machine and s.path == path]
+    schedule = _only("schedule", (s.schedule for s in steps), dataset.name) if steps else None
+    kernel = _only("kernel", (s.kernel for s in steps), dataset.name) if steps else None
+    if memory is not None:
+        steps = _of_memory(steps, memory, dataset.name)
+    kind = {name: step_kinds.only(steps, name, dataset.name) for name in step_kinds.FIELDS}
     warnings: list[str] = []
     transfers = _usable(
         [t for t in chosen.transfers if t.machine == machine and t.path == path],
         memory,
+        kind["memory"],
         warnings,
         dataset.name,
     )
@@ -157,11 +174,15 @@ def pose(
         dataset=dataset,
         machine=machine,
         path=path,
-        schedule=_only("schedule", (s.schedule for s in steps), dataset.name) if steps else None,
-        kernel=_only("kernel", (s.kernel for s in steps), dataset.name) if steps else None,
+        schedule=schedule,
+        kernel=kernel,
         steps=steps,
         transfers=transfers,
         launches=launches,
+        memory=kind["memory"],
+        graph=kind["graph"],
+        boundary=kind["boundary"],
+        block=kind["block"] or 0,
         warnings=[*dataset.warnings, *warnings],
     )
     _add_machine(problem, dataset.machines[machine])
@@ -204,16 +225,24 @@ def _warm(steps: list[Step], warnings: list[str]) -> list[Step]:
 def _only(what: str, values: Iterable[str], name: str) -> str:
     distinct = list(dict.fromkeys(values))
     if len(distinct) != 1:
-        raise InputError(
-            f"there are several: {', '.join(distinct)}; choose one with --{what}",
-            file=name,
-            field=what,
-        )
+        raise step_kinds.several(what, distinct, name)
     return distinct[0]
 
 
+def _of_memory(steps: list[Step], memory: str, name: str) -> list[Step]:
+    kept = [step for step in steps if step.memory in (None, memory)]
+    if steps and not kept:
+        there = ", ".join(step_kinds.distinct(steps, "memory"))
+        raise InputError(f"no steps with {memory!r}; there are: {there}", file=name, field="memory")
+    return kept
+
+
 def _usable(
-    transfers: list[Transfer], memory: str | None, warnings: list[str], name: str
+    transfers: list[Transfer],
+    memory: str | None,
+    of_steps: str | None,
+    warnings: list[str],
+    name: str,
 ) -> dict[str, list[Transfer]]:
     kept: list[Transfer] = []
     left_out: dict[str, int] = {}
@@ -226,7 +255,9 @@ def _usable(
     if left_out:
         counted = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
         warnings.append(f"left out transfers: {counted}")
-    if memory is not None:
+    if of_steps is not None:
+        kept = _like_steps(kept, of_steps, warnings)
+    elif memory is not None:
         if not any(t.memory == memory for t in kept):
             there = ", ".join(dict.fromkeys(t.memory for t in kept)) or "none"
             raise InputError(
@@ -250,6 +281,18 @@ def _usable(
     return by_route
 
 
+def _like_steps(transfers: list[Transfer], memory: str, warnings: list[str]) -> list[Transfer]:
+    """Transfers of the memory that the steps used; what steps pay for others says nothing."""
+    alike = [t for t in transfers if t.memory == memory]
+    alike = alike or [t for t in transfers if t.memory == "unknown"]
+    if transfers and not alike:
+        there = ", ".join(dict.fromkeys(t.memory for t in transfers))
+        warnings.append(
+            f"the steps used {memory} memory, the transfers {there}: transfers were left out"
+        )
+    return alike
+
+
 def _unusable(transfer: Transfer) -> str | None:
     if not transfer.valid:
         return "with wrong bytes"
@@ -268,15 +311,6 @@ def _launches(launches: list[Launch]) -> list[Launch]:
 
 
 def _add_machine(problem: Problem, machine: Machine) -> None:
-    blocks = {step.block for step in problem.steps if step.block is not None}
-    if len(blocks) > 1:
-        raise InputError(
-            f"steps with {len(blocks)} block sizes ({', '.join(map(str, sorted(blocks)))}); "
-            "fit one at a time",
-            file=problem.dataset.name,
-            field="block",
-        )
-    problem.block = blocks.pop() if blocks else 0
     if machine.gpus:
         gpu = machine.gpus[0]
         problem.cores = gpu.cores or 0

@@ -68,6 +68,7 @@ Moment = Annotated[
 
 Count = Annotated[int, Field(strict=True, ge=1, le=_LARGEST_INT), BeforeValidator(_integral)]
 Particles = Annotated[int, Field(strict=True, ge=1, le=LARGEST_N), BeforeValidator(_integral)]
+Total = Annotated[int, Field(strict=True, ge=0, le=_LARGEST_INT), BeforeValidator(_integral)]
 GpuCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(_integral)]
 
 # "At most the largest double" is JSON Schema's way to say finite.
@@ -131,6 +132,15 @@ class Phases(_Model):
     kernel: PhaseSamples | None = None
     d2h: PhaseSamples | None = None
     cpu: PhaseSamples | None = None
+    exchange: PhaseSamples | None = Field(None, description="between GPUs or processes")
+
+
+class StepBytes(_Model):
+    """Bytes that one step moves, over all GPUs."""
+
+    h2d: Total
+    d2h: Total
+    exchange: Total | None = Field(None, description="between GPUs or processes")
 
 
 class _Record(_Model):
@@ -204,6 +214,10 @@ class Step(_Measurement):
     n: Particles
     gpus: GpuCount
     block: Count | None = Field(None, description="threads a block")
+    memory: Memory | None = Field(None, description="kind of the host memory of the step's copies")
+    graph: Flag | None = Field(None, description="launched as a CUDA graph")
+    boundary: Label | None = Field(None, description="of the box; absent: open")
+    bytes: StepBytes | None = None
     phases: Phases | None = None
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpucast import step_kinds
 from gpucast.datasets import Dataset
 from gpucast.records import HostMemory, Launch, Measurement, Step, Transfer
 
@@ -77,12 +78,17 @@ def series(record: Measurement) -> dict[str, str]:
     """What names a record's series: everything but its size and its samples."""
     named: dict[str, str]
     if isinstance(record, Step):
-        block = {} if record.block is None else {"block": str(record.block)}
+        # A step that states no boundary is of an open box, as most are: not worth a column.
+        kind = {
+            field: step_kinds.word(field, value)
+            for field in step_kinds.FIELDS
+            if (value := getattr(record, field)) is not None
+        }
         named = {
             "path": record.path,
             "schedule": record.schedule,
             "kernel": record.kernel,
-            **block,
+            **kind,
         }
     elif isinstance(record, Transfer):
         beside = ", ".join(f"{copy.from_}>{copy.to}" for copy in record.concurrent)

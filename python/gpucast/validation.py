@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucast import _core
+from gpucast import _core, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
@@ -22,35 +22,45 @@ def validate(
     kernel: str | None = None,
     *,
     machine: str | None = None,
+    memory: str | None = None,
+    block: int | None = None,
+    graph: bool | None = None,
+    boundary: str | None = None,
 ) -> dict[str, Any]:
     """Errors of the model on the steps of ``data``, cell by cell and summed up.
 
     A cell's measured time is the median of its repetitions; ``covered`` says whether it lies in the
     90 % prediction interval of such a median. Best counts are compared for every n that was
-    measured with several GPU counts; regret is the time lost by following the forecast.
+    measured with several GPU counts; regret is the time lost by following the forecast. Steps are
+    of the kind that the model was fitted to, where the data have it.
 
     Raises:
         InputError: there are no steps to compare with.
     """
     about = model.content["data"]
     chosen = data.select(
-        machine=machine, path=path, schedule=schedule or None, kernel=kernel or None
+        machine,
+        path,
+        schedule or None,
+        kernel or None,
+        memory=memory,
+        block=block,
+        graph=graph,
+        boundary=boundary,
     )
     samples: dict[tuple[int, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[int, int], float] = defaultdict(float)
     wanted_path = path or _preferred(chosen, "path", about.get("what_if", about)["path"])
     wanted_schedule = schedule or _preferred(chosen, "schedule", about["schedule"])
     wanted_kernel = kernel or _preferred(chosen, "kernel", about["kernel"])
-    for step in chosen.steps:
-        if (step.path, step.schedule, step.kernel) == (
-            wanted_path,
-            wanted_schedule,
-            wanted_kernel,
-        ):
-            require_plausible([step], data.name)
-            key = (step.n, step.gpus)
-            samples[key].extend(step.seconds)
-            rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
+    wanted = (wanted_path, wanted_schedule, wanted_kernel)
+    steps = [s for s in chosen.steps if (s.path, s.schedule, s.kernel) == wanted]
+    steps = step_kinds.alike(steps, model.step_kind, data.name)
+    require_plausible(steps, data.name)
+    for step in steps:
+        key = (step.n, step.gpus)
+        samples[key].extend(step.seconds)
+        rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
     if not samples:
         raise InputError(
             f"there are no steps of path {wanted_path!r}, schedule {wanted_schedule!r}, kernel "
@@ -91,11 +101,7 @@ def _preferred(data: Dataset, field: str, value: str) -> str:
     if value in there or not there:
         return value
     if len(there) > 1:
-        raise InputError(
-            f"there are several: {', '.join(there)}; choose one with --{field}",
-            file=data.name,
-            field=field,
-        )
+        raise step_kinds.several(field, there, data.name)
     return next(iter(there))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gpucast import atomic, datasets, jsonl, summary
-from gpucast.cli import output
+from gpucast.cli import options, output
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.formats import formats
@@ -91,6 +91,10 @@ def export(
     path: Annotated[str | None, typer.Option(help="Records of this path only.")] = None,
     schedule: Annotated[str | None, typer.Option(help="Steps of this schedule only.")] = None,
     kernel: Annotated[str | None, typer.Option(help="Steps of this kernel only.")] = None,
+    block: options.Block = None,
+    memory: options.Memory = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
     target: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write instead of stdout."),
@@ -116,7 +120,16 @@ def export(
         )
     if target is not None:
         atomic.check_output(target, force=force)
-    data = datasets.load(name).select(machine, path, schedule, kernel)
+    data = datasets.load(name).select(
+        machine,
+        path,
+        schedule,
+        kernel,
+        block=block,
+        memory=memory,
+        graph=graph,
+        boundary=boundary,
+    )
     for warning in data.warnings:
         output.warn(warning)
     form, text = _exported(data, chosen[0], kind)

@@ -20,6 +20,9 @@ def command(
     kernel: options.Kernel = None,
     machine: options.Machine = None,
     memory: options.Memory = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
     model: Annotated[
         str, typer.Option(help="auto, paper, or GPU+CPU+COM such as occupancy+linear+star-async.")
     ] = "auto",
@@ -50,6 +53,9 @@ def command(
         kernel,
         machine=machine,
         memory=memory,
+        block=block,
+        graph=graph,
+        boundary=boundary,
         model=model,
         replicates=replicates,
         seed=seed,

@@ -18,7 +18,15 @@ Schedule = Annotated[str | None, typer.Option(help="Schedule, where there are se
 Kernel = Annotated[str | None, typer.Option(help="Kernel, where there are several.")]
 Machine = Annotated[str | None, typer.Option(help="Machine id, where there are several.")]
 Memory = Annotated[
-    str | None, typer.Option(help="Host memory of the transfers, where there are several.")
+    str | None, typer.Option(help="Host memory of transfers and steps, where there are several.")
+]
+Block = Annotated[int | None, typer.Option(min=1, help="Threads a block, where several.")]
+Graph = Annotated[
+    bool | None,
+    typer.Option("--graph/--no-graph", help="Steps as CUDA graphs or not, where there are both."),
+]
+Boundary = Annotated[
+    str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
 ]
 Sizes = Annotated[
     str, typer.Option("-n", help="Particles: 1000,1e5 or a range 512..1e6:9 (9 values).")

@@ -18,6 +18,10 @@ def command(
     schedule: options.Schedule = None,
     kernel: options.Kernel = None,
     machine: options.Machine = None,
+    memory: options.Memory = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
@@ -26,7 +30,18 @@ def command(
     from gpucast.validation import validate
 
     loaded = load_model(model)
-    result = validate(loaded, load(*data), path, schedule, kernel, machine=machine)
+    result = validate(
+        loaded,
+        load(*data),
+        path,
+        schedule,
+        kernel,
+        machine=machine,
+        memory=memory,
+        block=block,
+        graph=graph,
+        boundary=boundary,
+    )
     warn_of(loaded)
     if json:
         print_json(result)

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpucast.datasets import Dataset
 from gpucast.formats import Format, Imported, Options, csv_table
-from gpucast.formats.single_machine import check_single_machine
+from gpucast.formats.single_machine import check_single_kind, check_single_machine
 
 REQUIRED = ("n", "gpus", "seconds")
 OPTIONAL = ("path", "schedule", "kernel", "repeat")
@@ -50,6 +50,7 @@ def write(data: Dataset) -> str:
         InputError: no steps, or steps of several machines (the format has no column for them).
     """
     check_single_machine(data, data.steps, "step")
+    check_single_kind(data)
 
     def lines() -> Iterator[tuple[object, ...]]:
         counts: Counter[tuple[object, ...]] = Counter()

@@ -21,7 +21,7 @@ from typing import Any, get_args
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.formats import Format, Imported, Options, entry
-from gpucast.formats.single_machine import check_single_machine
+from gpucast.formats.single_machine import check_single_kind, check_single_machine
 from gpucast.records import Entry, Schedule
 
 PARAMETERS = ("n", "gpus")
@@ -45,6 +45,7 @@ def series(data: Dataset) -> dict[str, dict[tuple[int, int], list[float]]]:
         InputError: no steps, steps of several machines, or series measured at different points.
     """
     check_single_machine(data, data.steps, "step")
+    check_single_kind(data)
     found: dict[str, dict[tuple[int, int], list[float]]] = {}
     for step in data.steps:
         points = found.setdefault(callpath(step.path, step.schedule, step.kernel), {})

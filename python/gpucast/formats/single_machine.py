@@ -1,9 +1,10 @@
-"""Formats without a word for the machine can hold the records of one only."""
+"""Formats without a word for the machine, or for kinds of steps, can hold those of one only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpucast import step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.records import Measurement
@@ -18,3 +19,9 @@ def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: st
         raise InputError(
             f"holds several ({', '.join(machines)}); name one", file=data.name, field="--machine"
         )
+
+
+def check_single_kind(data: Dataset) -> None:
+    """Raise InputError where steps that differ in kind alone would become repetitions."""
+    for field in step_kinds.FIELDS:
+        step_kinds.only(data.steps, field, data.name)

@@ -1,0 +1,61 @@
+// JSON Lines as they are measured: a killed run loses at most the line under way.
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "gpucast/records/descriptor.h"
+#include "gpucast/records/errors.h"
+
+namespace gpucast::records {
+
+inline constexpr const char* schema = "gpucast.record/1";
+
+// What to do with a file that exists.
+enum class IfExists { refuse, replace, append };
+
+// A stream of records: a file, or stdout ("-").
+//
+// The constructor says at once whether the file can be written, before anything is measured; an
+// existing file is changed only by the first record (replace: emptied; append: a half line that a
+// killed run left is cut off). A new file that gets no record is removed again. One program writes
+// a file at a time. Devices and pipes are written as they are.
+class RecordFile {
+ public:
+  // Throws InputError: the file exists and may not be replaced, or cannot be written.
+  explicit RecordFile(std::string path, IfExists if_exists = IfExists::refuse);
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  // Writes a record with "schema" in front, one line with one write(2). Throws OutputError where
+  // that fails (the file then ends with the last whole line), std::invalid_argument for what is no
+  // object or holds a number that is not finite.
+  void write(const nlohmann::ordered_json& record);
+
+  // For errors that only closing shows (network file systems). Throws OutputError. No write after.
+  void close();
+
+  const std::string& name() const noexcept { return name_; }  // "stdout" for "-"
+
+ private:
+  void open(const std::string& path, IfExists if_exists);
+  void lock() const;
+  void find_end();
+  void prepare();
+  void write_line(std::string_view line);
+
+  std::string name_;
+  std::string path_;       // empty for stdout
+  Descriptor descriptor_;  // owned by nobody for stdout
+  bool regular_ = false;   // can be cut
+  bool created_ = false;
+  bool started_ = false;         // a record was written
+  off_t keep_ = 0;               // bytes of an existing file that stay
+  bool needs_line_end_ = false;  // its last line is whole but for that
+};
+
+}  // namespace gpucast::records

@@ -1,0 +1,145 @@
+// Records: what was measured, schema gpucast.record/1. The fields are those of
+// python/gpucast/records.py, which defines them; records_sample is checked against it.
+//
+// SI units. What is optional and not set (for JSON values: null) is left out of the line.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpucast/records/words.h"
+
+namespace gpucast::records {
+
+struct Gpu {
+  std::string name;
+  std::optional<std::int64_t> sms = std::nullopt;    // streaming multiprocessors
+  std::optional<std::int64_t> cores = std::nullopt;  // FP32 lanes of the whole GPU
+  std::optional<double> clock_hz = std::nullopt;
+  std::optional<std::int64_t> memory_bytes = std::nullopt;
+  std::optional<std::int64_t> max_threads_per_sm = std::nullopt;
+  std::optional<std::string> pci = std::nullopt;  // bus id
+  nlohmann::ordered_json links = nullptr;         // an array: NVLink or other links
+};
+
+// The program that writes the records.
+struct Tool {
+  std::string name;
+  std::optional<std::string> version = std::nullopt;
+};
+
+// First line of every run; this_machine() fills what concerns the host.
+struct Machine {
+  std::string id;  // other records refer to it
+  std::optional<std::string> host = std::nullopt;
+  std::optional<std::string> cpu = std::nullopt;
+  std::optional<std::int64_t> cpu_cores = std::nullopt;
+  std::optional<std::vector<Gpu>> gpus = std::nullopt;
+  std::optional<std::string> driver = std::nullopt;
+  std::optional<std::string> runtime = std::nullopt;
+  nlohmann::ordered_json topology = nullptr;  // an object of any content
+  std::optional<Tool> tool = std::nullopt;
+  std::optional<std::string> started = std::nullopt;  // UTC, ISO 8601 with Z
+  std::optional<std::vector<std::string>> command = std::nullopt;
+  std::optional<std::string> source = std::nullopt;
+  std::optional<std::vector<std::string>> caveats = std::nullopt;
+};
+
+// What all timed records share.
+struct Measurement {
+  std::string machine;                               // id of the machine record
+  std::vector<double> seconds;                       // raw samples, in the order measured
+  std::optional<double> uncertainty = std::nullopt;  // relative half-width of known rounding
+  std::optional<bool> cold = std::nullopt;           // a first call, with one-off start-up
+  std::optional<std::string> caveat = std::nullopt;
+};
+
+// A copy that was under way beside the timed one.
+struct Copy {
+  std::string from;
+  std::string to;
+  std::optional<std::int64_t> bytes = std::nullopt;
+};
+
+// Copies of one size over one route.
+struct Transfer : Measurement {
+  std::string path;
+  Memory memory = Memory::unknown;  // of the host
+  Engine engine = Engine::copy;
+  Route route = Route::h2d;
+  std::string from;  // "host", "gpu0", ...
+  std::string to;
+  std::int64_t bytes = 0;
+  std::vector<Copy> concurrent;  // empty if alone
+  bool valid = true;             // false: the copied bytes were wrong
+};
+
+// What starting kernels costs; a sample times `count` launches together.
+struct Launch : Measurement {
+  std::string path;
+  LaunchMethod method = LaunchMethod::submit;
+  std::int64_t count = 1;
+};
+
+// Seconds in the parts of each step, one a step; 0 where a part did not occur.
+struct Phases {
+  std::optional<std::vector<double>> h2d = std::nullopt;
+  std::optional<std::vector<double>> kernel = std::nullopt;
+  std::optional<std::vector<double>> d2h = std::nullopt;
+  std::optional<std::vector<double>> cpu = std::nullopt;
+  std::optional<std::vector<double>> exchange = std::nullopt;  // between GPUs or processes
+};
+
+// Bytes that one step moves, over all GPUs.
+struct StepBytes {
+  std::int64_t h2d = 0;
+  std::int64_t d2h = 0;
+  std::optional<std::int64_t> exchange = std::nullopt;
+};
+
+// Steps of one simulation: n particles on some GPUs.
+struct Step : Measurement {
+  std::string path;
+  Schedule schedule = Schedule::star_serial;
+  std::string kernel;
+  std::int64_t n = 0;
+  std::int64_t gpus = 0;
+  std::optional<std::int64_t> block = std::nullopt;    // threads a block
+  std::optional<Memory> memory = std::nullopt;         // host memory of the step's copies
+  std::optional<bool> graph = std::nullopt;            // launched as a CUDA graph
+  std::optional<std::string> boundary = std::nullopt;  // not set: open box
+  std::optional<StepBytes> bytes = std::nullopt;
+  std::optional<Phases> phases = std::nullopt;
+  std::optional<double> energy_drift = std::nullopt;  // relative, over the whole run
+};
+
+// One loop over host memory of one kind, run by the CPU or by a GPU.
+struct HostMemory : Measurement {
+  HostMemoryKind memory = HostMemoryKind::pageable;
+  std::string pattern;
+  std::string runner;
+  std::string phase;
+};
+
+// Something that is not a measurement: why a cell was skipped.
+struct Note {
+  std::string text;
+  std::optional<std::string> machine = std::nullopt;
+  std::optional<std::string> path = std::nullopt;
+  nlohmann::ordered_json about = nullptr;  // an object of any content
+};
+
+// The record as RecordFile::write takes it. Throws std::invalid_argument, which names the field,
+// for what the schema does not allow: no samples, a time that is not positive and finite, a count
+// below 1, a label that is empty or has control characters.
+nlohmann::ordered_json to_json(const Machine& machine);
+nlohmann::ordered_json to_json(const Transfer& transfer);
+nlohmann::ordered_json to_json(const Launch& launch);
+nlohmann::ordered_json to_json(const Step& step);
+nlohmann::ordered_json to_json(const HostMemory& host_memory);
+nlohmann::ordered_json to_json(const Note& note);
+
+}  // namespace gpucast::records

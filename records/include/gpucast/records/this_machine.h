@@ -1,0 +1,28 @@
+// The machine record's part that needs no GPU: host, processor, program, start.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <string>
+
+#include "gpucast/records/records.h"
+
+namespace gpucast::records {
+
+// Of this run, with an id made of host, start and process number. `id`: another one, for runs that
+// belong together (records of one id are taken as one machine's).
+Machine this_machine(const Tool& tool, int argc, const char* const* argv,
+                     const std::optional<std::string>& id = std::nullopt);
+
+// The processor's name from the text of /proc/cpuinfo; nothing where that has none (ARM).
+std::optional<std::string> cpu_model(std::istream& cpuinfo);
+
+// Cores that this process may run on, which a job scheduler or taskset may limit.
+std::int64_t allowed_cores();
+
+// 2025-01-31T12:00:00.250Z
+std::string utc(std::chrono::system_clock::time_point moment);
+
+}  // namespace gpucast::records

@@ -1,0 +1,197 @@
+#include "gpucast/records/records.h"
+
+#include "checked.h"
+
+namespace gpucast::records {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Adds a field where it is set, as `checked` passes it.
+template <class Value, class Checked>
+void add(Json& json, const char* field, const std::optional<Value>& value, Checked checked) {
+  if (value) {
+    json[field] = checked(field, *value);
+  }
+}
+
+std::int64_t at_least_one(std::string_view field, std::int64_t value) {
+  return count(field, value);
+}
+
+void add_object(Json& json, const char* field, const Json& value) {
+  if (!value.is_null()) {
+    require_object(field, value);
+    json[field] = value;
+  }
+}
+
+bool flag(std::string_view /*field*/, bool value) { return value; }
+
+Json gpu_json(const Gpu& gpu) {
+  Json json;
+  json["name"] = label("gpus.name", gpu.name);
+  add(json, "sms", gpu.sms, at_least_one);
+  add(json, "cores", gpu.cores, at_least_one);
+  add(json, "clock_hz", gpu.clock_hz, positive);
+  add(json, "memory_bytes", gpu.memory_bytes, at_least_one);
+  add(json, "max_threads_per_sm", gpu.max_threads_per_sm, at_least_one);
+  add(json, "pci", gpu.pci, prose);
+  if (!gpu.links.is_null()) {
+    require_array("gpus.links", gpu.links);
+    json["links"] = gpu.links;
+  }
+  return json;
+}
+
+Json tool_json(const Tool& tool) {
+  Json json;
+  json["name"] = label("tool.name", tool.name);
+  add(json, "version", tool.version, prose);
+  return json;
+}
+
+Json copy_json(const Copy& copy) {
+  Json json{{"from", label("concurrent.from", copy.from)}, {"to", label("concurrent.to", copy.to)}};
+  add(json, "bytes", copy.bytes, at_least_one);
+  return json;
+}
+
+Json phases_json(const Phases& phases) {
+  Json json = Json::object();
+  add(json, "h2d", phases.h2d, phase);
+  add(json, "kernel", phases.kernel, phase);
+  add(json, "d2h", phases.d2h, phase);
+  add(json, "cpu", phases.cpu, phase);
+  add(json, "exchange", phases.exchange, phase);
+  return json;
+}
+
+Json bytes_json(const StepBytes& bytes) {
+  Json json{{"h2d", count("bytes.h2d", bytes.h2d, 0)}, {"d2h", count("bytes.d2h", bytes.d2h, 0)}};
+  if (bytes.exchange) {
+    json["exchange"] = count("bytes.exchange", *bytes.exchange, 0);
+  }
+  return json;
+}
+
+// The samples stand last but for what is long, too: lines stay readable.
+void add_measured(Json& json, const Measurement& measured) {
+  json["seconds"] = samples("seconds", measured.seconds);
+  add(json, "uncertainty", measured.uncertainty, not_negative);
+  add(json, "cold", measured.cold, flag);
+  add(json, "caveat", measured.caveat, prose);
+}
+
+Json begin(const char* kind, const Measurement& measured) {
+  return Json{{"kind", kind}, {"machine", label("machine", measured.machine)}};
+}
+
+}  // namespace
+
+Json to_json(const Machine& machine) {
+  Json json{{"kind", "machine"}, {"id", label("id", machine.id)}};
+  add(json, "host", machine.host, label);
+  add(json, "cpu", machine.cpu, label);
+  add(json, "cpu_cores", machine.cpu_cores, at_least_one);
+  if (machine.gpus) {
+    json["gpus"] = Json::array();
+    for (const Gpu& gpu : *machine.gpus) {
+      json["gpus"].push_back(gpu_json(gpu));
+    }
+  }
+  add(json, "driver", machine.driver, prose);
+  add(json, "runtime", machine.runtime, prose);
+  add_object(json, "topology", machine.topology);
+  if (machine.tool) {
+    json["tool"] = tool_json(*machine.tool);
+  }
+  add(json, "started", machine.started, label);
+  if (machine.command) {
+    json["command"] = *machine.command;
+  }
+  add(json, "source", machine.source, prose);
+  if (machine.caveats) {
+    json["caveats"] = Json::array();
+    for (const std::string& caveat : *machine.caveats) {
+      json["caveats"].push_back(prose("caveats", caveat));
+    }
+  }
+  require_finite("machine", json);
+  return json;
+}
+
+Json to_json(const Transfer& transfer) {
+  Json json = begin("transfer", transfer);
+  json["path"] = label("path", transfer.path);
+  json["memory"] = name(transfer.memory);
+  json["engine"] = name(transfer.engine);
+  json["route"] = name(transfer.route);
+  json["from"] = label("from", transfer.from);
+  json["to"] = label("to", transfer.to);
+  json["bytes"] = count("bytes", transfer.bytes);
+  json["concurrent"] = Json::array();
+  for (const Copy& copy : transfer.concurrent) {
+    json["concurrent"].push_back(copy_json(copy));
+  }
+  json["valid"] = transfer.valid;
+  add_measured(json, transfer);
+  return json;
+}
+
+Json to_json(const Launch& launch) {
+  Json json = begin("launch", launch);
+  json["path"] = label("path", launch.path);
+  json["method"] = name(launch.method);
+  json["count"] = count("count", launch.count);
+  add_measured(json, launch);
+  return json;
+}
+
+Json to_json(const Step& step) {
+  Json json = begin("step", step);
+  json["path"] = label("path", step.path);
+  json["schedule"] = name(step.schedule);
+  json["kernel"] = label("kernel", step.kernel);
+  json["n"] = count("n", step.n);
+  json["gpus"] = count("gpus", step.gpus);
+  add(json, "block", step.block, at_least_one);
+  if (step.memory) {
+    json["memory"] = name(*step.memory);
+  }
+  add(json, "graph", step.graph, flag);
+  add(json, "boundary", step.boundary, label);
+  if (step.bytes) {
+    json["bytes"] = bytes_json(*step.bytes);
+  }
+  add(json, "energy_drift", step.energy_drift, finite);
+  add_measured(json, step);
+  if (step.phases) {
+    json["phases"] = phases_json(*step.phases);
+  }
+  return json;
+}
+
+Json to_json(const HostMemory& host_memory) {
+  Json json = begin("host_memory", host_memory);
+  json["memory"] = name(host_memory.memory);
+  json["pattern"] = label("pattern", host_memory.pattern);
+  json["runner"] = label("runner", host_memory.runner);
+  json["phase"] = label("phase", host_memory.phase);
+  add_measured(json, host_memory);
+  return json;
+}
+
+Json to_json(const Note& note) {
+  Json json;
+  json["kind"] = "note";
+  add(json, "machine", note.machine, label);
+  add(json, "path", note.path, label);
+  json["text"] = prose("text", note.text);
+  add_object(json, "about", note.about);
+  require_finite("note", json);
+  return json;
+}
+
+}  // namespace gpucast::records

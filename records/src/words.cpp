@@ -1,0 +1,10 @@
+#include "gpucast/records/words.h"
+
+namespace gpucast::records {
+
+void refuse_word(std::string_view option, std::string_view text, std::string_view choices) {
+  throw InputError(std::string(option) + ": \"" + std::string(text) + "\" is none of " +
+                   std::string(choices));
+}
+
+}  // namespace gpucast::records

@@ -1,0 +1,97 @@
+#include "gpucast/records/records.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "refused.h"
+#include "sample_records.h"
+
+namespace gpucast::records {
+namespace {
+
+Step least_step() {
+  Step step;
+  step.machine = "m";
+  step.path = "native";
+  step.kernel = "claret";
+  step.n = 216;
+  step.gpus = 1;
+  step.seconds = {0.5};
+  return step;
+}
+
+template <class Change>
+std::string refusal(const Change& change) {
+  Step step = least_step();
+  change(step);
+  return refused<std::invalid_argument>([&] { to_json(step); });
+}
+
+TEST(Records, LeaveOutWhatIsNotSet) {
+  EXPECT_EQ(to_json(least_step()).dump(),
+            R"({"kind":"step","machine":"m","path":"native","schedule":"star-serial",)"
+            R"("kernel":"claret","n":216,"gpus":1,"seconds":[0.5]})");
+  EXPECT_EQ(to_json(Note{.text = "why"}).dump(), R"({"kind":"note","text":"why"})");
+  EXPECT_EQ(to_json(Machine{.id = "m"}).dump(), R"({"kind":"machine","id":"m"})");
+}
+
+TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
+  EXPECT_EQ(to_json(sample::step()).dump(),
+            R"({"kind":"step","machine":"m","path":"native","schedule":"star-async",)"
+            R"("kernel":"tuned","n":100000,"gpus":4,"block":128,"memory":"pinned","graph":true,)"
+            R"("boundary":"periodic","bytes":{"h2d":6400000,"d2h":1600000,"exchange":0},)"
+            R"("energy_drift":-1e-09,"seconds":[0.1,0.3333333333333333,5e-324],)"
+            R"("uncertainty":0.01,"cold":false,"caveat":"beside\nothers","phases":{)"
+            R"("h2d":[0.0001,0.0],"kernel":[0.002],"d2h":[0.0001],"cpu":[0.0],)"
+            R"("exchange":[1e-05]}})");
+}
+
+TEST(Records, KeepIntegersWholeAndDoublesToTheLastBit) {
+  const auto again = nlohmann::json::parse(to_json(sample::transfer()).dump());
+  EXPECT_TRUE(again["bytes"].is_number_integer());
+  EXPECT_EQ(again["bytes"].get<std::int64_t>(), std::int64_t{1} << 40U);
+  EXPECT_EQ(again["seconds"].get<std::vector<double>>(), sample::transfer().seconds);
+}
+
+TEST(Records, OfNoSamplesAreRefused) {
+  EXPECT_EQ(refusal([](Step& step) { step.seconds.clear(); }), "seconds: no samples");
+}
+
+TEST(Records, OfTimesThatAreNotPositiveAndFiniteAreRefused) {
+  for (const double wrong : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_NE(refusal([&](Step& step) { step.seconds = {1, wrong}; }).find("seconds: "),
+              std::string::npos);
+  }
+  EXPECT_EQ(refusal([](Step& step) { step.phases = {.cpu = {{std::nan("")}}}; }),
+            "cpu: not a finite number");
+  EXPECT_EQ(refusal([](Step& step) { step.energy_drift = std::nan(""); }),
+            "energy_drift: not a finite number");
+}
+
+TEST(Records, OfCountsBelowOneAreRefused) {
+  EXPECT_EQ(refusal([](Step& step) { step.n = 0; }), "n: 0 is less than 1");
+  EXPECT_EQ(refusal([](Step& step) { step.bytes = {.h2d = -1}; }), "bytes.h2d: -1 is less than 0");
+}
+
+TEST(Records, OfLabelsThatNoReaderTakesAreRefused) {
+  EXPECT_EQ(refusal([](Step& step) { step.path.clear(); }), "path: must not be empty");
+  for (const char* const wrong : {"a\nb", "\x7f", "a\xc2\x85"}) {
+    EXPECT_EQ(refusal([&](Step& step) { step.path = wrong; }), "path: has control characters");
+  }
+  Step step = least_step();
+  step.path = "遠隔 größe";
+  EXPECT_EQ(to_json(step)["path"], step.path);
+}
+
+TEST(Records, OfFreeObjectsWithNumbersThatJsonLacksAreRefused) {
+  const Note note{.text = "x", .about = {{"a", {1.0, {{"b", std::nan("")}}}}}};
+  EXPECT_EQ(refused<std::invalid_argument>([&] { to_json(note); }),
+            "note.about.a[1].b: not a finite number");
+  EXPECT_EQ(refused<std::invalid_argument>([] { to_json(Note{.text = "x", .about = 3}); }),
+            "about: not an object");
+}
+
+}  // namespace
+}  // namespace gpucast::records

@@ -1,0 +1,105 @@
+// One record of every kind, with every field set.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gpucast/records/records.h"
+#include "gpucast/records/this_machine.h"
+
+namespace gpucast::records::sample {
+
+inline Machine machine() {
+  const std::vector<const char*> command{"records_sample", "--text", "größe \"x\""};
+  Machine machine = this_machine({.name = "records_sample", .version = "0.1.0"},
+                                 static_cast<int>(command.size()), command.data());
+  machine.gpus = {{.name = "NVIDIA H200",
+                   .sms = 132,
+                   .cores = 16896,
+                   .clock_hz = 1.98e9,
+                   .memory_bytes = 150121545728,
+                   .max_threads_per_sm = 2048,
+                   .pci = "0000:19:00.0",
+                   .links = nlohmann::ordered_json::array({{{"to", "gpu1"}, {"lanes", 18}}})}};
+  machine.driver = "580.95.05";
+  machine.runtime = "13.0";
+  machine.topology = {{"numa", {0, 1}}, {"switch", true}};
+  machine.source = "made";
+  machine.caveats = {"clocks are not fixed"};
+  return machine;
+}
+
+template <class Measured>
+Measured measured() {
+  Measured record;
+  record.machine = "m";
+  record.seconds = {0.1, 1.0 / 3, 5e-324};
+  record.uncertainty = 0.01;
+  record.cold = false;
+  record.caveat = "beside\nothers";
+  return record;
+}
+
+inline Transfer transfer() {
+  auto transfer = measured<Transfer>();
+  transfer.path = "native";
+  transfer.memory = Memory::write_combined;
+  transfer.engine = Engine::kernel;
+  transfer.route = Route::d2h;
+  transfer.from = "gpu0";
+  transfer.to = "host";
+  transfer.bytes = 1LL << 40;
+  transfer.concurrent = {{.from = "host", .to = "gpu1", .bytes = 1024},
+                         {.from = "gpu1", .to = "gpu2"}};
+  transfer.valid = false;
+  return transfer;
+}
+
+inline Launch launch() {
+  auto launch = measured<Launch>();
+  launch.path = "native";
+  launch.method = LaunchMethod::gated;
+  launch.count = 100;
+  return launch;
+}
+
+inline Step step() {
+  auto step = measured<Step>();
+  step.path = "native";
+  step.schedule = Schedule::star_async;
+  step.kernel = "tuned";
+  step.n = 100000;
+  step.gpus = 4;
+  step.block = 128;
+  step.memory = Memory::pinned;
+  step.graph = true;
+  step.boundary = "periodic";
+  step.bytes = {.h2d = 6400000, .d2h = 1600000, .exchange = 0};
+  step.phases = {
+      .h2d = {{1e-4, 0}}, .kernel = {{2e-3}}, .d2h = {{1e-4}}, .cpu = {{0}}, .exchange = {{1e-5}}};
+  step.energy_drift = -1e-9;
+  return step;
+}
+
+inline HostMemory host_memory() {
+  auto host_memory = measured<HostMemory>();
+  host_memory.memory = HostMemoryKind::mapped_write_combined;
+  host_memory.pattern = "simple";
+  host_memory.runner = "cpu";
+  host_memory.phase = "loop";
+  return host_memory;
+}
+
+inline Note note() {
+  return {.text = "skipped: 8 GPUs asked for, 4 found",
+          .machine = "m",
+          .path = "native",
+          .about = {{"n", 1000}, {"gpus", 8}, {"reason", nullptr}}};
+}
+
+inline std::vector<nlohmann::ordered_json> all() {
+  return {to_json(machine()), to_json(transfer()),    to_json(launch()),
+          to_json(step()),    to_json(host_memory()), to_json(note())};
+}
+
+}  // namespace gpucast::records::sample
