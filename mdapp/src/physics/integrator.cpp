@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "physics/overlap.h"
+#include "physics/pair.h"
 #include "physics/units.h"
 
 namespace gpucast::mdapp {
@@ -14,6 +15,7 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
   const int degrees = system.n() > 1 ? 3 * system.n() - 3 : 3;
   return {.mass = {system.salt.mass[0], system.salt.mass[1]},
           .kick = {kicked / system.salt.mass[0], kicked / system.salt.mass[1]},
+          .inverse_lambda = 1 / decay_length(system.salt),
           .drift = h,
           .half_side = system.boundary.side / 2,
           .periodic = periodic(system.boundary.kind),
@@ -112,11 +114,10 @@ void Integrator::check(std::span<const Force> forces) const {
 }
 
 void pack(const System& system, Share share, std::span<Position> positions) {
+  const double per_angstrom = 1 / decay_length(system.salt);
   for (int k = share.first; k < share.first + share.count; ++k) {
-    const double* r = &system.r[3 * static_cast<std::size_t>(k)];
-    positions[static_cast<std::size_t>(k)] = {static_cast<float>(r[0]), static_cast<float>(r[1]),
-                                              static_cast<float>(r[2]),
-                                              static_cast<float>(system.type(k))};
+    positions[static_cast<std::size_t>(k)] =
+        packed(&system.r[3 * static_cast<std::size_t>(k)], system.type(k), per_angstrom);
   }
 }
 

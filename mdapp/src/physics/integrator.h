@@ -61,7 +61,8 @@ class Integrator {
   std::span<const Force> forces_;
 };
 
-// Writes the share's positions, rounded to float, into `positions` (of all particles).
+// Writes the share's positions, in lambda and rounded to float, into `positions` (of all
+// particles).
 void pack(const System& system, Share share, std::span<Position> positions);
 
 }  // namespace gpucast::mdapp

@@ -28,8 +28,8 @@ struct ExactMath {
     return std::erfc(x);
   }
   template <class Real>
-  GPUCAST_HD static Real nearest_integer(Real x) {
-    return std::rint(x);
+  GPUCAST_HD static Real nearest_integer(Real x, Real factor) {
+    return std::rint(x * factor);
   }
 };
 

@@ -3,6 +3,7 @@
 // give the same bits.
 #pragma once
 
+#include "physics/particle.h"
 #include "physics/portable.h"
 
 namespace gpucast::mdapp {
@@ -13,11 +14,12 @@ enum class IntegratorKind { verlet, nose_hoover };
 
 // Everything that a step's motion depends on but the particle; h in time_unit.
 struct Motion {
-  double mass[2];    // by type, u
-  double kick[2];    // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
-  double keep = 1;   // (1 - x) / (1 + x), x the thermostat's friction
-  double drift;      // h
-  double half_side;  // angstrom, where the walls stand or the images meet
+  double mass[2];         // by type, u
+  double kick[2];         // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
+  double keep = 1;        // (1 - x) / (1 + x), x the thermostat's friction
+  double inverse_lambda;  // 1/angstrom, positions as devices get them
+  double drift;           // h
+  double half_side;       // angstrom, where the walls stand or the images meet
   bool periodic;
   double mean_force[3] = {0, 0, 0};  // taken from every force, eV/angstrom
   // The thermostat: x += (T/T0 - 1) (h/tau)^2 / 2 after each step; 0 where there is none.
@@ -54,6 +56,13 @@ GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
   } else {
     v = (above && v > 0) || (below && v < 0) ? -v : v;
   }
+}
+
+// What a device gets of the particle at r (angstrom).
+GPUCAST_HD inline Position packed(const double* r, int type, double lambda_per_angstrom) {
+  return {static_cast<float>(r[0] * lambda_per_angstrom),
+          static_cast<float>(r[1] * lambda_per_angstrom),
+          static_cast<float>(r[2] * lambda_per_angstrom), static_cast<float>(type)};
 }
 
 // A force beyond this means that two particles overlap: the Tosi-Fumi wall between ions is lower

@@ -7,8 +7,11 @@
 //
 //     F/r = (E + q/r^2)/r - (6 C + 8 D/r^2)/r^8,      E = (A/rho) exp((sigma - r)/rho)
 //
-// Constants are folded so that a pair costs few instructions: with s = log2(e)/rho and
-// a = log2(A/rho) + sigma s, E = 2^(a - s r); the potential's repulsion is rho E.
+// Lengths are counted in units of lambda = rho ln 2, over which the repulsion halves (0.22 angstrom
+// for NaCl), so that E = 2^(a - r) with a = log2(A/rho) + sigma/lambda, and a pair costs no
+// instruction for the scale. The other constants take up powers of lambda, so that forces come out
+// in eV/angstrom; energies come out divided by lambda. Positions are rounded to float in these
+// units, once, when the host packs them.
 //
 // Periodic melts use the damped shifted force (Fennell & Gezelter, J. Chem. Phys. 124 (2006)
 // 234104): q/r becomes q erfc(alpha r)/r, and from the force of the whole pair its value at the
@@ -30,26 +33,25 @@
 
 namespace gpucast::mdapp {
 
-// Of one pair of ion types; powers of two of eV/angstrom, eV angstrom^k.
+// Of one pair of ion types; eV/angstrom times powers of lambda.
 template <class Real>
 struct PairConstants {
   Real exponent;       // a
-  Real six_C;          // eV angstrom^6
-  Real eight_D;        // eV angstrom^8
-  Real charge;         // q, eV angstrom
+  Real six_C;          // 6 C / (angstrom lambda^7)
+  Real eight_D;        // 8 D / (angstrom lambda^9)
+  Real charge;         // q / (angstrom lambda^2)
   Real cutoff_force;   // F(R), eV/angstrom; 0 but for dsf
-  Real cutoff_energy;  // u(R), eV; 0 but for dsf
+  Real cutoff_energy;  // u(R)/lambda, eV/angstrom; 0 but for dsf
 };
 
-// Of all pairs.
+// Of all pairs; lengths in lambda.
 template <class Real>
 struct SharedConstants {
-  Real steepness;     // s, 1/angstrom
-  Real rho;           // angstrom
-  Real side;          // of the periodic cell, angstrom
-  Real inverse_side;  // 1/angstrom
-  Real cutoff;        // R, angstrom
-  Real alpha;         // 1/angstrom
+  Real lambda;  // angstrom
+  Real side;    // of the periodic cell
+  Real inverse_side;
+  Real cutoff;  // R
+  Real alpha;   // 1/lambda
 };
 
 template <class Real>
@@ -60,25 +62,27 @@ struct ForceField {
 
 template <class Real>
 struct PairValue {
-  Real force_over_r;  // F/r, eV/angstrom^2
-  Real energy;        // eV; only where asked for
+  Real force_over_r;        // F/r, eV/angstrom a lambda
+  Real energy_over_lambda;  // the sum with u/lambda, eV/angstrom; only where asked for
 };
 
-// `kind` chooses the form, `WithEnergy` whether the energy is computed; r2 in angstrom^2.
+// The energy is added to `energy_so_far`: each of its terms is then one fused operation.
+//
+// `kind` chooses the form, `WithEnergy` whether the energy is computed; r2 in lambda^2.
 // A pair at distance zero gives NaN: callers mask a particle's pair with itself.
 template <class Math, BoundaryKind kind, bool WithEnergy, class Real, class Scalar>
 GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>& pair,
-                                             const SharedConstants<Scalar>& shared) {
+                                             const SharedConstants<Scalar>& shared,
+                                             Real energy_so_far = Real()) {
   const Real inverse_r = Math::rsqrt(r2);
-  const Real r = r2 * inverse_r;
-  const Real steepness = Real() + shared.steepness;
-  const Real repulsion = Math::exp2(Math::fma(-steepness, r, pair.exponent));
+  const Real repulsion = Math::exp2(Math::fma(-r2, inverse_r, pair.exponent));
   const Real inverse_r2 = inverse_r * inverse_r;
   const Real inverse_r4 = inverse_r2 * inverse_r2;
   const Real dispersion = Math::fma(pair.eight_D, inverse_r2, pair.six_C);
 
   PairValue<Real> value{};
   if constexpr (kind == BoundaryKind::dsf) {
+    const Real r = r2 * inverse_r;
     const Real x = r * shared.alpha;
     const Real gauss = Math::exp2(x * x * Scalar(-log2_e));
     const Real damped = Math::erfc(x, gauss);
@@ -96,10 +100,10 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
           Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
       const Real unshifted =
           Math::fma(-attraction, inverse_r4 * inverse_r2,
-                    Math::fma(pair.charge, damped * inverse_r, repulsion * shared.rho));
+                    Math::fma(pair.charge, damped * inverse_r, repulsion * Scalar(log2_e)));
       const Real energy =
           Math::fma(r - shared.cutoff, pair.cutoff_force, unshifted - pair.cutoff_energy);
-      value.energy = within ? energy : Real();
+      value.energy_over_lambda = energy_so_far + (within ? energy : Real());
     }
   } else {
     const Real repulsive_and_coulomb = Math::fma(pair.charge, inverse_r2, repulsion) * inverse_r;
@@ -107,8 +111,9 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     if constexpr (WithEnergy) {
       const Real attraction =
           Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
-      value.energy = Math::fma(-attraction, inverse_r4 * inverse_r2,
-                               Math::fma(pair.charge, inverse_r, repulsion * shared.rho));
+      const Real repulsive = Math::fma(repulsion, Real() + Scalar(log2_e), energy_so_far);
+      value.energy_over_lambda = Math::fma(-attraction, inverse_r4 * inverse_r2,
+                                           Math::fma(pair.charge, inverse_r, repulsive));
     }
   }
   return value;
@@ -121,42 +126,44 @@ GPUCAST_HD inline Real separation(Real xi, Real xj, const SharedConstants<Scalar
   if constexpr (kind == BoundaryKind::open) {
     return dx;
   } else {
-    const Real images = Math::nearest_integer(dx * shared.inverse_side);
+    const Real images = Math::nearest_integer(dx, Real() + shared.inverse_side);
     return Math::fma(-(Real() + shared.side), images, dx);
   }
 }
 
+// rho ln 2, angstrom.
+inline double decay_length(const Salt& salt) { return salt.rho / log2_e; }
+
 // Folds the constants of a salt, in double, then rounds each once.
 template <class Real>
 ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
-  ForceField<double> exact{};
-  exact.shared = {.steepness = log2_e / salt.rho,
-                  .rho = salt.rho,
-                  .side = boundary.side,
-                  .inverse_side = periodic(boundary.kind) ? 1 / boundary.side : 0,
-                  .cutoff = boundary.cutoff,
-                  .alpha = boundary.alpha};
+  const double lambda = decay_length(salt);
+  const SharedConstants<double> shared{
+      .lambda = lambda,
+      .side = boundary.side / lambda,
+      .inverse_side = periodic(boundary.kind) ? lambda / boundary.side : 0,
+      .cutoff = boundary.cutoff / lambda,
+      .alpha = boundary.alpha * lambda};
   ForceField<Real> rounded{};
-  rounded.shared = {Real(exact.shared.steepness), Real(exact.shared.rho),
-                    Real(exact.shared.side),      Real(exact.shared.inverse_side),
-                    Real(exact.shared.cutoff),    Real(exact.shared.alpha)};
+  rounded.shared = {Real(shared.lambda), Real(shared.side), Real(shared.inverse_side),
+                    Real(shared.cutoff), Real(shared.alpha)};
   for (int i = 0; i < 2; ++i) {
     for (int j = 0; j < 2; ++j) {
       const TosiFumi& p = salt.pair[i][j];
-      PairConstants<double>& c = exact.pair[i][j];
-      c.exponent = std::log2(p.A / salt.rho) + p.sigma * exact.shared.steepness;
-      c.six_C = 6 * p.C;
-      c.eight_D = 8 * p.D;
-      c.charge = p.charge;
+      PairConstants<double> c{.exponent = std::log2(p.A / salt.rho) + p.sigma / lambda,
+                              .six_C = 6 * p.C / std::pow(lambda, 7),
+                              .eight_D = 8 * p.D / std::pow(lambda, 9),
+                              .charge = p.charge / (lambda * lambda),
+                              .cutoff_force = 0,
+                              .cutoff_energy = 0};
       if (boundary.kind == BoundaryKind::dsf) {
         // With the shifts still zero and the cut-off just beyond, this is the unshifted pair.
-        SharedConstants<double> beyond = exact.shared;
-        beyond.cutoff = boundary.cutoff * (1 + 1e-9);
-        const PairConstants<double> unshifted = c;
+        SharedConstants<double> beyond = shared;
+        beyond.cutoff *= 1 + 1e-9;
         const auto at_cutoff = pair_value<ExactMath, BoundaryKind::dsf, true>(
-            boundary.cutoff * boundary.cutoff, unshifted, beyond);
-        c.cutoff_force = at_cutoff.force_over_r * boundary.cutoff;
-        c.cutoff_energy = at_cutoff.energy;
+            shared.cutoff * shared.cutoff, c, beyond);
+        c.cutoff_force = at_cutoff.force_over_r * shared.cutoff;
+        c.cutoff_energy = at_cutoff.energy_over_lambda;
       }
       rounded.pair[i][j] = {Real(c.exponent), Real(c.six_C),        Real(c.eight_D),
                             Real(c.charge),   Real(c.cutoff_force), Real(c.cutoff_energy)};

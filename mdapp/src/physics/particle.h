@@ -7,7 +7,7 @@ namespace gpucast::mdapp {
 
 // 16 bytes to every device a step.
 struct alignas(16) Position {
-  float x, y, z;  // angstrom
+  float x, y, z;  // lambda (physics/pair.h), from the centre of the box
   float type;     // 0 cation, 1 anion
 };
 

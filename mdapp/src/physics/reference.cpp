@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "physics/integrator.h"
 #include "physics/pair.h"
 #include "physics/particle.h"
 
@@ -16,12 +17,13 @@ struct Sums {
 };
 
 template <BoundaryKind kind>
-Sums on_particle(const System& system, const ForceField<double>& field, int i) {
+Sums on_particle(const System& system, const ForceField<double>& field,
+                 const std::vector<double>& r, int i) {
   Sums sums;
-  const double* ri = &system.r[3 * static_cast<std::size_t>(i)];
+  const double* ri = &r[3 * static_cast<std::size_t>(i)];
   for (int j = 0; j < system.n(); ++j) {
     if (j == i) continue;
-    const double* rj = &system.r[3 * static_cast<std::size_t>(j)];
+    const double* rj = &r[3 * static_cast<std::size_t>(j)];
     double d[3];
     for (int a = 0; a < 3; ++a) {
       d[a] = separation<ExactMath, kind>(ri[a], rj[a], field.shared);
@@ -31,34 +33,34 @@ Sums on_particle(const System& system, const ForceField<double>& field, int i) {
         r2, field.pair[system.type(i)][system.type(j)], field.shared);
     for (int a = 0; a < 3; ++a)
       sums.force[a] += pair.force_over_r * d[a];
-    sums.energy += pair.energy / 2;
-    sums.virial += pair.force_over_r * r2 / 2;
+    sums.energy += pair.energy_over_lambda * field.shared.lambda / 2;
+    sums.virial += pair.force_over_r * r2 * field.shared.lambda / 2;
   }
   return sums;
 }
 
-Sums on_particle(const System& system, const ForceField<double>& field, int i) {
+Sums on_particle(const System& system, const ForceField<double>& field,
+                 const std::vector<double>& r, int i) {
   switch (system.boundary.kind) {
     case BoundaryKind::open:
-      return on_particle<BoundaryKind::open>(system, field, i);
+      return on_particle<BoundaryKind::open>(system, field, r, i);
     case BoundaryKind::dsf:
-      return on_particle<BoundaryKind::dsf>(system, field, i);
+      return on_particle<BoundaryKind::dsf>(system, field, r, i);
     case BoundaryKind::minimum_image:
       break;
   }
-  return on_particle<BoundaryKind::minimum_image>(system, field, i);
+  return on_particle<BoundaryKind::minimum_image>(system, field, r, i);
 }
 
-}  // namespace
-
-ReferenceForces reference_forces(const System& system, int threads) {
+// `r`: positions in lambda.
+ReferenceForces forces_at(const System& system, const std::vector<double>& r, int threads) {
   const auto field = force_field<double>(system.salt, system.boundary);
   const auto n = static_cast<std::size_t>(system.n());
   ReferenceForces result{.force = std::vector<double>(3 * n), .energy = std::vector<double>(n)};
   std::vector<double> virial(n);
   const auto run = [&](Share share) {
     for (int i = share.first; i < share.first + share.count; ++i) {
-      const Sums sums = on_particle(system, field, i);
+      const Sums sums = on_particle(system, field, r, i);
       const auto k = static_cast<std::size_t>(i);
       std::copy_n(sums.force, 3, &result.force[3 * k]);
       result.energy[k] = sums.energy;
@@ -79,11 +81,26 @@ ReferenceForces reference_forces(const System& system, int threads) {
   return result;
 }
 
+std::vector<double> in_decay_lengths(const System& system) {
+  std::vector<double> r = system.r;
+  for (double& x : r)
+    x /= decay_length(system.salt);
+  return r;
+}
+
+}  // namespace
+
+ReferenceForces reference_forces(const System& system, int threads) {
+  return forces_at(system, in_decay_lengths(system), threads);
+}
+
 ReferenceForces reference_forces_at_float(const System& system, int threads) {
-  System rounded = system;
-  std::ranges::transform(rounded.r, rounded.r.begin(),
-                         [](double x) { return static_cast<double>(static_cast<float>(x)); });
-  return reference_forces(rounded, threads);
+  std::vector<Position> positions(static_cast<std::size_t>(system.n()));
+  pack(system, {0, system.n()}, positions);
+  std::vector<double> r;
+  for (const Position& p : positions)
+    r.insert(r.end(), {p.x, p.y, p.z});
+  return forces_at(system, r, threads);
 }
 
 }  // namespace gpucast::mdapp

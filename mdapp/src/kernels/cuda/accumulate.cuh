@@ -21,7 +21,7 @@ struct Compensated {
   __device__ double value() const { return static_cast<double>(sum) - static_cast<double>(lost); }
 };
 
-// Everything that is summed for a particle.
+// Everything that is summed for a particle; energy and virial over lambda.
 template <bool with_sums>
 struct PairTotals;
 

@@ -42,7 +42,10 @@ __global__ void claret(ForceArguments a) {
   }
   if (!inside) return;
   a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
-  if constexpr (with_sums) a.sums[own] = {total.energy.sum / 2, total.virial.sum / 2};
+  if constexpr (with_sums) {
+    const float half = a.field.shared.lambda / 2;
+    a.sums[own] = {total.energy.sum * half, total.virial.sum * half};
+  }
 }
 
 template <BoundaryKind kind>

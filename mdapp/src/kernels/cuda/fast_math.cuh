@@ -23,11 +23,11 @@ struct FastMath {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(__fmaf_rn(0.3275911F, x, 1.0F)));
     return approximate_erfc<FastMath>(t, exp_minus_x2);
   }
-  // Right for |x| < 2^22: adding 1.5 * 2^23 leaves no bits for a fraction. Two additions where the
-  // instruction that rounds runs at a quarter of their rate.
-  __device__ static float nearest_integer(float x) {
+  // Of x * factor, right below 2^22: adding 1.5 * 2^23 leaves no bits for a fraction. Two
+  // instructions, where the one that rounds runs at a quarter of their rate.
+  __device__ static float nearest_integer(float x, float factor) {
     constexpr float no_fraction = 12582912.0F;
-    return __fadd_rn(__fadd_rn(x, no_fraction), -no_fraction);
+    return __fadd_rn(__fmaf_rn(x, factor, no_fraction), -no_fraction);
   }
 };
 

@@ -37,9 +37,7 @@ __global__ void before_forces(State s, Motion motion, IntegratorKind kind) {
     kick_all(s, motion, f, own, type);
     drift_all(s, motion, own);
   }
-  s.positions[s.share.first + own] = {
-      static_cast<float>(s.r[3 * own]), static_cast<float>(s.r[3 * own + 1]),
-      static_cast<float>(s.r[3 * own + 2]), static_cast<float>(type)};
+  s.positions[s.share.first + own] = packed(s.r + 3 * own, type, motion.inverse_lambda);
 }
 
 __device__ void add(std::int64_t& total, std::int64_t term) {

@@ -16,16 +16,18 @@ __device__ __forceinline__ void add_pair(PairTotals<with_sums>& total, float xi,
   const float dy = separation<Math, kind>(yi, j.y, shared);
   const float dz = separation<Math, kind>(zi, j.z, shared);
   const float r2 = __fmaf_rn(dz, dz, __fmaf_rn(dy, dy, dx * dx));
-  PairValue<float> value = pair_value<Math, kind, with_sums>(r2, pair, shared);
+  float so_far = 0;
+  if constexpr (with_sums) so_far = total.energy;
+  PairValue<float> value = pair_value<Math, kind, with_sums>(r2, pair, shared, so_far);
   if constexpr (may_be_self) {
     value.force_over_r = self ? 0.0F : value.force_over_r;
-    if constexpr (with_sums) value.energy = self ? 0.0F : value.energy;
+    if constexpr (with_sums) value.energy_over_lambda = self ? so_far : value.energy_over_lambda;
   }
   total.x = __fmaf_rn(value.force_over_r, dx, total.x);
   total.y = __fmaf_rn(value.force_over_r, dy, total.y);
   total.z = __fmaf_rn(value.force_over_r, dz, total.z);
   if constexpr (with_sums) {
-    total.energy += value.energy;
+    total.energy = value.energy_over_lambda;
     total.virial = __fmaf_rn(value.force_over_r, r2, total.virial);
   }
 }

@@ -64,7 +64,8 @@ __device__ void write(const ForceArguments& a, int own, double x, double y, doub
                       double virial) {
   a.forces[own] = {static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)};
   if constexpr (with_sums) {
-    a.sums[own] = {static_cast<float>(energy / 2), static_cast<float>(virial / 2)};
+    const double half = a.field.shared.lambda / 2;
+    a.sums[own] = {static_cast<float>(energy * half), static_cast<float>(virial * half)};
   }
 }
 
