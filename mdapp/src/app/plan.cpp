@@ -9,11 +9,11 @@
 namespace gpucast::mdapp {
 namespace {
 
-// The cut-off must fit the smallest box. Small n come first: they are built to see.
+// The cut-off must fit the smallest box.
 void require_cutoff(const Grid& grid, const Physics& physics) {
-  if (physics.around.kind != BoundaryKind::dsf || grid.n.empty()) return;
   try {
-    rock_salt(physics.salt, std::ranges::min(grid.n), physics.around);
+    boundary_of(box_side(physics.salt, std::ranges::min(grid.n), physics.around.kind),
+                physics.around);
   } catch (const std::invalid_argument& error) {
     throw records::InputError(std::string("--cutoff: ") + error.what());
   }
