@@ -88,6 +88,11 @@ std::int64_t host_bytes_free() {
   return INT64_MAX;  // not known: it is tried
 }
 
+void require_host_memory(int n) {
+  const std::int64_t needed = host_bytes_a_particle * n;
+  if (const auto free = host_bytes_free(); needed > free) too_large(n, "the host", needed, free);
+}
+
 void require_capacity(const Engine& engine, const Processes& processes, const Physics& physics,
                       int n, const ScheduleOptions& schedule) {
   if (schedule.graph && schedule.name == ScheduleName::star_serial) {

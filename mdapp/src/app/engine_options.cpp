@@ -13,9 +13,17 @@ constexpr int most_host_devices = 1024;
 }  // namespace
 
 void EngineOptions::declare(CLI::App& command) {
-  command.add_option("--engine", engine_, choices<EngineChoice>())->capture_default_str();
-  command.add_option("--host-devices", host_devices_,
-                     "devices of the engine host (default: one for each core)");
+  declared_ = {
+      command.add_option("--engine", engine_, choices<EngineChoice>())->capture_default_str(),
+      command.add_option("--host-devices", host_devices_,
+                         "devices of the engine host (0: one for each core)")
+          ->capture_default_str()};
+}
+
+void EngineOptions::refuse_given(const std::string& why) const {
+  for (const CLI::Option* option : declared_) {
+    if (option->count() > 0) throw records::InputError(option->get_name() + ": " + why);
+  }
 }
 
 std::unique_ptr<Engine> EngineOptions::open(std::ostream& err) const {

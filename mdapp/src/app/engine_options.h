@@ -4,11 +4,13 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace gpucast::mdapp {
@@ -21,9 +23,13 @@ class EngineOptions {
   // InputError.
   std::unique_ptr<Engine> open(std::ostream& err) const;
 
+  // Throws InputError, `why` after the option's name, where the user gave one of these options.
+  void refuse_given(const std::string& why) const;
+
  private:
   std::string engine_ = "auto";
   int host_devices_ = 0;
+  std::vector<const CLI::Option*> declared_;
 };
 
 }  // namespace gpucast::mdapp

@@ -20,28 +20,43 @@ std::vector<int> counts(const char* option, const std::string& text, int most) {
   return result;
 }
 
-void GridOptions::declare(CLI::App& command) {
+void GridOptions::declare_n(CLI::App& command) {
   command.add_option("--n", n_, "particles: 216,512,1e5 or 1000-5000:1000")->required();
-  command.add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4")->capture_default_str();
-  command.add_option("--schedule", schedules_, "list of " + choices<ScheduleName>())
-      ->capture_default_str();
-  command.add_option("--kernel", kernels_, "list of " + choices<KernelName>())
-      ->capture_default_str();
-  command
-      .add_option("--memory", memories_,
-                  "host memory of star-serial, list of " + choices<Memory>() +
-                      "; the other schedules need pinned memory")
-      ->capture_default_str();
-  command.add_option("--block", block_, "threads a block (default: the kernel's own)");
-  command.add_option("--j-split", j_split_,
-                     "parts that tuned splits a sum into (default: as many as fill the GPU)");
-  command.add_flag("--graph", graph_, "record a step as a CUDA graph and replay it");
+}
+
+void GridOptions::declare_schedule(CLI::App& command, bool lists) {
+  const std::string list = lists ? "list of " : "";
+  const auto add = [&](const char* option, auto& value, const std::string& description) {
+    declared_.push_back(command.add_option(option, value, description)->capture_default_str());
+  };
+  add("--gpus", gpus_, lists ? "devices: 1,2,4 or 1-4" : "devices");
+  add("--schedule", schedules_, list + choices<ScheduleName>());
+  add("--kernel", kernels_, list + choices<KernelName>());
+  add("--memory", memories_,
+      "host memory of star-serial, " + list + choices<Memory>() +
+          "; the other schedules need pinned memory");
+  add("--block", block_, "threads a block (0: the kernel's own choice)");
+  add("--j-split", j_split_, "parts that tuned splits a sum into (0: as many as fill the GPU)");
+  declared_.push_back(
+      command.add_flag("--graph", graph_, "record a step as a CUDA graph and replay it"));
+}
+
+void GridOptions::refuse_given(const std::string& why) const {
+  for (const CLI::Option* option : declared_) {
+    if (option->count() > 0) throw records::InputError(option->get_name() + ": " + why);
+  }
 }
 
 Grid GridOptions::read() const {
-  if (block_ < 0) throw records::InputError("--block: must be at least 1");
-  if (j_split_ < 0) throw records::InputError("--j-split: must be at least 1");
-  return {.n = counts("--n", n_, most_particles),
+  Grid grid = read_schedules();
+  grid.n = counts("--n", n_, most_particles);
+  return grid;
+}
+
+Grid GridOptions::read_schedules() const {
+  if (block_ < 0) throw records::InputError("--block: must not be negative");
+  if (j_split_ < 0) throw records::InputError("--j-split: must not be negative");
+  return {.n = {},
           .gpus = counts("--gpus", gpus_, most_gpus),
           .schedules = parse_words<ScheduleName>("--schedule", schedules_),
           .kernels = parse_words<KernelName>("--kernel", kernels_),
@@ -49,6 +64,21 @@ Grid GridOptions::read() const {
           .block = block_,
           .j_split = j_split_,
           .graph = graph_};
+}
+
+ScheduleOptions GridOptions::read_one() const {
+  const Grid grid = read_schedules();
+  const auto only = [](const char* option, const auto& list) {
+    if (list.size() != 1) throw records::InputError(std::string(option) + ": one, not a list");
+    return list.front();
+  };
+  ScheduleOptions options{.name = only("--schedule", grid.schedules),
+                          .memory = only("--memory", grid.memories),
+                          .graph = grid.graph,
+                          .gpus = only("--gpus", grid.gpus),
+                          .kernel = kernel_of(grid, only("--kernel", grid.kernels))};
+  if (options.name != ScheduleName::star_serial) options.memory = Memory::pinned;
+  return options;
 }
 
 }  // namespace gpucast::mdapp

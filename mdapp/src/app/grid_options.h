@@ -2,21 +2,31 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/plan.h"
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace gpucast::mdapp {
 
 class GridOptions {
  public:
-  void declare(CLI::App& command);
-  Grid read() const;  // throws InputError
+  void declare_n(CLI::App& command);
+  void declare_schedule(CLI::App& command, bool lists);
+  // Throw InputError.
+  Grid read() const;
+  ScheduleOptions read_one() const;  // one of each, where lists make no sense
+
+  // Throws InputError, `why` after the option's name, where the user gave one of these options.
+  void refuse_given(const std::string& why) const;
 
  private:
+  Grid read_schedules() const;
+
   std::string n_;
   std::string gpus_ = "1";
   std::string schedules_ = "star-serial";
@@ -25,6 +35,7 @@ class GridOptions {
   int block_ = 0;
   int j_split_ = 0;
   bool graph_ = false;
+  std::vector<const CLI::Option*> declared_;
 };
 
 // A list of whole numbers from 1 to `most`. Throws InputError.

@@ -80,7 +80,8 @@ class Measure : public Command {
  public:
   CLI::App& declare(CLI::App& parent) override {
     CLI::App& command = *parent.add_subcommand("measure", "time steps over a grid of cells");
-    grid_.declare(command);
+    grid_.declare_n(command);
+    grid_.declare_schedule(command, true);
     engine_.declare(command);
     command.add_option("--path", path_, "label of the records (default: host or native)");
     physics_.declare_potential(command);

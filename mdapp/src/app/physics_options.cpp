@@ -29,8 +29,10 @@ void PhysicsOptions::declare_potential(CLI::App& command) {
 void PhysicsOptions::declare_motion(CLI::App& command) {
   command.add_option("--integrator", integrator_, choices<IntegratorKind>())->capture_default_str();
   command.add_option("--dt", motion_.dt, "time step, s")->capture_default_str();
-  command.add_option("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
-      ->capture_default_str();
+  temperature_ = command
+                     .add_option("--temperature", motion_.temperature,
+                                 "at the start, and of nose-hoover, K")
+                     ->capture_default_str();
   command.add_option("--relaxation", motion_.relaxation, "of nose-hoover, s")
       ->capture_default_str();
   declare_seed(command);
@@ -41,7 +43,9 @@ void PhysicsOptions::declare_seed(CLI::App& command) {
 }
 
 Physics PhysicsOptions::read() const {
-  Physics physics{.integrator = motion_, .seed = seed_};
+  Physics physics{.integrator = motion_,
+                  .seed = seed_,
+                  .temperature_given = temperature_ != nullptr && temperature_->count() > 0};
   if (salt_ != "NaCl" && salt_ != "KCl") records::refuse_word("--salt", salt_, "NaCl, KCl");
   physics.salt = salt(salt_, records::parse_word<ConstantSet>("--constants", constants_));
   physics.around.kind = records::parse_word<BoundaryKind>("--boundary", boundary_);

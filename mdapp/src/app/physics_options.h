@@ -13,6 +13,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace gpucast::mdapp {
@@ -22,6 +23,7 @@ struct Physics {
   Surroundings around{};
   IntegratorOptions integrator{};
   std::uint64_t seed = 1;
+  bool temperature_given = false;  // by the user
 };
 
 class PhysicsOptions {
@@ -32,6 +34,7 @@ class PhysicsOptions {
 
   // Throws InputError.
   Physics read() const;
+  const std::string& constants() const { return constants_; }
 
  private:
   std::string salt_ = "NaCl";
@@ -41,6 +44,7 @@ class PhysicsOptions {
   std::optional<double> alpha_;
   std::string integrator_ = "verlet";
   IntegratorOptions motion_;
+  const CLI::Option* temperature_ = nullptr;
   std::uint64_t seed_ = 1;
 };
 

@@ -24,11 +24,15 @@ std::vector<Memory> memories_of(const Grid& grid, ScheduleName schedule) {
   return {Memory::pinned};
 }
 
-int split_of(const Grid& grid, KernelName kernel) {
-  return kernel == KernelName::tuned ? grid.j_split : 0;
-}
-
 }  // namespace
+
+KernelChoice kernel_of(const Grid& grid, KernelName name) {
+  KernelChoice choice;
+  choice.name = name;
+  choice.block = grid.block;
+  if (name == KernelName::tuned) choice.j_split = grid.j_split;
+  return choice;
+}
 
 std::string describe(const Cell& cell) {
   const ScheduleOptions& options = cell.schedule;
@@ -52,9 +56,7 @@ std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& e
                                           .memory = memory,
                                           .graph = grid.graph,
                                           .gpus = gpus,
-                                          .kernel = {.name = kernel,
-                                                     .block = grid.block,
-                                                     .j_split = split_of(grid, kernel)}}});
+                                          .kernel = kernel_of(grid, kernel)}});
           }
         }
       }

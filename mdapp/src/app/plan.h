@@ -22,6 +22,9 @@ struct Grid {
   bool graph = false;
 };
 
+// As the grid's options mean it; only tuned has a split.
+KernelChoice kernel_of(const Grid& grid, KernelName name);
+
 struct Cell {
   int n = 0;
   ScheduleOptions schedule;

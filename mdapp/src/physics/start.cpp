@@ -118,4 +118,17 @@ void set_velocities(System& system, double temperature, std::uint64_t seed) {
   }
 }
 
+void displace(System& system, double most, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::vector<double> drawn(system.r.size());
+  for (double& d : drawn)
+    d = most * (2 * uniform(engine) - 1);
+  const double side = system.boundary.side;
+  for (std::size_t k = 0; k < system.r.size(); ++k) {
+    double& r = system.r[k];
+    r += drawn[3 * static_cast<std::size_t>(system.origin[k / 3]) + k % 3];
+    if (periodic(system.boundary.kind)) r -= side * std::rint(r / side);
+  }
+}
+
 }  // namespace gpucast::mdapp

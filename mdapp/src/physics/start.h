@@ -37,4 +37,8 @@ System from_positions(const Salt& salt, const Boundary& boundary, const std::vec
 // The same on every machine for one seed.
 void set_velocities(System& system, double temperature, std::uint64_t seed);
 
+// Moves each particle by up to `most` (angstrom) in each direction, at random; in a periodic box it
+// stays inside. The same on every machine for one seed.
+void displace(System& system, double most, std::uint64_t seed);
+
 }  // namespace gpucast::mdapp

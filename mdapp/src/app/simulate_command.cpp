@@ -1,0 +1,193 @@
+// gpucast-mdapp simulate: a physical run with observables and a trajectory.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/capacity.h"
+#include "app/command.h"
+#include "app/double_options.h"
+#include "app/double_stepper.h"
+#include "app/engine_options.h"
+#include "app/grid_options.h"
+#include "app/human.h"
+#include "app/simulate.h"
+#include "app/start_options.h"
+#include "app/trajectory_file.h"
+#include "app/words.h"
+#include "gpucast/records/number_list.h"
+#include "gpucast/records/this_machine.h"
+#include "physics/xyz.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t most_steps = 1'000'000'000'000;
+
+Json to_json(const Observation& seen) {
+  return {{"time", seen.time},
+          {"kinetic_eV_per_ion", seen.kinetic},
+          {"potential_eV_per_ion", seen.potential},
+          {"total_eV_per_ion", seen.total},
+          {"temperature", seen.temperature},
+          {"pressure", seen.pressure},
+          {"momentum", seen.momentum}};
+}
+
+Json to_json(const Summary& summary) {
+  return {{"total_rms_eV_per_ion", summary.total_rms},
+          {"total_drift_eV_per_ion_per_ps", summary.total_drift},
+          {"mean_temperature", summary.mean_temperature},
+          {"mean_pressure", summary.mean_pressure}};
+}
+
+void print_head(std::ostream& out) {
+  out << "     time/s   kinetic/eV potential/eV     total/eV  temperature/K  pressure/Pa  "
+         "momentum/(kg m/s)\n";
+}
+
+void print(const Observation& seen, std::ostream& out) {
+  const auto& p = seen.momentum;
+  out << figure("%11.5g", seen.time) << figure(" %12.8f", seen.kinetic)
+      << figure(" %12.8f", seen.potential) << figure(" %12.8f", seen.total)
+      << figure("  %13.3f", seen.temperature) << figure("  %11.4g", seen.pressure)
+      << figure("  %17.3g", std::hypot(p[0], p[1], p[2])) << "\n"
+      << std::flush;
+}
+
+void print(const Summary& summary, std::ostream& out) {
+  out << "\nenergy an ion: rms " << figure("%.3g", summary.total_rms) << " eV, drift "
+      << figure("%.3g", summary.total_drift) << " eV/ps\nmean temperature "
+      << figure("%.2f", summary.mean_temperature) << " K, mean pressure "
+      << figure("%.4g", summary.mean_pressure) << " Pa\n";
+}
+
+class Simulate : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command = *parent.add_subcommand("simulate", "run a simulation, with observables");
+    start_.declare(command);
+    CLI::Option* steps = command.add_option("--steps", steps_, "how many");
+    command.add_option("--time", time_, "simulated time, s")->excludes(steps);
+    physics_.declare_potential(command);
+    physics_.declare_motion(command);
+    command.add_option("--precision", precision_, choices<Precision>() + " (double: on the host)")
+        ->capture_default_str();
+    engine_.declare(command);
+    schedule_.declare_schedule(command, false);
+    command.add_option("--every", every_,
+                       "steps from one observation, or frame, to the next (default: 200 of them)");
+    command.add_option("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
+    command.add_flag("--force", force_, "replace the trajectory");
+    command.add_flag("--json", json_, "one JSON object on stdout");
+    return command;
+  }
+
+  int run(Context& context) override {
+    const Physics physics = physics_.read();
+    const auto precision = records::parse_word<Precision>("--precision", precision_);
+    const ScheduleOptions schedule = schedule_.read_one();
+    if (precision == Precision::twice) {
+      require_no_devices(engine_, schedule_, context.processes);
+    }
+    Simulation simulation{.steps = steps_of(physics), .dt = physics.integrator.dt};
+    simulation.every = every_of(simulation.steps);
+    System system = start_.read(physics);
+    const std::int64_t n = system.n();
+    std::unique_ptr<Engine> engine;
+    if (precision == Precision::single) {
+      engine = engine_.open(context.err);
+      require_capacity(*engine, context.processes, physics, system.n(), schedule);
+    }
+    if (context.writes()) {
+      warn(physics, context.err);
+      if (!trajectory_.empty()) file_.emplace(trajectory_, force_);
+    }
+    const auto stepper =
+        precision == Precision::twice
+            ? double_stepper(std::move(system), physics.integrator,
+                             static_cast<int>(records::allowed_cores()))
+            : make_stepper(*engine, std::move(system), physics.integrator, schedule);
+    std::vector<Observation> observations;
+    show(simulation, observations, context);
+    const auto made =
+        mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
+    if (file_) file_->close();
+    if (!context.writes()) return made < simulation.steps ? 1 : 0;
+    conclude(observations, n, made, context.out);
+    if (made == simulation.steps) return 0;
+    context.err << program << ": error: interrupted after " << made << " of " << simulation.steps
+                << " steps\n";
+    return 1;
+  }
+
+ private:
+  std::int64_t steps_of(const Physics& physics) const {
+    if (!steps_.empty()) {
+      return records::parse_number("--steps", steps_, {.least = 1, .most = most_steps});
+    }
+    if (!time_) throw records::InputError("--steps: how many? (or --time SECONDS)");
+    const double steps = *time_ / physics.integrator.dt;
+    if (!(steps >= 0.5) || steps > static_cast<double>(most_steps)) {
+      throw records::InputError("--time: must be from one step, " +
+                                figure("%g", physics.integrator.dt) + " s, to 1e12 steps");
+    }
+    return std::llround(steps);
+  }
+
+  std::int64_t every_of(std::int64_t steps) const {
+    constexpr std::int64_t observations = 200;
+    if (every_.empty()) return std::max<std::int64_t>(1, steps / observations);
+    return records::parse_number("--every", every_, {.least = 1, .most = most_steps});
+  }
+
+  void show(Simulation& simulation, std::vector<Observation>& observations, Context& context) {
+    const bool table = !json_ && context.writes();
+    if (table) print_head(context.out);
+    simulation.observed = [&observations, &context, table](const Observation& seen) {
+      observations.push_back(seen);
+      if (table) print(seen, context.out);
+    };
+    if (!trajectory_.empty()) {
+      simulation.frame = [this](const System& now, double time) {
+        if (file_) file_->write(xyz_frame(now, time));
+      };
+    }
+  }
+
+  void conclude(const std::vector<Observation>& observations, std::int64_t n, std::int64_t made,
+                std::ostream& out) const {
+    const Summary summary = summarize(observations);
+    if (!json_) {
+      print(summary, out);
+      return;
+    }
+    Json json{{"observables", Json::array()}, {"summary", to_json(summary)}};
+    json["summary"]["n"] = n;
+    json["summary"]["steps"] = made;
+    for (const Observation& seen : observations)
+      json["observables"].push_back(to_json(seen));
+    out << json.dump() << "\n";
+  }
+
+  StartOptions start_;
+  std::string steps_;
+  std::optional<double> time_;
+  PhysicsOptions physics_;
+  std::string precision_ = "float";
+  EngineOptions engine_;
+  GridOptions schedule_;
+  std::string every_;
+  std::string trajectory_;
+  bool force_ = false;
+  bool json_ = false;
+  std::optional<TrajectoryFile> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> simulate_command() { return std::make_unique<Simulate>(); }
+
+}  // namespace gpucast::mdapp

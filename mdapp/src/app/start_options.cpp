@@ -1,0 +1,50 @@
+#include "app/start_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "app/capacity.h"
+#include "gpucast/records/errors.h"
+#include "gpucast/records/number_list.h"
+#include "physics/xyz.h"
+
+namespace gpucast::mdapp {
+
+using records::InputError;
+
+void StartOptions::declare(CLI::App& command) {
+  CLI::Option* n = command.add_option("--n", n_, "particles of a lattice");
+  command.add_option("--start", start_, "start configuration, extended XYZ")->excludes(n);
+}
+
+System StartOptions::read(const Physics& physics) const {
+  if (n_.empty() && start_.empty()) {
+    throw InputError("--n: how many particles? (or --start FILE.xyz)");
+  }
+  if (start_.empty()) return lattice(physics);
+  try {
+    XyzStart start = read_xyz(start_, physics.salt, physics.around);
+    if (start.has_velocities && physics.temperature_given &&
+        physics.integrator.kind == IntegratorKind::verlet) {
+      throw InputError("--temperature: " + start_ + " has velocities");
+    }
+    if (!start.has_velocities) {
+      set_velocities(start.system, physics.integrator.temperature, physics.seed);
+    }
+    return std::move(start.system);
+  } catch (const XyzError& error) {
+    throw InputError(error.what());
+  }
+}
+
+System StartOptions::lattice(const Physics& physics) const {
+  const auto n = static_cast<int>(
+      records::parse_number("--n", n_, {.least = 1, .most = most_particles}));
+  require_host_memory(n);
+  try {
+    return start_of(physics, n);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(std::string("--cutoff: ") + error.what());
+  }
+}
+
+}  // namespace gpucast::mdapp
