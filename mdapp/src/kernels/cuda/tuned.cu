@@ -14,7 +14,7 @@
 #include "engine/cuda/defaults.h"
 #include "kernels/cuda/fast_math.cuh"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/pair_sum.cuh"
+#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
@@ -24,12 +24,16 @@ constexpr int most_threads = most_tuned_threads;
 // Particles of a share from which on four a thread fill a large GPU (measured on an H200).
 constexpr int enough_for_four = 16384;
 
+__device__ __forceinline__ double exact(const Compensated<float>& total) {
+  return static_cast<double>(total.sum) - static_cast<double>(total.lost);
+}
+
 // Several particles i of one thread.
 template <int I, bool with_sums>
 struct Mine {
   float x[I], y[I], z[I];
   int index[I];  // among all n
-  Totals<with_sums> total[I];
+  Totals<float, with_sums> total[I];
 };
 
 // All j in tile[0, count), which are of one type and start at index `first`.
@@ -39,14 +43,14 @@ __device__ __forceinline__ void add_tile(Mine<I, with_sums>& mine, const Positio
                                          const SharedConstants<float>& shared) {
   for (int begin = 0; begin < count; begin += chunk) {
     const int end = min(begin + chunk, count);
-    PairTotals<with_sums> part[I];
+    PairTotals<float, with_sums> part[I];
 #pragma unroll(I == 4 ? 4 : 8)  // measured: what the compiler's choice of registers likes best
     for (int j = begin; j < end; ++j) {
       const Position other = tile[j];
 #pragma unroll
       for (int k = 0; k < I; ++k) {
         add_pair<FastMath, kind, with_sums, may_be_self>(part[k], mine.x[k], mine.y[k], mine.z[k],
-                                                         other, pair, shared,
+                                                         other.x, other.y, other.z, pair, shared,
                                                          first + j == mine.index[k]);
       }
     }
@@ -103,12 +107,12 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
   for (int k = 0; k < I; ++k) {
     const int own = block.begin + static_cast<int>(threadIdx.x) + k * threads;
     if (own >= block.end) continue;
-    at(blockIdx.y, 0, own) = mine.total[k].x.value();
-    at(blockIdx.y, 1, own) = mine.total[k].y.value();
-    at(blockIdx.y, 2, own) = mine.total[k].z.value();
+    at(blockIdx.y, 0, own) = exact(mine.total[k].x);
+    at(blockIdx.y, 1, own) = exact(mine.total[k].y);
+    at(blockIdx.y, 2, own) = exact(mine.total[k].z);
     if constexpr (with_sums) {
-      at(blockIdx.y, 3, own) = mine.total[k].energy.value();
-      at(blockIdx.y, 4, own) = mine.total[k].virial.value();
+      at(blockIdx.y, 3, own) = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
+      at(blockIdx.y, 4, own) = exact(mine.total[k].virial);
     }
   }
   __shared__ bool last;
@@ -184,11 +188,11 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
     double energy = 0;
     double virial = 0;
     if constexpr (with_sums) {
-      energy = mine.total[k].energy.value();
-      virial = mine.total[k].virial.value();
+      energy = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
+      virial = exact(mine.total[k].virial);
     }
-    write<with_sums>(a, own, mine.total[k].x.value(), mine.total[k].y.value(),
-                     mine.total[k].z.value(), energy, virial);
+    write<with_sums>(a, own, exact(mine.total[k].x), exact(mine.total[k].y), exact(mine.total[k].z),
+                     energy, virial);
   }
 }
 
