@@ -21,10 +21,21 @@ int sites_a_side(int n) {
   return sites;
 }
 
-Boundary box(double lattice_side, const Surroundings& around) {
+// Uniform in (0, 1], 53 bits; std::uniform_real_distribution is not the same everywhere.
+double uniform(std::mt19937_64& engine) {
+  return (static_cast<double>(engine() >> 11U) + 1) * 0x1p-53;
+}
+
+}  // namespace
+
+double box_side(const Salt& salt, int n, BoundaryKind kind) {
   constexpr double room = 5;  // Claret's box over its lattice
-  Boundary boundary{.kind = around.kind,
-                    .side = around.kind == BoundaryKind::open ? room * lattice_side : lattice_side};
+  const double lattice_side = salt.lattice_constant / 2 * sites_a_side(n);
+  return kind == BoundaryKind::open ? room * lattice_side : lattice_side;
+}
+
+Boundary boundary_of(double side, const Surroundings& around) {
+  Boundary boundary{.kind = around.kind, .side = side};
   if (around.kind == BoundaryKind::dsf) {
     boundary.cutoff = around.cutoff > 0 ? around.cutoff / angstrom : boundary.side / 2;
     boundary.alpha = around.alpha * angstrom;
@@ -37,17 +48,11 @@ Boundary box(double lattice_side, const Surroundings& around) {
   return boundary;
 }
 
-// Uniform in (0, 1], 53 bits; std::uniform_real_distribution is not the same everywhere.
-double uniform(std::mt19937_64& engine) {
-  return (static_cast<double>(engine() >> 11U) + 1) * 0x1p-53;
-}
-
-}  // namespace
-
 System rock_salt(const Salt& salt, int n, const Surroundings& around) {
   if (n < 1) throw std::invalid_argument("n must be at least 1");
   const int sites = sites_a_side(n);
   const double spacing = salt.lattice_constant / 2;
+  const Boundary boundary = boundary_of(box_side(salt, n, around.kind), around);
   const double corner = -0.5 * spacing * (sites - 1);
   std::vector<double> r;
   std::vector<int> type;
@@ -60,7 +65,7 @@ System rock_salt(const Salt& salt, int n, const Surroundings& around) {
     r.insert(r.end(), {corner + spacing * x, corner + spacing * y, corner + spacing * z});
     type.push_back((x + y + z) % 2);
   }
-  return from_positions(salt, box(spacing * sites, around), r, type);
+  return from_positions(salt, boundary, r, type);
 }
 
 System from_positions(const Salt& salt, const Boundary& boundary, const std::vector<double>& r,

@@ -15,6 +15,12 @@ struct Surroundings {
   double alpha = 2e9;  // 1/m, dsf only
 };
 
+// Side of the box that n ions on a lattice get, angstrom.
+double box_side(const Salt& salt, int n, BoundaryKind kind);
+
+// std::invalid_argument where the cut-off is longer than half the side (angstrom).
+Boundary boundary_of(double side, const Surroundings& around);
+
 // Ions in rock-salt order at the salt's lattice constant, at rest. The lattice is a cube of an even
 // number of sites a side, 8 m^3 in all; where n is no such number, the last sites of the next
 // larger cube stay empty, and at most one cation has no partner. Open: the box is five times as

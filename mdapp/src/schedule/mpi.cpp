@@ -85,7 +85,12 @@ class MpiProcesses : public Processes {
     check(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD), "MPI_Bcast");
     return value;
   }
-  void abort() override { MPI_Abort(MPI_COMM_WORLD, 1); }
+  std::int64_t add_up(std::int64_t value) override {
+    check(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD),
+          "MPI_Allreduce");
+    return value;
+  }
+  void abort(int status) override { MPI_Abort(MPI_COMM_WORLD, status); }
 
  private:
   int rank_ = 0;

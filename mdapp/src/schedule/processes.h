@@ -1,6 +1,7 @@
 // The processes that a run is made of: one, unless it was started by mpirun or srun.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 namespace gpucast::mdapp {
@@ -15,8 +16,10 @@ class Processes {
   virtual int size() const { return 1; }
   // The first process's value, on all of them: what depends on a clock is decided once.
   virtual double agree(double value) { return value; }
+  // The sum of all processes' values, on all of them.
+  virtual std::int64_t add_up(std::int64_t value) { return value; }
   // Ends all processes, where one failed and the others would wait for it forever.
-  virtual void abort() {}
+  virtual void abort(int /*status*/) {}
 };
 
 // Whether this process was started by an MPI launcher (Open MPI, MPICH, Slurm's srun --mpi).

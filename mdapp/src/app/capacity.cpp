@@ -1,0 +1,106 @@
+#include "app/capacity.h"
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "app/human.h"
+#include "app/words.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+using records::InputError;
+
+// A particle on the host: the system twice while it is set up (position, velocity, order; 52 bytes),
+// what is drawn for its start, and what travels (36 bytes).
+constexpr std::int64_t host_bytes_a_particle = 2 * 52 + 32 + 36;
+
+std::string devices_of(const Engine& engine, std::size_t count) {
+  const std::string noun = engine.path() == "host" ? "core" : "GPU";
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+void require_devices(const Engine& engine, const Processes& processes,
+                     const ScheduleOptions& schedule) {
+  const std::size_t present = engine.devices().size();
+  if (schedule.name == ScheduleName::mpi) {
+    if (schedule.gpus > processes.size()) {
+      throw InputError("--gpus: " + std::to_string(schedule.gpus) + " need as many processes, and " +
+                       std::to_string(processes.size()) +
+                       (processes.size() == 1 ? " was" : " were") + " started (mpirun, srun)");
+    }
+    return;
+  }
+  if (processes.size() > 1) {
+    throw InputError("--schedule: " + std::string(name(schedule.name)) +
+                     " runs in one process, and " + std::to_string(processes.size()) +
+                     " were started; only mpi uses them");
+  }
+  if (static_cast<std::size_t>(schedule.gpus) > present) {
+    throw InputError("--gpus: " + std::to_string(schedule.gpus) + " wanted, " +
+                     devices_of(engine, present) + " present");
+  }
+}
+
+Workload workload_of(const Physics& physics, int n, const ScheduleOptions& schedule, int part) {
+  return {.n = n,
+          .cations = (n + 1) / 2,
+          .share = share_of(n, schedule.gpus, part),
+          .boundary = physics.around.kind,
+          .kernel = schedule.kernel,
+          .copies =
+              schedule.name == ScheduleName::star_serial ? Copies::blocking : Copies::queued};
+}
+
+[[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,
+                            std::int64_t free) {
+  throw InputError("--n: " + std::to_string(n) + " is too large: " + where + " needs " +
+                   human_bytes(needed) + ", " + human_bytes(free) + " are free");
+}
+
+void require_memory(const Engine& engine, const Physics& physics, int n,
+                    const ScheduleOptions& schedule) {
+  const bool on_host = engine.path() == "host";
+  std::int64_t host = host_bytes_a_particle * n;
+  const int here = schedule.name == ScheduleName::mpi ? 1 : schedule.gpus;
+  for (int device = 0; device < here; ++device) {
+    const auto needed = engine.bytes_needed(workload_of(physics, n, schedule, device));
+    if (on_host) {
+      host += needed;
+    } else if (const auto free = engine.bytes_free(device); needed > free) {
+      too_large(n, "GPU " + std::to_string(device), needed, free);
+    }
+  }
+  if (const auto free = host_bytes_free(); host > free) too_large(n, "the host", host, free);
+}
+
+}  // namespace
+
+std::int64_t host_bytes_free() {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key;
+  std::int64_t kibibytes = 0;
+  std::string rest;
+  while (meminfo >> key >> kibibytes && std::getline(meminfo, rest)) {
+    if (key == "MemAvailable:") return kibibytes * 1024;
+  }
+  return INT64_MAX;  // not known: it is tried
+}
+
+void require_capacity(const Engine& engine, const Processes& processes, const Physics& physics,
+                      int n, const ScheduleOptions& schedule) {
+  if (schedule.graph && schedule.name == ScheduleName::star_serial) {
+    throw InputError("--graph: the copies of star-serial block and cannot be recorded");
+  }
+  require_devices(engine, processes, schedule);
+  try {
+    engine.check(schedule.kernel);
+  } catch (const std::invalid_argument& error) {
+    throw InputError("--kernel " + std::string(records::name(schedule.kernel.name)) + ": " +
+                     error.what());
+  }
+  require_memory(engine, physics, n, schedule);
+}
+
+}  // namespace gpucast::mdapp

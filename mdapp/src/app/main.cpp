@@ -1,0 +1,82 @@
+// gpucast-mdapp. Only this file turns errors into an exit status: 0, 1 the run failed, 2 the input
+// is wrong.
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+#include "app/command_line.h"
+#include "gpucast/records/errors.h"
+#include "gpucast/records/interrupt.h"
+
+namespace {
+
+namespace mdapp = gpucast::mdapp;
+namespace records = gpucast::records;
+
+bool asks_for_mpi(int argc, char** argv) {
+  const std::string_view option = "--schedule";
+  for (int k = 1; k < argc; ++k) {
+    std::string_view word = argv[k];
+    if (word == option && k + 1 < argc) {
+      word = argv[k + 1];
+    } else if (!word.starts_with("--schedule=")) {
+      continue;
+    }
+    if (word.find("mpi") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// One process, unless it was started as one of several or the schedule mpi is asked for.
+std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
+  if (!mdapp::started_by_mpi_launcher() && !asks_for_mpi(argc, argv)) {
+    return std::make_unique<mdapp::Processes>();
+  }
+  try {
+    return mdapp::join_processes();
+  } catch (const std::invalid_argument& error) {
+    throw records::InputError(error.what());
+  }
+}
+
+int say(const std::exception& error) {
+  std::cerr << mdapp::program << ": error: " << error.what() << "\n";
+  return records::exit_status(error);
+}
+
+// Where one of several processes fails, the others would wait for it. Most errors all of them meet
+// alike: the first one then says so, and ends the others before they do.
+int end(const std::exception& error, mdapp::Processes& all) {
+  using namespace std::chrono_literals;
+  if (all.rank() > 0) std::this_thread::sleep_for(1s);
+  const int status = say(error);
+  if (all.size() > 1) all.abort(status);
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const records::Interrupt interrupt;  // before any thread starts
+    const auto all = processes(argc, argv);
+    try {
+      mdapp::Context context{.command_line = {argv, argv + argc},
+                             .interrupted = interrupt.token(),
+                             .processes = *all,
+                             .out = std::cout,
+                             .err = std::cerr};
+      const int status = mdapp::run_command_line(context);
+      if (!std::cout.flush()) throw records::OutputError("stdout: cannot be written");
+      return status;
+    } catch (const std::exception& error) {
+      return end(error, *all);
+    }
+  } catch (const std::exception& error) {
+    return say(error);
+  }
+}

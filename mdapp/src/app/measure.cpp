@@ -1,0 +1,115 @@
+#include "app/measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "physics/observables.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+// One step in eight is timed in parts.
+constexpr std::size_t timed_a_part = 7;
+// Steps between looks at the rule and at Ctrl-C.
+constexpr int most_in_a_row = 64;
+constexpr double longest_row = 0.1;  // s
+
+double total_energy(Stepper& stepper) {
+  const double potential = stepper.potential().energy;
+  return potential + kinetic_energy(stepper.system());
+}
+
+Bytes bytes_so_far(const Stepper& stepper, Processes& processes) {
+  Traffic sum;
+  for (const Traffic& device : stepper.traffic()) {
+    sum.h2d += device.h2d;
+    sum.d2h += device.d2h;
+    sum.exchange += device.exchange;
+  }
+  return {.h2d = static_cast<double>(processes.add_up(sum.h2d)),
+          .d2h = static_cast<double>(processes.add_up(sum.d2h)),
+          .exchange = static_cast<double>(processes.add_up(sum.exchange))};
+}
+
+// Either rule, fed with the same samples.
+class Rule {
+ public:
+  explicit Rule(const Enough& enough)
+      : steps_(enough.steps),
+        interval_({.relative_half_width = enough.relative_half_width,
+                   .max_seconds = enough.max_seconds}) {}
+
+  void add(double seconds) {
+    ++count_;
+    last_ = seconds;
+    if (!steps_) interval_.add(seconds);
+  }
+
+  // How many steps to make before the next look; 0: it is enough.
+  int next() const {
+    if (steps_ ? count_ >= *steps_ : interval_.done()) return 0;
+    const double fit = last_ > 0 ? longest_row / last_ : 1;
+    const int row = static_cast<int>(std::clamp(fit, 1.0, 1.0 * most_in_a_row));
+    const std::size_t left = steps_ ? *steps_ - count_ : most_in_a_row;
+    return static_cast<int>(std::min(static_cast<std::size_t>(row), left));
+  }
+
+ private:
+  std::optional<std::size_t> steps_;
+  records::StopByInterval interval_;
+  std::size_t count_ = 0;
+  double last_ = 0;
+};
+
+// At least two steps: the first ones load kernels and touch memory.
+bool warm_up(Stepper& stepper, const records::WarmUp::Options& options, Processes& processes,
+             const std::stop_token& interrupted) {
+  records::WarmUp warm(options);
+  int made = 0;
+  while (true) {
+    const bool go_on = !interrupted.stop_requested() && (made < 2 || !warm.done());
+    if (processes.agree(go_on ? 1 : 0) == 0) break;
+    warm.add(stepper.steps(1).front());
+    ++made;
+  }
+  return processes.agree(interrupted.stop_requested() ? 1 : 0) == 0;
+}
+
+}  // namespace
+
+Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& processes,
+                 const std::stop_token& interrupted) {
+  Measured measured;
+  const double energy_before = options.energy ? total_energy(stepper) : 0;
+  if (!warm_up(stepper, options.warm_up, processes, interrupted)) {
+    measured.interrupted = true;
+    return measured;
+  }
+  const Bytes before = bytes_so_far(stepper, processes);
+  Rule rule(options.enough);
+  while (true) {
+    const bool stop = interrupted.stop_requested();
+    measured.interrupted = processes.agree(stop && rule.next() > 0 ? 1 : 0) != 0;
+    const int count = static_cast<int>(processes.agree(rule.next()));
+    if (measured.interrupted || count == 0) break;
+    while (measured.parts.size() * timed_a_part <= measured.seconds.size())
+      measured.parts.push_back(stepper.step_in_parts());
+    for (const double seconds : stepper.steps(count)) {
+      measured.seconds.push_back(seconds);
+      rule.add(seconds);
+    }
+  }
+  const Bytes after = bytes_so_far(stepper, processes);
+  const auto steps = static_cast<double>(measured.seconds.size() + measured.parts.size());
+  if (steps > 0) {
+    measured.bytes_a_step = {.h2d = (after.h2d - before.h2d) / steps,
+                             .d2h = (after.d2h - before.d2h) / steps,
+                             .exchange = (after.exchange - before.exchange) / steps};
+  }
+  if (options.energy && steps > 0) {
+    measured.energy_drift = (total_energy(stepper) - energy_before) / std::abs(energy_before);
+  }
+  return measured;
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,149 @@
+// gpucast-mdapp measure: times steps over a grid, and writes them as records.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <optional>
+
+#include "app/command.h"
+#include "app/engine_options.h"
+#include "app/grid_options.h"
+#include "app/machine_record.h"
+#include "app/measure_grid.h"
+#include "app/output_options.h"
+#include "app/physics_options.h"
+#include "app/words.h"
+#include "gpucast/records/number_list.h"
+#include "gpucast/records/progress.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+class StoppingOptions {
+ public:
+  void declare(CLI::App& command) {
+    CLI::Option* steps = command.add_option("--steps", steps_, "timed steps a cell, exactly");
+    CLI::Option* interval =
+        command.add_option("--interval", interval_,
+                           "steps until the 95 % interval of their median is so narrow (half its "
+                           "width over the median)");
+    interval->capture_default_str()->excludes(steps);
+    command.add_option("--max-time", max_seconds_, "seconds of timed steps a cell at most")
+        ->capture_default_str()
+        ->excludes(steps);
+    command
+        .add_option("--warm-up", warm_up_,
+                    "seconds of steps before those that count; where a GPU has not worked yet, up "
+                    "to 25 times as long, until its clock has settled")
+        ->capture_default_str();
+    command.add_flag("--energy", energy_, "record how far the total energy drifts");
+  }
+
+  MeasureOptions read(const Physics& physics) const {
+    require(interval_ > 0, "--interval: must be greater than 0");
+    require(max_seconds_ > 0, "--max-time: must be greater than 0");
+    require(warm_up_ >= 0 && std::isfinite(warm_up_), "--warm-up: must not be negative");
+    require(!energy_ || physics.integrator.kind == IntegratorKind::verlet,
+            "--energy: only the integrator verlet conserves it");
+    constexpr double longest = 25;
+    MeasureOptions options{
+        .enough = {.relative_half_width = interval_, .max_seconds = max_seconds_},
+        .warm_up = {.least_seconds = warm_up_, .most_seconds = longest * warm_up_},
+        .energy = energy_};
+    if (!steps_.empty()) {
+      options.enough.steps = static_cast<std::size_t>(
+          records::parse_number("--steps", steps_, {.least = 1, .most = 1'000'000'000}));
+    }
+    return options;
+  }
+
+ private:
+  static void require(bool holds, const char* otherwise) {
+    if (!holds) throw records::InputError(otherwise);
+  }
+
+  std::string steps_;
+  double interval_ = 0.01;
+  double max_seconds_ = 2;
+  double warm_up_ = 0.2;
+  bool energy_ = false;
+};
+
+// Says in one line how a run ended that did not end well.
+int report(const Outcome& outcome, std::size_t cells, Context& context) {
+  if (outcome.interrupted && context.writes()) {
+    context.err << program << ": error: interrupted: " << outcome.measured << " of " << cells
+                << (cells == 1 ? " cell" : " cells") << " measured\n";
+  }
+  return outcome.interrupted || outcome.failed > 0 ? 1 : 0;
+}
+
+class Measure : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command = *parent.add_subcommand("measure", "time steps over a grid of cells");
+    grid_.declare(command);
+    engine_.declare(command);
+    command.add_option("--path", path_, "label of the records (default: host or native)");
+    physics_.declare_potential(command);
+    physics_.declare_motion(command);
+    stopping_.declare(command);
+    output_.declare(command);
+    command.add_flag("--quiet", quiet_, "no progress on stderr");
+    return command;
+  }
+
+  int run(Context& context) override {
+    const Grid grid = grid_.read();
+    const Physics physics = physics_.read();
+    const MeasureOptions options = stopping_.read(physics);
+    const auto if_exists = output_.if_exists();
+    const auto engine = engine_.open(context.err);
+    const auto cells = plan(grid, physics, *engine, context.processes);
+    std::optional<records::RecordFile> file;
+    if (context.writes()) {
+      warn(physics, context.err);
+      file.emplace(output_.path(), if_exists);
+    }
+    const auto write = [&file](const Record& record) {
+      if (file) file->write(record);
+    };
+    const auto machine = machine_record(*engine, context.command_line);
+    const GridRun run{
+        .cells = cells,
+        .common = {.machine = machine.id,
+                   .path = path_.empty() ? std::string(engine->path()) : path_,
+                   .boundary = records::name(physics.around.kind),
+                   .default_block = [&](KernelName kernel) { return engine->default_block(kernel); }},
+        .options = options,
+        .open =
+            [&](const Cell& cell) {
+              return make_stepper(*engine, start_of(physics, cell.n), physics.integrator,
+                                  cell.schedule);
+            },
+        .write = write};
+    write(to_json(machine));
+    Outcome outcome;
+    {
+      records::Progress progress(context.err,
+                                 records::Progress::for_stderr(quiet_ || !context.writes()),
+                                 cells.size());
+      outcome = measure_grid(run, context, progress);
+    }
+    if (file) file->close();
+    return report(outcome, cells.size(), context);
+  }
+
+ private:
+  GridOptions grid_;
+  EngineOptions engine_;
+  std::string path_;
+  PhysicsOptions physics_;
+  StoppingOptions stopping_;
+  OutputOptions output_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> measure_command() { return std::make_unique<Measure>(); }
+
+}  // namespace gpucast::mdapp

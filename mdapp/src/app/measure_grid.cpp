@@ -1,0 +1,173 @@
+#include "app/measure_grid.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+
+#include "app/human.h"
+#include "app/words.h"
+#include "gpucast/records/median.h"
+#include "gpucast/records/records.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+records::Phases phases_of(const std::vector<Phases>& parts) {
+  const auto column = [&](double Phases::*part) {
+    std::vector<double> seconds;
+    seconds.reserve(parts.size());
+    for (const Phases& step : parts)
+      seconds.push_back(std::max(0.0, step.*part));
+    return seconds;
+  };
+  return {.h2d = column(&Phases::h2d),
+          .kernel = column(&Phases::kernel),
+          .d2h = column(&Phases::d2h),
+          .cpu = column(&Phases::cpu),
+          .exchange = column(&Phases::exchange)};
+}
+
+records::Step record_of(const Cell& cell, const Common& common, const Measured& measured) {
+  const ScheduleOptions& options = cell.schedule;
+  records::Step step;
+  step.machine = common.machine;
+  step.path = common.path;
+  step.schedule = records::parse_word<records::Schedule>("schedule", name(options.name));
+  step.kernel = records::name(options.kernel.name);
+  step.n = cell.n;
+  step.gpus = options.gpus;
+  step.block =
+      options.kernel.block > 0 ? options.kernel.block : common.default_block(options.kernel.name);
+  if (*step.block < 1) step.block.reset();
+  step.memory = records::parse_word<records::Memory>("memory", name(options.memory));
+  step.graph = options.graph;
+  step.boundary = common.boundary;
+  step.bytes = {.h2d = std::llround(measured.bytes_a_step.h2d),
+                .d2h = std::llround(measured.bytes_a_step.d2h),
+                .exchange = std::llround(measured.bytes_a_step.exchange)};
+  step.seconds = measured.seconds;
+  if (!measured.parts.empty()) step.phases = phases_of(measured.parts);
+  step.energy_drift = measured.energy_drift;
+  if (measured.interrupted) step.caveat = "interrupted";
+  return step;
+}
+
+records::Note note_of(const Cell& cell, const Common& common, const std::string& why) {
+  const ScheduleOptions& options = cell.schedule;
+  return {.text = describe(cell) + ": " + why,
+          .machine = common.machine,
+          .path = common.path,
+          .about = {{"schedule", std::string(name(options.name))},
+                    {"kernel", records::name(options.kernel.name)},
+                    {"memory", std::string(name(options.memory))},
+                    {"n", cell.n},
+                    {"gpus", options.gpus},
+                    {"graph", options.graph}}};
+}
+
+// "52.1 us +- 0.4 %"
+std::string summary(const std::vector<double>& seconds) {
+  const auto interval = records::median_interval(seconds);
+  const double median = interval ? interval->median : records::median(seconds);
+  std::string text = human_seconds(median);
+  if (interval) {
+    std::array<char, 32> spread{};
+    std::snprintf(spread.data(), spread.size(), " ± %.1f %%",
+                  100 * interval->relative_half_width());
+    text += spread.data();
+  }
+  return text + ", " + std::to_string(seconds.size()) +
+         (seconds.size() == 1 ? " step" : " steps");
+}
+
+// Runs one grid; the cells' results stay here no longer than it takes to write them.
+class Runner {
+ public:
+  Runner(const GridRun& run, Context& context, records::Progress& progress)
+      : run_(run), context_(context), progress_(progress) {}
+
+  Outcome all() {
+    for (const Cell& cell : run_.cells) {
+      const bool stop = context_.interrupted.stop_requested();
+      if (context_.processes.agree(stop ? 1 : 0) != 0) {
+        outcome_.interrupted = true;
+        break;
+      }
+      one(cell);
+      if (outcome_.interrupted || outcome_.device_lost) break;
+    }
+    return outcome_;
+  }
+
+ private:
+  // Writing stands outside the try: a full disk is no failure of the cell.
+  void one(const Cell& cell) {
+    progress_.under_way(describe(cell) + time_left());
+    Measured measured;
+    std::string failure;
+    try {
+      const auto stepper = run_.open(cell);
+      measured = measure(*stepper, options_of(cell), context_.processes, context_.interrupted);
+    } catch (const DeviceError& error) {
+      outcome_.device_lost = true;
+      failure = error.what();
+    } catch (const std::bad_alloc&) {
+      failure = "out of memory";
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+    if (!failure.empty()) {
+      failed(cell, failure);
+      return;
+    }
+    most_gpus_ = std::max(most_gpus_, cell.schedule.gpus);
+    outcome_.interrupted = measured.interrupted;
+    if (measured.seconds.empty()) return;
+    run_.write(to_json(record_of(cell, run_.common, measured)));
+    ++outcome_.measured;
+    progress_.finished(describe(cell) + ": " + summary(measured.seconds) + time_left());
+  }
+
+  void failed(const Cell& cell, const std::string& why) {
+    ++outcome_.failed;
+    run_.write(to_json(note_of(cell, run_.common, why)));
+    if (context_.processes.size() > 1) throw std::runtime_error(describe(cell) + ": " + why);
+    progress_.message(std::string(program) + ": error: " + describe(cell) + ": " + why);
+  }
+
+  // GPUs that have not worked yet have their clocks down: there warming up takes as long as they
+  // need to settle, elsewhere a fixed time.
+  MeasureOptions options_of(const Cell& cell) const {
+    MeasureOptions options = run_.options;
+    if (cell.schedule.gpus <= most_gpus_) options.warm_up.most_seconds = options.warm_up.least_seconds;
+    return options;
+  }
+
+  // By what the cells so far took.
+  std::string time_left() const {
+    const std::size_t done = outcome_.measured + outcome_.failed;
+    const std::size_t left = run_.cells.size() - done;
+    if (done == 0 || left == 0) return "";
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    const double seconds = passed.count() / static_cast<double>(done) * static_cast<double>(left);
+    return ", about " + human_duration(seconds) + " left";
+  }
+
+  const GridRun& run_;
+  Context& context_;
+  records::Progress& progress_;
+  Outcome outcome_;
+  int most_gpus_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Outcome measure_grid(const GridRun& run, Context& context, records::Progress& progress) {
+  return Runner(run, context, progress).all();
+}
+
+}  // namespace gpucast::mdapp

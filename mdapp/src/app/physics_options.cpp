@@ -1,0 +1,84 @@
+#include "app/physics_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "app/context.h"
+#include "app/words.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+void require_positive(const char* option, double value) {
+  if (!std::isfinite(value) || value <= 0) {
+    throw records::InputError(std::string(option) + ": must be a number greater than 0");
+  }
+}
+
+}  // namespace
+
+void PhysicsOptions::declare_potential(CLI::App& command) {
+  command.add_option("--salt", salt_, "NaCl, KCl")->capture_default_str();
+  command.add_option("--constants", constants_, "physical constants: " + choices<ConstantSet>())
+      ->capture_default_str();
+  command.add_option("--boundary", boundary_, choices<BoundaryKind>())->capture_default_str();
+  command.add_option("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
+  command.add_option("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
+}
+
+void PhysicsOptions::declare_motion(CLI::App& command) {
+  command.add_option("--integrator", integrator_, choices<IntegratorKind>())->capture_default_str();
+  command.add_option("--dt", motion_.dt, "time step, s")->capture_default_str();
+  command.add_option("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
+      ->capture_default_str();
+  command.add_option("--relaxation", motion_.relaxation, "of nose-hoover, s")
+      ->capture_default_str();
+  declare_seed(command);
+}
+
+void PhysicsOptions::declare_seed(CLI::App& command) {
+  command.add_option("--seed", seed_, "of what is drawn at random")->capture_default_str();
+}
+
+Physics PhysicsOptions::read() const {
+  Physics physics{.integrator = motion_, .seed = seed_};
+  if (salt_ != "NaCl" && salt_ != "KCl") records::refuse_word("--salt", salt_, "NaCl, KCl");
+  physics.salt = salt(salt_, records::parse_word<ConstantSet>("--constants", constants_));
+  physics.around.kind = records::parse_word<BoundaryKind>("--boundary", boundary_);
+  physics.integrator.kind = records::parse_word<IntegratorKind>("--integrator", integrator_);
+  for (const auto& [option, value, target] :
+       {std::tuple{"--cutoff", cutoff_, &physics.around.cutoff},
+        std::tuple{"--alpha", alpha_, &physics.around.alpha}}) {
+    if (!value) continue;
+    require_positive(option, *value);
+    if (physics.around.kind != BoundaryKind::dsf) {
+      throw records::InputError(std::string(option) + ": only --boundary dsf has one");
+    }
+    *target = *value;
+  }
+  require_positive("--dt", motion_.dt);
+  require_positive("--relaxation", motion_.relaxation);
+  if (!std::isfinite(motion_.temperature) || motion_.temperature < 0) {
+    throw records::InputError("--temperature: must be a number that is not negative");
+  }
+  if (physics.integrator.kind == IntegratorKind::nose_hoover) {
+    require_positive("--temperature", motion_.temperature);
+  }
+  return physics;
+}
+
+void warn(const Physics& physics, std::ostream& err) {
+  if (physics.around.kind == BoundaryKind::minimum_image) {
+    err << program
+        << ": warning: minimum-image forces are wrong for a melt (by 40 % and more); for timing "
+           "only\n";
+  }
+}
+
+System start_of(const Physics& physics, int n) {
+  System system = rock_salt(physics.salt, n, physics.around);
+  set_velocities(system, physics.integrator.temperature, physics.seed);
+  return system;
+}
+
+}  // namespace gpucast::mdapp

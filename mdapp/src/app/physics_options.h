@@ -1,0 +1,53 @@
+// What is simulated: options that the commands share, and what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "physics/integrator.h"
+#include "physics/salt.h"
+#include "physics/start.h"
+#include "physics/system.h"
+
+namespace CLI {
+class App;
+}
+
+namespace gpucast::mdapp {
+
+struct Physics {
+  Salt salt = nacl();
+  Surroundings around{};
+  IntegratorOptions integrator{};
+  std::uint64_t seed = 1;
+};
+
+class PhysicsOptions {
+ public:
+  void declare_potential(CLI::App& command);  // salt, constants, boundary
+  void declare_motion(CLI::App& command);     // integrator, time step, temperature, seed
+  void declare_seed(CLI::App& command);
+
+  // Throws InputError.
+  Physics read() const;
+
+ private:
+  std::string salt_ = "NaCl";
+  std::string constants_ = "codata";
+  std::string boundary_ = "open";
+  std::optional<double> cutoff_;
+  std::optional<double> alpha_;
+  std::string integrator_ = "verlet";
+  IntegratorOptions motion_;
+  std::uint64_t seed_ = 1;
+};
+
+// One line, where the boundary's forces are wrong for a melt.
+void warn(const Physics& physics, std::ostream& err);
+
+// The lattice of n ions with thermal velocities.
+System start_of(const Physics& physics, int n);
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,69 @@
+#include "app/plan.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "app/capacity.h"
+#include "app/words.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+// The cut-off must fit the smallest box.
+void require_cutoff(const Grid& grid, const Physics& physics) {
+  try {
+    boundary_of(box_side(physics.salt, std::ranges::min(grid.n), physics.around.kind),
+                physics.around);
+  } catch (const std::invalid_argument& error) {
+    throw records::InputError(std::string("--cutoff: ") + error.what());
+  }
+}
+
+std::vector<Memory> memories_of(const Grid& grid, ScheduleName schedule) {
+  if (schedule == ScheduleName::star_serial) return grid.memories;
+  return {Memory::pinned};
+}
+
+int split_of(const Grid& grid, KernelName kernel) {
+  return kernel == KernelName::tuned ? grid.j_split : 0;
+}
+
+}  // namespace
+
+std::string describe(const Cell& cell) {
+  const ScheduleOptions& options = cell.schedule;
+  std::string text = "n=" + std::to_string(cell.n) + " gpus=" + std::to_string(options.gpus) + " " +
+                     std::string(name(options.name)) + " " + records::name(options.kernel.name);
+  if (options.name == ScheduleName::star_serial) text += " " + std::string(name(options.memory));
+  if (options.graph) text += " graph";
+  return text;
+}
+
+std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
+                       const Processes& processes) {
+  std::vector<Cell> cells;
+  for (const ScheduleName schedule : grid.schedules) {
+    for (const KernelName kernel : grid.kernels) {
+      for (const Memory memory : memories_of(grid, schedule)) {
+        for (const int gpus : grid.gpus) {
+          for (const int n : grid.n) {
+            cells.push_back({.n = n,
+                             .schedule = {.name = schedule,
+                                          .memory = memory,
+                                          .graph = grid.graph,
+                                          .gpus = gpus,
+                                          .kernel = {.name = kernel,
+                                                     .block = grid.block,
+                                                     .j_split = split_of(grid, kernel)}}});
+          }
+        }
+      }
+    }
+  }
+  for (const Cell& cell : cells)
+    require_capacity(engine, processes, physics, cell.n, cell.schedule);
+  require_cutoff(grid, physics);
+  return cells;
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,37 @@
+// What is measured: a grid of cells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/physics_options.h"
+#include "engine/engine.h"
+#include "schedule/processes.h"
+#include "schedule/schedule.h"
+
+namespace gpucast::mdapp {
+
+struct Grid {
+  std::vector<int> n;
+  std::vector<int> gpus;
+  std::vector<ScheduleName> schedules;
+  std::vector<KernelName> kernels;
+  std::vector<Memory> memories;  // of star-serial; the others have pinned memory
+  int block = 0;
+  int j_split = 0;
+  bool graph = false;
+};
+
+struct Cell {
+  int n = 0;
+  ScheduleOptions schedule;
+};
+
+// "n=1000 gpus=4 star-serial claret pinned"
+std::string describe(const Cell& cell);
+
+// All combinations, sizes innermost. Throws InputError where one of them cannot be measured here.
+std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
+                       const Processes& processes);
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,326 @@
+#include "physics/xyz.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "physics/units.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+// angstrom/time_unit a angstrom/fs
+constexpr double velocity_unit = time_unit / 1e-15;
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  constexpr std::string_view blanks = " \t\r";
+  std::vector<std::string_view> words;
+  for (auto begin = line.find_first_not_of(blanks); begin != std::string_view::npos;) {
+    const auto end = std::min(line.find_first_of(blanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view word) {
+  if (word.starts_with('+')) word.remove_prefix(1);
+  Number value{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+// Lines of a file, counted; errors name file and line.
+class Lines {
+ public:
+  Lines(std::string name, std::string_view text) : name_(std::move(name)), rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+
+  std::string_view next() {
+    ++number_;
+    const auto end = rest_.find('\n');
+    std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return line;
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw XyzError(name_ + ": line " + std::to_string(number_) + ": " + what);
+  }
+
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  std::string_view rest_;
+  int number_ = 0;
+};
+
+std::string quoted(std::string_view word) { return "\"" + std::string(word) + "\""; }
+
+// key=value and key="several values", by key.
+using Comment = std::map<std::string, std::string, std::less<>>;
+
+Comment comment_of(Lines& lines) {
+  std::string_view rest = lines.next();
+  Comment comment;
+  while (true) {
+    const auto begin = rest.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return comment;
+    rest.remove_prefix(begin);
+    const auto key_end = rest.find_first_of("= \t");
+    const std::string key(rest.substr(0, key_end));
+    rest.remove_prefix(std::min(key.size(), rest.size()));
+    if (!rest.starts_with('=')) continue;  // words of other programs
+    rest.remove_prefix(1);
+    const bool in_quotes = rest.starts_with('"');
+    if (in_quotes) rest.remove_prefix(1);
+    const auto end = rest.find_first_of(in_quotes ? "\"" : " \t");
+    if (in_quotes && end == std::string_view::npos) lines.refuse(key + ": the quotes do not end");
+    comment[key] = rest.substr(0, end);
+    rest.remove_prefix(std::min(end == std::string_view::npos ? rest.size() : end + 1, rest.size()));
+  }
+}
+
+std::vector<double> numbers(const Lines& lines, const char* field, const std::string& text,
+                            std::size_t count) {
+  std::vector<double> values;
+  for (const auto word : words_of(text)) {
+    const auto value = number_of<double>(word);
+    if (!value || !std::isfinite(*value)) lines.refuse(std::string(field) + ": " + quoted(word) + " is no number");
+    values.push_back(*value);
+  }
+  if (values.size() != count) {
+    lines.refuse(std::string(field) + ": " + std::to_string(count) + " numbers wanted, " +
+                 std::to_string(values.size()) + " found");
+  }
+  return values;
+}
+
+// Where a frame's box stands: a cube.
+struct Box {
+  double side = 0;  // angstrom
+  std::array<double, 3> centre{};
+};
+
+Box box_of(const Lines& lines, const Comment& comment) {
+  const auto lattice = comment.find("Lattice");
+  const auto m = numbers(lines, "Lattice", lattice->second, 9);
+  const double side = m[0];
+  for (std::size_t k = 0; k < m.size(); ++k) {
+    const bool diagonal = k % 4 == 0;
+    if (side <= 0 || std::abs(m[k] - (diagonal ? side : 0)) > 1e-9 * side) {
+      lines.refuse("Lattice: only a cube with its edges along x, y, z can be simulated");
+    }
+  }
+  Box box{.side = side, .centre = {side / 2, side / 2, side / 2}};
+  if (const auto origin = comment.find("Origin"); origin != comment.end()) {
+    const auto corner = numbers(lines, "Origin", origin->second, 3);
+    for (std::size_t a = 0; a < 3; ++a)
+      box.centre[a] = corner[a] + side / 2;
+  }
+  return box;
+}
+
+// Which column holds what.
+struct Columns {
+  std::size_t species = 0;
+  std::size_t pos = 1;
+  std::optional<std::size_t> velo;
+  std::size_t count = 4;
+};
+
+Columns columns_of(const Lines& lines, const Comment& comment) {
+  const auto properties = comment.find("Properties");
+  if (properties == comment.end()) return {};
+  std::optional<std::size_t> species;
+  std::optional<std::size_t> pos;
+  std::optional<std::size_t> velo;
+  std::istringstream text(properties->second);
+  std::string name;
+  std::string kind;
+  std::string width;
+  std::size_t at = 0;
+  while (std::getline(text, name, ':')) {
+    std::getline(text, kind, ':');
+    std::getline(text, width, ':');
+    const auto count = number_of<int>(width);
+    if (!count || *count < 1) {
+      lines.refuse("Properties: " + quoted(name + ":" + kind + ":" + width) +
+                   " is not name:type:columns");
+    }
+    if (name == "species" && *count == 1) species = at;
+    if (name == "pos" && *count == 3) pos = at;
+    if ((name == "velo" || name == "vel") && *count == 3) velo = at;
+    at += static_cast<std::size_t>(*count);
+  }
+  if (!species) lines.refuse("Properties: no species:S:1");
+  if (!pos) lines.refuse("Properties: no pos:R:3");
+  return {.species = *species, .pos = *pos, .velo = velo, .count = at};
+}
+
+int type_of(const Lines& lines, std::string_view word, const Salt& salt) {
+  for (int type = 0; type < 2; ++type) {
+    if (word == salt.symbol[static_cast<std::size_t>(type)]) return type;
+  }
+  lines.refuse("species: " + quoted(word) + " is neither " + std::string(salt.symbol[0]) + " nor " +
+               std::string(salt.symbol[1]) + ", the ions of " + std::string(salt.name));
+}
+
+struct Particles {
+  std::vector<int> type;
+  std::vector<double> r;
+  std::vector<double> v;
+};
+
+void read_three(const Lines& lines, const char* field, const std::vector<std::string_view>& words,
+                std::size_t first, std::vector<double>& out) {
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto value = number_of<double>(words[first + a]);
+    if (!value || !std::isfinite(*value)) {
+      lines.refuse(std::string(field) + " " + "xyz"[a] + ": " + quoted(words[first + a]) +
+                   " is no number");
+    }
+    out.push_back(*value);
+  }
+}
+
+Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& salt) {
+  Particles particles;
+  for (int k = 0; k < n; ++k) {
+    if (lines.at_end()) {
+      throw XyzError(lines.name() + ": ends after " + std::to_string(k) + " of " +
+                     std::to_string(n) + " particles");
+    }
+    const auto words = words_of(lines.next());
+    if (words.size() < columns.count) {
+      lines.refuse(std::to_string(columns.count) + " fields wanted, " +
+                   std::to_string(words.size()) + " found");
+    }
+    particles.type.push_back(type_of(lines, words[columns.species], salt));
+    read_three(lines, "pos", words, columns.pos, particles.r);
+    if (columns.velo) read_three(lines, "velo", words, *columns.velo, particles.v);
+  }
+  return particles;
+}
+
+// Takes positions from the box's centre; into a periodic box they are brought.
+void place(const std::string& name, const Box& box, BoundaryKind kind, std::vector<double>& r) {
+  for (std::size_t k = 0; k < r.size(); ++k) {
+    r[k] -= box.centre[k % 3];
+    if (periodic(kind)) {
+      r[k] -= box.side * std::rint(r[k] / box.side);
+    } else if (std::abs(r[k]) > box.side / 2) {
+      throw XyzError(name + ": particle " + std::to_string(k / 3 + 1) +
+                     " is outside the box of side " + std::to_string(box.side) +
+                     " angstrom; Lattice and Origin say where the box is");
+    }
+  }
+}
+
+Boundary boundary_in(const std::string& name, const Box& box, const Surroundings& around) {
+  try {
+    return boundary_of(box.side, around);
+  } catch (const std::invalid_argument& error) {
+    throw XyzError(name + ": line 2: Lattice: " + error.what());
+  }
+}
+
+void append(std::string& text, double value) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  text.append(digits.data(), end);
+}
+
+}  // namespace
+
+XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt& salt,
+                   const Surroundings& around) {
+  Lines lines(name, text);
+  const auto first = words_of(lines.next());
+  const auto n = first.size() == 1 ? number_of<int>(first[0]) : std::nullopt;
+  if (!n || *n < 1) lines.refuse("the number of particles is missing");
+  const Comment comment = comment_of(lines);
+  Box box;
+  if (comment.contains("Lattice")) {
+    box = box_of(lines, comment);
+  } else if (periodic(around.kind)) {
+    lines.refuse("Lattice: missing; a periodic box needs it");
+  }
+  const Columns columns = columns_of(lines, comment);
+  Particles particles = particles_of(lines, *n, columns, salt);
+  while (!lines.at_end()) {
+    if (!words_of(lines.next()).empty()) {
+      lines.refuse("more than the " + std::to_string(*n) +
+                   " particles of one frame; keep the frame to start from");
+    }
+  }
+  XyzStart start{.system = {.salt = salt, .boundary = {}}, .has_velocities = columns.velo.has_value()};
+  if (!comment.contains("Lattice")) box.side = box_side(salt, *n, around.kind);
+  place(name, box, around.kind, particles.r);
+  start.system =
+      from_positions(salt, boundary_in(name, box, around), particles.r, particles.type);
+  if (columns.velo) {
+    for (std::size_t k = 0; k < start.system.origin.size(); ++k) {
+      for (std::size_t a = 0; a < 3; ++a) {
+        start.system.v[3 * k + a] =
+            particles.v[3 * static_cast<std::size_t>(start.system.origin[k]) + a] * velocity_unit;
+      }
+    }
+  }
+  return start;
+}
+
+XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) throw XyzError(path + ": cannot be read");
+  return parse_xyz(path, text.str(), salt, around);
+}
+
+std::string xyz_frame(const System& system, double seconds) {
+  const double side = system.boundary.side;
+  const bool wraps = periodic(system.boundary.kind);
+  std::string text = std::to_string(system.n()) + "\nLattice=\"";
+  for (int k = 0; k < 9; ++k) {
+    append(text, k % 4 == 0 ? side : 0.0);
+    text += k < 8 ? " " : "\" Origin=\"";
+  }
+  for (int a = 0; a < 3; ++a) {
+    append(text, -side / 2);
+    text += a < 2 ? " " : "\" pbc=\"";
+  }
+  text += wraps ? "T T T" : "F F F";
+  text += "\" Properties=species:S:1:pos:R:3:velo:R:3 Time=";
+  append(text, seconds / 1e-15);
+  text += " Time_unit=fs velo_unit=angstrom/fs\n";
+  std::vector<std::size_t> place_of(system.origin.size());
+  for (std::size_t k = 0; k < place_of.size(); ++k)
+    place_of[static_cast<std::size_t>(system.origin[k])] = k;
+  for (const std::size_t k : place_of) {
+    text += system.salt.symbol[static_cast<std::size_t>(system.type(static_cast<int>(k)))];
+    for (std::size_t a = 0; a < 3; ++a) {
+      text += ' ';
+      append(text, system.r[3 * k + a]);
+    }
+    for (std::size_t a = 0; a < 3; ++a) {
+      text += ' ';
+      append(text, system.v[3 * k + a] / velocity_unit);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,46 @@
+// Extended XYZ files, which OVITO, VMD and ASE open.
+//
+// A frame is the number of particles, a line of key=value pairs, and a line for each particle:
+//
+//     8
+//     Lattice="29.06 0 0 0 29.06 0 0 0 29.06" Origin="-14.53 -14.53 -14.53" pbc="F F F"
+//       Properties=species:S:1:pos:R:3:velo:R:3 Time=2 Time_unit=fs velo_unit=angstrom/fs   (1 line)
+//     Na -1.45 -1.45 -1.45 0.0012 -0.0034 0.0007
+//
+// Positions are written so that reading them gives the same bits.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "physics/salt.h"
+#include "physics/start.h"
+#include "physics/system.h"
+
+namespace gpucast::mdapp {
+
+// What is wrong with a file: one line that names file, line and field.
+class XyzError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct XyzStart {
+  System system;
+  bool has_velocities = false;
+};
+
+// Reads a file of one frame: particles of `salt`'s ions. `around` says what is to be around them;
+// the box is the file's Lattice, a cube, and without Lattice (open boundary only) the one that so
+// many ions get on a lattice. Positions are taken from the box's centre: Origin + side/2, Origin
+// being 0 where there is Lattice alone; particles of a periodic box are brought into it. Velocities
+// are read from `velo`, in angstrom/fs. Throws XyzError.
+XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around);
+// The same from text; `name` stands for the file.
+XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt& salt,
+                   const Surroundings& around);
+
+// One frame, in the order of the start configuration; `seconds` since the start.
+std::string xyz_frame(const System& system, double seconds);
+
+}  // namespace gpucast::mdapp
