@@ -44,11 +44,27 @@ tidy() {
   configure test && python scripts/tidy.py build/test build/wheel
 }
 
-# compile_and_ctest PRESET [TARGET TESTS]: everything, or one target and the tests of that name.
+# compile PRESET [TARGET...]: everything, or these.
+compile() {
+  configure "$1" && quietly "build-$1.log" cmake --build --preset "$1" ${2:+--target "${@:2}"} || {
+    grep -E 'error|FAILED' "$logs/build-$1.log" | head -n 40
+    return 1
+  }
+}
+
+# compile_and_ctest PRESET
 compile_and_ctest() {
-  configure "$1" &&
-    quietly "build-$1.log" cmake --build --preset "$1" ${2:+--target "$2"} &&
-    ctest --preset "$1" ${3:+-R "$3"} --output-junit "$PWD/$results/ctest-$1.xml"
+  compile "$1" && ctest --preset "$1" --output-junit "$PWD/$results/ctest-$1.xml"
+}
+
+# The parts that hold CUDA code, with warnings as errors, and the tests of that name.
+cuda() {
+  scripts/nvcc.sh >/dev/null || {
+    skip "CUDA" "no CUDA compiler"
+    return
+  }
+  compile test cuda_toolchain gpucast-mdapp &&
+    ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
 }
 
 # Tests that time something run alone first; the rest share the cores.
@@ -75,7 +91,7 @@ fi
 # Once, with sanitizers: a second run without them would compile all of it again to see less.
 step "C++ tests under AddressSanitizer and UBSan (warnings are errors)" compile_and_ctest asan
 # nvcc and the sanitizers do not go together.
-step "CUDA toolchain" compile_and_ctest test cuda_toolchain cuda_toolchain
+step "CUDA code, and what it links with" cuda
 if any_file 'test_*.py' tests; then
   step "Python tests" pytest_all
 else

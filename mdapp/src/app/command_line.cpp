@@ -19,7 +19,8 @@ std::string one_line(std::string text) {
 }  // namespace
 
 int run_command_line(Context& context) {
-  CLI::App app("Molten-salt molecular dynamics on several GPUs: the source of step timings.", program);
+  CLI::App app("Molten-salt molecular dynamics on several GPUs: the source of step timings.",
+               program);
   app.set_version_flag("--version", GPUCAST_VERSION);
   app.require_subcommand(0, 1);
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;

@@ -26,13 +26,16 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
 Integrator::Integrator(const IntegratorOptions& options, System& system, Share share)
     : options_(options), system_(system), share_(share), motion_(motion_of(options, system)) {}
 
-// body(first, last, type) over the share's particles of each type.
-template <class Body>
-void Integrator::each_type(Body body) {
-  const int end = share_.first + share_.count;
-  const int border = std::clamp(system_.cations, share_.first, end);
-  body(static_cast<std::size_t>(share_.first), static_cast<std::size_t>(border), 0);
-  body(static_cast<std::size_t>(border), static_cast<std::size_t>(end), 1);
+// Views of the share; `forces` and `positions` are of all particles or empty.
+ShareOfParticles Integrator::particles(std::span<const Force> forces,
+                                       std::span<Position> positions) const {
+  const auto first = static_cast<std::size_t>(share_.first);
+  return {.r = system_.r.data() + 3 * first,
+          .v = system_.v.data() + 3 * first,
+          .forces = forces.empty() ? nullptr : forces.data() + first,
+          .positions = positions.empty() ? nullptr : positions.data() + first,
+          .count = share_.count,
+          .cations = std::clamp(system_.cations - share_.first, 0, share_.count)};
 }
 
 void Integrator::start(std::span<const Force> forces) {
@@ -41,76 +44,36 @@ void Integrator::start(std::span<const Force> forces) {
 }
 
 void Integrator::before_forces(std::span<Position> positions) {
-  if (options_.kind == IntegratorKind::verlet) {
-    each_type([&](std::size_t first, std::size_t last, int type) {
-      for (std::size_t k = first; k < last; ++k) {
-        const float f[3] = {forces_[k].x, forces_[k].y, forces_[k].z};
-        for (int a = 0; a < 3; ++a) {
-          double& v = system_.v[3 * k + static_cast<std::size_t>(a)];
-          kick(v, f[a], motion_, type, a);
-          drift(system_.r[3 * k + static_cast<std::size_t>(a)], v, motion_);
-        }
-      }
-    });
-  }
-  pack(system_, share_, positions);
+  const ShareOfParticles share = particles(forces_, positions);
+  if (options_.kind == IntegratorKind::verlet) kick_and_drift_all(share, motion_);
+  pack_all(share, motion_.inverse_lambda);
 }
 
 void Integrator::after_forces(std::span<const Force> forces, Reducer& reducer) {
   check(forces);
-  if (options_.kind == IntegratorKind::nose_hoover) {
-    kick_and_drift(forces, reducer);
-    return;
-  }
   forces_ = forces;
-  each_type([&](std::size_t first, std::size_t last, int type) {
-    for (std::size_t k = first; k < last; ++k) {
-      const float f[3] = {forces[k].x, forces[k].y, forces[k].z};
-      for (int a = 0; a < 3; ++a) {
-        kick(system_.v[3 * k + static_cast<std::size_t>(a)], f[a], motion_, type, a);
-      }
-    }
-  });
+  if (options_.kind == IntegratorKind::verlet) {
+    kick_all(particles(forces, {}), motion_);
+  } else {
+    kick_and_drift(forces, reducer);
+  }
 }
 
 void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer) {
-  StepSums sums;
-  each_type([&](std::size_t first, std::size_t last, int) {
-    for (std::size_t k = first; k < last; ++k) {
-      sums.force[0] += to_quanta(forces[k].x);
-      sums.force[1] += to_quanta(forces[k].y);
-      sums.force[2] += to_quanta(forces[k].z);
-    }
-  });
-  reducer.add_up(sums.force);
+  const ShareOfParticles share = particles(forces, {});
+  std::int64_t total[3] = {0, 0, 0};
+  add_forces(share, total);
+  reducer.add_up(std::span<std::int64_t>(total));
   Motion motion = with_friction(motion_, friction_);
   for (int a = 0; a < 3; ++a)
-    motion.mean_force[a] = from_quanta(sums.force[a]) / system_.n();
-  each_type([&](std::size_t first, std::size_t last, int type) {
-    const double mass = motion.mass[type];
-    for (std::size_t k = first; k < last; ++k) {
-      const float f[3] = {forces[k].x, forces[k].y, forces[k].z};
-      for (int a = 0; a < 3; ++a) {
-        double& v = system_.v[3 * k + static_cast<std::size_t>(a)];
-        kick(v, f[a], motion, type, a);
-        sums.twice_kinetic += to_quanta(mass * v * v);
-        drift(system_.r[3 * k + static_cast<std::size_t>(a)], v, motion_);
-      }
-    }
-  });
-  reducer.add_up({&sums.twice_kinetic, 1});
-  friction_ = next_friction(friction_, from_quanta(sums.twice_kinetic), motion_);
+    motion.mean_force[a] = from_quanta(total[a]) / system_.n();
+  std::int64_t twice_kinetic = kick_and_drift_counting(share, motion);
+  reducer.add_up(std::span<std::int64_t>(&twice_kinetic, 1));
+  friction_ = next_friction(friction_, from_quanta(twice_kinetic), motion_);
 }
 
 void Integrator::check(std::span<const Force> forces) const {
-  bool all_sound = true;
-  const std::size_t end =
-      static_cast<std::size_t>(share_.first) + static_cast<std::size_t>(share_.count);
-  for (std::size_t k = static_cast<std::size_t>(share_.first); k < end; ++k) {
-    const bool own = sound(forces[k].x) & sound(forces[k].y) & sound(forces[k].z);
-    all_sound &= own;
-  }
-  if (!all_sound) throw Overlap(describe_overlap(system_));
+  if (!all_sound(particles(forces, {}))) throw Overlap(describe_overlap(system_));
 }
 
 void pack(const System& system, Share share, std::span<Position> positions) {

@@ -7,6 +7,7 @@
 #include "physics/exact_sum.h"
 #include "physics/motion.h"
 #include "physics/particle.h"
+#include "physics/share_motion.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {
@@ -48,8 +49,7 @@ class Integrator {
   void start(std::span<const Force> forces);
 
  private:
-  template <class Body>
-  void each_type(Body body);
+  ShareOfParticles particles(std::span<const Force> forces, std::span<Position> positions) const;
   void check(std::span<const Force> forces) const;
   void kick_and_drift(std::span<const Force> forces, Reducer& reducer);
 

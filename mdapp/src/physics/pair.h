@@ -60,20 +60,26 @@ struct ForceField {
   SharedConstants<Real> shared;
 };
 
+// Over lambda, eV/angstrom. The two are summed apart: beside the large Coulomb energies of like
+// charges, the tail of the dispersion would be rounded away.
+template <class Real>
+struct PairEnergy {
+  Real short_range{};
+  Real coulomb{};
+};
+
 template <class Real>
 struct PairValue {
   Real force_over_r;        // F/r, eV/angstrom a lambda
-  Real energy_over_lambda;  // the sum with u/lambda, eV/angstrom; only where asked for
+  PairEnergy<Real> energy;  // added to what was there before; only where asked for
 };
 
-// The energy is added to `energy_so_far`: each of its terms is then one fused operation.
-//
-// `kind` chooses the form, `WithEnergy` whether the energy is computed; r2 in lambda^2.
-// A pair at distance zero gives NaN: callers mask a particle's pair with itself.
+// `kind` chooses the form, `WithEnergy` whether the energy is computed and added to `so_far`; r2 in
+// lambda^2. A pair at distance zero gives NaN: callers mask a particle's pair with itself.
 template <class Math, BoundaryKind kind, bool WithEnergy, class Real, class Scalar>
 GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>& pair,
                                              const SharedConstants<Scalar>& shared,
-                                             Real energy_so_far = Real()) {
+                                             const PairEnergy<Real>& so_far = {}) {
   const Real inverse_r = Math::rsqrt(r2);
   const Real repulsion = Math::exp2(Math::fma(-r2, inverse_r, pair.exponent));
   const Real inverse_r2 = inverse_r * inverse_r;
@@ -98,12 +104,12 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     if constexpr (WithEnergy) {
       const Real attraction =
           Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
-      const Real unshifted =
-          Math::fma(-attraction, inverse_r4 * inverse_r2,
-                    Math::fma(pair.charge, damped * inverse_r, repulsion * Scalar(log2_e)));
-      const Real energy =
-          Math::fma(r - shared.cutoff, pair.cutoff_force, unshifted - pair.cutoff_energy);
-      value.energy_over_lambda = energy_so_far + (within ? energy : Real());
+      const Real short_range =
+          Math::fma(-attraction, inverse_r4 * inverse_r2, repulsion * Scalar(log2_e));
+      const Real coulomb = pair.charge * damped * inverse_r - pair.cutoff_energy +
+                           (r - shared.cutoff) * pair.cutoff_force;
+      value.energy.short_range = so_far.short_range + (within ? short_range : Real());
+      value.energy.coulomb = so_far.coulomb + (within ? coulomb : Real());
     }
   } else {
     const Real repulsive_and_coulomb = Math::fma(pair.charge, inverse_r2, repulsion) * inverse_r;
@@ -111,9 +117,10 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     if constexpr (WithEnergy) {
       const Real attraction =
           Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
-      const Real repulsive = Math::fma(repulsion, Real() + Scalar(log2_e), energy_so_far);
-      value.energy_over_lambda = Math::fma(-attraction, inverse_r4 * inverse_r2,
-                                           Math::fma(pair.charge, inverse_r, repulsive));
+      value.energy.short_range =
+          Math::fma(-attraction, inverse_r4 * inverse_r2,
+                    Math::fma(repulsion, Real() + Scalar(log2_e), so_far.short_range));
+      value.energy.coulomb = Math::fma(pair.charge, inverse_r, so_far.coulomb);
     }
   }
   return value;
@@ -163,7 +170,7 @@ ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
         const auto at_cutoff = pair_value<ExactMath, BoundaryKind::dsf, true>(
             shared.cutoff * shared.cutoff, c, beyond);
         c.cutoff_force = at_cutoff.force_over_r * shared.cutoff;
-        c.cutoff_energy = at_cutoff.energy_over_lambda;
+        c.cutoff_energy = at_cutoff.energy.short_range + at_cutoff.energy.coulomb;
       }
       rounded.pair[i][j] = {Real(c.exponent), Real(c.six_C),        Real(c.eight_D),
                             Real(c.charge),   Real(c.cutoff_force), Real(c.cutoff_energy)};

@@ -33,7 +33,7 @@ Sums on_particle(const System& system, const ForceField<double>& field,
         r2, field.pair[system.type(i)][system.type(j)], field.shared);
     for (int a = 0; a < 3; ++a)
       sums.force[a] += pair.force_over_r * d[a];
-    sums.energy += pair.energy_over_lambda * field.shared.lambda / 2;
+    sums.energy += (pair.energy.short_range + pair.energy.coulomb) * field.shared.lambda / 2;
     sums.virial += pair.force_over_r * r2 * field.shared.lambda / 2;
   }
   return sums;

@@ -1,7 +1,7 @@
 // The paper's kernel: one thread a particle, all pairs, positions of a block's size at a time in
 // shared memory, constants of each pair of types from a table, IEEE square root and division.
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/pair_sum.cuh"
+#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
@@ -22,7 +22,7 @@ __global__ void claret(ForceArguments a) {
   const Position me = a.positions[i];
   const int type = me.type != 0;
 
-  Totals<with_sums> total;
+  Totals<float, with_sums> total;
   for (int first = 0; first < a.n; first += width) {
     __syncthreads();
     if (first + thread < a.n) tile[thread] = a.positions[first + thread];
@@ -30,12 +30,12 @@ __global__ void claret(ForceArguments a) {
     const int count = min(width, a.n - first);
     for (int begin = 0; begin < count; begin += chunk) {
       const int end = min(begin + chunk, count);
-      PairTotals<with_sums> part;
+      PairTotals<float, with_sums> part;
       for (int j = begin; j < end; ++j) {
         const Position other = tile[j];
-        add_pair<ExactMath, kind, with_sums, true>(part, me.x, me.y, me.z, other,
-                                                   table[type][other.type != 0], a.field.shared,
-                                                   first + j == i);
+        add_pair<ExactMath, kind, with_sums, true>(part, me.x, me.y, me.z, other.x, other.y,
+                                                   other.z, table[type][other.type != 0],
+                                                   a.field.shared, first + j == i);
       }
       total.add(part);
     }
@@ -44,7 +44,7 @@ __global__ void claret(ForceArguments a) {
   a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
   if constexpr (with_sums) {
     const float half = a.field.shared.lambda / 2;
-    a.sums[own] = {total.energy.sum * half, total.virial.sum * half};
+    a.sums[own] = {(total.short_range.sum + total.coulomb.sum) * half, total.virial.sum * half};
   }
 }
 

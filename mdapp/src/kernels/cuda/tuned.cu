@@ -1,11 +1,12 @@
 // The fast form of the same sum.
 //
-// Particles j are sorted by type, so that within a run of one type the constants of a pair depend
-// on i alone and stay in registers. Each thread sums for several particles i, so that one read of j
-// from shared memory serves them all. A pair then costs about 20 instructions, two of them on the
-// special-function unit. Where there are too few particles i to fill the GPU, or where the last
-// wave of blocks would leave much of it idle, the sum over j is split over blocks; the block that
-// arrives last adds up the parts, always in the same order.
+// Particles are sorted by type, and a block sums for particles of one type only: within a run of j
+// of one type all threads need the same constants, which come from uniform registers and leave the
+// ports of the register file to the rest. Each thread sums for several particles i, so that one
+// read of j from shared memory serves them all. A pair then costs about 20 instructions, two of
+// them on the special-function unit. Where there are too few particles i to fill the GPU, or where
+// the last wave of blocks would leave much of it idle, the sum over j is split over blocks; the
+// block that arrives last adds up the parts, always in the same order.
 #include <algorithm>
 #include <cmath>
 
@@ -13,36 +14,43 @@
 #include "engine/cuda/defaults.h"
 #include "kernels/cuda/fast_math.cuh"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/pair_sum.cuh"
+#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
 
 constexpr int most_threads = most_tuned_threads;
 
+// Particles of a share from which on four a thread fill a large GPU (measured on an H200).
+constexpr int enough_for_four = 16384;
+
+__device__ __forceinline__ double exact(const Compensated<float>& total) {
+  return static_cast<double>(total.sum) - static_cast<double>(total.lost);
+}
+
 // Several particles i of one thread.
 template <int I, bool with_sums>
 struct Mine {
   float x[I], y[I], z[I];
   int index[I];  // among all n
-  Totals<with_sums> total[I];
+  Totals<float, with_sums> total[I];
 };
 
 // All j in tile[0, count), which are of one type and start at index `first`.
 template <BoundaryKind kind, bool with_sums, int I, bool may_be_self>
 __device__ __forceinline__ void add_tile(Mine<I, with_sums>& mine, const Position* tile, int count,
-                                         int first, const PairConstants<float> (&pair)[I],
+                                         int first, const PairConstants<float>& pair,
                                          const SharedConstants<float>& shared) {
   for (int begin = 0; begin < count; begin += chunk) {
     const int end = min(begin + chunk, count);
-    PairTotals<with_sums> part[I];
-#pragma unroll 4
+    PairTotals<float, with_sums> part[I];
+#pragma unroll(I == 4 ? 4 : 8)  // measured: what the compiler's choice of registers likes best
     for (int j = begin; j < end; ++j) {
       const Position other = tile[j];
 #pragma unroll
       for (int k = 0; k < I; ++k) {
         add_pair<FastMath, kind, with_sums, may_be_self>(part[k], mine.x[k], mine.y[k], mine.z[k],
-                                                         other, pair[k], shared,
+                                                         other.x, other.y, other.z, pair, shared,
                                                          first + j == mine.index[k]);
       }
     }
@@ -50,6 +58,22 @@ __device__ __forceinline__ void add_tile(Mine<I, with_sums>& mine, const Positio
     for (int k = 0; k < I; ++k)
       mine.total[k].add(part[k]);
   }
+}
+
+// Particles of one type among the share, by their index in it: a block's own are [begin, end).
+struct Own {
+  int type;
+  int begin;
+  int end;
+};
+
+__device__ __forceinline__ Own own_particles(const ForceArguments& a, int per_block) {
+  const int border = min(max(a.cations - a.share.first, 0), a.share.count);
+  const int cation_blocks = (border + per_block - 1) / per_block;
+  const int block = static_cast<int>(blockIdx.x);
+  if (block < cation_blocks) return {0, block * per_block, min(border, (block + 1) * per_block)};
+  const int begin = border + (block - cation_blocks) * per_block;
+  return {1, begin, min(a.share.count, begin + per_block)};
 }
 
 // The parts that the sum over j is split into: whole chunks, but for the end.
@@ -71,7 +95,7 @@ __device__ void write(const ForceArguments& a, int own, double x, double y, doub
 
 // The block that finds all others of its particles arrived adds up what they left.
 template <bool with_sums, int I>
-__device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine, int block_first) {
+__device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine, const Own& block) {
   constexpr int components = with_sums ? 5 : 3;
   const auto count = static_cast<std::size_t>(a.share.count);
   const int threads = static_cast<int>(blockDim.x);
@@ -81,14 +105,14 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
   };
 #pragma unroll
   for (int k = 0; k < I; ++k) {
-    const int own = block_first + static_cast<int>(threadIdx.x) + k * threads;
-    if (own >= a.share.count) continue;
-    at(blockIdx.y, 0, own) = mine.total[k].x.value();
-    at(blockIdx.y, 1, own) = mine.total[k].y.value();
-    at(blockIdx.y, 2, own) = mine.total[k].z.value();
+    const int own = block.begin + static_cast<int>(threadIdx.x) + k * threads;
+    if (own >= block.end) continue;
+    at(blockIdx.y, 0, own) = exact(mine.total[k].x);
+    at(blockIdx.y, 1, own) = exact(mine.total[k].y);
+    at(blockIdx.y, 2, own) = exact(mine.total[k].z);
     if constexpr (with_sums) {
-      at(blockIdx.y, 3, own) = mine.total[k].energy.value();
-      at(blockIdx.y, 4, own) = mine.total[k].virial.value();
+      at(blockIdx.y, 3, own) = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
+      at(blockIdx.y, 4, own) = exact(mine.total[k].virial);
     }
   }
   __shared__ bool last;
@@ -103,8 +127,8 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
   __threadfence();
 #pragma unroll
   for (int k = 0; k < I; ++k) {
-    const int own = block_first + static_cast<int>(threadIdx.x) + k * threads;
-    if (own >= a.share.count) continue;
+    const int own = block.begin + static_cast<int>(threadIdx.x) + k * threads;
+    if (own >= block.end) continue;
     double sum[5] = {};
     for (unsigned split = 0; split < gridDim.y; ++split) {
       for (int c = 0; c < components; ++c)
@@ -119,13 +143,13 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
   __shared__ Position tile[most_threads];
   const int threads = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
-  const int block_first = static_cast<int>(blockIdx.x) * threads * I;
+  const Own block = own_particles(a, threads * I);
 
   Mine<I, with_sums> mine;
 #pragma unroll
   for (int k = 0; k < I; ++k) {
-    const int own = block_first + thread + k * threads;
-    mine.index[k] = a.share.first + (own < a.share.count ? own : 0);
+    const int own = block.begin + thread + k * threads;
+    mine.index[k] = a.share.first + (own < block.end ? own : block.begin);
     const Position p = a.positions[mine.index[k]];
     mine.x[k] = p.x;
     mine.y[k] = p.y;
@@ -134,24 +158,18 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
 
   const int begin = split_begin(a.n, static_cast<int>(gridDim.y), static_cast<int>(blockIdx.y));
   const int end = split_begin(a.n, static_cast<int>(gridDim.y), static_cast<int>(blockIdx.y) + 1);
-  const int own_first = a.share.first + block_first;
+  const int own_first = a.share.first + block.begin;
+  const int own_end = a.share.first + block.end;
   for (int type = 0; type < 2; ++type) {
     const int type_begin = max(begin, type == 0 ? 0 : a.cations);
     const int type_end = min(end, type == 0 ? a.cations : a.n);
-    PairConstants<float> pair[I];
-#pragma unroll
-    for (int k = 0; k < I; ++k)
-      pair[k] = a.field.pair[mine.index[k] < a.cations ? 0 : 1][type];
-
+    const PairConstants<float> pair = a.field.pair[block.type][type];
     for (int first = type_begin; first < type_end; first += threads) {
       const int count = min(threads, type_end - first);
       __syncthreads();
       if (thread < count) tile[thread] = a.positions[first + thread];
       __syncthreads();
-      const bool own_inside = first < own_first + threads * I && first + count > own_first;
-      // Particles beyond the share stand in for its first one.
-      const bool stand_in_inside = first <= a.share.first && a.share.first < first + count;
-      if (own_inside || stand_in_inside) {
+      if (first < own_end && first + count > own_first) {
         add_tile<kind, with_sums, I, true>(mine, tile, count, first, pair, a.field.shared);
       } else {
         add_tile<kind, with_sums, I, false>(mine, tile, count, first, pair, a.field.shared);
@@ -160,21 +178,21 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
   }
 
   if (gridDim.y > 1) {
-    combine(a, mine, block_first);
+    combine(a, mine, block);
     return;
   }
 #pragma unroll
   for (int k = 0; k < I; ++k) {
-    const int own = block_first + thread + k * threads;
-    if (own >= a.share.count) continue;
+    const int own = block.begin + thread + k * threads;
+    if (own >= block.end) continue;
     double energy = 0;
     double virial = 0;
     if constexpr (with_sums) {
-      energy = mine.total[k].energy.value();
-      virial = mine.total[k].virial.value();
+      energy = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
+      virial = exact(mine.total[k].virial);
     }
-    write<with_sums>(a, own, mine.total[k].x.value(), mine.total[k].y.value(),
-                     mine.total[k].z.value(), energy, virial);
+    write<with_sums>(a, own, exact(mine.total[k].x), exact(mine.total[k].y), exact(mine.total[k].z),
+                     energy, virial);
   }
 }
 
@@ -224,12 +242,14 @@ Gpu gpu_for(BoundaryKind boundary, int i_per_thread, int threads) {
 }
 
 // Time of a division in units of one j: waves of blocks, each as long as its part of the sum and
-// what a block costs besides.
+// what a block costs besides; the last wave leaves half of the GPU idle.
 double cost(const Gpu& gpu, int n, int share, int per_block, int splits) {
   constexpr double block_overhead = 48;
+  constexpr double tail = 0.5;
   const double blocks = std::ceil(static_cast<double>(share) / per_block) * splits;
-  const double waves = std::ceil(blocks / (static_cast<double>(gpu.sms) * gpu.blocks_per_sm));
-  return waves * (std::ceil(static_cast<double>(n) / splits / chunk) * chunk + block_overhead);
+  const double waves = blocks / (static_cast<double>(gpu.sms) * gpu.blocks_per_sm);
+  const double part = std::ceil(static_cast<double>(n) / splits / chunk) * chunk;
+  return (waves < 1 ? 1 : waves + tail) * (part + block_overhead);
 }
 
 int best_split(const Gpu& gpu, int n, int share, int per_block) {
@@ -240,8 +260,7 @@ int best_split(const Gpu& gpu, int n, int share, int per_block) {
                               std::min((n + chunk - 1) / chunk, 512));
   int best = 1;
   for (int splits = 2; splits <= most; ++splits) {
-    // A finer split has to earn its second pass over the partial sums.
-    if (cost(gpu, n, share, per_block, splits) < 0.99 * cost(gpu, n, share, per_block, best)) {
+    if (cost(gpu, n, share, per_block, splits) < cost(gpu, n, share, per_block, best)) {
       best = splits;
     }
   }
@@ -254,7 +273,7 @@ Division divide(const KernelChoice& choice, BoundaryKind boundary, int n, int sh
   Division division{.threads = choice.block > 0 ? choice.block : most_threads,
                     .i_per_thread = choice.i_per_thread,
                     .j_split = choice.j_split};
-  if (division.i_per_thread == 0) division.i_per_thread = share >= 4096 ? 4 : 1;
+  if (division.i_per_thread == 0) division.i_per_thread = share >= enough_for_four ? 4 : 1;
   if (division.j_split == 0) {
     const Gpu gpu = gpu_for(boundary, division.i_per_thread, division.threads);
     division.j_split = best_split(gpu, n, share, division.threads * division.i_per_thread);
@@ -264,14 +283,19 @@ Division divide(const KernelChoice& choice, BoundaryKind boundary, int n, int sh
 
 void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
                   cudaStream_t stream) {
-  const int per_block = division.threads * division.i_per_thread;
-  const dim3 grid(static_cast<unsigned>((arguments.share.count + per_block - 1) / per_block),
-                  static_cast<unsigned>(division.j_split));
+  // Energies take registers of their own; the sums come out the same.
+  const int i_per_thread =
+      arguments.sums != nullptr ? std::min(division.i_per_thread, 2) : division.i_per_thread;
+  const int per_block = division.threads * i_per_thread;
+  const Share share = arguments.share;
+  const int cations = std::clamp(arguments.cations - share.first, 0, share.count);
+  const int blocks =
+      (cations + per_block - 1) / per_block + (share.count - cations + per_block - 1) / per_block;
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(division.j_split));
   const auto threads = static_cast<unsigned>(division.threads);
-  dispatch(boundary, arguments.sums != nullptr, division.i_per_thread,
-           [&]<BoundaryKind K, bool S, int I>() {
-             tuned<K, S, I><<<grid, threads, 0, stream>>>(arguments);
-           });
+  dispatch(boundary, arguments.sums != nullptr, i_per_thread, [&]<BoundaryKind K, bool S, int I>() {
+    tuned<K, S, I><<<grid, threads, 0, stream>>>(arguments);
+  });
 }
 
 }  // namespace gpucast::mdapp::cuda

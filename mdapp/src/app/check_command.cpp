@@ -1,0 +1,72 @@
+// gpucast-mdapp check: does this machine compute what it should? Needs nothing but the program.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "app/checks.h"
+#include "app/command.h"
+#include "app/engine_options.h"
+#include "app/human.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+class CheckCommand : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command = *parent.add_subcommand(
+        "check", "hold forces, bytes and trajectories of this machine's devices against limits");
+    engine_.declare(command);
+    command.add_flag("--json", json_, "one JSON object on stdout");
+    command.add_flag("--failed", only_failed_, "list only what failed");
+    return command;
+  }
+
+  int run(Context& context) override {
+    const auto engine = engine_.open(context.err);
+    auto checks = nlohmann::ordered_json::array();
+    int failed = 0;
+    const auto report = [&](const Check& check) {
+      failed += check.passed() ? 0 : 1;
+      checks.push_back({{"what", check.what},
+                        {"figure", check.figure},
+                        {"limit", check.limit},
+                        {"passed", check.passed()}});
+      if (!json_ && context.writes() && !(only_failed_ && check.passed())) {
+        context.out << (check.passed() ? "ok      " : "FAILED  ") << figure("%9.2e", check.figure)
+                    << " (limit " << figure("%.0e", check.limit) << ")  " << check.what
+                    << std::endl;  // line by line: it takes a while
+      }
+    };
+    check_engine(*engine, report, context.interrupted);
+    const bool interrupted = context.interrupted.stop_requested();
+    if (context.writes()) {
+      if (json_) {
+        context.out << nlohmann::ordered_json{{"engine", engine->path()},
+                                              {"devices", engine->devices().size()},
+                                              {"failed", failed},
+                                              {"interrupted", interrupted},
+                                              {"checks", checks}}
+                    << "\n";
+      } else {
+        context.out << engine->path() << ", " << engine->devices().size()
+                    << " devices: " << checks.size() - static_cast<std::size_t>(failed)
+                    << " checks passed, " << failed << " failed\n";
+      }
+    }
+    if (interrupted) context.err << program << ": error: interrupted\n";
+    return failed > 0 || interrupted ? 1 : 0;
+  }
+
+ private:
+  EngineOptions engine_;
+  bool json_ = false;
+  bool only_failed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> check_command() { return std::make_unique<CheckCommand>(); }
+
+}  // namespace gpucast::mdapp

@@ -1,0 +1,236 @@
+#include "app/checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "app/force_error.h"
+#include "app/plan.h"
+#include "app/words.h"
+#include "physics/overlap.h"
+#include "physics/start.h"
+#include "schedule/stepper.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+constexpr double largest_rms_error = 1e-5;
+constexpr double largest_error = 1e-4;
+constexpr double largest_sum = 1e-6;
+constexpr double largest_difference = 1e-12;  // allgather, relative
+
+constexpr int steps_compared = 20;
+
+class EngineCheck {
+ public:
+  EngineCheck(Engine& engine, const std::function<void(const Check&)>& report,
+              std::stop_token interrupted)
+      : engine_(engine),
+        report_(report),
+        interrupted_(std::move(interrupted)),
+        devices_(static_cast<int>(engine.devices().size())),
+        graphs_(engine.path() != "host") {}
+
+  void run() {
+    for (const Salt& salt : {nacl(), kcl()}) {
+      for (const auto& [boundary, word] : records::words<BoundaryKind>)
+        forces(salt, boundary);
+    }
+    for (const int n : {1000, 997}) {
+      bytes(n);
+      for (const auto integrator : {IntegratorKind::verlet, IntegratorKind::nose_hoover}) {
+        for (const auto kernel : {KernelName::claret, KernelName::tuned}) {
+          trajectories(n, integrator, kernel);
+        }
+      }
+    }
+    overlaps();
+  }
+
+ private:
+  bool stopped() const { return interrupted_.stop_requested(); }
+
+  // ---- forces ----
+
+  void forces(const Salt& salt, BoundaryKind boundary) {
+    for (const auto& [kernel, word] : records::words<KernelName>) {
+      for (const int n : {8, 216, 997, 1000, 1234, 4096}) {
+        if (stopped()) return;
+        System system = rock_salt(salt, n, {.kind = boundary});
+        displace(system, 0.5, static_cast<std::uint64_t>(n));
+        const auto schedule = star(engine_, system, {.kernel = {.name = kernel}});
+        pack(system, {0, n}, schedule->positions());
+        schedule->compute();
+        const int threads = static_cast<int>(std::thread::hardware_concurrency());
+        const ForceError error = force_error(system, schedule->forces(), std::max(threads, 1));
+        const std::string what = "forces " + std::string(word) + " " + std::string(salt.name) +
+                                 " " + std::string(name(boundary)) + " n=" + std::to_string(n);
+        report_({what + ": rms error", error.rms, largest_rms_error});
+        report_({what + ": largest error", error.largest, largest_error});
+        report_({what + ": |sum F|/sum |F|", error.sum, largest_sum});
+      }
+    }
+  }
+
+  // ---- bytes ----
+
+  void bytes(int n) {
+    for (const Cell& cell : host_integrated(n, KernelName::claret)) {
+      if (stopped()) return;
+      const auto stepper = open(cell, IntegratorKind::verlet);
+      const auto before = stepper->traffic();
+      stepper->steps(1);
+      const auto after = stepper->traffic();
+      std::int64_t back = 0;
+      std::int64_t wrong = 0;
+      for (std::size_t g = 0; g < after.size(); ++g) {
+        back += after[g].d2h - before[g].d2h;
+        wrong += std::abs(after[g].h2d - before[g].h2d - 16 * static_cast<std::int64_t>(n));
+      }
+      wrong += std::abs(back - 12 * static_cast<std::int64_t>(n));
+      report_({"bytes off 16 n to each and 12 n back: " + describe(cell),
+               static_cast<double>(wrong), 0});
+    }
+  }
+
+  // ---- trajectories ----
+
+  void trajectories(int n, IntegratorKind integrator, KernelName kernel) {
+    const std::string moved = " " + std::string(records::name(integrator)) + " ";
+    std::optional<std::vector<double>> first;
+    for (const Cell& cell : host_integrated(n, kernel)) {
+      if (stopped()) return;
+      const auto r = after_steps(cell, integrator, steps_compared);
+      if (!first) first = r;
+      report_({"coordinates that differ:" + moved + describe(cell), count_different(*first, r), 0});
+    }
+    // Connecting GPUs takes a second, and what the kernel computes has been compared by now.
+    if (kernel == KernelName::claret) on_devices(n, integrator, kernel, moved);
+  }
+
+  void on_devices(int n, IntegratorKind integrator, KernelName kernel, const std::string& moved) {
+    const Cell start = cell_of(n, kernel, ScheduleName::star_serial, 1);
+    const auto expected = after_steps(start, integrator, 1);
+    for (const bool graph : graph_choices()) {
+      for (int gpus = 1; gpus <= devices_; ++gpus) {
+        if (stopped()) return;
+        Cell cell = cell_of(n, kernel, ScheduleName::allgather, gpus);
+        cell.schedule.graph = graph;
+        const auto r = after_steps(cell, integrator, 1);
+        report_({"relative difference after a step:" + moved + describe(cell),
+                 largest_difference_of(expected, r), largest_difference});
+      }
+    }
+  }
+
+  std::vector<Cell> host_integrated(int n, KernelName kernel) const {
+    std::vector<Cell> cells;
+    for (int gpus = 1; gpus <= devices_; ++gpus) {
+      cells.push_back(cell_of(n, kernel, ScheduleName::star_serial, gpus));
+      cells.push_back(cells.back());
+      cells.back().schedule.memory = Memory::pinned;
+      for (const bool graph : graph_choices()) {
+        cells.push_back(cell_of(n, kernel, ScheduleName::star_async, gpus));
+        cells.back().schedule.graph = graph;
+      }
+    }
+    return cells;
+  }
+
+  std::vector<bool> graph_choices() const {
+    return graphs_ ? std::vector{false, true} : std::vector{false};
+  }
+
+  // tuned gives the same bits for the same split only; the host's kernels have none.
+  Cell cell_of(int n, KernelName kernel, ScheduleName schedule, int gpus) const {
+    const int split = kernel == KernelName::tuned && graphs_ ? 1 : 0;
+    const bool serial = schedule == ScheduleName::star_serial;
+    return {.n = n,
+            .schedule = {.name = schedule,
+                         .memory = serial ? Memory::pageable : Memory::pinned,
+                         .gpus = gpus,
+                         .kernel = {.name = kernel, .j_split = split}}};
+  }
+
+  std::unique_ptr<Stepper> open(const Cell& cell, IntegratorKind integrator) {
+    constexpr double hot = 1100;  // K
+    System system = rock_salt(nacl(), cell.n);
+    set_velocities(system, hot, 1);
+    return make_stepper(engine_, std::move(system), {.kind = integrator, .temperature = hot},
+                        cell.schedule);
+  }
+
+  std::vector<double> after_steps(const Cell& cell, IntegratorKind integrator, int count) {
+    const auto stepper = open(cell, integrator);
+    stepper->steps(count);
+    return stepper->system().r;
+  }
+
+  static double count_different(const std::vector<double>& a, const std::vector<double>& b) {
+    double different = 0;
+    for (std::size_t k = 0; k < a.size(); ++k)
+      different += a[k] == b[k] ? 0 : 1;
+    return different;
+  }
+
+  // Of positions, over their rms.
+  static double largest_difference_of(const std::vector<double>& a, const std::vector<double>& b) {
+    double squares = 0;
+    double largest = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      squares += a[k] * a[k];
+      if (!(std::abs(a[k] - b[k]) <= largest)) largest = std::abs(a[k] - b[k]);
+    }
+    return largest / std::sqrt(squares / static_cast<double>(a.size()));
+  }
+
+  // ---- overlapping particles ----
+
+  void overlaps() {
+    for (const double apart : {0.0, 0.05}) {
+      for (const auto& [kernel, kernel_word] : records::words<KernelName>) {
+        for (const auto schedule :
+             {ScheduleName::star_serial, ScheduleName::star_async, ScheduleName::allgather}) {
+          if (stopped()) return;
+          const Cell cell = cell_of(216, kernel, schedule, devices_);
+          char distance[32];
+          std::snprintf(distance, sizeof distance, "%.2f", apart);
+          report_({"overlaps at " + std::string(distance) + " angstrom missed: " + describe(cell),
+                   notices(cell, apart) ? 0.0 : 1.0, 0});
+        }
+      }
+    }
+  }
+
+  bool notices(const Cell& cell, double apart) {
+    System system = rock_salt(nacl(), cell.n);
+    for (std::size_t a = 0; a < 3; ++a)
+      system.r[3 * 100 + a] = system.r[3 * 7 + a];
+    system.r[3 * 100] += apart;
+    try {
+      const auto stepper = make_stepper(engine_, std::move(system), {}, cell.schedule);
+      stepper->steps(1);
+    } catch (const Overlap&) {
+      return true;
+    }
+    return false;
+  }
+
+  Engine& engine_;
+  const std::function<void(const Check&)>& report_;
+  std::stop_token interrupted_;
+  int devices_;
+  bool graphs_;
+};
+
+}  // namespace
+
+void check_engine(Engine& engine, const std::function<void(const Check&)>& report,
+                  const std::stop_token& interrupted) {
+  EngineCheck(engine, report, interrupted).run();
+}
+
+}  // namespace gpucast::mdapp

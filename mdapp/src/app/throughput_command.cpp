@@ -1,0 +1,167 @@
+// gpucast-mdapp throughput: pairs a second of the kernels, side by side in one run.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/capacity.h"
+#include "app/command.h"
+#include "app/engine_options.h"
+#include "app/grid_options.h"
+#include "app/human.h"
+#include "app/physics_options.h"
+#include "app/plan.h"
+#include "app/throughput.h"
+#include "gpucast/records/number_list.h"
+#include "physics/reference.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+// What is put side by side.
+struct Variant {
+  const char* name;
+  KernelName kernel;
+  BoundaryKind boundary;
+  Output output;
+};
+
+constexpr Variant variants[] = {
+    {"tuned", KernelName::tuned, BoundaryKind::open, Output::forces},
+    {"tuned, with energies", KernelName::tuned, BoundaryKind::open, Output::forces_and_sums},
+    {"tuned, minimum image", KernelName::tuned, BoundaryKind::minimum_image, Output::forces},
+    {"tuned, dsf", KernelName::tuned, BoundaryKind::dsf, Output::forces},
+    {"claret", KernelName::claret, BoundaryKind::open, Output::forces},
+};
+
+// One core, one pair after another, double precision.
+double reference_pairs_a_second() {
+  constexpr int n = 2048;
+  const System system = rock_salt(nacl(), n);
+  using Clock = std::chrono::steady_clock;
+  double best = 0;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const auto begin = Clock::now();
+    reference_forces(system, 1);
+    const std::chrono::duration<double> taken = Clock::now() - begin;
+    best = std::max(best, static_cast<double>(n) * n / taken.count());
+  }
+  return best;
+}
+
+class Throughput : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command = *parent.add_subcommand(
+        "throughput", "pairs a second of the kernels, side by side in one run");
+    command.add_option("--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)")
+        ->capture_default_str();
+    command.add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once")
+        ->capture_default_str();
+    engine_.declare(command);
+    command.add_option("--seconds", options_.seconds, "of repetitions for each figure, at least")
+        ->capture_default_str();
+    command.add_option("--warm-up", options_.warm_up, "seconds before the first")
+        ->capture_default_str();
+    command.add_flag("--json", json_, "one JSON object on stdout");
+    return command;
+  }
+
+  int run(Context& context) override {
+    const auto engine = engine_.open(context.err);
+    const bool on_host = engine->path() == "host";
+    constexpr int many_for_gpus = 262144;
+    constexpr int many_for_cpus = 8192;
+    int n = static_cast<int>(records::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
+    if (n == 0) n = on_host ? many_for_cpus : many_for_gpus;
+    const auto gpus = counts("--gpus", gpus_, 65536);
+    for (const int count : gpus) {
+      require_capacity(*engine, context.processes, {}, n,
+                       {.name = ScheduleName::star_async, .gpus = count, .kernel = {}});
+    }
+
+    auto rows = nlohmann::ordered_json::array();
+    // Alone and first: on a CPU, devices share the cores with it.
+    const double reference = reference_pairs_a_second();
+    rows.push_back({{"kernel", "scalar double loop on one core"},
+                    {"boundary", "open"},
+                    {"pairs_per_second", reference}});
+    if (!json_) print_heading(context, n, *engine, reference);
+    for (const Variant& variant : variants) {
+      double alone = 0;
+      for (const int count : gpus) {
+        const System system = rock_salt(nacl(), n, {.kind = variant.boundary});
+        const double seconds = kernel_seconds(
+            *engine, system,
+            {.kernel = {.name = variant.kernel}, .output = variant.output, .gpus = count}, options_,
+            context.interrupted);
+        if (context.interrupted.stop_requested()) return interrupted(context);
+        const double rate = static_cast<double>(n) * n / seconds;
+        if (alone == 0) alone = rate / count;
+        rows.push_back(row(variant, n, count, rate, rate / count / alone, reference));
+        if (!json_) print(context, rows.back());
+      }
+    }
+    if (json_) {
+      context.out << nlohmann::ordered_json{{"engine", engine->path()},
+                                            {"device", engine->devices().front().name},
+                                            {"n", n},
+                                            {"throughput", rows}}
+                  << "\n";
+    }
+    return 0;
+  }
+
+ private:
+  static int interrupted(const Context& context) {
+    context.err << program << ": error: interrupted\n";
+    return 1;
+  }
+
+  static nlohmann::ordered_json row(const Variant& variant, int n, int gpus, double rate,
+                                    double efficiency, double reference) {
+    constexpr double claret_flops = 78;  // a pair, by the paper's way of counting
+    return {{"kernel", variant.name},
+            {"boundary", name(variant.boundary)},
+            {"n", n},
+            {"gpus", gpus},
+            {"seconds", static_cast<double>(n) * n / rate},
+            {"pairs_per_second", rate},
+            {"pairs_per_second_and_gpu", rate / gpus},
+            {"efficiency", efficiency},
+            {"over_scalar_double_loop", rate / gpus / reference},
+            {"claret_gflops", claret_flops * rate * 1e-9}};
+  }
+
+  static void print_heading(Context& context, int n, const Engine& engine, double reference) {
+    context.out << "n = " << n << " on " << engine.devices().front().name << "\n"
+                << "scalar double loop on one core: " << figure("%.3e", reference) << " pairs/s\n\n"
+                << "kernel                  GPUs    pairs/s  a GPU      efficiency"
+                   "  over the scalar loop\n";
+  }
+
+  static void print(Context& context, const nlohmann::ordered_json& row) {
+    std::string kernel = row["kernel"];
+    kernel.resize(22, ' ');
+    context.out << kernel << figure("%6.0f", row["gpus"])
+                << figure("%11.3e", row["pairs_per_second"])
+                << figure("%11.3e", row["pairs_per_second_and_gpu"])
+                << figure("%11.1f %%", 100 * row["efficiency"].get<double>())
+                << figure("%13.1f", row["over_scalar_double_loop"]) << std::endl;
+  }
+
+  EngineOptions engine_;
+  std::string n_ = "0";
+  std::string gpus_ = "1";
+  ThroughputOptions options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> throughput_command() { return std::make_unique<Throughput>(); }
+
+}  // namespace gpucast::mdapp

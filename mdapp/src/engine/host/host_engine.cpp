@@ -1,0 +1,93 @@
+// CPU cores as devices.
+#include <unistd.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "engine/engine.h"
+#include "engine/host/host_device.h"
+#include "engine/host/host_exchange.h"
+#include "kernels/host/host_kernels.h"
+
+namespace gpucast::mdapp {
+namespace host {
+namespace {
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "CPU";
+}
+
+class HostEngine : public Engine {
+ public:
+  explicit HostEngine(int count) : count_(count) {}
+
+  std::string_view path() const override { return "host"; }
+
+  std::vector<DeviceInfo> devices() const override {
+    DeviceInfo thread;
+    thread.name = processor() + ", one thread, " + instruction_set();
+    return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
+  }
+
+  std::string driver() const override { return {}; }
+  std::string runtime() const override { return {}; }
+
+  std::int64_t bytes_needed(const Workload& workload) const override {
+    const auto share = static_cast<std::int64_t>(workload.share.count);
+    constexpr auto state = static_cast<std::int64_t>(6 * sizeof(double));
+    return static_cast<std::int64_t>(sizeof(Position)) * workload.n +
+           share * (static_cast<std::int64_t>(sizeof(Force) + sizeof(PairSums)) + state);
+  }
+
+  std::int64_t bytes_free(int /*device*/) const override {
+    return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  }
+
+  int default_block(KernelName /*kernel*/) const override { return 1; }
+
+  void check(const KernelChoice& choice) const override {
+    if (choice.block > 1 || choice.i_per_thread != 0 || choice.j_split != 0) {
+      throw std::invalid_argument(
+          "block, particles a thread and j split belong to GPUs; the host engine has none of them");
+    }
+  }
+
+  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory /*memory*/) override {
+    return std::make_unique<PageableMemory>(bytes);
+  }
+
+  std::unique_ptr<Device> open(int /*device*/, const Workload& workload) override {
+    return std::make_unique<HostDevice>(workload);
+  }
+
+  std::unique_ptr<Exchange> connect(std::span<Device* const> devices) override {
+    std::vector<HostDevice*> own;
+    for (Device* device : devices)
+      own.push_back(&dynamic_cast<HostDevice&>(*device));
+    return std::make_unique<HostExchange>(std::move(own));
+  }
+
+  std::unique_ptr<Recording> record(std::span<Device* const> /*devices*/,
+                                    const std::function<void()>& /*queue*/) override {
+    throw std::invalid_argument("the host engine has no CUDA graphs");
+  }
+
+ private:
+  int count_;
+};
+
+}  // namespace
+}  // namespace host
+
+std::unique_ptr<Engine> host_engine(int count) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::make_unique<host::HostEngine>(count > 0 ? count : std::max(cores, 1));
+}
+
+}  // namespace gpucast::mdapp

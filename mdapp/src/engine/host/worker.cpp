@@ -1,0 +1,77 @@
+#include "engine/host/worker.h"
+
+#include <utility>
+
+namespace gpucast::mdapp::host {
+namespace {
+
+// Looks before sleeping: waking a thread takes microseconds, which short steps would consist of.
+// Each look gives the core away, so that on a busy machine nobody is held up.
+constexpr int looks = 200;
+
+void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+  for (int k = 0; k < looks; ++k) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    std::this_thread::yield();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+Worker::Worker() : thread_([this] { run(); }) {}
+
+Worker::~Worker() {
+  stop_.store(true, std::memory_order_release);
+  queue([] {}, When::always);  // wakes it up
+  thread_.join();
+}
+
+void Worker::queue(std::function<void()> operation, When when) {
+  {
+    const std::lock_guard lock(mutex_);
+    entries_.push_back({std::move(operation), when});
+  }
+  queued_.fetch_add(1, std::memory_order_release);
+  queued_.notify_one();
+}
+
+void Worker::wait() {
+  const std::uint32_t all = queued_.load(std::memory_order_acquire);
+  for (std::uint32_t done = done_.load(std::memory_order_acquire); done != all;
+       done = done_.load(std::memory_order_acquire)) {
+    wait_while(done_, done);
+  }
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void Worker::run() {
+  for (;;) {
+    const std::uint32_t done = done_.load(std::memory_order_relaxed);
+    if (queued_.load(std::memory_order_acquire) == done) {
+      if (stop_.load(std::memory_order_acquire)) return;
+      wait_while(queued_, done);
+      continue;
+    }
+    do_next();
+    done_.store(done + 1, std::memory_order_release);
+    done_.notify_all();
+  }
+}
+
+void Worker::do_next() {
+  Entry entry;
+  {
+    const std::lock_guard lock(mutex_);
+    entry = std::move(entries_.front());
+    entries_.pop_front();
+  }
+  if (failure_ && entry.when == When::unless_failed) return;
+  try {
+    entry.operation();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
+}  // namespace gpucast::mdapp::host

@@ -1,0 +1,32 @@
+// The force kernels of the host engine, for the processor that the program runs on.
+#pragma once
+
+#include "physics/boundary.h"
+#include "physics/pair.h"
+#include "physics/particle.h"
+
+namespace gpucast::mdapp::host {
+
+// As for the GPU's kernels (kernels/cuda/launch.h), in host memory.
+struct ForceArguments {
+  const Position* positions;  // of all n
+  Force* forces;              // of the share
+  PairSums* sums;             // of the share; nullptr where no energies are asked for
+  int n;
+  int cations;
+  Share share;
+  ForceField<float> field;
+  BoundaryKind boundary;
+};
+
+// One particle i after another over all j: plain scalar code, exact functions.
+void claret(const ForceArguments& arguments);
+
+// Several particles i side by side in vector registers, approximate functions. A particle's force
+// does not depend on what it shares a register with.
+void tuned(const ForceArguments& arguments);
+
+// What `tuned` is compiled for and this processor has: "AVX-512", "AVX2", "SSE2" or "generic".
+const char* instruction_set();
+
+}  // namespace gpucast::mdapp::host

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Builds gpucast-mdapp on a GPU machine, checks it there and measures with it.
+#
+#   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
+#   scripts/gpu.sh check FOLDER       forces, bytes, trajectories, on all GPUs
+#   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
+#   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels; instruction counts
+#   scripts/gpu.sh steps FOLDER       step times over n, GPUs, schedules and kernels (a few minutes)
+#   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
+#
+# Output goes to FOLDER. The program is build/gpu/mdapp/gpucast-mdapp. Headers of CLI11 and
+# nlohmann/json that the system lacks may lie in GPUCAST_HEADERS.
+
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly program=build/gpu/mdapp/gpucast-mdapp
+readonly what=${1:?build, check, sanitize, throughput, steps or large}
+readonly out=${2:?folder for the output}
+mkdir -p "$out"
+
+gpus() { nvidia-smi --list-gpus | wc -l; }
+
+# NCCL comes with many Python environments; the loader does not look there.
+find_nccl() {
+  [[ -n "${GPUCAST_NCCL:-}" ]] && return
+  ldconfig -p | grep -q 'libnccl\.so\.2' && return
+  GPUCAST_NCCL=$(find / -name 'libnccl.so.2' -not -path '/proc/*' -print -quit 2>/dev/null) || true
+  export GPUCAST_NCCL
+}
+
+build() {
+  cmake -S . -B build/gpu -G Ninja -DGPUCAST_FIT=OFF -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CUDA_ARCHITECTURES=native ${GPUCAST_HEADERS:+-DCMAKE_INCLUDE_PATH="$GPUCAST_HEADERS"} \
+    >"$out/configure.log"
+  cmake --build build/gpu --target gpucast-mdapp >"$out/build.log" || {
+    grep -E 'error|FAILED' "$out/build.log" >&2
+    return 1
+  }
+}
+
+check() {
+  "$program" check --engine cuda >"$out/check.txt" || {
+    grep FAILED "$out/check.txt" >&2
+    return 1
+  }
+  tail -n 1 "$out/check.txt"
+}
+
+sanitize() {
+  local tool
+  for tool in memcheck racecheck initcheck synccheck; do
+    echo "== $tool"
+    compute-sanitizer --tool "$tool" --error-exitcode 3 \
+      "$program" measure --engine cuda --n 216,997 --gpus "1-$(gpus)" --kernel claret,tuned \
+      --schedule star-serial,star-async --steps 3 --warm-up 0 --quiet -o "$out/sanitize-$tool.jsonl" \
+      --force | tail -n 3
+  done
+}
+
+throughput() {
+  "$program" throughput --engine cuda --gpus "1-$(gpus)" | tee "$out/throughput.txt"
+}
+
+steps() {
+  "$program" measure --engine cuda --n 216,512,1000,1728,4096,8000,13824,32768,64000 \
+    --gpus "1-$(gpus)" --schedule star-serial,star-async,allgather --memory pageable,pinned \
+    --kernel claret,tuned --max-time 0.5 --warm-up 0.03 -o "$out/steps.jsonl" --force
+}
+
+large() {
+  "$program" measure --engine cuda --n 1048576 --gpus "1-$(gpus)" --kernel tuned \
+    --schedule star-serial,star-async,allgather --memory pinned --steps 6 --warm-up 0.01 \
+    -o "$out/large.jsonl" --force
+}
+
+find_nccl
+case "$what" in
+  build | check | sanitize | throughput | steps | large) "$what" ;;
+  *) echo "$0: $what: build, check, sanitize, throughput, steps or large" >&2; exit 2 ;;
+esac
