@@ -1,0 +1,160 @@
+#include "app/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "app/double_stepper.h"
+#include "app/trajectory_file.h"
+#include "fake_engine.h"
+#include "gpucast/records/errors.h"
+#include "physics/overlap.h"
+#include "physics/start.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+using test::FakeStepper;
+
+struct Seen {
+  std::int64_t made = 0;
+  std::vector<double> times;
+};
+
+Seen times_of(Simulation simulation, const std::stop_token& interrupted = {},
+              const std::function<void(int)>& at_step = {}) {
+  Seen seen;
+  FakeStepper stepper(at_step);
+  Processes one;
+  simulation.observed = [&](const Observation& observation) {
+    seen.times.push_back(observation.time);
+  };
+  seen.made = simulate(stepper, simulation, one, interrupted);
+  return seen;
+}
+
+TEST(Simulate, ObservesTheStartEveryFewStepsAndTheEnd) {
+  const Seen seen = times_of({.steps = 10, .every = 4, .dt = 1});
+  EXPECT_EQ(seen.made, 10);
+  EXPECT_EQ(seen.times, (std::vector<double>{0, 4, 8, 10}));
+}
+
+TEST(Simulate, EndsEarlyWhenInterrupted) {
+  std::stop_source interrupt;
+  const Seen seen = times_of({.steps = 1000000, .every = 1000000, .dt = 1}, interrupt.get_token(),
+                             [&](int made) {
+                               if (made == 100) interrupt.request_stop();
+                             });
+  EXPECT_GT(seen.made, 100);
+  EXPECT_LT(seen.made, 1000);
+  EXPECT_EQ(seen.times, std::vector<double>{0});
+}
+
+Observation at(double picoseconds, double total) {
+  return {.time = picoseconds * 1e-12, .total = total, .temperature = 300, .pressure = 1e5};
+}
+
+TEST(Summary, DriftIsTheSlopeOfTheTotalEnergy) {
+  const Summary summary = summarize({at(0, -4), at(1, -3.9), at(2, -3.8)});
+  EXPECT_NEAR(summary.total_drift, 0.1, 1e-12);
+  EXPECT_NEAR(summary.total_rms, 0.1 * std::sqrt(2.0 / 3), 1e-12);
+  EXPECT_DOUBLE_EQ(summary.mean_temperature, 300);
+  EXPECT_DOUBLE_EQ(summary.mean_pressure, 1e5);
+}
+
+TEST(Summary, OfOneObservationHasNoDrift) {
+  EXPECT_EQ(summarize({at(0, -4)}).total_drift, 0);
+}
+
+// rms of the total energy an ion over a picosecond.
+Summary nve(double dt) {
+  System system = rock_salt(nacl(), 64);
+  set_velocities(system, 1100, 1);
+  const auto stepper = double_stepper(std::move(system), {.dt = dt}, 1);
+  std::vector<Observation> observations;
+  Processes one;
+  simulate(*stepper,
+           {.steps = std::llround(1e-12 / dt),
+            .every = std::llround(8e-15 / dt),
+            .dt = dt,
+            .observed = [&](const Observation& seen) { observations.push_back(seen); }},
+           one, {});
+  return summarize(observations);
+}
+
+TEST(DoubleStepper, HalvingTheTimeStepQuartersTheErrorOfTheEnergy) {
+  const double ratio = nve(4e-15).total_rms / nve(2e-15).total_rms;
+  EXPECT_GT(ratio, 3.5);
+  EXPECT_LT(ratio, 5);
+}
+
+TEST(DoubleStepper, NoseHooverKeepsTheTemperatureNear) {
+  System system = rock_salt(nacl(), 64);
+  set_velocities(system, 600, 1);
+  const auto stepper = double_stepper(
+      std::move(system), {.kind = IntegratorKind::nose_hoover, .temperature = 600}, 1);
+  double mean = 0;
+  Processes one;
+  simulate(*stepper,
+           {.steps = 4000,
+            .every = 10,
+            .dt = 2e-15,
+            .observed = [&](const Observation& seen) { mean += seen.temperature / 401; }},
+           one, {});
+  EXPECT_NEAR(mean, 600, 30);
+}
+
+TEST(DoubleStepper, NamesParticlesThatOverlap) {
+  const System system =
+      from_positions(nacl(), {.side = 30}, {0, 0, 0, 0.1, 0, 0, 5, 0, 0}, {0, 1, 0});
+  try {
+    double_stepper(system, {}, 1);
+    FAIL();
+  } catch (const Overlap& overlap) {
+    EXPECT_STREQ(overlap.what(), "particles 1 (Na) and 2 (Cl) overlap: 0.1 angstrom apart");
+  }
+}
+
+class Trajectory : public ::testing::Test {
+ protected:
+  ~Trajectory() override { std::remove(path_.c_str()); }
+  std::string content() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::string path_ = ::testing::TempDir() + "gpucast-trajectory-test.xyz";
+};
+
+TEST_F(Trajectory, HoldsTheFramesWritten) {
+  TrajectoryFile file(path_, false);
+  file.write("one\n");
+  file.write("two\n");
+  file.close();
+  EXPECT_EQ(content(), "one\ntwo\n");
+}
+
+TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
+  std::ofstream(path_) << "precious, and longer than a frame\n";
+  EXPECT_THROW(TrajectoryFile(path_, false), records::InputError);
+  { const TrajectoryFile unused(path_, true); }
+  EXPECT_EQ(content(), "precious, and longer than a frame\n");
+  TrajectoryFile file(path_, true);
+  file.write("one\n");
+  file.close();
+  EXPECT_EQ(content(), "one\n");
+}
+
+TEST_F(Trajectory, ANewFileWithoutAFrameIsRemoved) {
+  { const TrajectoryFile unused(path_, false); }
+  EXPECT_FALSE(std::ifstream(path_).is_open());
+}
+
+TEST(TrajectoryOnAFullDisk, IsAnOutputError) {
+  TrajectoryFile file("/dev/full", true);
+  EXPECT_THROW(file.write("one\n"), records::OutputError);
+}
+
+}  // namespace
+}  // namespace gpucast::mdapp
