@@ -22,6 +22,18 @@ std::unique_ptr<ForceSchedule> open(Engine& engine, const System& system,
   return star(engine, system, schedule);
 }
 
+// As devices get them.
+std::vector<double> rounded_positions(const System& system) {
+  std::vector<Position> positions(static_cast<std::size_t>(system.n()));
+  pack(system, {0, system.n()}, positions);
+  const double lambda = decay_length(system.salt);
+  std::vector<double> r;
+  r.reserve(system.r.size());
+  for (const Position& p : positions)
+    r.insert(r.end(), {p.x * lambda, p.y * lambda, p.z * lambda});
+  return r;
+}
+
 void require_sound(const System& system, const std::vector<double>& forces) {
   for (const double force : forces) {
     if (!(std::abs(force) < largest_force)) throw Overlap(describe_overlap(system));
@@ -34,12 +46,10 @@ Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptio
   const auto devices = open(engine, system, schedule);
   const Share own = devices->integrates();
   const auto n = static_cast<std::size_t>(system.n());
-  Forces result{.r = std::vector<double>(3 * n),
+  Forces result{.r = rounded_positions(system),
                 .force = std::vector<double>(3 * n),
                 .energy = std::vector<double>(n),
                 .potential = {}};
-  for (std::size_t k = 0; k < result.r.size(); ++k)
-    result.r[k] = static_cast<float>(system.r[k]);
   pack(system, own, devices->positions());
   devices->compute();
   const auto first = static_cast<std::size_t>(own.first);

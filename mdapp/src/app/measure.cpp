@@ -36,19 +36,23 @@ class Rule {
  public:
   explicit Rule(const Enough& enough)
       : steps_(enough.steps),
+        seconds_left_(enough.max_seconds),
         interval_({.relative_half_width = enough.relative_half_width,
                    .max_seconds = enough.max_seconds}) {}
 
   void add(double seconds) {
     ++count_;
     last_ = seconds;
-    if (!steps_) interval_.add(seconds);
+    if (steps_) return;
+    seconds_left_ -= seconds;
+    interval_.add(seconds);
   }
 
   // How many steps to make before the next look; 0: it is enough.
   int next() const {
     if (steps_ ? count_ >= *steps_ : interval_.done()) return 0;
-    const double fit = last_ > 0 ? longest_row / last_ : 1;
+    const double row_seconds = steps_ ? longest_row : std::min(longest_row, seconds_left_);
+    const double fit = last_ > 0 ? row_seconds / last_ : 1;
     const int row = static_cast<int>(std::clamp(fit, 1.0, 1.0 * most_in_a_row));
     const std::size_t left = steps_ ? *steps_ - count_ : most_in_a_row;
     return static_cast<int>(std::min(static_cast<std::size_t>(row), left));
@@ -56,6 +60,7 @@ class Rule {
 
  private:
   std::optional<std::size_t> steps_;
+  double seconds_left_;
   records::StopByInterval interval_;
   std::size_t count_ = 0;
   double last_ = 0;

@@ -1,6 +1,5 @@
 // gpucast-mdapp throughput: pairs a second of the kernels, side by side in one run.
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,9 +13,10 @@
 #include "app/human.h"
 #include "app/physics_options.h"
 #include "app/plan.h"
+#include "app/scalar_loop.h"
 #include "app/throughput.h"
 #include "gpucast/records/number_list.h"
-#include "physics/reference.h"
+#include "physics/start.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -36,21 +36,6 @@ constexpr Variant variants[] = {
     {"tuned, dsf", KernelName::tuned, BoundaryKind::dsf, Output::forces},
     {"claret", KernelName::claret, BoundaryKind::open, Output::forces},
 };
-
-// One core, one pair after another, double precision.
-double reference_pairs_a_second() {
-  constexpr int n = 2048;
-  const System system = rock_salt(nacl(), n);
-  using Clock = std::chrono::steady_clock;
-  double best = 0;
-  for (int repetition = 0; repetition < 3; ++repetition) {
-    const auto begin = Clock::now();
-    reference_forces(system, 1);
-    const std::chrono::duration<double> taken = Clock::now() - begin;
-    best = std::max(best, static_cast<double>(n) * n / taken.count());
-  }
-  return best;
-}
 
 class Throughput : public Command {
  public:
@@ -84,8 +69,9 @@ class Throughput : public Command {
     }
 
     auto rows = nlohmann::ordered_json::array();
+    constexpr int scalar_n = 2048;
     // Alone and first: on a CPU, devices share the cores with it.
-    const double reference = reference_pairs_a_second();
+    const double reference = scalar_loop_pairs_per_second(rock_salt(nacl(), scalar_n));
     rows.push_back({{"kernel", "scalar double loop on one core"},
                     {"boundary", "open"},
                     {"pairs_per_second", reference}});
