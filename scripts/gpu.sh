@@ -6,6 +6,7 @@
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels; instruction counts
 #   scripts/gpu.sh steps FOLDER       step times over n, GPUs, schedules and kernels (a few minutes)
+#   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #
 # Output goes to FOLDER. The program is build/gpu/mdapp/gpucast-mdapp. Headers of CLI11 and
@@ -15,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly program=build/gpu/mdapp/gpucast-mdapp
-readonly what=${1:?build, check, sanitize, throughput, steps or large}
+readonly what=${1:?build, check, sanitize, throughput, steps, mpi or large}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
 
@@ -74,8 +75,15 @@ large() {
     -o "$out/large.jsonl" --force
 }
 
+mpi() {
+  mpirun --allow-run-as-root --oversubscribe -np "$(gpus)" \
+    "$program" measure --engine cuda --n 216,512,1000,1728,4096,8000,13824,32768,64000 \
+    --gpus "1-$(gpus)" --schedule mpi --kernel claret,tuned --max-time 0.5 --warm-up 0.03 \
+    -o "$out/mpi.jsonl" --force
+}
+
 find_nccl
 case "$what" in
-  build | check | sanitize | throughput | steps | large) "$what" ;;
-  *) echo "$0: $what: build, check, sanitize, throughput, steps or large" >&2; exit 2 ;;
+  build | check | sanitize | throughput | steps | mpi | large) "$what" ;;
+  *) echo "$0: $what: build, check, sanitize, throughput, steps, mpi or large" >&2; exit 2 ;;
 esac

@@ -31,7 +31,23 @@ GPUCAST_HD inline void add_pair(PairTotals<Real, with_sums>& total, Real xi, Rea
   total.z = Math::fma(value.force_over_r, dz, total.z);
   if constexpr (with_sums) {
     total.energy = value.energy;
-    total.virial = Math::fma(value.force_over_r, r2, total.virial);
+    // In an open box the virial is the sum of r_i . F_i over particles, for which no pair is
+    // needed.
+    if constexpr (kind != BoundaryKind::open) {
+      total.virial = Math::fma(value.force_over_r, r2, total.virial);
+    }
+  }
+}
+
+// What a particle contributes to the virial, from its half of those of its pairs, or from its own
+// place and force.
+template <BoundaryKind kind, class Real>
+GPUCAST_HD inline Real virial_of(Real half_of_pairs, Real x, Real y, Real z, Real fx, Real fy,
+                                 Real fz, Real lambda) {
+  if constexpr (kind == BoundaryKind::open) {
+    return (x * fx + y * fy + z * fz) * lambda;
+  } else {
+    return half_of_pairs;
   }
 }
 

@@ -45,16 +45,25 @@ GPUCAST_HD inline Motion with_friction(Motion motion, double x) {
   return motion;
 }
 
-// Walls turn a velocity that points outwards, beyond them; they move nothing.
+// Walls turn a velocity that points outwards, beyond them; they move nothing. Without branches, so
+// that loops over it become vector instructions.
+GPUCAST_HD inline void drift_between_walls(double& r, double& v, double h, double half_side) {
+  r += h * v;
+  const bool outwards = ((r > half_side) & (v > 0)) | ((r < -half_side) & (v < 0));
+  v = outwards ? -v : v;
+}
+
+GPUCAST_HD inline void drift_periodically(double& r, double v, double h, double half_side) {
+  r += h * v;
+  r -= r > half_side ? 2 * half_side : 0.0;
+  r += r < -half_side ? 2 * half_side : 0.0;
+}
+
 GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
-  r += motion.drift * v;
-  const bool above = r > motion.half_side;
-  const bool below = r < -motion.half_side;
   if (motion.periodic) {
-    r -= above ? 2 * motion.half_side : 0.0;
-    r += below ? 2 * motion.half_side : 0.0;
+    drift_periodically(r, v, motion.drift, motion.half_side);
   } else {
-    v = (above && v > 0) || (below && v < 0) ? -v : v;
+    drift_between_walls(r, v, motion.drift, motion.half_side);
   }
 }
 

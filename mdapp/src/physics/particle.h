@@ -19,7 +19,7 @@ struct Force {
 // Only when energies are asked for.
 struct PairSums {
   float energy;  // half of the particle's pair energies, eV
-  float virial;  // half of the sum of r . F over its pairs, eV
+  float virial;  // its part of the sum of r . F over pairs, eV: only the sum of all has a meaning
 };
 
 static_assert(sizeof(Position) == 16 && sizeof(Force) == 12 && sizeof(PairSums) == 8);

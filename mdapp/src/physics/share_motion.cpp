@@ -26,26 +26,63 @@ void drift_one(const ShareOfParticles& share, const Motion& motion, int k) {
     drift(share.r[a], share.v[a], motion);
 }
 
+// Forces as one array of components, like r and v.
+const float* components(const ShareOfParticles& share) {
+  static_assert(sizeof(Force) == 3 * sizeof(float));
+  return reinterpret_cast<const float*>(share.forces);
+}
+
+// body(first, last, type) over the components of the particles of each type. Without a mean force
+// the three axes are alike, and a loop over components becomes vector instructions.
+template <class Body>
+void each_type(const ShareOfParticles& share, Body body) {
+  const auto border = 3 * static_cast<std::ptrdiff_t>(share.cations);
+  body(std::ptrdiff_t{0}, border, 0);
+  body(border, 3 * static_cast<std::ptrdiff_t>(share.count), 1);
+}
+
+Motion without_mean_force(Motion motion) {
+  for (double& force : motion.mean_force)
+    force = 0;
+  return motion;
+}
+
 }  // namespace
 
 bool all_sound(const ShareOfParticles& share) {
-  bool all = true;
-  for (int k = 0; k < share.count; ++k) {
-    const Force f = share.forces[k];
-    all &= sound(f.x) & sound(f.y) & sound(f.z);
+  const float* f = components(share);
+  int unsound = 0;
+  for (std::ptrdiff_t k = 0; k < 3 * static_cast<std::ptrdiff_t>(share.count); ++k) {
+    unsound |= static_cast<int>(!sound(f[k]));
   }
-  return all;
+  return unsound == 0;
 }
 
-void kick_all(const ShareOfParticles& share, const Motion& motion) {
-  each(share, [&](int k, int type) { kick_one(share, motion, k, type); });
-}
-
-void kick_and_drift_all(const ShareOfParticles& share, const Motion& motion) {
-  each(share, [&](int k, int type) {
-    kick_one(share, motion, k, type);
-    drift_one(share, motion, k);
+void kick_all(const ShareOfParticles& share, const Motion& given) {
+  const Motion motion = without_mean_force(given);
+  const float* f = components(share);
+  double* v = share.v;
+  each_type(share, [&, v, f](std::ptrdiff_t first, std::ptrdiff_t last, int type) {
+    for (std::ptrdiff_t k = first; k < last; ++k)
+      kick(v[k], f[k], motion, type, 0);
   });
+}
+
+void kick_and_drift_all(const ShareOfParticles& share, const Motion& given) {
+  kick_all(share, given);
+  const Motion motion = given;
+  double* r = share.r;
+  double* v = share.v;
+  const std::ptrdiff_t count = 3 * static_cast<std::ptrdiff_t>(share.count);
+  if (motion.periodic) {
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      drift_periodically(r[k], v[k], motion.drift, motion.half_side);
+    }
+  } else {
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      drift_between_walls(r[k], v[k], motion.drift, motion.half_side);
+    }
+  }
 }
 
 void pack_all(const ShareOfParticles& share, double inverse_lambda) {

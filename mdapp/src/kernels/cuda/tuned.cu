@@ -83,18 +83,21 @@ __device__ __forceinline__ int split_begin(int n, int splits, int split) {
   return min(n, static_cast<int>(part) * chunk);
 }
 
-template <bool with_sums>
-__device__ void write(const ForceArguments& a, int own, double x, double y, double z, double energy,
-                      double virial) {
-  a.forces[own] = {static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)};
+template <BoundaryKind kind, bool with_sums>
+__device__ void write(const ForceArguments& a, int own, const double (&sum)[5]) {
+  a.forces[own] = {static_cast<float>(sum[0]), static_cast<float>(sum[1]),
+                   static_cast<float>(sum[2])};
   if constexpr (with_sums) {
-    const double half = a.field.shared.lambda / 2;
-    a.sums[own] = {static_cast<float>(energy * half), static_cast<float>(virial * half)};
+    const double lambda = a.field.shared.lambda;
+    const Position& me = a.positions[a.share.first + own];
+    const double virial = virial_of<kind>(sum[4] * lambda / 2, double{me.x}, double{me.y},
+                                          double{me.z}, sum[0], sum[1], sum[2], lambda);
+    a.sums[own] = {static_cast<float>(sum[3] * lambda / 2), static_cast<float>(virial)};
   }
 }
 
 // The block that finds all others of its particles arrived adds up what they left.
-template <bool with_sums, int I>
+template <BoundaryKind kind, bool with_sums, int I>
 __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine, const Own& block) {
   constexpr int components = with_sums ? 5 : 3;
   const auto count = static_cast<std::size_t>(a.share.count);
@@ -134,7 +137,7 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
       for (int c = 0; c < components; ++c)
         sum[c] += __ldcg(&at(split, c, own));
     }
-    write<with_sums>(a, own, sum[0], sum[1], sum[2], sum[3], sum[4]);
+    write<kind, with_sums>(a, own, sum);
   }
 }
 
@@ -178,21 +181,19 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
   }
 
   if (gridDim.y > 1) {
-    combine(a, mine, block);
+    combine<kind>(a, mine, block);
     return;
   }
 #pragma unroll
   for (int k = 0; k < I; ++k) {
     const int own = block.begin + thread + k * threads;
     if (own >= block.end) continue;
-    double energy = 0;
-    double virial = 0;
+    double sum[5] = {exact(mine.total[k].x), exact(mine.total[k].y), exact(mine.total[k].z)};
     if constexpr (with_sums) {
-      energy = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
-      virial = exact(mine.total[k].virial);
+      sum[3] = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
+      sum[4] = exact(mine.total[k].virial);
     }
-    write<with_sums>(a, own, exact(mine.total[k].x), exact(mine.total[k].y), exact(mine.total[k].z),
-                     energy, virial);
+    write<kind, with_sums>(a, own, sum);
   }
 }
 

@@ -25,7 +25,9 @@ void run(const ForceArguments& a) {
     a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
     if constexpr (with_sums) {
       const float half = a.field.shared.lambda / 2;
-      a.sums[own] = {(total.short_range.sum + total.coulomb.sum) * half, total.virial.sum * half};
+      a.sums[own] = {(total.short_range.sum + total.coulomb.sum) * half,
+                     virial_of<kind>(total.virial.sum * half, me.x, me.y, me.z, total.x.sum,
+                                     total.y.sum, total.z.sum, a.field.shared.lambda)};
     }
   }
 }

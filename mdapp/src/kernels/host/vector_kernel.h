@@ -139,8 +139,11 @@ void add_block(const ForceArguments& a, int begin, int end, int type) {
     const auto& total = mine.total[u];
     a.forces[own] = {total.x.sum[lane], total.y.sum[lane], total.z.sum[lane]};
     if constexpr (with_sums) {
+      const Position& me = a.positions[a.share.first + own];
+      const Force& f = a.forces[own];
       a.sums[own] = {(total.short_range.sum[lane] + total.coulomb.sum[lane]) * half,
-                     total.virial.sum[lane] * half};
+                     virial_of<kind>(total.virial.sum[lane] * half, me.x, me.y, me.z, f.x, f.y, f.z,
+                                     a.field.shared.lambda)};
     }
   }
 }
