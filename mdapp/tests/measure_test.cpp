@@ -191,7 +191,8 @@ TEST_F(MeasureGrid, StopsWhereADeviceFailsAndKeepsTheRecordsSoFar) {
   EXPECT_TRUE(outcome.device_lost);
   ASSERT_EQ(records_.size(), 2U);
   EXPECT_EQ(records_[0]["kind"], "step");
-  EXPECT_TRUE(contains(records_[1]["text"].get<std::string>(), "GPU 0: unspecified launch failure"));
+  EXPECT_TRUE(
+      contains(records_[1]["text"].get<std::string>(), "GPU 0: unspecified launch failure"));
 }
 
 TEST_F(MeasureGrid, WritesTheCellUnderWayWhenInterruptedAndNoFurther) {
@@ -236,20 +237,16 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
 TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
   std::vector<Cell> cells(2);
   cells[0].n = cells[1].n = 8;
-  const GridRun grid{
-      .cells = cells,
-      .common = {.machine = "here",
-                 .path = "native",
-                 .boundary = "open",
-                 .default_block = [](KernelName) { return 128; }},
-      .options = ten_steps,
-      .open = [](const Cell&) { return std::make_unique<FakeStepper>(); },
-      .write = [](const Record&) { throw records::OutputError("disk full"); }};
-  Context context{.command_line = {},
-                  .interrupted = {},
-                  .processes = one_,
-                  .out = err_,
-                  .err = err_};
+  const GridRun grid{.cells = cells,
+                     .common = {.machine = "here",
+                                .path = "native",
+                                .boundary = "open",
+                                .default_block = [](KernelName) { return 128; }},
+                     .options = ten_steps,
+                     .open = [](const Cell&) { return std::make_unique<FakeStepper>(); },
+                     .write = [](const Record&) { throw records::OutputError("disk full"); }};
+  Context context{
+      .command_line = {}, .interrupted = {}, .processes = one_, .out = err_, .err = err_};
   records::Progress progress(err_, {.quiet = true}, 2);
   EXPECT_THROW(measure_grid(grid, context, progress), records::OutputError);
 }

@@ -53,14 +53,12 @@ TEST(Plan, SplitsOnlyTheTunedKernelsSums) {
   Grid grid = small_grid();
   grid.j_split = 4;
   for (const Cell& cell : plan_of(grid)) {
-    EXPECT_EQ(cell.schedule.kernel.j_split,
-              cell.schedule.kernel.name == KernelName::tuned ? 4 : 0);
+    EXPECT_EQ(cell.schedule.kernel.j_split, cell.schedule.kernel.name == KernelName::tuned ? 4 : 0);
   }
 }
 
 TEST(Plan, DescribesACellByWhatTellsItFromOthers) {
-  EXPECT_EQ(describe(plan_of(small_grid()).front()),
-            "n=8 gpus=1 star-serial claret pageable");
+  EXPECT_EQ(describe(plan_of(small_grid()).front()), "n=8 gpus=1 star-serial claret pageable");
 }
 
 TEST(Plan, RefusesMoreGpusThanPresentAnywhereInTheGrid) {
@@ -72,15 +70,15 @@ TEST(Plan, RefusesMoreGpusThanPresentAnywhereInTheGrid) {
 TEST(Plan, SaysHowMuchMemoryIsNeededAndHowMuchThereIs) {
   Grid grid = small_grid();
   grid.n = {8, 100000};
-  EXPECT_EQ(refusal_of(grid),
-            "--n: 100000 is too large: GPU 0 needs 1.5 MiB, 1.0 MiB are free");
+  EXPECT_EQ(refusal_of(grid), "--n: 100000 is too large: GPU 0 needs 1.5 MiB, 1.0 MiB are free");
 }
 
 TEST(Plan, RefusesWhatTheHostCannotHold) {
   if (host_bytes_free() > 172L * most_particles) GTEST_SKIP() << "this host can hold them";
   Grid grid = small_grid();
   grid.n = {most_particles};
-  EXPECT_TRUE(contains(refusal_of(grid, {}, test::FakeEngine(2, INT64_MAX)), "--n: 1000000000 is too large: the host needs 160.2 GiB"));
+  EXPECT_TRUE(contains(refusal_of(grid, {}, test::FakeEngine(2, INT64_MAX)),
+                       "--n: 1000000000 is too large: the host needs 160.2 GiB"));
 }
 
 TEST(Plan, RefusesABlockThatTheKernelCannotHave) {
@@ -108,8 +106,7 @@ TEST(Plan, RefusesACutoffThatTheSmallestBoxCannotHave) {
 TEST(Plan, NeedsAProcessForEachGpuOfTheScheduleMpi) {
   Grid grid = small_grid();
   grid.schedules = {ScheduleName::mpi};
-  EXPECT_EQ(refusal_of(grid),
-            "--gpus: 2 need as many processes, and 1 was started (mpirun, srun)");
+  EXPECT_EQ(refusal_of(grid), "--gpus: 2 need as many processes, and 1 was started (mpirun, srun)");
 }
 
 TEST(Words, AListHoldsEachWordOnceInTheOrderGiven) {

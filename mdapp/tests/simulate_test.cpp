@@ -43,10 +43,10 @@ TEST(Simulate, ObservesTheStartEveryFewStepsAndTheEnd) {
 
 TEST(Simulate, EndsEarlyWhenInterrupted) {
   std::stop_source interrupt;
-  const Seen seen = times_of({.steps = 1000000, .every = 1000000, .dt = 1}, interrupt.get_token(),
-                             [&](int made) {
-                               if (made == 100) interrupt.request_stop();
-                             });
+  const Seen seen =
+      times_of({.steps = 1000000, .every = 1000000, .dt = 1}, interrupt.get_token(), [&](int made) {
+        if (made == 100) interrupt.request_stop();
+      });
   EXPECT_GT(seen.made, 100);
   EXPECT_LT(seen.made, 1000);
   EXPECT_EQ(seen.times, std::vector<double>{0});
@@ -64,9 +64,7 @@ TEST(Summary, DriftIsTheSlopeOfTheTotalEnergy) {
   EXPECT_DOUBLE_EQ(summary.mean_pressure, 1e5);
 }
 
-TEST(Summary, OfOneObservationHasNoDrift) {
-  EXPECT_EQ(summarize({at(0, -4)}).total_drift, 0);
-}
+TEST(Summary, OfOneObservationHasNoDrift) { EXPECT_EQ(summarize({at(0, -4)}).total_drift, 0); }
 
 // rms of the total energy an ion over a picosecond.
 Summary nve(double dt) {
@@ -93,8 +91,8 @@ TEST(DoubleStepper, HalvingTheTimeStepQuartersTheErrorOfTheEnergy) {
 TEST(DoubleStepper, NoseHooverKeepsTheTemperatureNear) {
   System system = rock_salt(nacl(), 64);
   set_velocities(system, 600, 1);
-  const auto stepper = double_stepper(
-      std::move(system), {.kind = IntegratorKind::nose_hoover, .temperature = 600}, 1);
+  const auto stepper = double_stepper(std::move(system),
+                                      {.kind = IntegratorKind::nose_hoover, .temperature = 600}, 1);
   double mean = 0;
   Processes one;
   simulate(*stepper,
@@ -138,7 +136,9 @@ TEST_F(Trajectory, HoldsTheFramesWritten) {
 TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
   std::ofstream(path_) << "precious, and longer than a frame\n";
   EXPECT_THROW(TrajectoryFile(path_, false), records::InputError);
-  { const TrajectoryFile unused(path_, true); }
+  {
+    const TrajectoryFile unused(path_, true);
+  }
   EXPECT_EQ(content(), "precious, and longer than a frame\n");
   TrajectoryFile file(path_, true);
   file.write("one\n");
@@ -147,7 +147,9 @@ TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
 }
 
 TEST_F(Trajectory, ANewFileWithoutAFrameIsRemoved) {
-  { const TrajectoryFile unused(path_, false); }
+  {
+    const TrajectoryFile unused(path_, false);
+  }
   EXPECT_FALSE(std::ifstream(path_).is_open());
 }
 

@@ -59,9 +59,8 @@ TEST(Xyz, WithoutALatticeTheBoxIsThatOfALatticeOfSoManyIons) {
 }
 
 TEST(Xyz, ALatticeWithoutOriginStartsAtZero) {
-  const XyzStart start =
-      parse_xyz("two", "2\nLattice=\"20 0 0 0 20 0 0 0 20\"\nNa 10 10 10\nCl 12 10 10\n", nacl(),
-                open_box);
+  const XyzStart start = parse_xyz(
+      "two", "2\nLattice=\"20 0 0 0 20 0 0 0 20\"\nNa 10 10 10\nCl 12 10 10\n", nacl(), open_box);
   EXPECT_EQ(start.system.r, (std::vector<double>{0, 0, 0, 2, 0, 0}));
 }
 
@@ -73,9 +72,9 @@ TEST(Xyz, ParticlesOfAPeriodicBoxAreBroughtIntoIt) {
 }
 
 TEST(Xyz, ColumnsStandWherePropertiesSays) {
-  const XyzStart start = parse_xyz(
-      "one", "1\nProperties=id:I:1:pos:R:3:species:S:1:velo:R:3\n7 1 2 3 Na 0.1 0 0\n", nacl(),
-      open_box);
+  const XyzStart start =
+      parse_xyz("one", "1\nProperties=id:I:1:pos:R:3:species:S:1:velo:R:3\n7 1 2 3 Na 0.1 0 0\n",
+                nacl(), open_box);
   EXPECT_EQ(start.system.r, (std::vector<double>{1, 2, 3}));
   EXPECT_NEAR(start.system.v[0], 1.0180505710759415, 1e-12);
 }
@@ -94,8 +93,9 @@ TEST(Xyz, ErrorsNameFileLineAndField) {
             "start.xyz: line 3: velo y: \"x\" is no number");
   EXPECT_EQ(refusal_of("1\nLattice=\"20 0 0 0 20 0 0 0\"\nNa 0 0 0\n"),
             "start.xyz: line 2: Lattice: 9 numbers wanted, 8 found");
-  EXPECT_EQ(refusal_of("1\nLattice=\"20 0 0 0 25 0 0 0 20\"\nNa 0 0 0\n"),
-            "start.xyz: line 2: Lattice: only a cube with its edges along x, y, z can be simulated");
+  EXPECT_EQ(
+      refusal_of("1\nLattice=\"20 0 0 0 25 0 0 0 20\"\nNa 0 0 0\n"),
+      "start.xyz: line 2: Lattice: only a cube with its edges along x, y, z can be simulated");
   EXPECT_EQ(refusal_of("1\nLattice=\"20 0 0\nNa 0 0 0\n"),
             "start.xyz: line 2: Lattice: the quotes do not end");
   EXPECT_EQ(refusal_of("1\nProperties=pos:R:3\nNa 0 0 0\n"),

@@ -12,8 +12,8 @@ namespace {
 
 using records::InputError;
 
-// A particle on the host: the system twice while it is set up (position, velocity, order; 52 bytes),
-// what is drawn for its start, and what travels (36 bytes).
+// A particle on the host: the system twice while it is set up (position, velocity, order; 52
+// bytes), what is drawn for its start, and what travels (36 bytes).
 constexpr std::int64_t host_bytes_a_particle = 2 * 52 + 32 + 36;
 
 std::string devices_of(const Engine& engine, std::size_t count) {
@@ -26,8 +26,8 @@ void require_devices(const Engine& engine, const Processes& processes,
   const std::size_t present = engine.devices().size();
   if (schedule.name == ScheduleName::mpi) {
     if (schedule.gpus > processes.size()) {
-      throw InputError("--gpus: " + std::to_string(schedule.gpus) + " need as many processes, and " +
-                       std::to_string(processes.size()) +
+      throw InputError("--gpus: " + std::to_string(schedule.gpus) +
+                       " need as many processes, and " + std::to_string(processes.size()) +
                        (processes.size() == 1 ? " was" : " were") + " started (mpirun, srun)");
     }
     return;
@@ -49,8 +49,7 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
           .share = share_of(n, schedule.gpus, part),
           .boundary = physics.around.kind,
           .kernel = schedule.kernel,
-          .copies =
-              schedule.name == ScheduleName::star_serial ? Copies::blocking : Copies::queued};
+          .copies = schedule.name == ScheduleName::star_serial ? Copies::blocking : Copies::queued};
 }
 
 [[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,

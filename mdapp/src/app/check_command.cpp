@@ -24,6 +24,7 @@ class CheckCommand : public Command {
   }
 
   int run(Context& context) override {
+    require_one_process(context, "check");
     const auto engine = engine_.open(context.err);
     auto checks = nlohmann::ordered_json::array();
     int failed = 0;
@@ -33,7 +34,7 @@ class CheckCommand : public Command {
                         {"figure", check.figure},
                         {"limit", check.limit},
                         {"passed", check.passed()}});
-      if (!json_ && context.writes() && !(only_failed_ && check.passed())) {
+      if (!json_ && !(only_failed_ && check.passed())) {
         context.out << (check.passed() ? "ok      " : "FAILED  ") << figure("%9.2e", check.figure)
                     << " (limit " << figure("%.0e", check.limit) << ")  " << check.what
                     << std::endl;  // line by line: it takes a while
@@ -41,19 +42,17 @@ class CheckCommand : public Command {
     };
     check_engine(*engine, report, context.interrupted);
     const bool interrupted = context.interrupted.stop_requested();
-    if (context.writes()) {
-      if (json_) {
-        context.out << nlohmann::ordered_json{{"engine", engine->path()},
-                                              {"devices", engine->devices().size()},
-                                              {"failed", failed},
-                                              {"interrupted", interrupted},
-                                              {"checks", checks}}
-                    << "\n";
-      } else {
-        context.out << engine->path() << ", " << engine->devices().size()
-                    << " devices: " << checks.size() - static_cast<std::size_t>(failed)
-                    << " checks passed, " << failed << " failed\n";
-      }
+    if (json_) {
+      context.out << nlohmann::ordered_json{{"engine", engine->path()},
+                                            {"devices", engine->devices().size()},
+                                            {"failed", failed},
+                                            {"interrupted", interrupted},
+                                            {"checks", checks}}
+                  << "\n";
+    } else {
+      context.out << engine->path() << ", " << engine->devices().size()
+                  << " devices: " << checks.size() - static_cast<std::size_t>(failed)
+                  << " checks passed, " << failed << " failed\n";
     }
     if (interrupted) context.err << program << ": error: interrupted\n";
     return failed > 0 || interrupted ? 1 : 0;

@@ -35,7 +35,7 @@ int run_command_line(Context& context) {
   try {
     app.parse(arguments);
   } catch (const CLI::Success& asked) {  // --help, --version
-    if (context.writes()) app.exit(asked, context.out, context.err);
+    app.exit(asked, context.out, context.err);
     return 0;
   } catch (const CLI::ParseError& error) {
     throw records::InputError(one_line(error.what()) + "; see --help");
@@ -43,7 +43,7 @@ int run_command_line(Context& context) {
   for (const auto& [declared, command] : commands) {
     if (declared->parsed()) return command->run(context);
   }
-  if (context.writes()) context.out << app.help();
+  context.out << app.help();
   return 0;
 }
 

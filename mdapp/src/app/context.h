@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpucast/records/errors.h"
 #include "schedule/processes.h"
 
 namespace gpucast::mdapp {
@@ -16,11 +17,16 @@ struct Context {
   std::vector<std::string> command_line;
   std::stop_token interrupted;
   Processes& processes;
-  std::ostream& out;
+  std::ostream& out;  // of the first process; what others write goes nowhere
   std::ostream& err;
 
-  // One of the processes writes; the others compute beside it.
+  // One of the processes writes files; the others compute beside it.
   bool writes() const { return processes.rank() == 0; }
 };
+
+// Throws InputError where several were started: only the schedule mpi uses them.
+inline void require_one_process(const Context& context, const std::string& what) {
+  if (context.processes.size() > 1) throw records::InputError(what + ": runs in one process");
+}
 
 }  // namespace gpucast::mdapp

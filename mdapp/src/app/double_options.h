@@ -1,20 +1,17 @@
 // Double precision computes on this host's threads: what belongs to devices does not go with it.
 #pragma once
 
+#include "app/context.h"
 #include "app/engine_options.h"
 #include "app/grid_options.h"
-#include "gpucast/records/errors.h"
-#include "schedule/processes.h"
 
 namespace gpucast::mdapp {
 
 inline void require_no_devices(const EngineOptions& engine, const GridOptions& schedule,
-                               const Processes& processes) {
+                               const Context& context) {
   engine.refuse_given("does not go with --precision double");
   schedule.refuse_given("does not go with --precision double");
-  if (processes.size() > 1) {
-    throw records::InputError("--precision double: runs in one process");
-  }
+  require_one_process(context, "--precision double");
 }
 
 }  // namespace gpucast::mdapp

@@ -15,8 +15,9 @@ constexpr int most_host_devices = 1024;
 void EngineOptions::declare(CLI::App& command) {
   declared_ = {
       command.add_option("--engine", engine_, choices<EngineChoice>())->capture_default_str(),
-      command.add_option("--host-devices", host_devices_,
-                         "devices of the engine host (0: one for each core)")
+      command
+          .add_option("--host-devices", host_devices_,
+                      "devices of the engine host (0: one for each core)")
           ->capture_default_str()};
 }
 

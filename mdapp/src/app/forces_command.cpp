@@ -33,9 +33,8 @@ class InStartOrder {
   }
 
   Json triples(const std::vector<double>& values) const {
-    return list([&](std::size_t k) {
-      return Json{values[3 * k], values[3 * k + 1], values[3 * k + 2]};
-    });
+    return list(
+        [&](std::size_t k) { return Json{values[3 * k], values[3 * k + 1], values[3 * k + 2]}; });
   }
 
  private:
@@ -88,10 +87,10 @@ class ForcesOf : public Command {
     if (!std::isfinite(displace_) || displace_ < 0) {
       throw records::InputError("--displace: must not be negative");
     }
-    if (precision == Precision::twice) require_no_devices(engine_, schedule_, context.processes);
+    if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
     System system = start_.read(physics);
     displace(system, displace_, physics.seed);
-    if (context.writes()) warn(physics, context.err);
+    warn(physics, context.err);
     Json answer{{"precision", precision_}, {"constants", physics_.constants()}};
     Forces forces;
     if (precision == Precision::twice) {
@@ -106,7 +105,7 @@ class ForcesOf : public Command {
       answer["gpus"] = schedule.gpus;
     }
     answer.update(json_of(system, forces));
-    if (context.writes()) context.out << answer.dump() << "\n";
+    context.out << answer.dump() << "\n";
     return 0;
   }
 

@@ -4,6 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -52,7 +53,7 @@ int say(const std::exception& error) {
 // alike: the first one then says so, and ends the others before they do.
 int end(const std::exception& error, mdapp::Processes& all) {
   using namespace std::chrono_literals;
-  if (all.rank() > 0) std::this_thread::sleep_for(1s);
+  if (all.rank() > 0) std::this_thread::sleep_for(5s);
   const int status = say(error);
   if (all.size() > 1) all.abort(status);
   return status;
@@ -65,11 +66,13 @@ int main(int argc, char** argv) {
     const records::Interrupt interrupt;  // before any thread starts
     const auto all = processes(argc, argv);
     try {
+      std::ostream silent(nullptr);
+      const bool first = all->rank() == 0;
       mdapp::Context context{.command_line = {argv, argv + argc},
                              .interrupted = interrupt.token(),
                              .processes = *all,
-                             .out = std::cout,
-                             .err = std::cerr};
+                             .out = first ? std::cout : silent,
+                             .err = first ? std::cerr : silent};
       const int status = mdapp::run_command_line(context);
       if (!std::cout.flush()) throw records::OutputError("stdout: cannot be written");
       return status;

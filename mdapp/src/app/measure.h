@@ -32,9 +32,9 @@ struct Bytes {
 };
 
 struct Measured {
-  std::vector<double> seconds{};  // of each timed step
-  std::vector<Phases> parts{};    // of steps in between
-  Bytes bytes_a_step{};           // over all devices
+  std::vector<double> seconds{};                      // of each timed step
+  std::vector<Phases> parts{};                        // of steps in between
+  Bytes bytes_a_step{};                               // over all devices
   std::optional<double> energy_drift = std::nullopt;  // relative
   bool interrupted = false;
 };

@@ -69,7 +69,7 @@ class StoppingOptions {
 
 // Says in one line how a run ended that did not end well.
 int report(const Outcome& outcome, std::size_t cells, Context& context) {
-  if (outcome.interrupted && context.writes()) {
+  if (outcome.interrupted) {
     context.err << program << ": error: interrupted: " << outcome.measured << " of " << cells
                 << (cells == 1 ? " cell" : " cells") << " measured\n";
   }
@@ -100,10 +100,8 @@ class Measure : public Command {
     const auto engine = engine_.open(context.err);
     const auto cells = plan(grid, physics, *engine, context.processes);
     std::optional<records::RecordFile> file;
-    if (context.writes()) {
-      warn(physics, context.err);
-      file.emplace(output_.path(), if_exists);
-    }
+    if (context.writes()) file.emplace(output_.path(), if_exists);
+    warn(physics, context.err);
     const auto write = [&file](const Record& record) {
       if (file) file->write(record);
     };
@@ -113,7 +111,8 @@ class Measure : public Command {
         .common = {.machine = machine.id,
                    .path = path_.empty() ? std::string(engine->path()) : path_,
                    .boundary = records::name(physics.around.kind),
-                   .default_block = [&](KernelName kernel) { return engine->default_block(kernel); }},
+                   .default_block =
+                       [&](KernelName kernel) { return engine->default_block(kernel); }},
         .options = options,
         .open =
             [&](const Cell& cell) {
@@ -124,9 +123,7 @@ class Measure : public Command {
     write(to_json(machine));
     Outcome outcome;
     {
-      records::Progress progress(context.err,
-                                 records::Progress::for_stderr(quiet_ || !context.writes()),
-                                 cells.size());
+      records::Progress progress(context.err, records::Progress::for_stderr(quiet_), cells.size());
       outcome = measure_grid(run, context, progress);
     }
     if (file) file->close();

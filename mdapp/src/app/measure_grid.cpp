@@ -16,7 +16,7 @@ namespace gpucast::mdapp {
 namespace {
 
 records::Phases phases_of(const std::vector<Phases>& parts) {
-  const auto column = [&](double Phases::*part) {
+  const auto column = [&](double Phases::* part) {
     std::vector<double> seconds;
     seconds.reserve(parts.size());
     for (const Phases& step : parts)
@@ -79,8 +79,7 @@ std::string summary(const std::vector<double>& seconds) {
                   100 * interval->relative_half_width());
     text += spread.data();
   }
-  return text + ", " + std::to_string(seconds.size()) +
-         (seconds.size() == 1 ? " step" : " steps");
+  return text + ", " + std::to_string(seconds.size()) + (seconds.size() == 1 ? " step" : " steps");
 }
 
 // Runs one grid; the cells' results stay here no longer than it takes to write them.
@@ -142,7 +141,8 @@ class Runner {
   // need to settle, elsewhere a fixed time.
   MeasureOptions options_of(const Cell& cell) const {
     MeasureOptions options = run_.options;
-    if (cell.schedule.gpus <= most_gpus_) options.warm_up.most_seconds = options.warm_up.least_seconds;
+    if (cell.schedule.gpus <= most_gpus_)
+      options.warm_up.most_seconds = options.warm_up.least_seconds;
     return options;
   }
 

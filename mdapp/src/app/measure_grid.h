@@ -17,7 +17,7 @@ namespace gpucast::mdapp {
 
 // What the records of one grid have in common.
 struct Common {
-  std::string machine;   // id
+  std::string machine;  // id
   std::string path;
   std::string boundary;
   std::function<int(KernelName)> default_block;

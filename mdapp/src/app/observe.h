@@ -15,8 +15,8 @@ struct Observation {
   double potential = 0;  // eV an ion
   double total = 0;      // eV an ion
   double temperature = 0;
-  double pressure = 0;                // Pa
-  std::array<double, 3> momentum{};   // kg m/s
+  double pressure = 0;               // Pa
+  std::array<double, 3> momentum{};  // kg m/s
 };
 
 // `time` since the start, s. All processes call it together.

@@ -29,10 +29,10 @@ void PhysicsOptions::declare_potential(CLI::App& command) {
 void PhysicsOptions::declare_motion(CLI::App& command) {
   command.add_option("--integrator", integrator_, choices<IntegratorKind>())->capture_default_str();
   command.add_option("--dt", motion_.dt, "time step, s")->capture_default_str();
-  temperature_ = command
-                     .add_option("--temperature", motion_.temperature,
-                                 "at the start, and of nose-hoover, K")
-                     ->capture_default_str();
+  temperature_ =
+      command
+          .add_option("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
+          ->capture_default_str();
   command.add_option("--relaxation", motion_.relaxation, "of nose-hoover, s")
       ->capture_default_str();
   declare_seed(command);

@@ -90,7 +90,7 @@ class Simulate : public Command {
     const auto precision = records::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
     if (precision == Precision::twice) {
-      require_no_devices(engine_, schedule_, context.processes);
+      require_no_devices(engine_, schedule_, context);
     }
     Simulation simulation{.steps = steps_of(physics), .dt = physics.integrator.dt};
     simulation.every = every_of(simulation.steps);
@@ -101,10 +101,8 @@ class Simulate : public Command {
       engine = engine_.open(context.err);
       require_capacity(*engine, context.processes, physics, system.n(), schedule);
     }
-    if (context.writes()) {
-      warn(physics, context.err);
-      if (!trajectory_.empty()) file_.emplace(trajectory_, force_);
-    }
+    if (context.writes() && !trajectory_.empty()) file_.emplace(trajectory_, force_);
+    warn(physics, context.err);
     const auto stepper =
         precision == Precision::twice
             ? double_stepper(std::move(system), physics.integrator,
@@ -112,10 +110,8 @@ class Simulate : public Command {
             : make_stepper(*engine, std::move(system), physics.integrator, schedule);
     std::vector<Observation> observations;
     show(simulation, observations, context);
-    const auto made =
-        mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
+    const auto made = mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
     if (file_) file_->close();
-    if (!context.writes()) return made < simulation.steps ? 1 : 0;
     conclude(observations, n, made, context.out);
     if (made == simulation.steps) return 0;
     context.err << program << ": error: interrupted after " << made << " of " << simulation.steps
@@ -144,7 +140,7 @@ class Simulate : public Command {
   }
 
   void show(Simulation& simulation, std::vector<Observation>& observations, Context& context) {
-    const bool table = !json_ && context.writes();
+    const bool table = !json_;
     if (table) print_head(context.out);
     simulation.observed = [&observations, &context, table](const Observation& seen) {
       observations.push_back(seen);

@@ -37,8 +37,8 @@ System StartOptions::read(const Physics& physics) const {
 }
 
 System StartOptions::lattice(const Physics& physics) const {
-  const auto n = static_cast<int>(
-      records::parse_number("--n", n_, {.least = 1, .most = most_particles}));
+  const auto n =
+      static_cast<int>(records::parse_number("--n", n_, {.least = 1, .most = most_particles}));
   require_host_memory(n);
   try {
     return start_of(physics, n);

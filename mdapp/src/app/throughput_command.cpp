@@ -56,6 +56,7 @@ class Throughput : public Command {
   }
 
   int run(Context& context) override {
+    require_one_process(context, "throughput");
     const auto engine = engine_.open(context.err);
     const bool on_host = engine->path() == "host";
     constexpr int many_for_gpus = 262144;

@@ -89,7 +89,8 @@ Comment comment_of(Lines& lines) {
     const auto end = rest.find_first_of(in_quotes ? "\"" : " \t");
     if (in_quotes && end == std::string_view::npos) lines.refuse(key + ": the quotes do not end");
     comment[key] = rest.substr(0, end);
-    rest.remove_prefix(std::min(end == std::string_view::npos ? rest.size() : end + 1, rest.size()));
+    rest.remove_prefix(
+        std::min(end == std::string_view::npos ? rest.size() : end + 1, rest.size()));
   }
 }
 
@@ -98,7 +99,8 @@ std::vector<double> numbers(const Lines& lines, const char* field, const std::st
   std::vector<double> values;
   for (const auto word : words_of(text)) {
     const auto value = number_of<double>(word);
-    if (!value || !std::isfinite(*value)) lines.refuse(std::string(field) + ": " + quoted(word) + " is no number");
+    if (!value || !std::isfinite(*value))
+      lines.refuse(std::string(field) + ": " + quoted(word) + " is no number");
     values.push_back(*value);
   }
   if (values.size() != count) {
@@ -266,11 +268,11 @@ XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt&
                    " particles of one frame; keep the frame to start from");
     }
   }
-  XyzStart start{.system = {.salt = salt, .boundary = {}}, .has_velocities = columns.velo.has_value()};
+  XyzStart start{.system = {.salt = salt, .boundary = {}},
+                 .has_velocities = columns.velo.has_value()};
   if (!comment.contains("Lattice")) box.side = box_side(salt, *n, around.kind);
   place(name, box, around.kind, particles.r);
-  start.system =
-      from_positions(salt, boundary_in(name, box, around), particles.r, particles.type);
+  start.system = from_positions(salt, boundary_in(name, box, around), particles.r, particles.type);
   if (columns.velo) {
     for (std::size_t k = 0; k < start.system.origin.size(); ++k) {
       for (std::size_t a = 0; a < 3; ++a) {

@@ -4,7 +4,8 @@
 //
 //     8
 //     Lattice="29.06 0 0 0 29.06 0 0 0 29.06" Origin="-14.53 -14.53 -14.53" pbc="F F F"
-//       Properties=species:S:1:pos:R:3:velo:R:3 Time=2 Time_unit=fs velo_unit=angstrom/fs   (1 line)
+//       Properties=species:S:1:pos:R:3:velo:R:3 Time=2 Time_unit=fs velo_unit=angstrom/fs   (1
+//       line)
 //     Na -1.45 -1.45 -1.45 0.0012 -0.0034 0.0007
 //
 // Positions are written so that reading them gives the same bits.
