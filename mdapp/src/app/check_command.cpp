@@ -28,7 +28,14 @@ class CheckCommand : public Command {
     const auto engine = engine_.open(context.err);
     auto checks = nlohmann::ordered_json::array();
     int failed = 0;
+    int skipped = 0;
     const auto report = [&](const Check& check) {
+      if (!check.skipped.empty()) {
+        ++skipped;
+        checks.push_back({{"what", check.what}, {"skipped", check.skipped}});
+        if (!json_) context.out << "skipped " << check.what << ": " << check.skipped << std::endl;
+        return;
+      }
       failed += check.passed() ? 0 : 1;
       checks.push_back({{"what", check.what},
                         {"figure", check.figure},
@@ -51,8 +58,8 @@ class CheckCommand : public Command {
                   << "\n";
     } else {
       context.out << engine->path() << ", " << engine->devices().size()
-                  << " devices: " << checks.size() - static_cast<std::size_t>(failed)
-                  << " checks passed, " << failed << " failed\n";
+                  << " devices: " << checks.size() - static_cast<std::size_t>(failed + skipped)
+                  << " checks passed, " << failed << " failed, " << skipped << " skipped\n";
     }
     if (interrupted) context.err << program << ": error: interrupted\n";
     return failed > 0 || interrupted ? 1 : 0;
