@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -117,7 +118,7 @@ TEST(DoubleStepper, NamesParticlesThatOverlap) {
 
 class Trajectory : public ::testing::Test {
  protected:
-  ~Trajectory() override { std::remove(path_.c_str()); }
+  void TearDown() override { std::remove(path_.c_str()); }
   std::string content() const {
     std::ifstream file(path_);
     return {std::istreambuf_iterator<char>(file), {}};

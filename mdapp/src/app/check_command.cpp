@@ -33,7 +33,8 @@ class CheckCommand : public Command {
       if (!check.skipped.empty()) {
         ++skipped;
         checks.push_back({{"what", check.what}, {"skipped", check.skipped}});
-        if (!json_) context.out << "skipped " << check.what << ": " << check.skipped << std::endl;
+        if (!json_)
+          context.out << "skipped " << check.what << ": " << check.skipped << "\n" << std::flush;
         return;
       }
       failed += check.passed() ? 0 : 1;
@@ -43,8 +44,8 @@ class CheckCommand : public Command {
                         {"passed", check.passed()}});
       if (!json_ && !(only_failed_ && check.passed())) {
         context.out << (check.passed() ? "ok      " : "FAILED  ") << figure("%9.2e", check.figure)
-                    << " (limit " << figure("%.0e", check.limit) << ")  " << check.what
-                    << std::endl;  // line by line: it takes a while
+                    << " (limit " << figure("%.0e", check.limit) << ")  " << check.what << "\n"
+                    << std::flush;  // line by line: it takes a while
       }
     };
     check_engine(*engine, report, context.interrupted);

@@ -223,14 +223,17 @@ class EngineCheck {
 
   bool notices(const Cell& cell, double apart) {
     System system = rock_salt(nacl(), cell.n);
+    constexpr std::size_t one = 7;
+    constexpr std::size_t other = 100;
     for (std::size_t a = 0; a < 3; ++a)
-      system.r[3 * 100 + a] = system.r[3 * 7 + a];
-    system.r[3 * 100] += apart;
+      system.r[3 * other + a] = system.r[3 * one + a];
+    system.r[3 * other] += apart;
+    const std::string pair = describe_overlap(system).substr(0, describe_overlap(system).find(':'));
     try {
       const auto stepper = make_stepper(engine_, std::move(system), {}, cell.schedule);
       stepper->steps(1);
-    } catch (const Overlap&) {
-      return true;
+    } catch (const Overlap& overlap) {
+      return std::string(overlap.what()).starts_with(pair);
     }
     return false;
   }

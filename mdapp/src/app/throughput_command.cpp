@@ -137,7 +137,8 @@ class Throughput : public Command {
                 << figure("%11.3e", row["pairs_per_second"])
                 << figure("%11.3e", row["pairs_per_second_and_gpu"])
                 << figure("%11.1f %%", 100 * row["efficiency"].get<double>())
-                << figure("%13.1f", row["over_scalar_double_loop"]) << std::endl;
+                << figure("%13.1f", row["over_scalar_double_loop"]) << "\n"
+                << std::flush;
   }
 
   EngineOptions engine_;

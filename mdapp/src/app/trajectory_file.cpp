@@ -16,8 +16,8 @@ std::string reason(int error) { return std::generic_category().message(error); }
 
 }  // namespace
 
-TrajectoryFile::TrajectoryFile(std::string path, bool force) : path_(std::move(path)) {
-  created_ = ::access(path_.c_str(), F_OK) != 0;
+TrajectoryFile::TrajectoryFile(std::string path, bool force)
+    : path_(std::move(path)), created_(::access(path_.c_str(), F_OK) != 0) {
   const int creation = force && !created_ ? 0 : O_CREAT | O_EXCL;
   descriptor_ =
       records::Descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | creation, 0666));

@@ -92,9 +92,9 @@ void set_velocities(System& system, double temperature, std::uint64_t seed) {
   const double thermal = system.salt.constants.boltzmann * temperature;
   // By the order of the start configuration, so that sorting does not change who gets what.
   std::vector<double> drawn(system.v.size());
-  for (std::size_t k = 0; k < drawn.size(); ++k) {
+  for (double& d : drawn) {
     const double radius = std::sqrt(-2 * std::log(uniform(engine)));
-    drawn[k] = radius * std::cos(2 * std::numbers::pi * uniform(engine));
+    d = radius * std::cos(2 * std::numbers::pi * uniform(engine));
   }
   double momentum[3] = {};
   double total_mass = 0;

@@ -159,8 +159,8 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
     std::getline(text, width, ':');
     const auto count = number_of<int>(width);
     if (!count || *count < 1) {
-      lines.refuse("Properties: " + quoted(name + ":" + kind + ":" + width) +
-                   " is not name:type:columns");
+      const std::string property = (name + ":").append(kind).append(":").append(width);
+      lines.refuse("Properties: " + quoted(property) + " is not name:type:columns");
     }
     if (name == "species" && *count == 1) species = at;
     if (name == "pos" && *count == 3) pos = at;
