@@ -1,6 +1,7 @@
 #include "app/grid_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "app/capacity.h"
 #include "app/words.h"
@@ -10,6 +11,19 @@ namespace gpucast::mdapp {
 namespace {
 
 constexpr int most_gpus = 65536;
+
+// Nothing that was asked for is left out without a word.
+void require_used(const Grid& grid, bool memories_given) {
+  const bool serial =
+      std::ranges::find(grid.schedules, ScheduleName::star_serial) != grid.schedules.end();
+  if (!serial && memories_given && grid.memories != std::vector{Memory::pinned}) {
+    throw records::InputError("--memory: only star-serial has a choice; the others need pinned");
+  }
+  if (grid.j_split > 0 &&
+      std::ranges::find(grid.kernels, KernelName::tuned) == grid.kernels.end()) {
+    throw records::InputError("--j-split: only the kernel tuned splits sums");
+  }
+}
 
 }  // namespace
 
@@ -35,6 +49,7 @@ void GridOptions::declare_schedule(CLI::App& command, bool lists) {
   add("--memory", memories_,
       "host memory of star-serial, " + list + choices<Memory>() +
           "; the other schedules need pinned memory");
+  memory_ = declared_.back();
   add("--block", block_, "threads a block (0: the kernel's own choice)");
   add("--j-split", j_split_, "parts that tuned splits a sum into (0: as many as fill the GPU)");
   declared_.push_back(
@@ -56,14 +71,16 @@ Grid GridOptions::read() const {
 Grid GridOptions::read_schedules() const {
   if (block_ < 0) throw records::InputError("--block: must not be negative");
   if (j_split_ < 0) throw records::InputError("--j-split: must not be negative");
-  return {.n = {},
-          .gpus = counts("--gpus", gpus_, most_gpus),
-          .schedules = parse_words<ScheduleName>("--schedule", schedules_),
-          .kernels = parse_words<KernelName>("--kernel", kernels_),
-          .memories = parse_words<Memory>("--memory", memories_),
-          .block = block_,
-          .j_split = j_split_,
-          .graph = graph_};
+  Grid grid{.n = {},
+            .gpus = counts("--gpus", gpus_, most_gpus),
+            .schedules = parse_words<ScheduleName>("--schedule", schedules_),
+            .kernels = parse_words<KernelName>("--kernel", kernels_),
+            .memories = parse_words<Memory>("--memory", memories_),
+            .block = block_,
+            .j_split = j_split_,
+            .graph = graph_};
+  require_used(grid, memory_->count() > 0);
+  return grid;
 }
 
 ScheduleOptions GridOptions::read_one() const {

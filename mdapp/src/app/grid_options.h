@@ -36,6 +36,7 @@ class GridOptions {
   int j_split_ = 0;
   bool graph_ = false;
   std::vector<const CLI::Option*> declared_;
+  const CLI::Option* memory_ = nullptr;
 };
 
 // A list of whole numbers from 1 to `most`. Throws InputError.
