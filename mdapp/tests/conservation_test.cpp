@@ -76,7 +76,6 @@ TEST(Conservation, TheThermostatHoldsTheTemperature) {
       stepper->steps(10);
       mean += temperature(stepper->system()) / 100;
     }
-    printf("%g\n", mean);
     EXPECT_NEAR(mean, 800, 80) << name(schedule);
   }
 }

@@ -280,7 +280,7 @@ TEST(Integrator, RefusesForcesThatAreNotSound) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const IntegratorOptions& options : {verlet, nose_hoover}) {
-    for (const float bad : {nan, infinity, -infinity, 1e4F, -2e4F}) {
+    for (const float bad : {nan, infinity, -infinity, 1e3F, -2e3F}) {
       bool broken = false;
       Simulated run(melt(nacl(), 27), options,
                     [&](const Position&) { return broken ? Force{0, bad, 0} : Force{}; });
@@ -292,7 +292,7 @@ TEST(Integrator, RefusesForcesThatAreNotSound) {
 }
 
 TEST(Integrator, AcceptsTheLargestForcesBetweenIons) {
-  Simulated run(melt(nacl(), 27), verlet, [](const Position&) { return Force{9999, -9999, 0}; });
+  Simulated run(melt(nacl(), 27), verlet, [](const Position&) { return Force{999, -999, 0}; });
   EXPECT_NO_THROW(run.steps(1));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pair_point.h"
+#include "physics/motion.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -96,6 +97,19 @@ TEST(Pair, ForceIsTheNegativeDerivativeOfTheEnergy) {
             << name(boundary.kind) << " " << r;
       }
     }
+  });
+}
+
+// Where particles overlap is told by their forces (motion.h).
+TEST(Pair, TheRepulsiveWallIsLowerThanAHundredElectronVoltsAnAngstrom) {
+  each_pair([](const auto& published, const auto& units, int i, int j) {
+    const Salt salt = mdapp::salt(published.name, units.set);
+    double highest = 0;
+    for (double r = 0.3; r < 3; r += 0.01)
+      highest = std::max(highest, pair_point(salt, open_box, i, j, r).force);
+    EXPECT_GT(highest, 10);
+    EXPECT_LT(highest, 100);
+    EXPECT_LT(pair_point(salt, open_box, i, j, 0.5).force, -largest_force);
   });
 }
 
