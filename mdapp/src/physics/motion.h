@@ -75,8 +75,9 @@ GPUCAST_HD inline Position packed(const double* r, int type, double lambda_per_a
 }
 
 // A force beyond this means that two particles overlap: the Tosi-Fumi wall between ions is lower
-// than 1e3 eV/angstrom, and behind it the attraction -C/r^6 - D/r^8 grows without bound.
-inline constexpr float largest_force = 1e4F;  // eV/angstrom
+// than 100 eV/angstrom, and behind it the attraction -C/r^6 - D/r^8 grows without bound. Nor is any
+// larger force small enough for exact_sum.h.
+inline constexpr float largest_force = 1e3F;  // eV/angstrom
 
 // False for NaN, too.
 GPUCAST_HD inline bool sound(float force) {

@@ -33,7 +33,7 @@ struct ScheduleOptions {
   Memory memory = Memory::pageable;  // star-serial's choice; the others need pinned memory
   bool graph = false;
   int gpus = 1;
-  KernelChoice kernel;
+  KernelChoice kernel{};
 };
 
 // The schedules in which the host integrates: it writes positions() and reads forces().

@@ -5,6 +5,11 @@
 
 namespace gpucast::mdapp::host {
 
+HostExchange::~HostExchange() {
+  for (HostDevice* device : devices_)
+    device->worker().finish();
+}
+
 template <class Read, class Write>
 void HostExchange::together(Read read, Write write) {
   const auto count = static_cast<std::ptrdiff_t>(devices_.size());

@@ -13,6 +13,11 @@ namespace gpucast::mdapp::host {
 class HostExchange : public Exchange {
  public:
   explicit HostExchange(std::vector<HostDevice*> devices) : devices_(std::move(devices)) {}
+  // What is still queued when a run ends early reads this object and all devices.
+  ~HostExchange() override;
+  HostExchange(const HostExchange&) = delete;
+  HostExchange& operator=(const HostExchange&) = delete;
+
   void positions() override;
   void add_up() override;
 

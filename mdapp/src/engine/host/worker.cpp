@@ -37,12 +37,16 @@ void Worker::queue(std::function<void()> operation, When when) {
 }
 
 void Worker::wait() {
+  finish();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void Worker::finish() noexcept {
   const std::uint32_t all = queued_.load(std::memory_order_acquire);
   for (std::uint32_t done = done_.load(std::memory_order_acquire); done != all;
        done = done_.load(std::memory_order_acquire)) {
     wait_while(done_, done);
   }
-  if (failure_) std::rethrow_exception(failure_);
 }
 
 void Worker::run() {

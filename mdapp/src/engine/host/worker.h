@@ -26,6 +26,8 @@ class Worker {
   // Until all that was queued is done; throws what the first failed operation threw, now and ever
   // after.
   void wait();
+  // The same, but throws nothing.
+  void finish() noexcept;
 
  private:
   struct Entry {

@@ -1,0 +1,211 @@
+// The host's force kernels against forces in double precision at the same positions.
+#include "kernels/host/host_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "kernels/host/vector_kernel.h"
+#include "physics/integrator.h"
+#include "physics/reference.h"
+#include "shaken.h"
+
+namespace gpucast::mdapp {
+namespace {
+
+using test::shaken;
+
+struct Kernel {
+  std::string name;
+  void (*run)(const host::ForceArguments&);
+};
+
+// All that this processor has.
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> all = {{"claret", host::claret}, {"generic", host::tuned_generic}};
+#ifdef __x86_64__
+  all.push_back({"SSE2", host::tuned_sse2});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    all.push_back({"AVX2", host::tuned_avx2});
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+    all.push_back({"AVX-512", host::tuned_avx512});
+#endif
+  return all;
+}
+
+const std::array<Surroundings, 3> all_surroundings = {{
+    {.kind = BoundaryKind::open},
+    {.kind = BoundaryKind::dsf},
+    {.kind = BoundaryKind::minimum_image},
+}};
+
+struct Forces {
+  std::vector<Force> forces;
+  std::vector<PairSums> sums;  // empty where none were asked for
+};
+
+// By `parts` calls of a share each.
+Forces computed(const Kernel& kernel, const System& system, bool with_sums, int parts = 1) {
+  const auto n = static_cast<std::size_t>(system.n());
+  std::vector<Position> positions(n);
+  pack(system, {0, system.n()}, positions);
+  Forces result{.forces = std::vector<Force>(n), .sums = std::vector<PairSums>(with_sums ? n : 0)};
+  for (int part = 0; part < parts; ++part) {
+    const Share share = share_of(system.n(), parts, part);
+    kernel.run({.positions = positions.data(),
+                .forces = result.forces.data() + share.first,
+                .sums = with_sums ? result.sums.data() + share.first : nullptr,
+                .n = system.n(),
+                .cations = system.cations,
+                .share = share,
+                .field = force_field<float>(system.salt, system.boundary),
+                .boundary = system.boundary.kind});
+  }
+  return result;
+}
+
+std::vector<double> components(const std::vector<Force>& forces) {
+  std::vector<double> result;
+  for (const Force& f : forces)
+    result.insert(result.end(), {f.x, f.y, f.z});
+  return result;
+}
+
+// Of the forces' errors, over the root mean square of the forces.
+struct Errors {
+  double rms = 0;
+  double max = 0;
+};
+
+Errors errors(const std::vector<double>& found, const std::vector<double>& wanted) {
+  double wrong = 0;
+  double right = 0;
+  double largest = 0;
+  for (std::size_t k = 0; k < wanted.size(); k += 3) {
+    double own = 0;
+    for (std::size_t a = k; a < k + 3; ++a) {
+      own += std::pow(found[a] - wanted[a], 2);
+      right += wanted[a] * wanted[a];
+    }
+    wrong += own;
+    largest = std::max(largest, own);
+  }
+  return {.rms = std::sqrt(wrong / right),
+          .max = std::sqrt(largest / right * static_cast<double>(wanted.size() / 3))};
+}
+
+void expect_forces_of_the_reference(const System& system) {
+  const std::vector<double> wanted = reference_forces_at_float(system, 2).force;
+  for (const Kernel& kernel : kernels()) {
+    const Errors found = errors(components(computed(kernel, system, false).forces), wanted);
+    EXPECT_LE(found.rms, 1e-5) << kernel.name;
+    EXPECT_LE(found.max, 1e-4) << kernel.name;
+  }
+}
+
+TEST(HostKernels, ForcesAreThoseOfTheReference) {
+  for (const Surroundings& around : all_surroundings) {
+    for (const Salt& salt : {nacl(), kcl()}) {
+      for (const int n : {8, 216, 997, 1000, 1234}) {
+        SCOPED_TRACE(std::string(salt.name) + " " + std::string(name(around.kind)) + " " +
+                     std::to_string(n));
+        expect_forces_of_the_reference(shaken(salt, n, around));
+      }
+    }
+  }
+}
+
+TEST(HostKernels, ForcesAreThoseOfTheReferenceInALargeSystem) {
+  expect_forces_of_the_reference(shaken(nacl(), 4096));
+}
+
+TEST(HostKernels, NothingActsOnASingleParticle) {
+  const System system = shaken(nacl(), 1);
+  for (const Kernel& kernel : kernels()) {
+    const Forces found = computed(kernel, system, true);
+    EXPECT_EQ(components(found.forces), std::vector<double>(3)) << kernel.name;
+    EXPECT_EQ(found.sums[0].energy, 0) << kernel.name;
+    EXPECT_EQ(found.sums[0].virial, 0) << kernel.name;
+  }
+}
+
+TEST(HostKernels, ForcesOfAllParticlesAddUpToNothing) {
+  for (const Surroundings& around : all_surroundings) {
+    const System system = shaken(nacl(), 1000, around);
+    for (const Kernel& kernel : kernels()) {
+      double sum[3] = {};
+      double sizes = 0;
+      for (const Force& f : computed(kernel, system, false).forces) {
+        sum[0] += f.x;
+        sum[1] += f.y;
+        sum[2] += f.z;
+        sizes += std::hypot(f.x, f.y, f.z);
+      }
+      EXPECT_LE(std::hypot(sum[0], sum[1], sum[2]) / sizes, 1e-6)
+          << kernel.name << " " << name(around.kind);
+    }
+  }
+}
+
+// Relative to the energy; the virial is a small difference of terms of that size.
+TEST(HostKernels, EnergyAndVirialAreThoseOfTheReference) {
+  for (const Surroundings& around : all_surroundings) {
+    for (const int n : {8, 216, 997}) {
+      const System system = shaken(kcl(), n, around);
+      const ReferenceForces wanted = reference_forces_at_float(system);
+      const double scale = std::abs(wanted.potential.energy);
+      for (const Kernel& kernel : kernels()) {
+        const Potential found = sum_of(system, computed(kernel, system, true).sums);
+        EXPECT_NEAR(found.energy, wanted.potential.energy, 1e-6 * scale) << kernel.name << " " << n;
+        EXPECT_NEAR(found.virial, wanted.potential.virial, 1e-5 * scale) << kernel.name << " " << n;
+      }
+    }
+  }
+}
+
+TEST(HostKernels, EachParticleGetsItsOwnEnergy) {
+  const System system = shaken(nacl(), 97);
+  const ReferenceForces wanted = reference_forces_at_float(system);
+  for (const Kernel& kernel : kernels()) {
+    const Forces found = computed(kernel, system, true);
+    for (std::size_t k = 0; k < 97; ++k)
+      EXPECT_NEAR(found.sums[k].energy, wanted.energy[k], 1e-4) << kernel.name;
+  }
+}
+
+TEST(HostKernels, AParticlesForceDoesNotDependOnHowTheParticlesAreSharedOut) {
+  for (const Surroundings& around : all_surroundings) {
+    const System system = shaken(nacl(), 211, around);
+    for (const Kernel& kernel : kernels()) {
+      const auto whole = components(computed(kernel, system, false).forces);
+      for (const int parts : {2, 3, 5, 211}) {
+        EXPECT_EQ(components(computed(kernel, system, false, parts).forces), whole)
+            << kernel.name << " " << parts;
+      }
+    }
+  }
+}
+
+TEST(HostKernels, ForcesWithEnergiesAreNoLessExact) {
+  const System system = shaken(nacl(), 216);
+  const std::vector<double> wanted = reference_forces_at_float(system).force;
+  for (const Kernel& kernel : kernels())
+    EXPECT_LE(errors(components(computed(kernel, system, true).forces), wanted).max, 1e-4);
+}
+
+TEST(HostKernels, TunedIsOneOfThoseForThisProcessor) {
+  const System system = shaken(nacl(), 216);
+  const Kernel tuned{"tuned", host::tuned};
+  const auto forces = components(computed(tuned, system, false).forces);
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.name == host::instruction_set()) {
+      EXPECT_EQ(components(computed(kernel, system, false).forces), forces);
+      return;
+    }
+  }
+  FAIL() << "no kernel is called " << host::instruction_set();
+}
+
+}  // namespace
+}  // namespace gpucast::mdapp

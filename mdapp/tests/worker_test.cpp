@@ -1,0 +1,74 @@
+#include "engine/host/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+namespace gpucast::mdapp::host {
+namespace {
+
+TEST(Worker, DoesWhatItIsGivenInOrder) {
+  Worker worker;
+  std::vector<int> done;
+  for (int k = 0; k < 1000; ++k)
+    worker.queue([&done, k] { done.push_back(k); });
+  worker.wait();
+  ASSERT_EQ(done.size(), 1000U);
+  for (int k = 0; k < 1000; ++k)
+    EXPECT_EQ(done[static_cast<std::size_t>(k)], k);
+}
+
+TEST(Worker, WaitsForNothingWhereNothingIsQueued) {
+  Worker worker;
+  worker.wait();
+  worker.queue([] {});
+  worker.wait();
+  worker.wait();
+}
+
+TEST(Worker, DoesTheRestBeforeItEnds) {
+  int done = 0;
+  {
+    Worker worker;
+    for (int k = 0; k < 100; ++k)
+      worker.queue([&done] { ++done; });
+  }
+  EXPECT_EQ(done, 100);
+}
+
+TEST(Worker, ThrowsWhatTheFirstFailedOperationThrewAndKeepsThrowingIt) {
+  Worker worker;
+  worker.queue([] { throw std::runtime_error("first"); });
+  worker.queue([] { throw std::logic_error("second"); });
+  EXPECT_THROW(worker.wait(), std::runtime_error);
+  worker.queue([] {});
+  EXPECT_THROW(worker.wait(), std::runtime_error);
+}
+
+TEST(Worker, AfterAFailureDoesOnlyWhatOthersWaitFor) {
+  Worker worker;
+  int left_out = 0;
+  int done_anyway = 0;
+  worker.queue([] { throw std::runtime_error("failed"); });
+  worker.queue([&] { ++left_out; });
+  worker.queue([&] { ++done_anyway; }, Worker::When::always);
+  EXPECT_THROW(worker.wait(), std::runtime_error);
+  EXPECT_EQ(left_out, 0);
+  EXPECT_EQ(done_anyway, 1);
+}
+
+TEST(Worker, ManyStartAndEnd) {
+  for (int k = 0; k < 50; ++k) {
+    Worker worker;
+    int done = 0;
+    worker.queue([&done] { ++done; });
+    if (k % 2 == 0) {
+      worker.wait();
+      EXPECT_EQ(done, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::mdapp::host
