@@ -31,7 +31,7 @@ class HostEngine : public Engine {
 
   std::vector<DeviceInfo> devices() const override {
     DeviceInfo thread;
-    thread.name = processor() + ", one thread, " + instruction_set();
+    thread.name = processor() + ", one thread, " + instruction_sets().front().name;
     return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
   }
 
