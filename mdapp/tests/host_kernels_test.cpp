@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/force_error.h"
@@ -13,10 +12,13 @@
 #include "physics/integrator.h"
 #include "physics/reference.h"
 #include "physics/start.h"
+#include "same_bits.h"
 #include "schedule/stepper.h"
 
 namespace gpucast::mdapp::host {
 namespace {
+
+using test::same_bits;
 
 constexpr BoundaryKind all_kinds[] = {BoundaryKind::open, BoundaryKind::dsf,
                                       BoundaryKind::minimum_image};
@@ -133,9 +135,6 @@ TEST(HostKernels, ComputeEnergyAndVirialAsInDoublePrecision) {
   }
 }
 
-bool same_bits(const Force& a, const Force& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-bool same_bits(const PairSums& a, const PairSums& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
 TEST(HostKernels, GiveAParticleTheSameBitsInWhateverShareItIs) {
   for (const Kernel& kernel : kernels()) {
     for (const BoundaryKind kind : all_kinds) {
@@ -148,7 +147,7 @@ TEST(HostKernels, GiveAParticleTheSameBitsInWhateverShareItIs) {
             const Result own = compute(kernel, system, share);
             for (int k = 0; k < share.count; ++k) {
               const auto in_share = static_cast<std::size_t>(k);
-              const auto in_whole = static_cast<std::size_t>(share.first + k);
+              const auto in_whole = static_cast<std::size_t>(share.first) + in_share;
               ASSERT_TRUE(same_bits(own.forces[in_share], whole.forces[in_whole]))
                   << kernel.name << " " << name(kind) << " n=" << n << " particle " << in_whole
                   << " in part " << part << " of " << parts;
@@ -195,7 +194,7 @@ TEST(HostKernels, NeverHideParticlesAtTheSamePlace) {
       for (const double apart : {0.0, 1e-30, 1e-6, 0.05}) {
         System system = displaced(nacl(), 100, kind, 0.1);
         // Neighbours in one register, and two of different types.
-        for (const auto& [i, j] : {std::pair{2U, 3U}, {5U, 77U}}) {
+        for (const auto& [i, j] : {std::pair<std::size_t, std::size_t>{2, 3}, {5, 77}}) {
           for (std::size_t a = 0; a < 3; ++a)
             system.r[3 * j + a] = system.r[3 * i + a];
           system.r[3 * j] += apart;

@@ -56,6 +56,7 @@ TEST(SoundForces, AreFiniteAndNoLargerThanBetweenIons) {
 }
 
 TEST(ExactSum, DoesNotDependOnTheOrder) {
+  // The same every time. NOLINTNEXTLINE(bugprone-random-generator-seed)
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> term(-100, 100);
   std::vector<double> terms(1000);

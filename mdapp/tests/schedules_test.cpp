@@ -129,22 +129,24 @@ TEST(Schedules, NameThePairThatOverlaps) {
         // Beside the lattice, particle 40 is thrown at particle 5 of another device, and 0.3
         // angstrom away from it after one step.
         const double h = 2e-15 / time_unit;
-        for (const std::size_t k : {5U, 40U}) {
+        const std::size_t five = 3 * std::size_t{5};
+        const std::size_t forty = 3 * std::size_t{40};
+        for (const std::size_t first : {five, forty}) {
           for (std::size_t a = 0; a < 3; ++a)
-            system.r[3 * k + a] = system.v[3 * k + a] = 0;
+            system.r[first + a] = system.v[first + a] = 0;
         }
-        system.r[3 * 5] = 20;
-        system.r[3 * 40] = 22;
-        system.v[3 * 40] = -1.7 / h;
+        system.r[five] = 20;
+        system.r[forty] = 22;
+        system.v[forty] = -1.7 / h;
         try {
           const auto run = stepper(*engine, system, integrator, schedule, 2, kernel);
           run->steps(10);
           ADD_FAILURE() << "not noticed by " << name(schedule);
         } catch (const Overlap& overlap) {
-          const std::string five = std::to_string(system.origin[5] + 1) + " (Na)";
-          const std::string forty = std::to_string(system.origin[40] + 1) + " (Cl)";
-          EXPECT_TRUE(test::contains(overlap.what(), five)) << name(schedule);
-          EXPECT_TRUE(test::contains(overlap.what(), forty)) << name(schedule);
+          const std::string one = std::to_string(system.origin[5] + 1) + " (Na)";
+          const std::string other = std::to_string(system.origin[40] + 1) + " (Cl)";
+          EXPECT_TRUE(test::contains(overlap.what(), one)) << name(schedule);
+          EXPECT_TRUE(test::contains(overlap.what(), other)) << name(schedule);
         }
       }
     }

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 
 #include "physics/boundary.h"
 #include "physics/math.h"
@@ -155,8 +156,8 @@ ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
   ForceField<Real> rounded{};
   rounded.shared = {Real(shared.lambda), Real(shared.side), Real(shared.inverse_side),
                     Real(shared.cutoff), Real(shared.alpha)};
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 2; ++j) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
       const TosiFumi& p = salt.pair[i][j];
       PairConstants<double> c{.exponent = std::log2(p.A / salt.rho) + p.sigma / lambda,
                               .six_C = 6 * p.C / std::pow(lambda, 7),

@@ -6,7 +6,7 @@
 namespace gpucast::mdapp::host {
 
 template <class Read, class Write>
-void HostExchange::together(Read read, Write write) {
+void HostExchange::together(const Read& read, const Write& write) {
   const auto count = static_cast<std::ptrdiff_t>(devices_->size());
   const auto written = std::make_shared<std::latch>(count);
   const auto done = std::make_shared<std::latch>(count);

@@ -23,7 +23,7 @@ class HostExchange : public Exchange {
   // Queues on every device: wait for all the others, read(device), wait for all the others,
   // write(device).
   template <class Read, class Write>
-  void together(Read read, Write write);
+  void together(const Read& read, const Write& write);
 
   // Shared with the operations that are still queued.
   std::shared_ptr<const Devices> devices_;

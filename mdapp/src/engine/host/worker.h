@@ -31,7 +31,7 @@ class Worker {
  private:
   struct Entry {
     std::function<void()> operation;
-    When when;
+    When when = When::always;
   };
 
   void run();

@@ -11,14 +11,14 @@ namespace gpucast::mdapp::host {
 
 // As for the GPU's kernels (kernels/cuda/launch.h), in host memory.
 struct ForceArguments {
-  const Position* positions;  // of all n
-  Force* forces;              // of the share
-  PairSums* sums;             // of the share; nullptr where no energies are asked for
-  int n;
-  int cations;
+  const Position* positions = nullptr;  // of all n
+  Force* forces = nullptr;              // of the share
+  PairSums* sums = nullptr;             // of the share; nullptr where no energies are asked for
+  int n = 0;
+  int cations = 0;
   Share share;
-  ForceField<float> field;
-  BoundaryKind boundary;
+  ForceField<float> field{};
+  BoundaryKind boundary = BoundaryKind::open;
 };
 
 // One particle i after another over all j: plain scalar code, exact functions.

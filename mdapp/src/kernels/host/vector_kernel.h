@@ -26,8 +26,8 @@ namespace gpucast::mdapp::host {
 // Elementary functions on vectors.
 template <class Isa>
 struct VectorMath {
-  using Float = typename Isa::Float;
-  using Int = typename Isa::Int;
+  using Float = Isa::Float;
+  using Int = Isa::Int;
 
   GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return Isa::fma(a, b, c); }
 
@@ -81,10 +81,10 @@ GPUCAST_HD inline PairConstants<Float> in_all_lanes(const PairConstants<float>& 
 // `vectors` registers of particles i.
 template <class Isa, int vectors, bool with_sums>
 struct Particles {
-  using Float = typename Isa::Float;
-  using Int = typename Isa::Int;
-  Float x[vectors], y[vectors], z[vectors];
-  Int index[vectors];
+  using Float = Isa::Float;
+  using Int = Isa::Int;
+  Float x[vectors]{}, y[vectors]{}, z[vectors]{};
+  Int index[vectors]{};
   Totals<Float, with_sums> total[vectors];
 };
 
@@ -92,7 +92,7 @@ struct Particles {
 template <class Isa, BoundaryKind kind, bool with_sums, bool may_be_self, int vectors>
 GPUCAST_HD inline void add_run(Particles<Isa, vectors, with_sums>& mine, const ForceArguments& a,
                                int begin, int end, const PairConstants<typename Isa::Float>& pair) {
-  using Float = typename Isa::Float;
+  using Float = Isa::Float;
   PairTotals<Float, with_sums> part[vectors];
   for (int j = begin; j < end; ++j) {
     const Float xj = splat<Float>(a.positions[j].x);
@@ -113,7 +113,7 @@ GPUCAST_HD inline void add_run(Particles<Isa, vectors, with_sums>& mine, const F
 // Particles i of one type, by their index in the share: [begin, end), at most `vectors` registers.
 template <class Isa, BoundaryKind kind, bool with_sums, int vectors>
 void add_block(const ForceArguments& a, int begin, int end, int type) {
-  using Float = typename Isa::Float;
+  using Float = Isa::Float;
   constexpr int lanes = sizeof(Float) / sizeof(float);
   Particles<Isa, vectors, with_sums> mine;
   for (int u = 0; u < vectors; ++u) {
