@@ -63,6 +63,7 @@ def check(source: Source, shared: bytes) -> str | None:
         return None
     run = subprocess.run(
         [CLANG_TIDY, "-p", source.build_dir, "--quiet", "--extra-arg=-Wno-unknown-warning-option",
+         "--extra-arg=-Wno-ignored-optimization-argument",
          f"--header-filter=^{ROOT}/({'|'.join(PARTS)})/", source.path],
         capture_output=True, text=True,
     )  # fmt: skip

@@ -5,11 +5,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include "engine/engine.h"
+
 namespace gpucast::mdapp::host {
 namespace {
 
 TEST(Worker, DoesWhatItIsGivenInOrder) {
-  Worker worker;
+  Worker worker("a device");
   std::vector<int> done;
   for (int k = 0; k < 1000; ++k)
     worker.queue([&done, k] { done.push_back(k); });
@@ -20,7 +22,7 @@ TEST(Worker, DoesWhatItIsGivenInOrder) {
 }
 
 TEST(Worker, WaitsForNothingWhereNothingIsQueued) {
-  Worker worker;
+  Worker worker("a device");
   worker.wait();
   worker.queue([] {});
   worker.wait();
@@ -30,7 +32,7 @@ TEST(Worker, WaitsForNothingWhereNothingIsQueued) {
 TEST(Worker, DoesTheRestBeforeItEnds) {
   int done = 0;
   {
-    Worker worker;
+    Worker worker("a device");
     for (int k = 0; k < 100; ++k)
       worker.queue([&done] { ++done; });
   }
@@ -38,29 +40,29 @@ TEST(Worker, DoesTheRestBeforeItEnds) {
 }
 
 TEST(Worker, ThrowsWhatTheFirstFailedOperationThrewAndKeepsThrowingIt) {
-  Worker worker;
+  Worker worker("a device");
   worker.queue([] { throw std::runtime_error("first"); });
   worker.queue([] { throw std::logic_error("second"); });
-  EXPECT_THROW(worker.wait(), std::runtime_error);
+  EXPECT_THROW(worker.wait(), DeviceError);
   worker.queue([] {});
-  EXPECT_THROW(worker.wait(), std::runtime_error);
+  EXPECT_THROW(worker.wait(), DeviceError);
 }
 
 TEST(Worker, AfterAFailureDoesOnlyWhatOthersWaitFor) {
-  Worker worker;
+  Worker worker("a device");
   int left_out = 0;
   int done_anyway = 0;
   worker.queue([] { throw std::runtime_error("failed"); });
   worker.queue([&] { ++left_out; });
   worker.queue([&] { ++done_anyway; }, Worker::When::always);
-  EXPECT_THROW(worker.wait(), std::runtime_error);
+  EXPECT_THROW(worker.wait(), DeviceError);
   EXPECT_EQ(left_out, 0);
   EXPECT_EQ(done_anyway, 1);
 }
 
 TEST(Worker, ManyStartAndEnd) {
   for (int k = 0; k < 50; ++k) {
-    Worker worker;
+    Worker worker("a device");
     int done = 0;
     worker.queue([&done] { ++done; });
     if (k % 2 == 0) {

@@ -34,9 +34,10 @@ struct ExactMath {
 };
 
 // The same number in every lane where Real is a vector of the compiler's, the number itself else.
+// (x - 0 is x, which costs nothing; 0 + x would have to make 0 of -0.)
 template <class Real>
 GPUCAST_HD inline Real splat(float x) {
-  return Real() + x;
+  return x - Real();
 }
 
 // erfc(x) for x >= 0 from exp(-x^2) and t = 1 / (1 + 0.3275911 x): absolute error at most 1.5e-7

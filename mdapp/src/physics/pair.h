@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 
 #include "physics/boundary.h"
 #include "physics/math.h"
@@ -99,8 +100,9 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     const Real force =
         Math::fma(-dispersion, inverse_r7, Math::fma(pair.charge, inverse_r * slope, repulsion)) -
         pair.cutoff_force;
-    const auto within = r < shared.cutoff;
-    value.force_over_r = within ? force * inverse_r : Real();
+    // The other way round, NaN would count as beyond, and particles at the same place go unnoticed.
+    const auto beyond = r >= shared.cutoff;
+    value.force_over_r = beyond ? Real() : force * inverse_r;
     if constexpr (WithEnergy) {
       const Real attraction =
           Math::fma(pair.eight_D * Scalar(0.125), inverse_r2, pair.six_C * Scalar(1.0 / 6));
@@ -108,8 +110,8 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
           Math::fma(-attraction, inverse_r4 * inverse_r2, repulsion * Scalar(log2_e));
       const Real coulomb = pair.charge * damped * inverse_r - pair.cutoff_energy +
                            (r - shared.cutoff) * pair.cutoff_force;
-      value.energy.short_range = so_far.short_range + (within ? short_range : Real());
-      value.energy.coulomb = so_far.coulomb + (within ? coulomb : Real());
+      value.energy.short_range = so_far.short_range + (beyond ? Real() : short_range);
+      value.energy.coulomb = so_far.coulomb + (beyond ? Real() : coulomb);
     }
   } else {
     const Real repulsive_and_coulomb = Math::fma(pair.charge, inverse_r2, repulsion) * inverse_r;
@@ -154,8 +156,8 @@ ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
   ForceField<Real> rounded{};
   rounded.shared = {Real(shared.lambda), Real(shared.side), Real(shared.inverse_side),
                     Real(shared.cutoff), Real(shared.alpha)};
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 2; ++j) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
       const TosiFumi& p = salt.pair[i][j];
       PairConstants<double> c{.exponent = std::log2(p.A / salt.rho) + p.sigma / lambda,
                               .six_C = 6 * p.C / std::pow(lambda, 7),

@@ -23,7 +23,7 @@ Boundary boundary_of(double side, const Surroundings& around);
 
 // Ions in rock-salt order at the salt's lattice constant, at rest. The lattice is a cube of an even
 // number of sites a side, 8 m^3 in all; where n is no such number, the last sites of the next
-// larger cube stay empty, and at most one cation has no partner. Open: the box is five times as
+// larger cube stay empty, and at most one ion has no partner. Open: the box is five times as
 // wide as the lattice, as in Claret. Periodic: the box is the lattice.
 //
 // std::invalid_argument where n < 1 or the cut-off is longer than half the side.

@@ -6,7 +6,8 @@
 
 namespace gpucast::mdapp::host {
 
-HostDevice::HostDevice(const Workload& workload) : workload_(workload) {
+HostDevice::HostDevice(const std::string& name, const Workload& workload)
+    : workload_(workload), worker_(name) {
   worker_.queue([this] {
     const auto share = static_cast<std::size_t>(workload_.share.count);
     positions_.resize(static_cast<std::size_t>(workload_.n));
@@ -142,7 +143,7 @@ void HostDevice::mark(int slot) {
 double HostDevice::seconds_between(int first, int second) {
   wait();
   const auto elapsed =
-      marks_[static_cast<std::size_t>(second)] - marks_[static_cast<std::size_t>(first)];
+      marks_.at(static_cast<std::size_t>(second)) - marks_.at(static_cast<std::size_t>(first));
   return std::chrono::duration<double>(elapsed).count();
 }
 

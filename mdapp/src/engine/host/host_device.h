@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "engine/device.h"
@@ -13,7 +14,7 @@ namespace gpucast::mdapp::host {
 
 class HostDevice : public Device {
  public:
-  explicit HostDevice(const Workload& workload);
+  HostDevice(const std::string& name, const Workload& workload);
 
   void upload(std::span<const Position> positions) override;
   void compute(Output output) override;
@@ -32,7 +33,8 @@ class HostDevice : public Device {
   double seconds_between(int first, int second) override;
   Traffic traffic() const override { return traffic_; }
 
-  // For Exchange. The arrays are the worker's: to be touched in queued operations only.
+  // For Exchange and for tests. The arrays are the worker's: to be touched in queued operations
+  // only.
   Worker& worker() { return worker_; }
   const Workload& workload() const { return workload_; }
   Position* positions() { return positions_.data(); }

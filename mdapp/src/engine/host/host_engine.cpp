@@ -31,7 +31,7 @@ class HostEngine : public Engine {
 
   std::vector<DeviceInfo> devices() const override {
     DeviceInfo thread;
-    thread.name = processor() + ", one thread, " + instruction_set();
+    thread.name = processor() + ", one thread, " + instruction_sets().front().name;
     return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
   }
 
@@ -52,7 +52,7 @@ class HostEngine : public Engine {
   int default_block(KernelName /*kernel*/) const override { return 1; }
 
   void check(const KernelChoice& choice) const override {
-    if (choice.block > 1 || choice.i_per_thread != 0 || choice.j_split != 0) {
+    if (choice.block < 0 || choice.block > 1 || choice.i_per_thread != 0 || choice.j_split != 0) {
       throw std::invalid_argument(
           "block, particles a thread and j split belong to GPUs; the host engine has none of them");
     }
@@ -62,8 +62,13 @@ class HostEngine : public Engine {
     return std::make_unique<PageableMemory>(bytes);
   }
 
-  std::unique_ptr<Device> open(int /*device*/, const Workload& workload) override {
-    return std::make_unique<HostDevice>(workload);
+  std::unique_ptr<Device> open(int device, const Workload& workload) override {
+    if (device < 0 || device >= count_) {
+      throw std::invalid_argument("the host engine has no device " + std::to_string(device) +
+                                  ", but " + std::to_string(count_) + " from 0 on");
+    }
+    check(workload.kernel);
+    return std::make_unique<HostDevice>("host device " + std::to_string(device), workload);
   }
 
   std::unique_ptr<Exchange> connect(std::span<Device* const> devices) override {

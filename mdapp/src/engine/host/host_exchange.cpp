@@ -5,18 +5,13 @@
 
 namespace gpucast::mdapp::host {
 
-HostExchange::~HostExchange() {
-  for (HostDevice* device : devices_)
-    device->worker().finish();
-}
-
 template <class Read, class Write>
-void HostExchange::together(Read read, Write write) {
-  const auto count = static_cast<std::ptrdiff_t>(devices_.size());
+void HostExchange::together(const Read& read, const Write& write) {
+  const auto count = static_cast<std::ptrdiff_t>(devices_->size());
   const auto written = std::make_shared<std::latch>(count);
   const auto done = std::make_shared<std::latch>(count);
   // A device that failed takes part all the same, or the others would wait for ever.
-  for (HostDevice* device : devices_) {
+  for (HostDevice* device : *devices_) {
     Worker& worker = device->worker();
     worker.queue([written] { written->arrive_and_wait(); }, Worker::When::always);
     worker.queue([read, device] { read(*device); });
@@ -26,15 +21,15 @@ void HostExchange::together(Read read, Write write) {
 }
 
 void HostExchange::positions() {
-  const auto copy_others = [this](HostDevice& to) {
-    for (HostDevice* from : devices_) {
+  const auto copy_others = [devices = devices_](HostDevice& to) {
+    for (HostDevice* from : *devices) {
       if (from == &to) continue;
       const Share share = from->workload().share;
       std::copy_n(from->positions() + share.first, share.count, to.positions() + share.first);
     }
   };
   together(copy_others, [](HostDevice&) {});
-  for (HostDevice* device : devices_) {
+  for (HostDevice* device : *devices_) {
     const Workload& work = device->workload();
     device->count_exchanged(static_cast<std::int64_t>(sizeof(Position)) *
                             (work.n - work.share.count));
@@ -42,13 +37,13 @@ void HostExchange::positions() {
 }
 
 void HostExchange::add_up() {
-  const auto totals = std::make_shared<std::vector<StepSums>>(devices_.size());
-  const auto index = [this](const HostDevice& device) {
-    return static_cast<std::size_t>(std::ranges::find(devices_, &device) - devices_.begin());
+  const auto totals = std::make_shared<std::vector<StepSums>>(devices_->size());
+  const auto index = [devices = devices_](const HostDevice& device) {
+    return static_cast<std::size_t>(std::ranges::find(*devices, &device) - devices->begin());
   };
-  const auto read = [this, totals, index](HostDevice& to) {
+  const auto read = [devices = devices_, totals, index](HostDevice& to) {
     StepSums& total = (*totals)[index(to)];
-    for (HostDevice* from : devices_) {
+    for (HostDevice* from : *devices) {
       for (int a = 0; a < 3; ++a)
         total.force[a] += from->sums().force[a];
       total.twice_kinetic += from->sums().twice_kinetic;

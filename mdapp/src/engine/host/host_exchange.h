@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -12,22 +12,21 @@ namespace gpucast::mdapp::host {
 
 class HostExchange : public Exchange {
  public:
-  explicit HostExchange(std::vector<HostDevice*> devices) : devices_(std::move(devices)) {}
-  // What is still queued when a run ends early reads this object and all devices.
-  ~HostExchange() override;
-  HostExchange(const HostExchange&) = delete;
-  HostExchange& operator=(const HostExchange&) = delete;
-
+  explicit HostExchange(std::vector<HostDevice*> devices)
+      : devices_(std::make_shared<const Devices>(std::move(devices))) {}
   void positions() override;
   void add_up() override;
 
  private:
+  using Devices = std::vector<HostDevice*>;
+
   // Queues on every device: wait for all the others, read(device), wait for all the others,
   // write(device).
   template <class Read, class Write>
-  void together(Read read, Write write);
+  void together(const Read& read, const Write& write);
 
-  std::vector<HostDevice*> devices_;
+  // Shared with the operations that are still queued.
+  std::shared_ptr<const Devices> devices_;
 };
 
 }  // namespace gpucast::mdapp::host

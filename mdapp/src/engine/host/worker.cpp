@@ -1,6 +1,10 @@
 #include "engine/host/worker.h"
 
+#include <exception>
+#include <new>
 #include <utility>
+
+#include "engine/engine.h"
 
 namespace gpucast::mdapp::host {
 namespace {
@@ -19,7 +23,7 @@ void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
 
 }  // namespace
 
-Worker::Worker() : thread_([this] { run(); }) {}
+Worker::Worker(std::string name) : name_(std::move(name)), thread_([this] { run(); }) {}
 
 Worker::~Worker() {
   stop_.store(true, std::memory_order_release);
@@ -37,16 +41,12 @@ void Worker::queue(std::function<void()> operation, When when) {
 }
 
 void Worker::wait() {
-  finish();
-  if (failure_) std::rethrow_exception(failure_);
-}
-
-void Worker::finish() noexcept {
   const std::uint32_t all = queued_.load(std::memory_order_acquire);
   for (std::uint32_t done = done_.load(std::memory_order_acquire); done != all;
        done = done_.load(std::memory_order_acquire)) {
     wait_while(done_, done);
   }
+  if (!failure_.empty()) throw DeviceError(name_ + ": " + failure_);
 }
 
 void Worker::run() {
@@ -70,11 +70,13 @@ void Worker::do_next() {
     entry = std::move(entries_.front());
     entries_.pop_front();
   }
-  if (failure_ && entry.when == When::unless_failed) return;
+  if (!failure_.empty() && entry.when == When::unless_failed) return;
   try {
     entry.operation();
-  } catch (...) {
-    if (!failure_) failure_ = std::current_exception();
+  } catch (const std::bad_alloc&) {
+    if (failure_.empty()) failure_ = "out of memory";
+  } catch (const std::exception& error) {
+    if (failure_.empty()) failure_ = error.what();
   }
 }
 

@@ -4,16 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace gpucast::mdapp::host {
 
 class Worker {
  public:
-  Worker();
+  // `name` stands before the messages of errors.
+  explicit Worker(std::string name);
   ~Worker();  // does the rest first
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -23,24 +24,23 @@ class Worker {
   enum class When { unless_failed, always };
   void queue(std::function<void()> operation, When when = When::unless_failed);
 
-  // Until all that was queued is done; throws what the first failed operation threw, now and ever
-  // after.
+  // Until all that was queued is done. DeviceError with what the first failed operation threw, now
+  // and ever after.
   void wait();
-  // The same, but throws nothing.
-  void finish() noexcept;
 
  private:
   struct Entry {
     std::function<void()> operation;
-    When when;
+    When when = When::always;
   };
 
   void run();
   void do_next();
 
+  std::string name_;
   std::mutex mutex_;
   std::deque<Entry> entries_;
-  std::exception_ptr failure_;  // written by the thread, read after waiting for it
+  std::string failure_;  // written by the thread, read after waiting for it
   // 32 bits, which the kernel can wait on; they may wrap.
   std::atomic<std::uint32_t> queued_{0};
   std::atomic<std::uint32_t> done_{0};

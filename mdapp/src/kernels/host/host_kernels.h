@@ -1,6 +1,8 @@
 // The force kernels of the host engine, for the processor that the program runs on.
 #pragma once
 
+#include <vector>
+
 #include "physics/boundary.h"
 #include "physics/pair.h"
 #include "physics/particle.h"
@@ -9,14 +11,14 @@ namespace gpucast::mdapp::host {
 
 // As for the GPU's kernels (kernels/cuda/launch.h), in host memory.
 struct ForceArguments {
-  const Position* positions;  // of all n
-  Force* forces;              // of the share
-  PairSums* sums;             // of the share; nullptr where no energies are asked for
-  int n;
-  int cations;
+  const Position* positions = nullptr;  // of all n
+  Force* forces = nullptr;              // of the share
+  PairSums* sums = nullptr;             // of the share; nullptr where no energies are asked for
+  int n = 0;
+  int cations = 0;
   Share share;
-  ForceField<float> field;
-  BoundaryKind boundary;
+  ForceField<float> field{};
+  BoundaryKind boundary = BoundaryKind::open;
 };
 
 // One particle i after another over all j: plain scalar code, exact functions.
@@ -26,7 +28,13 @@ void claret(const ForceArguments& arguments);
 // does not depend on what it shares a register with.
 void tuned(const ForceArguments& arguments);
 
-// What `tuned` is compiled for and this processor has: "AVX-512", "AVX2", "SSE2" or "generic".
-const char* instruction_set();
+// What `tuned` is compiled for.
+struct InstructionSet {
+  const char* name;  // "AVX-512", "AVX2", "SSE2" or "generic"
+  void (*tuned)(const ForceArguments& arguments);
+};
+
+// Those that this processor has, the best first, which is what `tuned` uses.
+std::vector<InstructionSet> instruction_sets();
 
 }  // namespace gpucast::mdapp::host

@@ -9,9 +9,9 @@ struct Isa {
   using Float __attribute__((vector_size(32))) = float;
   using Int __attribute__((vector_size(32))) = int;
 
-  GPUCAST_HD static inline Float rsqrt_estimate(Float x) {
-    return reinterpret_cast<Float>(_mm256_rsqrt_ps(reinterpret_cast<__m256>(x)));
-  }
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  GPUCAST_HD static inline Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) { return _mm256_rsqrt_ps(x); }
 };
 
 }  // namespace

@@ -9,9 +9,9 @@ struct Isa {
   using Float __attribute__((vector_size(64))) = float;
   using Int __attribute__((vector_size(64))) = int;
 
-  GPUCAST_HD static inline Float rsqrt_estimate(Float x) {
-    return reinterpret_cast<Float>(_mm512_rsqrt14_ps(reinterpret_cast<__m512>(x)));
-  }
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  GPUCAST_HD static inline Float max(Float a, Float b) { return _mm512_max_ps(a, b); }
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) { return _mm512_rsqrt14_ps(x); }
 };
 
 }  // namespace

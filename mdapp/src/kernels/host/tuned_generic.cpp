@@ -11,6 +11,8 @@ struct Isa {
   using Float __attribute__((vector_size(16))) = float;
   using Int __attribute__((vector_size(16))) = int;
 
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return a * b + c; }
+  GPUCAST_HD static inline Float max(Float a, Float b) { return a > b ? a : b; }
   GPUCAST_HD static inline Float rsqrt_estimate(Float x) {
     Float y{};
     for (int lane = 0; lane < 4; ++lane)

@@ -9,9 +9,9 @@ struct Isa {
   using Float __attribute__((vector_size(16))) = float;
   using Int __attribute__((vector_size(16))) = int;
 
-  GPUCAST_HD static inline Float rsqrt_estimate(Float x) {
-    return reinterpret_cast<Float>(_mm_rsqrt_ps(reinterpret_cast<__m128>(x)));
-  }
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return a * b + c; }
+  GPUCAST_HD static inline Float max(Float a, Float b) { return _mm_max_ps(a, b); }
+  GPUCAST_HD static inline Float rsqrt_estimate(Float x) { return _mm_rsqrt_ps(x); }
 };
 
 }  // namespace

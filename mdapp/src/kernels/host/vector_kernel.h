@@ -4,8 +4,15 @@
 //     struct Isa {
 //       using Float = ...;  // a vector type of the compiler's (vector_size)
 //       using Int = ...;    // of as many ints
-//       static Float rsqrt_estimate(Float x);  // relative error below 2^-11
+//       static Float fma(Float a, Float b, Float c);  // a b + c, in one rounding if there is such
+//       static Float max(Float a, Float b);           // b where one of them is NaN
+//       static Float rsqrt_estimate(Float x);         // relative error below 2^-11
 //     };
+//
+// A particle's force is the same, bit for bit, whatever shares its register, and whether or not
+// another's pair with itself is masked on the way: a lane does the same operations in the same
+// order in every form of a loop. So the compiler contracts nothing (-ffp-contract=off), and what is
+// to be fused is written as fma.
 //
 // Nothing here may be shared between those sources by the linker: every function is inlined or
 // depends on Isa, which is local to its source.
@@ -19,62 +26,65 @@ namespace gpucast::mdapp::host {
 // Elementary functions on vectors.
 template <class Isa>
 struct VectorMath {
-  using Float = typename Isa::Float;
-  using Int = typename Isa::Int;
+  using Float = Isa::Float;
+  using Int = Isa::Int;
 
-  // Contracted by the compiler where the instruction set has it.
-  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return a * b + c; }
+  GPUCAST_HD static inline Float fma(Float a, Float b, Float c) { return Isa::fma(a, b, c); }
 
-  // One Newton step doubles the bits of the estimate: relative error below 3e-7.
+  // One Newton step, y + y/2 (1 - x y^2), doubles the bits of the estimate: relative error below
+  // 3e-7. NaN for 0.
   GPUCAST_HD static inline Float rsqrt(Float x) {
     const Float y = Isa::rsqrt_estimate(x);
-    return y * (1.5F - 0.5F * x * y * y);
+    return fma(y * 0.5F, fma(-(x * y), y, all_lanes(1.0F)), y);
   }
 
   // 2^x = 2^k 2^f with f in [-1/2, 1/2]: minimax polynomial of degree 5, relative error 7.5e-8, by
-  // Remez' algorithm. Below 2^-126 the result is 2^-126: for a force that is nothing.
+  // Remez' algorithm. Below 2^-100 the result is 2^-100: for a force that is nothing, and so far
+  // from what is denormal, and slow, that no product comes near it.
   GPUCAST_HD static inline Float exp2(Float x) {
-    constexpr float least = -126.0F;
-    const Float clamped = x < least ? Float{} + least : x;
+    constexpr float least = -100.0F;
+    const Float clamped = Isa::max(all_lanes(least), x);
     // Adding 1.5 * 2^23 leaves the integer part in the low bits.
     constexpr float no_fraction = 12582912.0F;
     const Float shifted = clamped + no_fraction;
     const Float f = clamped - (shifted - no_fraction);
-    Float p = fma(f, Float{} + 0.0013276472F, Float{} + 0.009675541F);
-    p = fma(p, f, Float{} + 0.05550713F);
-    p = fma(p, f, Float{} + 0.2402212F);
-    p = fma(p, f, Float{} + 0.69314694F);
-    p = fma(p, f, Float{} + 1.0000001F);
+    Float p = fma(f, all_lanes(0.0013276472F), all_lanes(0.009675541F));
+    p = fma(p, f, all_lanes(0.05550713F));
+    p = fma(p, f, all_lanes(0.2402212F));
+    p = fma(p, f, all_lanes(0.69314694F));
+    p = fma(p, f, all_lanes(1.0000001F));
     constexpr int mantissa_bits = 23;
     return reinterpret_cast<Float>(reinterpret_cast<Int>(p) +
                                    (reinterpret_cast<Int>(shifted) << mantissa_bits));
   }
 
   GPUCAST_HD static inline Float erfc(Float x, Float exp_minus_x2) {
-    const Float t = 1.0F / (1.0F + 0.3275911F * x);
+    const Float t = 1.0F / fma(x, all_lanes(0.3275911F), all_lanes(1.0F));
     return approximate_erfc<VectorMath>(t, exp_minus_x2);
   }
 
   GPUCAST_HD static inline Float nearest_integer(Float x, Float factor) {
     constexpr float no_fraction = 12582912.0F;
-    const Float shifted = x * factor + no_fraction;
-    return shifted - no_fraction;
+    return fma(x, factor, all_lanes(no_fraction)) - no_fraction;
   }
+
+ private:
+  GPUCAST_HD static inline Float all_lanes(float x) { return splat<Float>(x); }
 };
 
 template <class Float>
 GPUCAST_HD inline PairConstants<Float> in_all_lanes(const PairConstants<float>& c) {
-  return {Float{} + c.exponent, Float{} + c.six_C,        Float{} + c.eight_D,
-          Float{} + c.charge,   Float{} + c.cutoff_force, Float{} + c.cutoff_energy};
+  return {splat<Float>(c.exponent), splat<Float>(c.six_C),        splat<Float>(c.eight_D),
+          splat<Float>(c.charge),   splat<Float>(c.cutoff_force), splat<Float>(c.cutoff_energy)};
 }
 
 // `vectors` registers of particles i.
 template <class Isa, int vectors, bool with_sums>
 struct Particles {
-  using Float = typename Isa::Float;
-  using Int = typename Isa::Int;
-  Float x[vectors], y[vectors], z[vectors];
-  Int index[vectors];
+  using Float = Isa::Float;
+  using Int = Isa::Int;
+  Float x[vectors]{}, y[vectors]{}, z[vectors]{};
+  Int index[vectors]{};
   Totals<Float, with_sums> total[vectors];
 };
 
@@ -82,26 +92,28 @@ struct Particles {
 template <class Isa, BoundaryKind kind, bool with_sums, bool may_be_self, int vectors>
 GPUCAST_HD inline void add_run(Particles<Isa, vectors, with_sums>& mine, const ForceArguments& a,
                                int begin, int end, const PairConstants<typename Isa::Float>& pair) {
-  using Float = typename Isa::Float;
+  using Float = Isa::Float;
   PairTotals<Float, with_sums> part[vectors];
   for (int j = begin; j < end; ++j) {
-    const Float xj = Float{} + a.positions[j].x;
-    const Float yj = Float{} + a.positions[j].y;
-    const Float zj = Float{} + a.positions[j].z;
+    const Float xj = splat<Float>(a.positions[j].x);
+    const Float yj = splat<Float>(a.positions[j].y);
+    const Float zj = splat<Float>(a.positions[j].z);
+#pragma GCC unroll 4
     for (int u = 0; u < vectors; ++u) {
       add_pair<VectorMath<Isa>, kind, with_sums, may_be_self>(part[u], mine.x[u], mine.y[u],
                                                               mine.z[u], xj, yj, zj, pair,
                                                               a.field.shared, mine.index[u] == j);
     }
   }
+#pragma GCC unroll 4
   for (int u = 0; u < vectors; ++u)
     mine.total[u].add(part[u]);
 }
 
-// Particles i of one type, by their index in the share: [begin, end), at most one register block.
+// Particles i of one type, by their index in the share: [begin, end), at most `vectors` registers.
 template <class Isa, BoundaryKind kind, bool with_sums, int vectors>
 void add_block(const ForceArguments& a, int begin, int end, int type) {
-  using Float = typename Isa::Float;
+  using Float = Isa::Float;
   constexpr int lanes = sizeof(Float) / sizeof(float);
   Particles<Isa, vectors, with_sums> mine;
   for (int u = 0; u < vectors; ++u) {
@@ -150,16 +162,22 @@ void add_block(const ForceArguments& a, int begin, int end, int type) {
 
 template <class Isa, BoundaryKind kind, bool with_sums>
 void add_all(const ForceArguments& a) {
-  constexpr int vectors = 2;
-  constexpr int block = vectors * static_cast<int>(sizeof(typename Isa::Float) / sizeof(float));
+  // Four registers of particles side by side, or else each operation would wait for the one before.
+  constexpr int vectors = 4;
+  constexpr int lanes = sizeof(typename Isa::Float) / sizeof(float);
+  constexpr int block = vectors * lanes;
   int border = a.cations - a.share.first;
   border = border < 0 ? 0 : border;
   border = border > a.share.count ? a.share.count : border;
   const int edges[] = {0, border, a.share.count};
   for (int type = 0; type < 2; ++type) {
-    for (int begin = edges[type]; begin < edges[type + 1]; begin += block) {
-      const int end = begin + block < edges[type + 1] ? begin + block : edges[type + 1];
-      add_block<Isa, kind, with_sums, vectors>(a, begin, end, type);
+    const int last = edges[type + 1];
+    int begin = edges[type];
+    for (; begin + block <= last; begin += block)
+      add_block<Isa, kind, with_sums, vectors>(a, begin, begin + block, type);
+    for (; begin < last; begin += lanes) {
+      add_block<Isa, kind, with_sums, 1>(a, begin, begin + lanes < last ? begin + lanes : last,
+                                         type);
     }
   }
 }
