@@ -80,6 +80,7 @@ class CudaEngine : public Engine {
 
   std::vector<DeviceInfo> devices() const override {
     std::vector<DeviceInfo> result;
+    result.reserve(static_cast<std::size_t>(count_));
     for (int device = 0; device < count_; ++device)
       result.push_back(describe(device));
     return result;
