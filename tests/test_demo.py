@@ -25,7 +25,7 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert "\x1b" not in finished.stdout + finished.stderr
     commands = re.findall(r"^\$ gpucast (\S+)", finished.stdout, re.MULTILINE)
     assert set(commands) == {"fit", "what-if", "validate", "predict", "compare"}
-    assert commands.count("fit") == 2 + len(demo.PATHS)
+    assert commands.count("fit") == 3 + len(demo.PATHS)
     progress = r"\[\d+/\d+\] n=\d+ gpus=\d+ "
     assert all(
         re.match(rf"gpucast: warning: |{progress}", line) for line in finished.stderr.splitlines()

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         peer_against_staged(folder)
         native_against_remote(folder)
+        four_gpus(folder)
         this_machine(folder)
     except GpucastError as error:
         print(f"gpucast: error: {error}", file=sys.stderr)
@@ -86,11 +87,30 @@ def native_against_remote(folder: Path) -> None:
     _plots(folder)
 
 
+def four_gpus(folder: Path) -> None:
+    """The paper's finding on today's GPUs: a small system is slower on more of them."""
+    _heading("6  gpucast-mdapp on four H200, the paper's schedule: how many GPUs?")
+    kind = ("--schedule", "star-serial", "--kernel", "tuned", "--memory", "pageable")
+    model = folder / "h200.json"
+    _command("fit", "h200-mdapp", *kind, "-o", str(model), "--force")
+    _command("predict", str(model), "-n", "512,1000,4096,32768", "--gpus", "1-4", "--best")
+    _save(
+        figures.gflops(
+            load_model(model),
+            load("h200-mdapp"),
+            [216, 1000, 4096, 13824, 64000],
+            np.arange(1.0, 5.0),
+            "gpucast-mdapp on H200s, star-serial: measured and fitted",
+        ),
+        folder / "h200-gflops.png",
+    )
+
+
 def this_machine(folder: Path) -> None:
     """Steps measured now, on CPU threads that act as GPUs; larger sizes forecast, then measured."""
     threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
     counts = "1" if threads == 1 else f"1-{threads}"
-    _heading(f"6  This machine, live: gpucast-mdapp on {counts} CPU threads that act as GPUs")
+    _heading(f"7  This machine, live: gpucast-mdapp on {counts} CPU threads that act as GPUs")
     steps, unseen = folder / "live.jsonl", folder / "live-unseen.jsonl"
     for sizes, output in (("512,1000,1728,2744,4096", steps), ("5832,8000", unseen)):
         _measure(
@@ -99,7 +119,7 @@ def this_machine(folder: Path) -> None:
         )
     model = folder / "live.json"
     _command("fit", str(steps), "-o", str(model), "--force")
-    _heading("7  Are the larger systems as forecast? And how many threads should they get?")
+    _heading("8  Are the larger systems as forecast? And how many threads should they get?")
     _command("validate", str(model), str(unseen))
     _command("predict", str(model), "-n", "64,1000,8000,100000", "--gpus", counts, "--best")
     n = np.unique(np.round(np.geomspace(256, 20000, 300)))
