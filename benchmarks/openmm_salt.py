@@ -5,6 +5,7 @@ Constants: Tosi and Fumi, J. Phys. Chem. Solids 25 (1964) 45, in the paper's for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ AVOGADRO = 6.02214076e23  # 1/mol, exact
 VACUUM_PERMITTIVITY = 8.8541878128e-12  # F/m, CODATA 2018
 KJ_PER_MOL = AVOGADRO / 1000  # of one joule
 NM = 1e9  # of one metre
+COULOMB = ELEMENTARY_CHARGE**2 / (4 * math.pi * VACUUM_PERMITTIVITY)  # J m
 
 
 @dataclass(frozen=True)
@@ -40,24 +42,36 @@ NACL = Salt(
     D=(0.8e-99, 13.9e-99, 233e-99),
     masses=(22.989768, 35.4527),
 )
+KCL = Salt(
+    rho=0.337e-10,
+    sigma=(1.463e-10, 1.585e-10),
+    C=(24.3e-79, 48e-79, 124.5e-79),
+    D=(24e-99, 73e-99, 250e-99),
+    masses=(39.0983, 35.4527),
+)
+
+# A, z_i z_j, C and D of a pair are quadratic in the types (0 or 1), which costs no look-up.
+PAIR = (
+    "A=B*(1.25-0.25*(t1+t2)); z=(1-2*t1)*(1-2*t2);"
+    "C=c0+c1*(t1+t2)+c2*t1*t2; D=d0+d1*(t1+t2)+d2*t1*t2"
+)
+OPEN = f"A*exp((s1+s2-r)/rho) - C/r^6 - D/r^8 + coulomb*z/r; {PAIR}"
 
 
 def force(openmm: Any, salt: Salt, types: Sequence[int]) -> Any:
-    """A CustomNonbondedForce without cut-off between particles of these types, kJ/mol and nm.
+    """A CustomNonbondedForce without cut-off between particles of these types, kJ/mol and nm."""
+    made = custom_force(openmm, OPEN, salt, types)
+    made.setNonbondedMethod(openmm.CustomNonbondedForce.NoCutoff)
+    return made
 
-    A, C and D of a pair are quadratic in the types (0 or 1), which costs no look-up.
-    """
-    coulomb = ELEMENTARY_CHARGE**2 / (4 * 3.141592653589793 * VACUUM_PERMITTIVITY)
-    pair = openmm.CustomNonbondedForce(
-        "A*exp((s1+s2-r)/rho) - C/r^6 - D/r^8 + coulomb*z/r;"
-        "A=B*(1.25-0.25*(t1+t2));"
-        "z=(1-2*t1)*(1-2*t2);"
-        "C=c0+c1*(t1+t2)+c2*t1*t2; D=d0+d1*(t1+t2)+d2*t1*t2"
-    )
+
+def custom_force(openmm: Any, energy: str, salt: Salt, types: Sequence[int]) -> Any:
+    """The force of an energy written with the names that ``OPEN`` uses."""
+    pair = openmm.CustomNonbondedForce(energy)
     constants = {
         "B": B * KJ_PER_MOL,
         "rho": salt.rho * NM,
-        "coulomb": coulomb * KJ_PER_MOL * NM,
+        "coulomb": COULOMB * KJ_PER_MOL * NM,
     }
     for letter, (same, mixed, other), power in (("c", salt.C, 6), ("d", salt.D, 8)):
         scale = KJ_PER_MOL * NM**power
@@ -72,5 +86,4 @@ def force(openmm: Any, salt: Salt, types: Sequence[int]) -> Any:
     pair.addPerParticleParameter("s")
     for kind in types:
         pair.addParticle([float(kind), salt.sigma[kind] * NM])
-    pair.setNonbondedMethod(openmm.CustomNonbondedForce.NoCutoff)
     return pair
