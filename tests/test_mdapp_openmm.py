@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import openmm
-import openmm_salt
 import pytest
 
 import mdapp
+import openmm_salt
 from mdapp import Array
 
 SALTS = {"NaCl": openmm_salt.NACL, "KCl": openmm_salt.KCL}
