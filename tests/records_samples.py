@@ -58,6 +58,17 @@ STEP: dict[str, Any] = {
     "seconds": [0.01, 0.011],
     "phases": {"h2d": [0.001, 0.0], "kernel": [0.008, 0.009]},
 }
+OVERLAP: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "overlap",
+    "machine": "m",
+    "path": "native",
+    "memory": "pinned",
+    "device": "gpu0",
+    "bytes": 1 << 20,
+    "parts": ["h2d", "kernel"],
+    "seconds": [1e-4],
+}
 HOST_MEMORY: dict[str, Any] = {
     "schema": SCHEMA,
     "kind": "host_memory",
@@ -69,7 +80,7 @@ HOST_MEMORY: dict[str, Any] = {
     "seconds": [0.1],
 }
 NOTE: dict[str, Any] = {"schema": SCHEMA, "kind": "note", "text": "skipped", "about": {"n": None}}
-EXAMPLES = [MACHINE, TRANSFER, LAUNCH, STEP, HOST_MEMORY, NOTE]
+EXAMPLES = [MACHINE, TRANSFER, LAUNCH, STEP, OVERLAP, HOST_MEMORY, NOTE]
 
 # A small alphabet of everything that some format treats specially; the full one is slow to draw.
 labels = st.text("aZ0 -_./|%>,;#'\"\\=()ßΩ日🚀\u2028\u0301\u00a0", min_size=1, max_size=12)

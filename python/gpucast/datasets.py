@@ -24,6 +24,7 @@ from gpucast.records import (
     Machine,
     Measurement,
     Note,
+    Overlap,
     Record,
     Step,
     Transfer,
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     import pandas
 
 PathLike = str | os.PathLike[str]
-FrameKind = Literal["step", "transfer", "launch", "host_memory"]
-FRAME_KINDS: tuple[FrameKind, ...] = ("step", "transfer", "launch", "host_memory")
+FrameKind = Literal["step", "transfer", "launch", "overlap", "host_memory"]
+FRAME_KINDS: tuple[FrameKind, ...] = ("step", "transfer", "launch", "overlap", "host_memory")
 
-_R = TypeVar("_R", Transfer, Launch, Step, HostMemory, Note)
+_R = TypeVar("_R", Transfer, Launch, Step, Overlap, HostMemory, Note)
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class Dataset:
     def steps(self) -> list[Step]:
         """Step records, in the order read."""
         return self._of(Step)
+
+    @cached_property
+    def overlaps(self) -> list[Overlap]:
+        """Overlap records, in the order read."""
+        return self._of(Overlap)
 
     @cached_property
     def host_memory(self) -> list[HostMemory]:

@@ -24,10 +24,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "transfer": (
         "machine", "path", "memory", "engine", "route", "from", "to", "bytes", "concurrent",
-        "valid", *_TAIL,
+        "valid", "method", *_TAIL,
     ),
-    "launch": ("machine", "path", "method", "count", *_TAIL),
-    "host_memory": ("machine", "memory", "pattern", "runner", "phase", *_TAIL),
+    "launch": ("machine", "path", "method", "count", "arguments", *_TAIL),
+    "overlap": ("machine", "path", "memory", "device", "bytes", "parts", *_TAIL),
+    "host_memory": ("machine", "memory", "pattern", "runner", "phase", "bytes", *_TAIL),
 }  # fmt: skip
 """Columns by kind of record. A step's time in its kernel is ``kernel_phase``, because ``kernel``
 is the kernel's label."""
@@ -43,6 +44,8 @@ def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[Any, ...]]:
         fixed["from"] = getattr(record, "from_", None)
         if kind == "transfer":
             fixed["concurrent"] = len(getattr(record, "concurrent", ()))
+        if kind == "overlap":
+            fixed["parts"] = "+".join(getattr(record, "parts", ()))
         if isinstance(record, Step):
             for column, part in _BYTES.items():
                 fixed[column] = getattr(record.bytes, part, None)

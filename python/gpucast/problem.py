@@ -27,8 +27,16 @@ _STEP, _CPU, _TRANSFER, _LAUNCH = range(4)
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
 
+# How transfers were timed: a program that waits for each copy pays what a call takes, one that
+# queues them what the device takes.
+_METHODS = ("call", "gated")
+_WAITS_FOR_EACH_COPY = (None, "star-serial")
+
 # A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
-_MEMORIES = ("pinned", "pageable", "unknown", "write-combined", "mapped")
+_MEMORIES = (
+    "pinned", "pageable", "unknown", "portable", "write-combined", "mapped",
+    "mapped-write-combined",
+)  # fmt: skip
 
 
 @dataclass
@@ -138,10 +146,12 @@ def pose(
     block: int | None = None,
     graph: bool | None = None,
     boundary: str | None = None,
+    method: str | None = None,
 ) -> Problem:
     """Choose the records that a fit is about.
 
     ``memory`` is that of the transfers, and of steps that state one; transfers follow the steps'.
+    ``method`` is how transfers were timed; by default as the steps' schedule pays for them.
 
     Raises:
         InputError: nothing fits the choice, or it leaves several possibilities.
@@ -166,6 +176,7 @@ def pose(
         [t for t in chosen.transfers if t.machine == machine and t.path == path],
         memory,
         kind["memory"],
+        _methods(method, schedule),
         warnings,
         dataset.name,
     )
@@ -241,6 +252,7 @@ def _usable(
     transfers: list[Transfer],
     memory: str | None,
     of_steps: str | None,
+    methods: Sequence[str],
     warnings: list[str],
     name: str,
 ) -> dict[str, list[Transfer]]:
@@ -277,8 +289,29 @@ def _usable(
                 f"took {best} (--memory chooses)"
             )
             records = [t for t in records if t.memory == best]
-        by_route[route] = records
+        by_route[route] = _of_method(records, methods, route, name)
     return by_route
+
+
+def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
+    """Methods in the order they are preferred; only the one that was chosen."""
+    if chosen is not None:
+        return (chosen,)
+    return _METHODS if schedule in _WAITS_FOR_EACH_COPY else _METHODS[::-1]
+
+
+def _of_method(
+    transfers: list[Transfer], methods: Sequence[str], route: str, name: str
+) -> list[Transfer]:
+    stated = {t.method for t in transfers} - {None}
+    best = next((method for method in methods if method in stated), None)
+    if stated and best is None:
+        raise InputError(
+            f"no {route} transfers timed by {methods[0]!r}; there are: {', '.join(sorted(stated))}",
+            file=name,
+            field="method",
+        )
+    return [t for t in transfers if t.method in (None, best)]
 
 
 def _like_steps(transfers: list[Transfer], memory: str, warnings: list[str]) -> list[Transfer]:

@@ -86,11 +86,15 @@ Flag = Annotated[bool, Field(strict=True)]
 FreeObject = dict[str, JsonValue]
 
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
-Memory = Literal["pageable", "pinned", "write-combined", "mapped", "unknown"]
-HostMemoryKind = Literal["pageable", "pinned", "write-combined", "mapped", "mapped-write-combined"]
+HostMemoryKind = Literal[
+    "pageable", "pinned", "portable", "write-combined", "mapped", "mapped-write-combined"
+]
+Memory = Literal[HostMemoryKind, "unknown"]
 Engine = Literal["copy", "kernel"]
 Route = Literal["h2d", "d2h", "peer", "staged", "local"]
+TransferMethod = Literal["call", "gated"]
 LaunchMethod = Literal["submit", "sync", "gated", "graph"]
+OverlapPart = Literal["h2d", "d2h", "kernel"]
 
 
 class _Model(BaseModel):
@@ -192,6 +196,11 @@ class Transfer(_Measurement):
     to: Label
     bytes: Count
     concurrent: list[Copy] = Field(description="other copies under way; empty if alone")
+    method: TransferMethod | None = Field(
+        None,
+        description="call: what the caller of a blocking copy waits; gated: the device's own time "
+        "of one of many copies queued behind a gate",
+    )
     valid: Flag = Field(description="false: the copied bytes were wrong")
 
 
@@ -202,6 +211,7 @@ class Launch(_Measurement):
     path: Label
     method: LaunchMethod
     count: Count
+    arguments: Total | None = Field(None, description="the kernel's arguments, 8 bytes each")
 
 
 class Step(_Measurement):
@@ -222,6 +232,20 @@ class Step(_Measurement):
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
 
 
+class Overlap(_Measurement):
+    """Copies up, copies down and a kernel of one device, begun together: until all have ended.
+
+    ``parts`` of one entry are what each takes alone.
+    """
+
+    kind: Literal["overlap"]
+    path: Label
+    memory: Memory
+    device: Label
+    bytes: Count = Field(description="of each copy")
+    parts: Annotated[list[OverlapPart], Field(min_length=1)]
+
+
 class HostMemory(_Measurement):
     """One loop over host memory of one kind, run by the CPU or by a GPU."""
 
@@ -230,6 +254,7 @@ class HostMemory(_Measurement):
     pattern: Label
     runner: Label
     phase: Label
+    bytes: Count | None = None
 
 
 class Note(_Record):
@@ -242,8 +267,8 @@ class Note(_Record):
     about: FreeObject | None = None
 
 
-Record = Machine | Transfer | Launch | Step | HostMemory | Note
-Measurement = Transfer | Launch | Step | HostMemory
+Record = Machine | Transfer | Launch | Step | Overlap | HostMemory | Note
+Measurement = Transfer | Launch | Step | Overlap | HostMemory
 Entry = Measurement | Note
 """Everything but machines."""
 

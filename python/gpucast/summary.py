@@ -9,7 +9,7 @@ from typing import Any
 
 from gpucast import step_kinds
 from gpucast.datasets import Dataset
-from gpucast.records import HostMemory, Launch, Measurement, Step, Transfer
+from gpucast.records import HostMemory, Launch, Measurement, Overlap, Step, Transfer
 
 KINDS: dict[str, str] = {
     "step": "steps",
@@ -99,9 +99,18 @@ def series(record: Measurement) -> dict[str, str]:
             "engine": record.engine,
             "copy": f"{record.from_}>{record.to}",
             "beside": beside or "-",
+            "method": record.method or "-",
         }
     elif isinstance(record, Launch):
-        named = {"path": record.path, "method": record.method}
+        arguments = "-" if record.arguments is None else str(record.arguments)
+        named = {"path": record.path, "method": record.method, "arguments": arguments}
+    elif isinstance(record, Overlap):
+        named = {
+            "path": record.path,
+            "memory": record.memory,
+            "device": record.device,
+            "parts": "+".join(record.parts),
+        }
     else:
         named = {"memory": record.memory, "pattern": record.pattern, "runner": record.runner}
     return {"machine": record.machine, **named}
@@ -127,6 +136,7 @@ _SIZES: dict[type, Callable[[Any], int]] = {
     Step: lambda record: record.n,
     Transfer: lambda record: record.bytes,
     Launch: lambda record: record.count,
+    Overlap: lambda record: record.bytes,
 }
 
 

@@ -94,6 +94,7 @@ def fit_transfers(
     *,
     machine: str | None = None,
     memory: str | None = None,
+    method: str | None = None,
     piecewise: bool = True,
     replicates: int = REPLICATES,
     seed: int = 1,
@@ -101,6 +102,7 @@ def fit_transfers(
     """Fit every route of every machine and path on its own (or of those named).
 
     Args:
+        method: ``call`` or ``gated``, where transfers were timed both ways; default ``call``.
         piecewise: look for breakpoints; otherwise one straight line a route.
 
     Raises:
@@ -116,7 +118,9 @@ def fit_transfers(
         transfers_only = Dataset(
             data.name, chosen.machines, list(chosen.transfers), list(chosen.warnings)
         )
-        problem = pose(transfers_only, path=of_path, machine=of_machine, memory=memory)
+        problem = pose(
+            transfers_only, path=of_path, machine=of_machine, memory=memory, method=method
+        )
         for route in problem.transfers:
             result.append(_fit_route(problem, route, piecewise, replicates, seed))
     if not result:

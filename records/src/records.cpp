@@ -27,6 +27,10 @@ void add_object(Json& json, const char* field, const Json& value) {
   }
 }
 
+std::int64_t at_least_zero(std::string_view field, std::int64_t value) {
+  return count(field, value, 0);
+}
+
 bool flag(std::string_view /*field*/, bool value) { return value; }
 
 Json gpu_json(const Gpu& gpu) {
@@ -135,6 +139,9 @@ Json to_json(const Transfer& transfer) {
   for (const Copy& copy : transfer.concurrent) {
     json["concurrent"].push_back(copy_json(copy));
   }
+  if (transfer.method) {
+    json["method"] = name(*transfer.method);
+  }
   json["valid"] = transfer.valid;
   add_measured(json, transfer);
   return json;
@@ -145,6 +152,7 @@ Json to_json(const Launch& launch) {
   json["path"] = label("path", launch.path);
   json["method"] = name(launch.method);
   json["count"] = count("count", launch.count);
+  add(json, "arguments", launch.arguments, at_least_zero);
   add_measured(json, launch);
   return json;
 }
@@ -173,12 +181,28 @@ Json to_json(const Step& step) {
   return json;
 }
 
+Json to_json(const Overlap& overlap) {
+  Json json = begin("overlap", overlap);
+  json["path"] = label("path", overlap.path);
+  json["memory"] = name(overlap.memory);
+  json["device"] = label("device", overlap.device);
+  json["bytes"] = count("bytes", overlap.bytes);
+  json["parts"] = Json::array();
+  for (const OverlapPart part : overlap.parts) {
+    json["parts"].push_back(name(part));
+  }
+  if (overlap.parts.empty()) throw std::invalid_argument("parts: is empty");
+  add_measured(json, overlap);
+  return json;
+}
+
 Json to_json(const HostMemory& host_memory) {
   Json json = begin("host_memory", host_memory);
   json["memory"] = name(host_memory.memory);
   json["pattern"] = label("pattern", host_memory.pattern);
   json["runner"] = label("runner", host_memory.runner);
   json["phase"] = label("phase", host_memory.phase);
+  add(json, "bytes", host_memory.bytes, at_least_one);
   add_measured(json, host_memory);
   return json;
 }

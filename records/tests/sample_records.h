@@ -51,6 +51,7 @@ inline Transfer transfer() {
   transfer.bytes = 1LL << 40;
   transfer.concurrent = {{.from = "host", .to = "gpu1", .bytes = 1024},
                          {.from = "gpu1", .to = "gpu2"}};
+  transfer.method = TransferMethod::gated;
   transfer.valid = false;
   return transfer;
 }
@@ -60,6 +61,7 @@ inline Launch launch() {
   launch.path = "native";
   launch.method = LaunchMethod::gated;
   launch.count = 100;
+  launch.arguments = 0;
   return launch;
 }
 
@@ -81,12 +83,23 @@ inline Step step() {
   return step;
 }
 
+inline Overlap overlap() {
+  auto overlap = measured<Overlap>();
+  overlap.path = "native";
+  overlap.memory = Memory::pinned;
+  overlap.device = "gpu0";
+  overlap.bytes = 1 << 26;
+  overlap.parts = {OverlapPart::h2d, OverlapPart::kernel};
+  return overlap;
+}
+
 inline HostMemory host_memory() {
   auto host_memory = measured<HostMemory>();
-  host_memory.memory = HostMemoryKind::mapped_write_combined;
+  host_memory.memory = Memory::mapped_write_combined;
   host_memory.pattern = "simple";
   host_memory.runner = "cpu";
   host_memory.phase = "loop";
+  host_memory.bytes = 50000000;
   return host_memory;
 }
 
@@ -99,7 +112,7 @@ inline Note note() {
 
 inline std::vector<nlohmann::ordered_json> all() {
   return {to_json(machine()), to_json(transfer()),    to_json(launch()),
-          to_json(step()),    to_json(host_memory()), to_json(note())};
+          to_json(step()),    to_json(overlap()), to_json(host_memory()), to_json(note())};
 }
 
 }  // namespace gpucast::records::sample

@@ -18,7 +18,8 @@ void expect_all_survive() {
 TEST(Words, SurviveWritingAndReading) {
   expect_all_survive<Schedule>();
   expect_all_survive<Memory>();
-  expect_all_survive<HostMemoryKind>();
+  expect_all_survive<TransferMethod>();
+  expect_all_survive<OverlapPart>();
   expect_all_survive<Engine>();
   expect_all_survive<Route>();
   expect_all_survive<LaunchMethod>();

@@ -5,34 +5,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/device.h"
 #include "engine/host_memory.h"
+#include "gpucast/devices/error.h"
+#include "gpucast/records/records.h"
 
 namespace gpucast::mdapp {
 
-// A device failed; the run cannot go on.
-class DeviceError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using devices::DeviceError;
 
 // For the machine record; what an engine does not know stays empty.
-struct DeviceInfo {
-  std::string name;
-  std::optional<int> sms;
-  std::optional<int> cores;  // FP32 lanes
-  std::optional<double> clock_hz;
-  std::optional<std::int64_t> memory_bytes;
-  std::optional<int> max_threads_per_sm;
-  std::optional<std::string> pci;
-};
+using DeviceInfo = records::Gpu;
 
 // Among the devices of one process; operations are queued on all of them.
 class Exchange {

@@ -14,7 +14,7 @@ from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.formats import formats
 from gpucast.formats.csv_transfers import expressible
-from gpucast.records import HostMemory, Launch, Machine, Measurement, Step, Transfer
+from gpucast.records import HostMemory, Launch, Machine, Measurement, Overlap, Step, Transfer
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -251,6 +251,7 @@ _SIZE_OF: dict[type, Callable[[Any], dict[str, object]]] = {
     Step: lambda record: {"n": record.n, "gpus": record.gpus},
     Transfer: lambda record: {"bytes": record.bytes},
     Launch: lambda record: {"count": record.count},
+    Overlap: lambda record: {"bytes": record.bytes},
     HostMemory: lambda record: {"phase": record.phase},
 }
 
@@ -274,7 +275,7 @@ def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
     limits = None if group.smallest is None or group.largest is None else (
         group.smallest, group.largest
     )  # fmt: skip
-    sizes = {"step": "n", "transfer": "bytes", "launch": "count"}
+    sizes = {"step": "n", "transfer": "bytes", "launch": "count", "overlap": "bytes"}
     return {
         **group.series,
         **({sizes[kind]: _range(limits)} if kind in sizes else {}),

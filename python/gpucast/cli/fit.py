@@ -20,6 +20,7 @@ def command(
     kernel: options.Kernel = None,
     machine: options.Machine = None,
     memory: options.Memory = None,
+    method: options.Method = None,
     block: options.Block = None,
     graph: options.Graph = None,
     boundary: options.Boundary = None,
@@ -41,7 +42,7 @@ def command(
     dataset = load(*data)
     chosen = dataset.select(machine=machine, path=path)
     if not chosen.steps and chosen.transfers:
-        _fit_transfers(chosen, memory, replicates, seed, json, output)
+        _fit_transfers(chosen, memory, method, replicates, seed, json, output)
         return
 
     from gpucast.fitting import fit
@@ -53,6 +54,7 @@ def command(
         kernel,
         machine=machine,
         memory=memory,
+        method=method,
         block=block,
         graph=graph,
         boundary=boundary,
@@ -164,7 +166,13 @@ def _mark(name: str, content: dict[str, Any]) -> str:
 
 
 def _fit_transfers(
-    dataset: Any, memory: str | None, replicates: int, seed: int, json: bool, output: Any
+    dataset: Any,
+    memory: str | None,
+    method: str | None,
+    replicates: int,
+    seed: int,
+    json: bool,
+    output: Any,
 ) -> None:
     from gpucast.errors import InputError
     from gpucast.transfers import crossovers, fit_transfers
@@ -173,7 +181,9 @@ def _fit_transfers(
         raise InputError(
             "a model file needs steps; this dataset has transfers only", file=dataset.name
         )
-    fits = fit_transfers(dataset, memory=memory, replicates=replicates, seed=seed)
+    fits = fit_transfers(
+        dataset, memory=memory, method=method, replicates=replicates, seed=seed
+    )
     compared = crossovers(fits)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
     for text in warnings:

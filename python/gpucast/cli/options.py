@@ -20,6 +20,10 @@ Machine = Annotated[str | None, typer.Option(help="Machine id, where there are s
 Memory = Annotated[
     str | None, typer.Option(help="Host memory of transfers and steps, where there are several.")
 ]
+Method = Annotated[
+    str | None,
+    typer.Option(help="How transfers were timed, where both: call (blocking) or gated (queued)."),
+]
 Block = Annotated[int | None, typer.Option(min=1, help="Threads a block, where several.")]
 Graph = Annotated[
     bool | None,

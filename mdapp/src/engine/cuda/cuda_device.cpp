@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/cuda.h"
 #include "engine/cuda/defaults.h"
 
 namespace gpucast::mdapp::cuda {

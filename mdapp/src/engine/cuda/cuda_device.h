@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "engine/cuda/resources.h"
+#include "engine/cuda/cuda.h"
 #include "engine/device.h"
 #include "kernels/cuda/launch.h"
 

@@ -2,52 +2,21 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/cuda.h"
 #include "engine/cuda/cuda_device.h"
 #include "engine/cuda/defaults.h"
 #include "engine/cuda/graph.h"
 #include "engine/cuda/nccl.h"
 #include "engine/engine.h"
+#include "gpucast/devices/cuda/gpus.h"
 
 namespace gpucast::mdapp {
 namespace cuda {
 namespace {
 
-int attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
-  return value;
-}
-
-// FP32 lanes of a multiprocessor, from the CUDA C++ Programming Guide's table of throughputs.
-int lanes_per_sm(int major, int minor) {
-  if (major == 8 && minor == 0) return 64;
-  return major >= 8 ? 128 : 64;
-}
-
-std::string version(int number) {
-  return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
-DeviceInfo describe(int device) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  std::array<char, 32> pci{};
-  check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device),
-        "cudaDeviceGetPCIBusId");
-  constexpr double hertz_per_kilohertz = 1e3;
-  return {
-      .name = properties.name,
-      .sms = properties.multiProcessorCount,
-      .cores = properties.multiProcessorCount * lanes_per_sm(properties.major, properties.minor),
-      .clock_hz = attribute(cudaDevAttrClockRate, device) * hertz_per_kilohertz,
-      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
-      .max_threads_per_sm = properties.maxThreadsPerMultiProcessor,
-      .pci = pci.data()};
-}
+namespace gpus = devices::cuda;
 
 class PinnedMemory : public HostMemory {
  public:
@@ -78,25 +47,9 @@ class CudaEngine : public Engine {
 
   std::string_view path() const override { return "native"; }
 
-  std::vector<DeviceInfo> devices() const override {
-    std::vector<DeviceInfo> result;
-    result.reserve(static_cast<std::size_t>(count_));
-    for (int device = 0; device < count_; ++device)
-      result.push_back(describe(device));
-    return result;
-  }
-
-  std::string driver() const override {
-    int number = 0;
-    cuda::check(cudaDriverGetVersion(&number), "cudaDriverGetVersion");
-    return version(number);
-  }
-
-  std::string runtime() const override {
-    int number = 0;
-    cuda::check(cudaRuntimeGetVersion(&number), "cudaRuntimeGetVersion");
-    return version(number);
-  }
+  std::vector<DeviceInfo> devices() const override { return gpus::describe_all(count_); }
+  std::string driver() const override { return gpus::driver_version(); }
+  std::string runtime() const override { return gpus::runtime_version(); }
 
   std::int64_t bytes_needed(const Workload& workload) const override {
     cuda::check(cudaSetDevice(0), "cudaSetDevice");
@@ -164,25 +117,12 @@ class CudaEngine : public Engine {
   int count_;
 };
 
-// The runtime calls a driver that is not there too old.
-std::string why(cudaError_t status) {
-  int driver = 0;
-  const bool missing = status == cudaErrorInsufficientDriver &&
-                       (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0);
-  return missing ? "this machine has no CUDA driver" : cudaGetErrorString(status);
-}
-
 }  // namespace
 }  // namespace cuda
 
 std::unique_ptr<Engine> cuda_engine(std::string& why_not) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    why_not = status == cudaSuccess ? "no CUDA device is visible" : cuda::why(status);
-    return nullptr;
-  }
-  return std::make_unique<cuda::CudaEngine>(count);
+  const int count = devices::cuda::gpu_count(why_not);
+  return count == 0 ? nullptr : std::make_unique<cuda::CudaEngine>(count);
 }
 
 }  // namespace gpucast::mdapp

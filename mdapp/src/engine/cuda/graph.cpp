@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/cuda.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {

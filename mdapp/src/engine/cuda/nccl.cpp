@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/cuda.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "engine/device.h"
-#include "engine/host/worker.h"
+#include "gpucast/devices/host/worker.h"
 #include "physics/exact_sum.h"
 #include "physics/share_motion.h"
 
 namespace gpucast::mdapp::host {
+
+using devices::host::Worker;
 
 class HostDevice : public Device {
  public:

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/cuda.h"
 #include "engine/cuda/defaults.h"
 #include "kernels/cuda/fast_math.cuh"
 #include "kernels/cuda/launch.h"

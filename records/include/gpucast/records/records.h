@@ -74,6 +74,7 @@ struct Transfer : Measurement {
   std::string to;
   std::int64_t bytes = 0;
   std::vector<Copy> concurrent;  // empty if alone
+  std::optional<TransferMethod> method = std::nullopt;
   bool valid = true;             // false: the copied bytes were wrong
 };
 
@@ -82,6 +83,7 @@ struct Launch : Measurement {
   std::string path;
   LaunchMethod method = LaunchMethod::submit;
   std::int64_t count = 1;
+  std::optional<std::int64_t> arguments = std::nullopt;  // the kernel's, 8 bytes each
 };
 
 // Seconds in the parts of each step, one a step; 0 where a part did not occur.
@@ -116,12 +118,22 @@ struct Step : Measurement {
   std::optional<double> energy_drift = std::nullopt;  // relative, over the whole run
 };
 
+// Copies up, copies down and a kernel of one device, begun together: until all have ended.
+struct Overlap : Measurement {
+  std::string path;
+  Memory memory = Memory::unknown;
+  std::string device;
+  std::int64_t bytes = 0;  // of each copy
+  std::vector<OverlapPart> parts;
+};
+
 // One loop over host memory of one kind, run by the CPU or by a GPU.
 struct HostMemory : Measurement {
-  HostMemoryKind memory = HostMemoryKind::pageable;
+  Memory memory = Memory::pageable;
   std::string pattern;
   std::string runner;
   std::string phase;
+  std::optional<std::int64_t> bytes = std::nullopt;
 };
 
 // Something that is not a measurement: why a cell was skipped.
@@ -139,6 +151,7 @@ nlohmann::ordered_json to_json(const Machine& machine);
 nlohmann::ordered_json to_json(const Transfer& transfer);
 nlohmann::ordered_json to_json(const Launch& launch);
 nlohmann::ordered_json to_json(const Step& step);
+nlohmann::ordered_json to_json(const Overlap& overlap);
 nlohmann::ordered_json to_json(const HostMemory& host_memory);
 nlohmann::ordered_json to_json(const Note& note);
 

@@ -14,17 +14,29 @@ namespace gpucast::records {
 // How a step moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
 
-// Kind of host memory. `unknown` is for data of others.
-enum class Memory { pageable, pinned, write_combined, mapped, unknown };
-
-enum class HostMemoryKind { pageable, pinned, write_combined, mapped, mapped_write_combined };
+// Kind of host memory. `portable`: pinned for all GPUs, not for one. `unknown` is for data of others.
+enum class Memory {
+  pageable,
+  pinned,
+  portable,
+  write_combined,
+  mapped,
+  mapped_write_combined,
+  unknown
+};
 
 // What copies: a copy engine, or a kernel.
 enum class Engine { copy, kernel };
 
 enum class Route { h2d, d2h, peer, staged, local };
 
+// Of a transfer: what the caller of a blocking copy waits, or the device's own time of one of many
+// copies queued behind a gate.
+enum class TransferMethod { call, gated };
+
 enum class LaunchMethod { submit, sync, gated, graph };
+
+enum class OverlapPart { h2d, d2h, kernel };
 
 template <class Word, std::size_t count>
 using Words = std::array<std::pair<Word, std::string_view>, count>;
@@ -39,18 +51,11 @@ inline constexpr Words<Schedule, 4> words<Schedule>{{{Schedule::star_serial, "st
                                                      {Schedule::allgather, "allgather"},
                                                      {Schedule::mpi, "mpi"}}};
 template <>
-inline constexpr Words<Memory, 5> words<Memory>{{{Memory::pageable, "pageable"},
-                                                 {Memory::pinned, "pinned"},
+inline constexpr Words<Memory, 7> words<Memory>{{{Memory::pageable, "pageable"},
+                                                 {Memory::pinned, "pinned"},{Memory::portable, "portable"},
                                                  {Memory::write_combined, "write-combined"},
-                                                 {Memory::mapped, "mapped"},
+                                                 {Memory::mapped, "mapped"},{Memory::mapped_write_combined, "mapped-write-combined"},
                                                  {Memory::unknown, "unknown"}}};
-template <>
-inline constexpr Words<HostMemoryKind, 5> words<HostMemoryKind>{
-    {{HostMemoryKind::pageable, "pageable"},
-     {HostMemoryKind::pinned, "pinned"},
-     {HostMemoryKind::write_combined, "write-combined"},
-     {HostMemoryKind::mapped, "mapped"},
-     {HostMemoryKind::mapped_write_combined, "mapped-write-combined"}}};
 template <>
 inline constexpr Words<Engine, 2> words<Engine>{
     {{Engine::copy, "copy"}, {Engine::kernel, "kernel"}}};
@@ -60,6 +65,12 @@ inline constexpr Words<Route, 5> words<Route>{{{Route::h2d, "h2d"},
                                                {Route::peer, "peer"},
                                                {Route::staged, "staged"},
                                                {Route::local, "local"}}};
+template <>
+inline constexpr Words<TransferMethod, 2> words<TransferMethod>{
+    {{TransferMethod::call, "call"}, {TransferMethod::gated, "gated"}}};
+template <>
+inline constexpr Words<OverlapPart, 3> words<OverlapPart>{
+    {{OverlapPart::h2d, "h2d"}, {OverlapPart::d2h, "d2h"}, {OverlapPart::kernel, "kernel"}}};
 template <>
 inline constexpr Words<LaunchMethod, 4> words<LaunchMethod>{{{LaunchMethod::submit, "submit"},
                                                              {LaunchMethod::sync, "sync"},

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-namespace gpucast::mdapp::host {
+namespace gpucast::devices::host {
 
 class Worker {
  public:
@@ -48,4 +48,4 @@ class Worker {
   std::thread thread_;  // last: it uses the rest
 };
 
-}  // namespace gpucast::mdapp::host
+}  // namespace gpucast::devices::host

@@ -1,13 +1,13 @@
-#include "engine/host/worker.h"
+#include "gpucast/devices/host/worker.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <vector>
 
-#include "engine/engine.h"
+#include "gpucast/devices/error.h"
 
-namespace gpucast::mdapp::host {
+namespace gpucast::devices::host {
 namespace {
 
 TEST(Worker, DoesWhatItIsGivenInOrder) {
@@ -73,4 +73,4 @@ TEST(Worker, ManyStartAndEnd) {
 }
 
 }  // namespace
-}  // namespace gpucast::mdapp::host
+}  // namespace gpucast::devices::host

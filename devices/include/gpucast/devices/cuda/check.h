@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "engine/engine.h"
+#include "gpucast/devices/error.h"
 
-namespace gpucast::mdapp::cuda {
+namespace gpucast::devices::cuda {
 
 inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess) {
@@ -15,4 +15,4 @@ inline void check(cudaError_t status, const char* call) {
   }
 }
 
-}  // namespace gpucast::mdapp::cuda
+}  // namespace gpucast::devices::cuda

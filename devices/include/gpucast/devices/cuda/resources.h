@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "engine/cuda/check.h"
+#include "gpucast/devices/cuda/check.h"
 
-namespace gpucast::mdapp::cuda {
+namespace gpucast::devices::cuda {
 
 // `size` zeroed elements on the current device.
 template <class T>
@@ -90,4 +90,4 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-}  // namespace gpucast::mdapp::cuda
+}  // namespace gpucast::devices::cuda

@@ -1,12 +1,12 @@
-#include "engine/host/worker.h"
+#include "gpucast/devices/host/worker.h"
 
 #include <exception>
 #include <new>
 #include <utility>
 
-#include "engine/engine.h"
+#include "gpucast/devices/error.h"
 
-namespace gpucast::mdapp::host {
+namespace gpucast::devices::host {
 namespace {
 
 // Looks before sleeping: waking a thread takes microseconds, which short steps would consist of.
@@ -80,4 +80,4 @@ void Worker::do_next() {
   }
 }
 
-}  // namespace gpucast::mdapp::host
+}  // namespace gpucast::devices::host

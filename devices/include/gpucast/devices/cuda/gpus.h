@@ -1,0 +1,24 @@
+// The GPUs of this machine, or whatever the CUDA runtime takes for them, for machine records.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+#include <vector>
+
+#include "gpucast/records/records.h"
+
+namespace gpucast::devices::cuda {
+
+// How many there are; 0 with the reason where there are none or no driver.
+int gpu_count(std::string& why_none);
+
+int attribute(cudaDeviceAttr which, int device);
+records::Gpu describe(int device);
+std::vector<records::Gpu> describe_all(int count);
+
+// "CUDA 13.0"
+std::string driver_version();
+std::string runtime_version();
+
+}  // namespace gpucast::devices::cuda

@@ -1,0 +1,84 @@
+#include "gpucast/devices/cuda/gpus.h"
+
+#include <array>
+
+#include "gpucast/devices/cuda/check.h"
+
+namespace gpucast::devices::cuda {
+namespace {
+
+// FP32 lanes of a multiprocessor, from the CUDA C++ Programming Guide's table of throughputs.
+int lanes_per_sm(int major, int minor) {
+  if (major == 8 && minor == 0) return 64;
+  return major >= 8 ? 128 : 64;
+}
+
+std::string version(int number) {
+  return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+// The runtime calls a driver that is not there too old.
+std::string why(cudaError_t status) {
+  int driver = 0;
+  const bool missing = status == cudaErrorInsufficientDriver &&
+                       (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0);
+  return missing ? "this machine has no CUDA driver" : cudaGetErrorString(status);
+}
+
+}  // namespace
+
+int gpu_count(std::string& why_none) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    why_none = why(status);
+    return 0;
+  }
+  if (count == 0) why_none = "no CUDA device is visible";
+  return count;
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+records::Gpu describe(int device) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  std::array<char, 32> pci{};
+  check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device),
+        "cudaDeviceGetPCIBusId");
+  constexpr double hertz_per_kilohertz = 1e3;
+  return {
+      .name = properties.name,
+      .sms = properties.multiProcessorCount,
+      .cores = properties.multiProcessorCount * lanes_per_sm(properties.major, properties.minor),
+      .clock_hz = attribute(cudaDevAttrClockRate, device) * hertz_per_kilohertz,
+      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
+      .max_threads_per_sm = properties.maxThreadsPerMultiProcessor,
+      .pci = pci.data()};
+}
+
+std::vector<records::Gpu> describe_all(int count) {
+  std::vector<records::Gpu> result;
+  result.reserve(static_cast<std::size_t>(count));
+  for (int device = 0; device < count; ++device)
+    result.push_back(describe(device));
+  return result;
+}
+
+std::string driver_version() {
+  int number = 0;
+  check(cudaDriverGetVersion(&number), "cudaDriverGetVersion");
+  return version(number);
+}
+
+std::string runtime_version() {
+  int number = 0;
+  check(cudaRuntimeGetVersion(&number), "cudaRuntimeGetVersion");
+  return version(number);
+}
+
+}  // namespace gpucast::devices::cuda
