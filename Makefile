@@ -22,7 +22,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
 
 .PHONY: demo
-demo: build ## fit and forecast the published measurements into out/demo
+demo: build ## fits and forecasts of published measurements, and of this machine, into out/demo
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
 .PHONY: test
@@ -45,9 +45,10 @@ format: $(stamps)/dev ## formats C++ and Python
 	@scripts/format.sh
 
 .PHONY: bench
-bench: build $(stamps)/extrap ## accuracy and speed, with Extra-P beside
+bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
 	@.venv/bin/python benchmarks/accuracy.py
 	@.venv/bin/python benchmarks/speed.py
+	@.venv/bin/python benchmarks/mdapp_pairs.py
 
 .PHONY: clean
 clean: ## removes what was built, keeps .venv

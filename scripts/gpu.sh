@@ -4,7 +4,8 @@
 #   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
 #   scripts/gpu.sh check FOLDER       forces, bytes, trajectories, on all GPUs
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
-#   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels; instruction counts
+#   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
+#                                     instructions a pair
 #   scripts/gpu.sh steps FOLDER       step times over n, GPUs, schedules and kernels (a few minutes)
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
@@ -60,7 +61,8 @@ sanitize() {
 }
 
 throughput() {
-  "$program" throughput --engine cuda --gpus "1-$(gpus)" | tee "$out/throughput.txt"
+  python3 benchmarks/mdapp_pairs.py --program "$program" --gpus "1-$(gpus)" \
+    --json "$out/pairs.json" | tee "$out/pairs.txt"
 }
 
 steps() {

@@ -25,8 +25,11 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert "\x1b" not in finished.stdout + finished.stderr
     commands = re.findall(r"^\$ gpucast (\S+)", finished.stdout, re.MULTILINE)
     assert set(commands) == {"fit", "what-if", "validate", "predict", "compare"}
-    assert commands.count("fit") == 1 + len(demo.PATHS)
-    assert all(line.startswith("gpucast: warning: ") for line in finished.stderr.splitlines())
+    assert commands.count("fit") == 3 + len(demo.PATHS)
+    progress = r"\[\d+/\d+\] n=\d+ gpus=\d+ "
+    assert all(
+        re.match(rf"gpucast: warning: |{progress}", line) for line in finished.stderr.splitlines()
+    )
 
     written = {path.name for path in folder.iterdir()}
     assert {f"{path}.json" for path in demo.PATHS} <= written
@@ -35,7 +38,9 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert {Path(name).name for name in said} == images
     assert {"step-time.png", "gflops.png", "shares.png", "transfer-dscuda.png"} <= images
     for path in folder.iterdir():
-        if path.suffix == ".json":
+        if path.suffix == ".jsonl":
+            assert {step.path for step in gc.load(path).steps} == {"host"}
+        elif path.suffix == ".json":
             assert gc.load_model(path).content["warnings"]
         else:
             assert path.read_bytes().startswith(b"\x89PNG")
@@ -45,6 +50,13 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert re.search(r"geforce-gtx580: peer is faster than staged from \S+ bytes", finished.stdout)
     assert re.search(r"^\S+ +1000000 ", finished.stdout, re.MULTILINE)
     assert "* outside the n or GPU counts that were fitted" in finished.stdout
+
+    # The live part: this machine's steps, and sizes that the fit has not seen.
+    fitted, unseen = (gc.load(folder / name) for name in ("live.jsonl", "live-unseen.jsonl"))
+    assert {step.n for step in unseen.steps}.isdisjoint(step.n for step in fitted.steps)
+    assert all(len(step.seconds) >= 2 for step in fitted.steps)
+    assert "live-step-time.png" in images
+    assert re.search(r"^8000 +1 .*ms.* %", finished.stdout, re.MULTILINE)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ TEST(Dsf, ShiftsForceAndEnergyOfTheDampedPair) {
   const auto& units = test::unit_sets[0];
   for (const auto& [i, j] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 1)}) {
     const auto damped = [&, i = i, j = j](double r) {
-      return published_point(published.pair[i][j], published.rho, units, r, cell.alpha);
+      return published_point(published.between(i, j), published.rho, units, r, cell.alpha);
     };
     const PairPoint at_cutoff = damped(R).value;
     for (const double r : {1.8, 2.5, 4.0, 7.0, 10.9}) {

@@ -77,6 +77,7 @@ Errors errors(const std::vector<double>& found, const std::vector<double>& wante
   double wrong = 0;
   double right = 0;
   double largest = 0;
+  const double particles = static_cast<double>(wanted.size()) / 3;
   for (std::size_t k = 0; k < wanted.size(); k += 3) {
     double own = 0;
     for (std::size_t a = k; a < k + 3; ++a) {
@@ -86,8 +87,7 @@ Errors errors(const std::vector<double>& found, const std::vector<double>& wante
     wrong += own;
     largest = std::max(largest, own);
   }
-  return {.rms = std::sqrt(wrong / right),
-          .max = std::sqrt(largest / right * static_cast<double>(wanted.size() / 3))};
+  return {.rms = std::sqrt(wrong / right), .max = std::sqrt(largest / right * particles)};
 }
 
 void expect_forces_of_the_reference(const System& system) {

@@ -51,6 +51,9 @@ struct PublishedSalt {
   std::string_view name;
   double rho;
   std::array<std::array<PublishedPair, 2>, 2> pair;
+  const PublishedPair& between(int i, int j) const {
+    return pair.at(static_cast<std::size_t>(i)).at(static_cast<std::size_t>(j));
+  }
 };
 
 inline const std::array<PublishedSalt, 2> published_salts = {{

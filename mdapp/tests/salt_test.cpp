@@ -8,7 +8,7 @@ namespace gpucast::mdapp {
 namespace {
 
 struct Row {
-  int i, j;
+  std::size_t i, j;
   double A, sigma, C, D;
 };
 

@@ -81,7 +81,7 @@ TEST(Stepper, EnergiesAreThoseOfWhereTheParticlesAre) {
 System overlapping(int n) {
   System system = melt(nacl(), n);
   for (std::size_t a = 0; a < 3; ++a)
-    system.r[3 * 20 + a] = system.r[3 * 4 + a] + (a == 0 ? 0.1 : 0);
+    system.r[60 + a] = system.r[12 + a] + (a == 0 ? 0.1 : 0);  // particles 20 and 4
   return system;
 }
 

@@ -1,11 +1,14 @@
-"""The main job, ``make demo``: from published measurements to answers, with the commands shown.
+"""The main job, ``make demo``: from measurements to answers, with the commands shown.
 
-Everything printed below a ``$`` line is what that command prints; type it to get it again.
+First published measurements, then step times of this machine, measured on the spot. Everything
+printed below a ``$`` line is what that command prints; type it to get it again.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +25,10 @@ from gpucast.transfers import fit_transfers
 PATHS = ("local", "infiniband", "ethernet100")
 SIZES = "512,1728,5832,20000,100000,1000000"
 
+MDAPP = Path(sys.executable).with_name("gpucast-mdapp")
+MOST_THREADS = 4
+"""Of the live part: more would not make it any clearer."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; exit status as for commands."""
@@ -32,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         peer_against_staged(folder)
         native_against_remote(folder)
+        four_gpus(folder)
+        this_machine(folder)
     except GpucastError as error:
         print(f"gpucast: error: {error}", file=sys.stderr)
         return error.exit_status
@@ -76,6 +85,54 @@ def native_against_remote(folder: Path) -> None:
     _command("predict", *models, "-n", SIZES, "--gpus", "1-8", "--best")
     _command("compare", models[0], models[1], "-n", "512,5832,100000", "--gpus", "1,2,8")
     _plots(folder)
+
+
+def four_gpus(folder: Path) -> None:
+    """The paper's finding on today's GPUs: a small system is slower on more of them."""
+    _heading("6  gpucast-mdapp on four H200, the paper's schedule: how many GPUs?")
+    kind = ("--schedule", "star-serial", "--kernel", "tuned", "--memory", "pageable")
+    model = folder / "h200.json"
+    _command("fit", "h200-mdapp", *kind, "-o", str(model), "--force")
+    _command("predict", str(model), "-n", "512,1000,4096,32768", "--gpus", "1-4", "--best")
+    _save(
+        figures.gflops(
+            load_model(model),
+            load("h200-mdapp"),
+            [216, 1000, 4096, 13824, 64000],
+            np.arange(1.0, 5.0),
+            "gpucast-mdapp on H200s, star-serial: measured and fitted",
+        ),
+        folder / "h200-gflops.png",
+    )
+
+
+def this_machine(folder: Path) -> None:
+    """Steps measured now, on CPU threads that act as GPUs; larger sizes forecast, then measured."""
+    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    counts = "1" if threads == 1 else f"1-{threads}"
+    _heading(f"7  This machine, live: gpucast-mdapp on {counts} CPU threads that act as GPUs")
+    steps, unseen = folder / "live.jsonl", folder / "live-unseen.jsonl"
+    for sizes, output in (("512,1000,1728,2744,4096", steps), ("5832,8000", unseen)):
+        _measure(
+            *("--engine", "host", "--n", sizes, "--gpus", counts, "--kernel", "tuned"),
+            *("--max-time", "0.5", "-o", str(output), "--force"),
+        )
+    model = folder / "live.json"
+    _command("fit", str(steps), "-o", str(model), "--force")
+    _heading("8  Are the larger systems as forecast? And how many threads should they get?")
+    _command("validate", str(model), str(unseen))
+    _command("predict", str(model), "-n", "64,1000,8000,100000", "--gpus", counts, "--best")
+    n = np.unique(np.round(np.geomspace(256, 20000, 300)))
+    _save(
+        figures.step_time(
+            load_model(model),
+            load(str(steps)),
+            list(range(1, threads + 1)),
+            n,
+            "gpucast-mdapp on this machine's CPU threads",
+        ),
+        folder / "live-step-time.png",
+    )
 
 
 def _plots(folder: Path) -> None:
@@ -129,6 +186,14 @@ def _command(*arguments: str) -> None:
     sys.stdout.flush()
     if status != 0:
         raise GpucastError(f"gpucast {arguments[0]} ended with exit status {status}")
+
+
+def _measure(*arguments: str) -> None:
+    """Show a command line of ``gpucast-mdapp measure`` and run it; its progress goes to stderr."""
+    print(f"\n$ gpucast-mdapp measure {' '.join(arguments)}", flush=True)
+    finished = subprocess.run([MDAPP, "measure", *arguments], check=False)
+    if finished.returncode != 0:
+        raise GpucastError(f"gpucast-mdapp measure ended with exit status {finished.returncode}")
 
 
 def _save(figure: figures.Figure, path: Path) -> None:

@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace gpucast::records {
+#include "gpucast/records/label.h"
 
-// Not empty, no control characters.
-std::string label(std::string_view field, std::string text);
+namespace gpucast::records {
 
 // Not empty.
 std::string prose(std::string_view field, std::string text);

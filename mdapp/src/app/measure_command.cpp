@@ -83,7 +83,6 @@ class Measure : public Command {
     grid_.declare_n(command);
     grid_.declare_schedule(command, true);
     engine_.declare(command);
-    command.add_option("--path", path_, "label of the records (default: host or native)");
     physics_.declare_potential(command);
     physics_.declare_motion(command);
     stopping_.declare(command);
@@ -98,6 +97,9 @@ class Measure : public Command {
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
+    const std::string label = output_.label_or(engine->path());
+    auto machine = machine_record(*engine, context.command_line);
+    if (!output_.machine().empty()) machine.id = output_.machine();
     const auto cells = plan(grid, physics, *engine, context.processes);
     std::optional<records::RecordFile> file;
     if (context.writes()) file.emplace(output_.path(), if_exists);
@@ -105,11 +107,10 @@ class Measure : public Command {
     const auto write = [&file](const Record& record) {
       if (file) file->write(record);
     };
-    const auto machine = machine_record(*engine, context.command_line);
     const GridRun run{
         .cells = cells,
         .common = {.machine = machine.id,
-                   .path = path_.empty() ? std::string(engine->path()) : path_,
+                   .path = label,
                    .boundary = records::name(physics.around.kind),
                    .default_block =
                        [&](KernelName kernel) { return engine->default_block(kernel); }},
@@ -133,7 +134,6 @@ class Measure : public Command {
  private:
   GridOptions grid_;
   EngineOptions engine_;
-  std::string path_;
   PhysicsOptions physics_;
   StoppingOptions stopping_;
   OutputOptions output_;

@@ -1,12 +1,30 @@
 #include "app/output_options.h"
 
 #include <CLI/CLI.hpp>
+#include <stdexcept>
+
+#include "gpucast/records/label.h"
 
 namespace gpucast::mdapp {
+namespace {
+
+std::string checked(const char* option, const std::string& text) {
+  try {
+    return records::label(option, text);
+  } catch (const std::invalid_argument& error) {
+    throw records::InputError(error.what());
+  }
+}
+
+}  // namespace
 
 void OutputOptions::declare(CLI::App& command) {
   command.add_option("-o,--output", path_, "file for the records (-: stdout)")
       ->capture_default_str();
+  command.add_option("--path", label_, "label of the records (default: host or native)");
+  command.add_option("--machine", machine_,
+                     "name of this machine in the records; under one name, records of several runs "
+                     "and programs are fitted together (default: a new one for every run)");
   command.add_flag("--append", append_, "add to the file");
   command.add_flag("--force", force_, "replace the file");
 }
@@ -15,6 +33,14 @@ records::IfExists OutputOptions::if_exists() const {
   if (append_ && force_) throw records::InputError("--append: cannot go with --force");
   if (append_) return records::IfExists::append;
   return force_ ? records::IfExists::replace : records::IfExists::refuse;
+}
+
+std::string OutputOptions::machine() const {
+  return machine_.empty() ? machine_ : checked("--machine", machine_);
+}
+
+std::string OutputOptions::label_or(std::string_view usual) const {
+  return label_.empty() ? std::string(usual) : checked("--path", label_);
 }
 
 }  // namespace gpucast::mdapp

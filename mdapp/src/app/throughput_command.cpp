@@ -93,11 +93,12 @@ class Throughput : public Command {
       }
     }
     if (json_) {
-      context.out << nlohmann::ordered_json{{"engine", engine->path()},
-                                            {"device", engine->devices().front().name},
-                                            {"n", n},
-                                            {"throughput", rows}}
-                  << "\n";
+      const DeviceInfo device = engine->devices().front();
+      nlohmann::ordered_json result{
+          {"engine", engine->path()}, {"device", device.name}, {"n", n}, {"throughput", rows}};
+      if (device.cores) result["cores"] = *device.cores;
+      if (device.clock_hz) result["clock_hz"] = *device.clock_hz;
+      context.out << result << "\n";
     }
     return 0;
   }

@@ -23,8 +23,8 @@ struct ShareOfParticles {
 // Whether all forces are finite and no larger than a force between ions can be.
 bool all_sound(const ShareOfParticles& share);
 
-void kick_all(const ShareOfParticles& share, const Motion& motion);
-void kick_and_drift_all(const ShareOfParticles& share, const Motion& motion);
+void kick_all(const ShareOfParticles& share, const Motion& given);
+void kick_and_drift_all(const ShareOfParticles& share, const Motion& given);
 void pack_all(const ShareOfParticles& share, double inverse_lambda);
 
 // Sums of the forces, and of m v^2 between kick and drift; in quanta (exact_sum.h).

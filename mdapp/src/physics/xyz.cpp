@@ -287,6 +287,8 @@ XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt&
 XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
+  file.peek();
+  if (file.eof()) throw XyzError(path + ": is empty");
   if (!file || !(text << file.rdbuf())) throw XyzError(path + ": cannot be read");
   return parse_xyz(path, text.str(), salt, around);
 }

@@ -111,6 +111,7 @@ class AllGather : public Stepper {
 
   std::vector<Traffic> traffic() const override {
     std::vector<Traffic> result;
+    result.reserve(all_.size());
     for (const Device* device : all_)
       result.push_back(device->traffic());
     return result;

@@ -23,6 +23,7 @@ class Star : public ForceSchedule {
     }
     if (options.graph) {
       std::vector<Device*> all;
+      all.reserve(devices_.size());
       for (const auto& device : devices_)
         all.push_back(device.get());
       recording_ = engine.record(all, [this] { queue_all(); });
@@ -86,6 +87,7 @@ class Star : public ForceSchedule {
 
   std::vector<Traffic> traffic() const override {
     std::vector<Traffic> result;
+    result.reserve(devices_.size());
     for (const auto& device : devices_)
       result.push_back(device->traffic());
     return result;

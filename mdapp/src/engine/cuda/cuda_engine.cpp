@@ -80,6 +80,7 @@ class CudaEngine : public Engine {
 
   std::vector<DeviceInfo> devices() const override {
     std::vector<DeviceInfo> result;
+    result.reserve(static_cast<std::size_t>(count_));
     for (int device = 0; device < count_; ++device)
       result.push_back(describe(device));
     return result;
@@ -163,6 +164,14 @@ class CudaEngine : public Engine {
   int count_;
 };
 
+// The runtime calls a driver that is not there too old.
+std::string why(cudaError_t status) {
+  int driver = 0;
+  const bool missing = status == cudaErrorInsufficientDriver &&
+                       (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0);
+  return missing ? "this machine has no CUDA driver" : cudaGetErrorString(status);
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -170,7 +179,7 @@ std::unique_ptr<Engine> cuda_engine(std::string& why_not) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
-    why_not = status == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(status);
+    why_not = status == cudaSuccess ? "no CUDA device is visible" : cuda::why(status);
     return nullptr;
   }
   return std::make_unique<cuda::CudaEngine>(count);

@@ -60,6 +60,7 @@ class GraphRecording : public Recording {
   GraphRecording(std::span<CudaDevice* const> devices, const std::function<void()>& queue)
       : devices_(devices.begin(), devices.end()) {
     std::vector<Traffic> before;
+    before.reserve(devices_.size());
     for (const CudaDevice* device : devices_)
       before.push_back(device->traffic());
     capture(queue);

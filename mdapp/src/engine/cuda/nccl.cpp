@@ -35,9 +35,7 @@ class Nccl {
     find(all_reduce, "ncclAllReduce");
     find(error_string, "ncclGetErrorString");
   }
-  ~Nccl() {
-    // Not closed: NCCL's own threads may still run its code.
-  }
+  ~Nccl() = default;  // not closed: NCCL's own threads may still run its code
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
@@ -71,6 +69,7 @@ class NcclExchange : public Exchange {
   explicit NcclExchange(std::span<CudaDevice* const> devices)
       : devices_(devices.begin(), devices.end()), comms_(devices.size()) {
     std::vector<int> ids;
+    ids.reserve(devices_.size());
     for (const CudaDevice* device : devices_)
       ids.push_back(device->device());
     nccl_.check(nccl_.comm_init_all(comms_.data(), static_cast<int>(ids.size()), ids.data()),

@@ -16,24 +16,24 @@ namespace gpucast::mdapp::cuda {
 
 // What a force kernel reads and writes; pointers into device memory.
 struct ForceArguments {
-  const Position* positions;  // of all n
-  Force* forces;              // of the share
-  PairSums* sums;             // of the share; nullptr where no energies are asked for
-  int n;
-  int cations;
+  const Position* positions = nullptr;  // of all n
+  Force* forces = nullptr;              // of the share
+  PairSums* sums = nullptr;             // of the share; nullptr where no energies are asked for
+  int n = 0;
+  int cations = 0;
   Share share;
-  ForceField<float> field;
+  ForceField<float> field{};
   // tuned with a j split: partial sums [split][component][particle of the share] and how many
   // splits of a block of particles have arrived (0 before and after).
-  double* partial;
-  unsigned* arrived;
+  double* partial = nullptr;
+  unsigned* arrived = nullptr;
 };
 
 // How `tuned` divides its work.
 struct Division {
-  int threads;  // a block
-  int i_per_thread;
-  int j_split;
+  int threads = 0;  // a block
+  int i_per_thread = 0;
+  int j_split = 0;
 };
 
 void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int block,
@@ -49,16 +49,16 @@ inline constexpr int partial_components = 5;  // force, energy, virial
 
 // The share's particles and what acts back on them.
 struct State {
-  double* r;  // 3 a particle of the share
-  double* v;
-  const Force* forces;
-  Position* positions;  // of all n
-  StepSums* sums;
-  double* friction;
-  int* steps;       // made since the start
-  int* overlapped;  // 1 once a force was not sound
-  int n;
-  int cations;
+  double* r = nullptr;  // 3 a particle of the share
+  double* v = nullptr;
+  const Force* forces = nullptr;
+  Position* positions = nullptr;  // of all n
+  StepSums* sums = nullptr;
+  double* friction = nullptr;
+  int* steps = nullptr;       // made since the start
+  int* overlapped = nullptr;  // 1 once a force was not sound
+  int n = 0;
+  int cations = 0;
   Share share;
 };
 

@@ -1,0 +1,92 @@
+"""Runs that are stopped in the middle: what was measured or simulated so far stays, whole."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import gpucast as gc
+import mdapp
+
+ENDLESS = ("--engine", "host", "--max-time", 1000, "--interval", 1e-9, "--warm-up", 0)
+
+
+def wait_for(path: Path, text: str, running: subprocess.Popen[bytes]) -> None:
+    """Until the file holds so much."""
+    deadline = time.monotonic() + 30
+    while not (path.exists() and text in path.read_text()):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def interrupted(running: subprocess.Popen[bytes]) -> tuple[int, list[str]]:
+    """Exit status, and what was said on stderr."""
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    return running.returncode, err.decode().splitlines()
+
+
+def test_an_interrupted_measurement_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "steps.jsonl"
+    running = mdapp.start("measure", "--n", 64, "--engine", "host", "-o", path, "--steps", 5)
+    running.communicate(timeout=30)
+    assert running.returncode == 0
+    running = mdapp.start("measure", *ENDLESS, "--n", "64,97", "-o", path, "--append")
+    wait_for(path, '"started"', running)
+    time.sleep(0.3)
+    status, said = interrupted(running)
+    assert status == 1
+    # The cell under way counts with the steps that it had; the next was never begun.
+    assert said[-1] == "gpucast-mdapp: error: interrupted: 1 of 2 cells measured"
+    before, stopped = mdapp.steps_in(path.read_text())
+    assert len(before["seconds"]) == 5
+    assert stopped["n"] == 64
+    assert len(stopped["seconds"]) > 5
+    assert len(gc.load(path).steps) == 2
+
+
+def test_a_killed_measurement_leaves_whole_records(tmp_path: Path) -> None:
+    path = tmp_path / "steps.jsonl"
+    grid = ",".join(str(n) for n in range(64, 1000))
+    running = mdapp.start(
+        "measure", "--engine", "host", "--n", grid, "--steps", 2, "--warm-up", 0, "-o", path
+    )
+    wait_for(path, '"n":70', running)
+    running.kill()
+    running.communicate(timeout=30)
+    assert running.returncode == -signal.SIGKILL
+    data = gc.load(path)
+    assert len(data.steps) >= 7
+    assert all(len(step.seconds) == 2 for step in data.steps)
+
+
+def test_an_interrupted_simulation_keeps_its_frames(tmp_path: Path) -> None:
+    path = tmp_path / "t.xyz"
+    running = mdapp.start(
+        "simulate", "--engine", "host", "--n", 216, "--steps", 10**8, "--every", 10,
+        "--trajectory", path,
+    )  # fmt: skip
+    wait_for(path, "Time=60", running)
+    status, said = interrupted(running)
+    assert status == 1
+    assert "interrupted" in said[-1]
+    frames = list(mdapp.frames_of(path.read_text()))
+    assert len(frames) >= 4
+    assert {frame.n for frame in frames} == {216}
+
+
+@pytest.mark.parametrize("command", ["forces", "simulate"])
+def test_a_reader_that_has_gone_is_no_crash(command: str) -> None:
+    more = ("--steps", 5, "--json", "--engine", "host") if command == "simulate" else ()
+    running = mdapp.start(command, "--n", 1728, *more)
+    assert running.stdout is not None
+    running.stdout.close()
+    assert running.stderr is not None
+    err = running.stderr.read().decode()
+    assert running.wait(timeout=60) in {1, -signal.SIGPIPE, 141}
+    assert len(err.splitlines()) <= 1

@@ -1,0 +1,75 @@
+"""Trajectories: the files, and that they do not depend on who computed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mdapp
+
+MELT = ("--temperature", 1100, "--seed", 5, "--steps", 40, "--every", 10)
+HOST = ("--engine", "host", "--host-devices", 4)
+
+
+def trajectory(path: Path, *arguments: object) -> list[mdapp.Frame]:
+    finished = mdapp.run("simulate", *MELT, *arguments, "--trajectory", path, "--force")
+    assert finished.status == 0, finished.err
+    return list(mdapp.frames_of(path.read_text()))
+
+
+def test_a_trajectory_is_extended_xyz(tmp_path: Path) -> None:
+    frames = trajectory(tmp_path / "t.xyz", *HOST, "--n", 216, "--salt", "KCl")
+    times = [float(frame.fields["Time"]) for frame in frames]
+    assert times == pytest.approx([0, 20, 40, 60, 80])  # fs
+    for frame in frames:
+        assert frame.species.count("K") == frame.species.count("Cl") == 108
+        assert frame.fields["pbc"] == "F F F"
+        assert np.abs(frame.r).max() <= frame.side / 2
+    assert frames[0].temperature() == pytest.approx(1100, rel=0.01)
+    # angstrom/fs: the velocities are those that positions 20 fs later come from.
+    velocity = frames[0].v
+    assert velocity is not None
+    moved = frames[1].r - frames[0].r
+    assert np.corrcoef(moved.ravel(), velocity.ravel())[0, 1] > 0.9
+    assert (moved * velocity).sum() / (velocity**2).sum() == pytest.approx(20, rel=0.2)
+
+
+@pytest.mark.parametrize("boundary", ["open", "dsf"])
+def test_a_run_goes_on_from_a_frame(tmp_path: Path, boundary: str) -> None:
+    whole = trajectory(tmp_path / "whole.xyz", *HOST, "--n", 64, "--boundary", boundary)
+    (tmp_path / "middle.xyz").write_text(mdapp.xyz(whole[2]))
+    rest = mdapp.run(
+        *("simulate", *HOST, "--start", tmp_path / "middle.xyz", "--boundary", boundary),
+        *("--steps", 20, "--every", 10, "--trajectory", tmp_path / "rest.xyz"),
+    )
+    assert rest.status == 0, rest.err
+    frames = list(mdapp.frames_of((tmp_path / "rest.xyz").read_text()))
+    assert frames[0].r == pytest.approx(whole[2].r, abs=1e-12)
+    # Forces are of positions rounded to float: the same to their precision, not bit for bit.
+    assert frames[-1].r == pytest.approx(whole[4].r, abs=1e-6)
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "nose-hoover"])
+@pytest.mark.parametrize("n", [97, 216])
+def test_who_computes_makes_no_difference(tmp_path: Path, integrator: str, n: int) -> None:
+    """Bit for bit, for any number of devices and every schedule that integrates on the host."""
+    common = (*HOST, "--n", n, "--integrator", integrator, "--kernel", "claret")
+    first = trajectory(tmp_path / "a.xyz", *common, "--schedule", "star-serial", "--gpus", 1)
+    for schedule in ("star-serial", "star-async", "allgather"):
+        for gpus in (1, 2, 3, 4):
+            found = trajectory(
+                tmp_path / "b.xyz", *common, "--schedule", schedule, "--gpus", gpus
+            )[-1]  # fmt: skip
+            where = f"{schedule} {gpus}"
+            assert np.array_equal(found.r, first[-1].r), where
+            assert np.array_equal(found.v, first[-1].v), where
+
+
+def test_float_and_double_part_slowly(tmp_path: Path) -> None:
+    single = trajectory(tmp_path / "s.xyz", *HOST, "--n", 216, "--kernel", "tuned")
+    double = trajectory(tmp_path / "d.xyz", "--precision", "double", "--n", 216)
+    assert np.array_equal(single[0].v, double[0].v)
+    apart = np.abs(single[-1].r - double[-1].r).max()
+    assert 0 < apart < 1e-5
