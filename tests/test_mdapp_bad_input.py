@@ -7,19 +7,9 @@ from pathlib import Path
 import pytest
 
 import mdapp
+from mdapp import refused
 
 HOST = ("--engine", "host", "--host-devices", 2)
-
-
-def refused(*arguments: object, status: int = 2) -> str:
-    """What stands behind ``error:`` in the one line on stderr."""
-    finished = mdapp.run(*arguments)
-    assert finished.status == status, finished.err
-    assert finished.out == ""
-    (line,) = finished.err.splitlines()
-    head, _, said = line.partition("gpucast-mdapp: error: ")
-    assert head == ""
-    return said
 
 
 @pytest.mark.parametrize(
