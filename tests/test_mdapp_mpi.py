@@ -36,6 +36,17 @@ def test_any_number_of_processes_makes_the_same_trajectory(
         assert np.array_equal(ours.v, theirs.v)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_forces_energy_and_virial_are_gathered(ranks: int) -> None:
+    common = ("forces", "--engine", "host", "--n", 97, "--displace", 0.3, "--precision", "float")
+    alone = mdapp.run(*common).json
+    together = under(ranks, *common, "--schedule", "mpi", "--gpus", ranks).json
+    for each in ("positions_angstrom", "forces_eV_per_angstrom", "energies_eV"):
+        assert together[each] == alone[each]
+    for whole in ("energy_eV", "virial_eV"):  # sums of sums
+        assert together[whole] == pytest.approx(alone[whole], rel=1e-12)
+
+
 def test_one_process_writes_the_records(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
     finished = under(
