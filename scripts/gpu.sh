@@ -53,11 +53,19 @@ sanitize() {
   local tool
   for tool in memcheck racecheck initcheck synccheck; do
     echo "== $tool"
-    compute-sanitizer --tool "$tool" --error-exitcode 3 \
-      "$program" measure --engine cuda --n 216,997 --gpus "1-$(gpus)" --kernel claret,tuned \
-      --schedule star-serial,star-async --steps 3 --warm-up 0 --quiet -o "$out/sanitize-$tool.jsonl" \
-      --force | tail -n 3
+    sanitized "$tool" --kernel claret,tuned --schedule star-serial,star-async --energy
+    sanitized "$tool" --kernel tuned --schedule star-async --boundary dsf --energy
+    sanitized "$tool" --kernel tuned --schedule star-async --boundary minimum-image --energy
+    sanitized "$tool" --kernel claret --schedule star-async,allgather --integrator nose-hoover
+    sanitized "$tool" --kernel claret --schedule star-async,allgather --graph
   done
+}
+
+# sanitized TOOL ARGUMENTS...: a few steps of small systems
+sanitized() {
+  compute-sanitizer --tool "$1" --error-exitcode 3 \
+    "$program" measure --engine cuda --n 5,216,997 --gpus "1-$(gpus)" --steps 2 --warm-up 0 \
+    --quiet "${@:2}" -o "$out/sanitize.jsonl" --force | grep SUMMARY
 }
 
 throughput() {
