@@ -1,5 +1,8 @@
 #include "app/capacity.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -21,16 +24,25 @@ std::string devices_of(const Engine& engine, std::size_t count) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+// Devices that the processes of one host have between them. Launchers bind each process to cores of
+// its own, which are then all that it sees.
+std::size_t on_this_host(const Engine& engine) {
+  const std::size_t seen = engine.devices().size();
+  if (engine.path() != "host") return seen;
+  return std::max(seen, static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
 // A process a device: those of one host must not share any. All of them ask, and get one answer.
 void require_devices_of_their_own(const Engine& engine, Processes& processes, int gpus) {
   const auto devices = engine.devices();
-  const auto device = static_cast<std::size_t>(processes.rank_on_host()) % devices.size();
+  const auto rank = static_cast<std::size_t>(processes.rank_on_host());
   const bool takes_part = processes.rank() < gpus;
-  const std::string own = devices[device].pci.value_or(std::to_string(device));
+  const std::string own =
+      devices[rank % devices.size()].pci.value_or(std::to_string(rank % on_this_host(engine)));
   const bool shared = processes.saying_on_host(takes_part ? own : "") > 1 && takes_part;
   if (processes.add_up(shared ? 1 : 0) == 0) return;
   throw InputError("--gpus: " + std::to_string(gpus) + " wanted, a process each, and a host with " +
-                   devices_of(engine, devices.size()) + " has more processes than that");
+                   devices_of(engine, on_this_host(engine)) + " has more processes than that");
 }
 
 void require_devices(const Engine& engine, Processes& processes, const ScheduleOptions& schedule) {
