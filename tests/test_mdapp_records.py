@@ -100,15 +100,15 @@ def test_stdout_takes_records_and_stderr_progress() -> None:
 def test_what_was_measured_can_be_fitted_and_forecast(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
     measured(
-        path, "--n", "216,343,512,729,1000", "--gpus", "1-2", "--kernel", "claret",
+        path, "--n", "343,512,729,1000,1331", "--gpus", "1-2", "--kernel", "tuned",
         "--max-time", 0.2,
     )  # fmt: skip
     model = gc.fit(gc.load(path), replicates=50)
     larger = measured(
-        tmp_path / "larger.jsonl", "--n", 2000, "--gpus", "1-2", "--kernel", "claret",
+        tmp_path / "larger.jsonl", "--n", 2744, "--gpus", "1-2", "--kernel", "tuned",
         "--max-time", 0.5,
     )  # fmt: skip
-    forecast = model.forecast(n=[2000], gpus=[1, 2])
+    forecast = model.forecast(n=[2744], gpus=[1, 2])
     for step, seconds in zip(larger, forecast["seconds"], strict=True):
         # Machines are shared: two threads do not always get two cores.
         assert float(np.min(step["seconds"])) / 2 < seconds < 2 * float(np.median(step["seconds"]))
