@@ -70,6 +70,17 @@ def run(
     return Finished(finished.returncode, finished.stdout.decode(), finished.stderr.decode())
 
 
+def refused(*arguments: object, status: int = 2, **how: Any) -> str:
+    """What stands behind ``error:`` in the one line that a run which could not be wrote."""
+    finished = run(*arguments, **how)
+    assert finished.status == status, finished.err
+    assert finished.out == ""
+    (line,) = finished.err.splitlines()
+    head, _, said = line.partition("gpucast-mdapp: error: ")
+    assert head == ""
+    return said
+
+
 def start(*arguments: object) -> subprocess.Popen[bytes]:
     """The same, not waited for."""
     return subprocess.Popen(

@@ -24,18 +24,19 @@ def loops() -> dict[tuple[str, bool, int], sass.Loop]:
 
 
 @pytest.mark.parametrize(
-    ("boundary", "with_energies", "most", "special"),
-    [("open", False, 20, 2), ("open", True, 25, 2), ("minimum-image", False, 29, 2),
-     ("dsf", False, 50, 4)],
+    ("boundary", "with_energies", "i_per_thread", "most", "special"),
+    [("open", False, 4, 20, 2), ("open", True, 2, 25, 2), ("minimum-image", False, 4, 29, 2),
+     ("dsf", False, 4, 50, 4)],
 )  # fmt: skip
 def test_a_pair_costs_few_instructions(
     loops: dict[tuple[str, bool, int], sass.Loop],
     boundary: str,
     with_energies: bool,
+    i_per_thread: int,
     most: float,
     special: float,
 ) -> None:
-    loop = loops[boundary, with_energies, 4]
+    loop = loops[boundary, with_energies, i_per_thread]
     # rsqrt and exp2; dsf has exp(-x^2) and a reciprocal besides.
     assert loop.special_a_pair == special
     # The difference, its square, the powers of 1/r, and three sums take 15 alone.
@@ -45,8 +46,12 @@ def test_a_pair_costs_few_instructions(
 def test_every_form_of_the_kernel_is_found(
     loops: dict[tuple[str, bool, int], sass.Loop],
 ) -> None:
-    assert {(boundary, i) for boundary, _, i in loops} == {
-        (boundary, i) for boundary in sass.BOUNDARIES for i in (1, 2, 4)
+    assert set(loops) == {
+        (boundary, with_energies, i)
+        for boundary in sass.BOUNDARIES
+        for with_energies, most in ((False, 4), (True, 2))
+        for i in (1, 2, 4)
+        if i <= most
     }
     for loop in loops.values():
         assert loop.opcodes["FFMA"] >= 8 * loop.pairs

@@ -7,19 +7,9 @@ from pathlib import Path
 import pytest
 
 import mdapp
+from mdapp import refused
 
 HOST = ("--engine", "host", "--host-devices", 2)
-
-
-def refused(*arguments: object, status: int = 2) -> str:
-    """What stands behind ``error:`` in the one line on stderr."""
-    finished = mdapp.run(*arguments)
-    assert finished.status == status, finished.err
-    assert finished.out == ""
-    (line,) = finished.err.splitlines()
-    head, _, said = line.partition("gpucast-mdapp: error: ")
-    assert head == ""
-    return said
 
 
 @pytest.mark.parametrize(
@@ -60,6 +50,7 @@ def test_a_word_that_is_none_lists_those_that_are(option: str, value: str, allow
         (("--n", 8, "--block", 128), "the host engine"),
         (("--n", 8, "--boundary", "dsf", "--cutoff", 1e-6), "half the box"),
         (("--n", 8, "--cutoff", 1e-9), "--cutoff"),
+        (("--n", 8, "--schedule", "star-async", "--graph"), "--graph"),
         (("--n", 8, "--append", "--force"), "--append"),
         (("--n", 8, "--path", "a\nb"), "--path"),
         (("--n", 8, "--machine", "\x1b[1m"), "--machine"),

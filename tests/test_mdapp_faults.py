@@ -7,8 +7,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import command_line
 import gpucast as gc
 import mdapp
 
@@ -78,6 +80,22 @@ def test_an_interrupted_simulation_keeps_its_frames(tmp_path: Path) -> None:
     frames = list(mdapp.frames_of(path.read_text()))
     assert len(frames) >= 4
     assert {frame.n for frame in frames} == {216}
+
+
+def test_a_failing_simulation_says_what_it_saw_before(tmp_path: Path) -> None:
+    start = tmp_path / "start.xyz"
+    r, v = np.array([[0.0, 0, 0], [0, 9.02, 0]]), np.array([[0.0, 0, 0], [0, -1, 0]])
+    start.write_text(mdapp.xyz(mdapp.Frame(["Na", "Cl"], r, 40.0, v)))
+    finished = mdapp.run(
+        "simulate", "--engine", "host", "--start", start, "--dt", 3e-15, "--steps", 10,
+        "--every", 1, "--json",
+    )  # fmt: skip
+    assert finished.status == 1
+    assert "overlap" in finished.err
+    answer = command_line.only_json(finished.out)
+    times = [one["time"] for one in answer["observables"]]
+    assert times == pytest.approx([3e-15 * k for k in range(len(times))])
+    assert answer["summary"]["steps"] == len(times) - 1 > 0
 
 
 @pytest.mark.parametrize("command", ["forces", "simulate"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +63,15 @@ def test_the_phases_make_up_the_step(tmp_path: Path) -> None:
     assert sum(parts.values()) == pytest.approx(np.median(step["seconds"]), rel=0.2)
 
 
-def test_steps_end_once_the_median_is_known(tmp_path: Path) -> None:
+def test_steps_end_once_the_median_is_known_or_time_is_up(tmp_path: Path) -> None:
+    """Steps long enough that no clock ticks so coarsely that their median is known at once."""
     loose, tight = (
-        measured(tmp_path / f"{name}.jsonl", "--n", 64, "--interval", interval,
-                 "--max-time", 1, "--warm-up", 0.05)[0]
-        for name, interval in (("loose", 0.5), ("tight", 0.0001))
+        measured(tmp_path / f"{name}.jsonl", "--n", 1000, "--interval", interval,
+                 "--max-time", 0.5, "--warm-up", 0)[0]
+        for name, interval in (("loose", 0.9), ("tight", 1e-12))
     )  # fmt: skip
     assert len(loose["seconds"]) < len(tight["seconds"])
-    assert 0.5 < sum(tight["seconds"]) < 3
+    assert 0.5 <= sum(tight["seconds"]) < 2
 
 
 def test_files_are_added_to_or_replaced_only_when_asked(tmp_path: Path) -> None:
@@ -100,13 +100,22 @@ def test_stdout_takes_records_and_stderr_progress() -> None:
 def test_what_was_measured_can_be_fitted_and_forecast(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
     measured(
-        path, "--n", "216,343,512,729,1000", "--gpus", "1-2", "--kernel", "claret",
+        path, "--n", "343,512,729,1000,1331", "--gpus", "1-2", "--kernel", "tuned",
         "--max-time", 0.2,
     )  # fmt: skip
     model = gc.fit(gc.load(path), replicates=50)
-    forecast = model.forecast(n=[2000], gpus=[1])
-    seconds = float(forecast["seconds"].iloc[0])
-    alone = {s.n: float(np.median(s.seconds)) for s in gc.load(path).steps if s.gpus == 1}
-    # Pairs take nearly all of the time of this kernel on a CPU.
-    assert seconds == pytest.approx(4 * alone[1000], rel=0.5)
-    json.dumps(model.content)
+    larger = measured(
+        tmp_path / "larger.jsonl", "--n", 2744, "--gpus", "1-2", "--kernel", "tuned",
+        "--max-time", 0.5,
+    )  # fmt: skip
+    forecast = model.forecast(n=[2744], gpus=[1, 2])
+    for step, seconds in zip(larger, forecast["seconds"], strict=True):
+        # Machines are shared: two threads do not always get two cores.
+        assert float(np.min(step["seconds"])) / 2 < seconds < 2 * float(np.median(step["seconds"]))
+    assert forecast["seconds"].iloc[0] == pytest.approx(min(larger[0]["seconds"]), rel=0.25)
+
+
+def test_one_particle_has_no_energy_that_drifts(tmp_path: Path) -> None:
+    alone, few = measured(tmp_path / "steps.jsonl", *QUICK, "--n", "1,8", "--energy")
+    assert "energy_drift" not in alone
+    assert abs(few["energy_drift"]) < 1e-3

@@ -1,5 +1,8 @@
 #include "app/capacity.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -21,8 +24,28 @@ std::string devices_of(const Engine& engine, std::size_t count) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-void require_devices(const Engine& engine, const Processes& processes,
-                     const ScheduleOptions& schedule) {
+// Devices that the processes of one host have between them. Launchers bind each process to cores of
+// its own, which are then all that it sees.
+std::size_t on_this_host(const Engine& engine) {
+  const std::size_t seen = engine.devices().size();
+  if (engine.path() != "host") return seen;
+  return std::max(seen, static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// A process a device: those of one host must not share any. All of them ask, and get one answer.
+void require_devices_of_their_own(const Engine& engine, Processes& processes, int gpus) {
+  const auto devices = engine.devices();
+  const auto rank = static_cast<std::size_t>(processes.rank_on_host());
+  const bool takes_part = processes.rank() < gpus;
+  const std::string own =
+      devices[rank % devices.size()].pci.value_or(std::to_string(rank % on_this_host(engine)));
+  const bool shared = processes.saying_on_host(takes_part ? own : "") > 1 && takes_part;
+  if (processes.add_up(shared ? 1 : 0) == 0) return;
+  throw InputError("--gpus: " + std::to_string(gpus) + " wanted, a process each, and a host with " +
+                   devices_of(engine, on_this_host(engine)) + " has more processes than that");
+}
+
+void require_devices(const Engine& engine, Processes& processes, const ScheduleOptions& schedule) {
   const std::size_t present = engine.devices().size();
   if (schedule.name == ScheduleName::mpi) {
     if (schedule.gpus > processes.size()) {
@@ -30,6 +53,7 @@ void require_devices(const Engine& engine, const Processes& processes,
                        " need as many processes, and " + std::to_string(processes.size()) +
                        (processes.size() == 1 ? " was" : " were") + " started (mpirun, srun)");
     }
+    require_devices_of_their_own(engine, processes, schedule.gpus);
     return;
   }
   if (processes.size() > 1) {
@@ -58,7 +82,7 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
                    human_bytes(needed) + ", " + human_bytes(free) + " are free");
 }
 
-void require_memory(const Engine& engine, const Physics& physics, int n,
+void require_memory(const Engine& engine, const Processes& processes, const Physics& physics, int n,
                     const ScheduleOptions& schedule) {
   const bool on_host = engine.path() == "host";
   std::int64_t host = host_bytes_a_particle * n;
@@ -71,6 +95,7 @@ void require_memory(const Engine& engine, const Physics& physics, int n,
       too_large(n, "GPU " + std::to_string(device), needed, free);
     }
   }
+  host *= processes.on_host();
   if (const auto free = host_bytes_free(); host > free) too_large(n, "the host", host, free);
 }
 
@@ -92,10 +117,13 @@ void require_host_memory(int n) {
   if (const auto free = host_bytes_free(); needed > free) too_large(n, "the host", needed, free);
 }
 
-void require_capacity(const Engine& engine, const Processes& processes, const Physics& physics,
-                      int n, const ScheduleOptions& schedule) {
+void require_capacity(const Engine& engine, Processes& processes, const Physics& physics, int n,
+                      const ScheduleOptions& schedule) {
   if (schedule.graph && schedule.name == ScheduleName::star_serial) {
     throw InputError("--graph: the copies of star-serial block and cannot be recorded");
+  }
+  if (schedule.graph && engine.path() == "host") {
+    throw InputError("--graph: CUDA graphs belong to GPUs; the host engine has none");
   }
   require_devices(engine, processes, schedule);
   try {
@@ -104,7 +132,7 @@ void require_capacity(const Engine& engine, const Processes& processes, const Ph
     throw InputError("--kernel " + std::string(records::name(schedule.kernel.name)) + ": " +
                      error.what());
   }
-  require_memory(engine, physics, n, schedule);
+  require_memory(engine, processes, physics, n, schedule);
 }
 
 }  // namespace gpucast::mdapp

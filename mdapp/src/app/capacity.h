@@ -21,7 +21,7 @@ void require_host_memory(int n);
 
 // Throws InputError where the engine does not have the devices, the kernel, or the memory, here or
 // on a device; the message names the option and says how much is needed and how much there is.
-void require_capacity(const Engine& engine, const Processes& processes, const Physics& physics,
-                      int n, const ScheduleOptions& schedule);
+void require_capacity(const Engine& engine, Processes& processes, const Physics& physics, int n,
+                      const ScheduleOptions& schedule);
 
 }  // namespace gpucast::mdapp

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "app/force_error.h"
 #include "app/plan.h"
 #include "app/words.h"
+#include "gpucast/records/this_machine.h"
 #include "physics/overlap.h"
 #include "physics/start.h"
 #include "schedule/stepper.h"
@@ -21,7 +21,9 @@ namespace {
 constexpr double largest_rms_error = 1e-5;
 constexpr double largest_error = 1e-4;
 constexpr double largest_sum = 1e-6;
-constexpr double largest_difference = 1e-12;  // allgather, relative
+constexpr double largest_energy_error = 1e-6;
+constexpr double largest_virial_error = 1e-5;  // over the energy: a small difference of large terms
+constexpr double largest_difference = 1e-12;   // allgather, relative
 
 constexpr int steps_compared = 20;
 
@@ -49,6 +51,7 @@ class EngineCheck {
         }
       }
     }
+    small_systems();
     overlaps();
   }
 
@@ -76,18 +79,35 @@ class EngineCheck {
         if (stopped()) return;
         System system = rock_salt(salt, n, {.kind = boundary});
         displace(system, 0.5, static_cast<std::uint64_t>(n));
-        const auto schedule = star(engine_, system, {.kernel = {.name = kernel}});
-        pack(system, {0, n}, schedule->positions());
-        schedule->compute();
-        const int threads = static_cast<int>(std::thread::hardware_concurrency());
-        const ForceError error = force_error(system, schedule->forces(), std::max(threads, 1));
-        const std::string what = "forces " + std::string(word) + " " + std::string(salt.name) +
-                                 " " + std::string(name(boundary)) + " n=" + std::to_string(n);
-        report_({what + ": rms error", error.rms, largest_rms_error});
-        report_({what + ": largest error", error.largest, largest_error});
-        report_({what + ": |sum F|/sum |F|", error.sum, largest_sum});
+        const ReferenceForces exact =
+            reference_forces_at_float(system, static_cast<int>(records::allowed_cores()));
+        // One device, and all of them: tuned then splits its sums otherwise.
+        for (const int gpus : {1, devices_}) {
+          forces(system, {.gpus = gpus, .kernel = {.name = kernel}}, exact,
+                 std::string(word) + " " + std::string(salt.name) + " " +
+                     std::string(name(boundary)) + " n=" + std::to_string(n) +
+                     " gpus=" + std::to_string(gpus));
+          if (devices_ == 1) break;
+        }
       }
     }
+  }
+
+  void forces(const System& system, const ScheduleOptions& options, const ReferenceForces& exact,
+              const std::string& where) {
+    const auto schedule = star(engine_, system, options);
+    pack(system, {0, system.n()}, schedule->positions());
+    schedule->compute();
+    const ForceError error = force_error(system, schedule->forces(), exact);
+    report_({"forces " + where + ": rms error", error.rms, largest_rms_error});
+    report_({"forces " + where + ": largest error", error.largest, largest_error});
+    report_({"forces " + where + ": |sum F|/sum |F|", error.sum, largest_sum});
+    const Potential found = sum_of(system, schedule->compute_sums());
+    const double scale = std::abs(exact.potential.energy);
+    report_({"energy " + where + ": relative error",
+             std::abs(found.energy - exact.potential.energy) / scale, largest_energy_error});
+    report_({"virial " + where + ": error over the energy",
+             std::abs(found.virial - exact.potential.virial) / scale, largest_virial_error});
   }
 
   // ---- bytes ----
@@ -114,6 +134,13 @@ class EngineCheck {
   // ---- trajectories ----
 
   void trajectories(int n, IntegratorKind integrator, KernelName kernel) {
+    trajectories_on_host(n, integrator, kernel);
+    if (!allgathers_) return;
+    // Connecting GPUs takes a second, so not all counts again.
+    on_devices(n, integrator, kernel, kernel == KernelName::claret ? 1 : devices_);
+  }
+
+  void trajectories_on_host(int n, IntegratorKind integrator, KernelName kernel) {
     const std::string moved = " " + std::string(records::name(integrator)) + " ";
     std::optional<std::vector<double>> first;
     for (const Cell& cell : host_integrated(n, kernel)) {
@@ -122,15 +149,24 @@ class EngineCheck {
       if (!first) first = r;
       report_({"coordinates that differ:" + moved + describe(cell), count_different(*first, r), 0});
     }
-    // Connecting GPUs takes a second, and what the kernel computes has been compared by now.
-    if (kernel == KernelName::claret && allgathers_) on_devices(n, integrator, kernel, moved);
   }
 
-  void on_devices(int n, IntegratorKind integrator, KernelName kernel, const std::string& moved) {
+  // Numbers of particles that leave some devices without any.
+  void small_systems() {
+    for (const int n : {1, 5, 9}) {
+      for (const auto integrator : {IntegratorKind::verlet, IntegratorKind::nose_hoover}) {
+        trajectories_on_host(n, integrator, KernelName::claret);
+        if (allgathers_) on_devices(n, integrator, KernelName::claret, devices_);
+      }
+    }
+  }
+
+  void on_devices(int n, IntegratorKind integrator, KernelName kernel, int fewest) {
+    const std::string moved = " " + std::string(records::name(integrator)) + " ";
     const Cell start = cell_of(n, kernel, ScheduleName::star_serial, 1);
     const auto expected = after_steps(start, integrator, 1);
     for (const bool graph : graph_choices()) {
-      for (int gpus = 1; gpus <= devices_; ++gpus) {
+      for (int gpus = fewest; gpus <= devices_; ++gpus) {
         if (stopped()) return;
         Cell cell = cell_of(n, kernel, ScheduleName::allgather, gpus);
         cell.schedule.graph = graph;
@@ -199,7 +235,7 @@ class EngineCheck {
       squares += a[k] * a[k];
       if (!(std::abs(a[k] - b[k]) <= largest)) largest = std::abs(a[k] - b[k]);
     }
-    return largest / std::sqrt(squares / static_cast<double>(a.size()));
+    return squares > 0 ? largest / std::sqrt(squares / static_cast<double>(a.size())) : largest;
   }
 
   // ---- overlapping particles ----

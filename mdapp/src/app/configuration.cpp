@@ -36,7 +36,7 @@ std::vector<double> rounded_positions(const System& system) {
 
 void require_sound(const System& system, const std::vector<double>& forces) {
   for (const double force : forces) {
-    if (!(std::abs(force) < largest_force)) throw Overlap(describe_overlap(system));
+    if (!sound(static_cast<float>(force))) throw Overlap(describe_overlap(system));
   }
 }
 

@@ -63,7 +63,7 @@ class DoubleStepper : public Stepper {
   void compute() {
     forces_ = reference_forces(system_, threads_).force;
     for (const double force : forces_) {
-      if (!(std::abs(force) < largest_force)) throw Overlap(describe_overlap(system_));
+      if (!sound(static_cast<float>(force))) throw Overlap(describe_overlap(system_));
     }
   }
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "physics/reference.h"
-
 namespace gpucast::mdapp {
 namespace {
 
@@ -18,8 +16,7 @@ bool at_jump(const System& system, int i) {
   for (int j = 0; j < system.n(); ++j) {
     const double* rj = &system.r[3 * static_cast<std::size_t>(j)];
     for (int a = 0; a < 3; ++a) {
-      const double d = std::abs(ri[a] - rj[a]);
-      if (std::abs(d - std::rint(d / side) * side) > side / 2 - close) return true;
+      if (std::abs(nearest_image(ri[a] - rj[a], side)) > side / 2 - close) return true;
     }
   }
   return false;
@@ -27,8 +24,8 @@ bool at_jump(const System& system, int i) {
 
 }  // namespace
 
-ForceError force_error(const System& system, std::span<const Force> forces, int threads) {
-  const ReferenceForces exact = reference_forces_at_float(system, threads);
+ForceError force_error(const System& system, std::span<const Force> forces,
+                       const ReferenceForces& exact) {
   double squared_error = 0;
   double squared_force = 0;
   double largest = 0;

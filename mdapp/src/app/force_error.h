@@ -4,6 +4,7 @@
 #include <span>
 
 #include "physics/particle.h"
+#include "physics/reference.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {
@@ -15,9 +16,10 @@ struct ForceError {
   double sum = 0;  // |sum F| / sum |F|
 };
 
-// `threads` compute the reference. Under minimum image the force jumps where a pair is half a side
-// apart in some direction, and either side of the jump is right: particles in such pairs are left
-// out of rms and largest.
-ForceError force_error(const System& system, std::span<const Force> forces, int threads);
+// `exact`: of the same positions, rounded to float. Under minimum image the force jumps where a
+// pair is half a side apart in some direction, and either side of the jump is right: particles in
+// such pairs are left out of rms and largest.
+ForceError force_error(const System& system, std::span<const Force> forces,
+                       const ReferenceForces& exact);
 
 }  // namespace gpucast::mdapp

@@ -97,7 +97,7 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
     measured.interrupted = processes.agree(stop && rule.next() > 0 ? 1 : 0) != 0;
     const int count = static_cast<int>(processes.agree(rule.next()));
     if (measured.interrupted || count == 0) break;
-    while (measured.parts.size() * timed_a_part <= measured.seconds.size())
+    while (options.parts && measured.parts.size() * timed_a_part <= measured.seconds.size())
       measured.parts.push_back(stepper.step_in_parts());
     for (const double seconds : stepper.steps(count)) {
       measured.seconds.push_back(seconds);
@@ -111,7 +111,8 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
                              .d2h = (after.d2h - before.d2h) / steps,
                              .exchange = (after.exchange - before.exchange) / steps};
   }
-  if (options.energy && steps > 0) {
+  // One particle has no energy that could drift.
+  if (options.energy && steps > 0 && energy_before != 0) {
     measured.energy_drift = (total_energy(stepper) - energy_before) / std::abs(energy_before);
   }
   return measured;

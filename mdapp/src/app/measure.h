@@ -23,6 +23,7 @@ struct MeasureOptions {
   Enough enough;
   records::WarmUp::Options warm_up;
   bool energy = false;  // its drift
+  bool parts = true;    // time some steps part by part
 };
 
 struct Bytes {

@@ -143,6 +143,8 @@ class Runner {
     MeasureOptions options = run_.options;
     if (cell.schedule.gpus <= most_gpus_)
       options.warm_up.most_seconds = options.warm_up.least_seconds;
+    // A graph is replayed as a whole: parts queued one by one would be another step's.
+    options.parts = !cell.schedule.graph;
     return options;
   }
 

@@ -5,6 +5,7 @@
 
 #include "app/context.h"
 #include "app/words.h"
+#include "gpucast/records/number_list.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -43,8 +44,10 @@ void PhysicsOptions::declare_seed(CLI::App& command) {
 }
 
 Physics PhysicsOptions::read() const {
+  // Parsed here: as an unsigned number CLI11 takes -1 for the largest of all.
+  const auto seed = records::parse_number("--seed", seed_, {.least = 0});
   Physics physics{.integrator = motion_,
-                  .seed = seed_,
+                  .seed = static_cast<std::uint64_t>(seed),
                   .temperature_given = temperature_ != nullptr && temperature_->count() > 0};
   if (salt_ != "NaCl" && salt_ != "KCl") records::refuse_word("--salt", salt_, "NaCl, KCl");
   physics.salt = salt(salt_, records::parse_word<ConstantSet>("--constants", constants_));

@@ -45,7 +45,7 @@ class PhysicsOptions {
   std::string integrator_ = "verlet";
   IntegratorOptions motion_;
   const CLI::Option* temperature_ = nullptr;
-  std::uint64_t seed_ = 1;
+  std::string seed_ = "1";
 };
 
 // One line, where the boundary's forces are wrong for a melt.

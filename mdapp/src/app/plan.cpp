@@ -44,7 +44,7 @@ std::string describe(const Cell& cell) {
 }
 
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
-                       const Processes& processes) {
+                       Processes& processes) {
   std::vector<Cell> cells;
   for (const ScheduleName schedule : grid.schedules) {
     for (const KernelName kernel : grid.kernels) {

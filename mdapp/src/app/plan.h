@@ -35,6 +35,6 @@ std::string describe(const Cell& cell);
 
 // All combinations, sizes innermost. Throws InputError where one of them cannot be measured here.
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
-                       const Processes& processes);
+                       Processes& processes);
 
 }  // namespace gpucast::mdapp

@@ -20,7 +20,7 @@ void scalar_loop(const System& system, const ForceField<double>& field,
       const double* rj = &r[3 * static_cast<std::size_t>(j)];
       const double d[3] = {ri[0] - rj[0], ri[1] - rj[1], ri[2] - rj[2]};
       const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-      const auto pair = pair_value<ExactMath, BoundaryKind::open, false>(
+      const auto pair = pair_value<PlainMath, BoundaryKind::open, false>(
           r2, field.pair[system.type(i)][system.type(j)], field.shared);
       for (int a = 0; a < 3; ++a)
         force[a] += pair.force_over_r * d[a];

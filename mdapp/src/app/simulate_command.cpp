@@ -110,7 +110,17 @@ class Simulate : public Command {
             : make_stepper(*engine, std::move(system), physics.integrator, schedule);
     std::vector<Observation> observations;
     show(simulation, observations, context);
-    const auto made = mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
+    std::int64_t made = 0;
+    try {
+      made = mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
+    } catch (...) {
+      // What was seen so far is kept; the last observation says how far that is.
+      if (json_ && !observations.empty()) {
+        made = std::llround(observations.back().time / simulation.dt);
+        conclude(observations, n, made, context.out);
+      }
+      throw;
+    }
     if (file_) file_->close();
     conclude(observations, n, made, context.out);
     if (made == simulation.steps) return 0;

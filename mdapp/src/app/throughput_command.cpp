@@ -57,6 +57,10 @@ class Throughput : public Command {
 
   int run(Context& context) override {
     require_one_process(context, "throughput");
+    require(options_.seconds >= 0 && std::isfinite(options_.seconds),
+            "--seconds: must not be negative");
+    require(options_.warm_up >= 0 && std::isfinite(options_.warm_up),
+            "--warm-up: must not be negative");
     const auto engine = engine_.open(context.err);
     const bool on_host = engine->path() == "host";
     constexpr int many_for_gpus = 262144;
@@ -65,8 +69,9 @@ class Throughput : public Command {
     if (n == 0) n = on_host ? many_for_cpus : many_for_gpus;
     const auto gpus = counts("--gpus", gpus_, 65536);
     for (const int count : gpus) {
-      require_capacity(*engine, context.processes, {}, n,
-                       {.name = ScheduleName::star_async, .gpus = count, .kernel = {}});
+      require_capacity(
+          *engine, context.processes, {}, n,
+          {.name = ScheduleName::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
     }
 
     auto rows = nlohmann::ordered_json::array();
@@ -78,39 +83,46 @@ class Throughput : public Command {
                     {"pairs_per_second", reference}});
     if (!json_) print_heading(context, n, *engine, reference);
     for (const Variant& variant : variants) {
-      double alone = 0;
+      double alone = 0;  // of one device, where it is asked for
       for (const int count : gpus) {
         const System system = rock_salt(nacl(), n, {.kind = variant.boundary});
         const double seconds = kernel_seconds(
             *engine, system,
             {.kernel = {.name = variant.kernel}, .output = variant.output, .gpus = count}, options_,
             context.interrupted);
-        if (context.interrupted.stop_requested()) return interrupted(context);
+        if (context.interrupted.stop_requested()) {
+          if (json_) print_json(context, *engine, n, rows);
+          context.err << program << ": error: interrupted\n";
+          return 1;
+        }
         const double rate = static_cast<double>(n) * n / seconds;
-        if (alone == 0) alone = rate / count;
-        rows.push_back(row(variant, n, count, rate, rate / count / alone, reference));
+        if (count == 1) alone = rate;
+        rows.push_back(row(variant, n, count, rate, reference));
+        if (alone > 0) rows.back()["efficiency"] = rate / count / alone;
         if (!json_) print(context, rows.back());
       }
     }
-    if (json_) {
-      const DeviceInfo device = engine->devices().front();
-      nlohmann::ordered_json result{
-          {"engine", engine->path()}, {"device", device.name}, {"n", n}, {"throughput", rows}};
-      if (device.cores) result["cores"] = *device.cores;
-      if (device.clock_hz) result["clock_hz"] = *device.clock_hz;
-      context.out << result << "\n";
-    }
+    if (json_) print_json(context, *engine, n, rows);
     return 0;
   }
 
  private:
-  static int interrupted(const Context& context) {
-    context.err << program << ": error: interrupted\n";
-    return 1;
+  static void require(bool holds, const char* otherwise) {
+    if (!holds) throw records::InputError(otherwise);
+  }
+
+  static void print_json(Context& context, const Engine& engine, int n,
+                         const nlohmann::ordered_json& rows) {
+    const DeviceInfo device = engine.devices().front();
+    nlohmann::ordered_json result{
+        {"engine", engine.path()}, {"device", device.name}, {"n", n}, {"throughput", rows}};
+    if (device.cores) result["cores"] = *device.cores;
+    if (device.clock_hz) result["clock_hz"] = *device.clock_hz;
+    context.out << result << "\n";
   }
 
   static nlohmann::ordered_json row(const Variant& variant, int n, int gpus, double rate,
-                                    double efficiency, double reference) {
+                                    double reference) {
     constexpr double claret_flops = 78;  // a pair, by the paper's way of counting
     return {{"kernel", variant.name},
             {"boundary", name(variant.boundary)},
@@ -119,7 +131,6 @@ class Throughput : public Command {
             {"seconds", static_cast<double>(n) * n / rate},
             {"pairs_per_second", rate},
             {"pairs_per_second_and_gpu", rate / gpus},
-            {"efficiency", efficiency},
             {"over_scalar_double_loop", rate / gpus / reference},
             {"claret_gflops", claret_flops * rate * 1e-9}};
   }
@@ -137,7 +148,9 @@ class Throughput : public Command {
     context.out << kernel << figure("%6.0f", row["gpus"])
                 << figure("%11.3e", row["pairs_per_second"])
                 << figure("%11.3e", row["pairs_per_second_and_gpu"])
-                << figure("%11.1f %%", 100 * row["efficiency"].get<double>())
+                << (row.contains("efficiency")
+                        ? figure("%11.1f %%", 100 * row["efficiency"].get<double>())
+                        : "            -")
                 << figure("%13.1f", row["over_scalar_double_loop"]) << "\n"
                 << std::flush;
   }

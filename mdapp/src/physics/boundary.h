@@ -1,6 +1,7 @@
 // What lies around the particles.
 #pragma once
 
+#include <cmath>
 #include <string_view>
 
 namespace gpucast::mdapp {
@@ -18,6 +19,9 @@ struct Boundary {
   double cutoff = 0;  // angstrom; dsf only
   double alpha = 0;   // 1/angstrom, damping of the Coulomb force; dsf only
 };
+
+// A coordinate, or a distance along one, brought to within half a side of 0.
+inline double nearest_image(double x, double side) { return x - side * std::rint(x / side); }
 
 inline bool periodic(BoundaryKind kind) { return kind != BoundaryKind::open; }
 

@@ -1,6 +1,7 @@
 #include "physics/integrator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "physics/overlap.h"
 #include "physics/pair.h"
@@ -12,7 +13,6 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
   const double h = options.dt / time_unit;
   const double kicked = options.kind == IntegratorKind::verlet ? h / 2 : h;
   const double ratio = options.dt / options.relaxation;
-  const int degrees = system.n() > 1 ? 3 * system.n() - 3 : 3;
   return {.mass = {system.salt.mass[0], system.salt.mass[1]},
           .kick = {kicked / system.salt.mass[0], kicked / system.salt.mass[1]},
           .inverse_lambda = 1 / decay_length(system.salt),
@@ -20,7 +20,8 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
           .half_side = system.boundary.side / 2,
           .periodic = periodic(system.boundary.kind),
           .thermostat_rate = options.kind == IntegratorKind::nose_hoover ? ratio * ratio / 2 : 0,
-          .twice_kinetic_target = degrees * system.salt.constants.boltzmann * options.temperature};
+          .twice_kinetic_target =
+              degrees_of_freedom(system) * system.salt.constants.boltzmann * options.temperature};
 }
 
 Integrator::Integrator(const IntegratorOptions& options, System& system, Share share)
@@ -44,6 +45,7 @@ void Integrator::start(std::span<const Force> forces) {
 }
 
 void Integrator::before_forces(std::span<Position> positions) {
+  positions_ = positions;
   const ShareOfParticles share = particles(forces_, positions);
   if (options_.kind == IntegratorKind::verlet) kick_and_drift_all(share, motion_);
   pack_all(share, motion_.inverse_lambda);
@@ -73,7 +75,19 @@ void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer)
 }
 
 void Integrator::check(std::span<const Force> forces) const {
-  if (!all_sound(particles(forces, {}))) throw Overlap(describe_overlap(system_));
+  if (all_sound(particles(forces, {}))) return;
+  // Others may have moved their particles since this process last had the whole system.
+  System now = system_;
+  const double lambda = decay_length(system_.salt);
+  for (std::size_t k = 0; k < positions_.size(); ++k) {
+    const bool own =
+        std::cmp_greater_equal(k, share_.first) && std::cmp_less(k, share_.first + share_.count);
+    if (own) continue;
+    now.r[3 * k] = lambda * positions_[k].x;
+    now.r[3 * k + 1] = lambda * positions_[k].y;
+    now.r[3 * k + 2] = lambda * positions_[k].z;
+  }
+  throw Overlap(describe_overlap(now));
 }
 
 void pack(const System& system, Share share, std::span<Position> positions) {

@@ -59,6 +59,7 @@ class Integrator {
   Motion motion_;
   double friction_ = 0;
   std::span<const Force> forces_;
+  std::span<const Position> positions_;
 };
 
 // Writes the share's positions, in lambda and rounded to float, into `positions` (of all

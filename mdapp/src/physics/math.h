@@ -33,6 +33,15 @@ struct ExactMath {
   }
 };
 
+// The same but for a multiplication and an addition in place of the fused one: where a build cannot
+// take that instruction for granted, std::fma is a call and takes longer than the rest of a pair.
+struct PlainMath : ExactMath {
+  template <class Real>
+  GPUCAST_HD static Real fma(Real a, Real b, Real c) {
+    return a * b + c;
+  }
+};
+
 // The same number in every lane where Real is a vector of the compiler's, the number itself else.
 // (x - 0 is x, which costs nothing; 0 + x would have to make 0 of -0.)
 template <class Real>

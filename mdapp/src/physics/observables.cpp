@@ -15,8 +15,8 @@ double kinetic_energy(const System& system) {
 }
 
 double temperature(const System& system) {
-  const int degrees = system.n() > 1 ? 3 * system.n() - 3 : 3;
-  return 2 * kinetic_energy(system) / (degrees * system.salt.constants.boltzmann);
+  return 2 * kinetic_energy(system) /
+         (degrees_of_freedom(system) * system.salt.constants.boltzmann);
 }
 
 std::array<double, 3> momentum(const System& system) {

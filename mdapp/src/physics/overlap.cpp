@@ -13,15 +13,11 @@ const double* position(const System& system, int k) {
   return &system.r[3 * static_cast<std::size_t>(k)];
 }
 
-double to_nearest_image(double dx, const Boundary& boundary) {
-  return periodic(boundary.kind) ? dx - boundary.side * std::rint(dx / boundary.side) : dx;
-}
-
 double distance(const System& system, int i, int j) {
   double r2 = 0;
   for (int a = 0; a < 3; ++a) {
-    const double d =
-        to_nearest_image(position(system, i)[a] - position(system, j)[a], system.boundary);
+    double d = position(system, i)[a] - position(system, j)[a];
+    if (periodic(system.boundary.kind)) d = nearest_image(d, system.boundary.side);
     r2 += d * d;
   }
   return std::sqrt(r2);

@@ -127,7 +127,7 @@ void displace(System& system, double most, std::uint64_t seed) {
   for (std::size_t k = 0; k < system.r.size(); ++k) {
     double& r = system.r[k];
     r += drawn[3 * static_cast<std::size_t>(system.origin[k / 3]) + k % 3];
-    if (periodic(system.boundary.kind)) r -= side * std::rint(r / side);
+    if (periodic(system.boundary.kind)) r = nearest_image(r, side);
   }
 }
 

@@ -24,4 +24,9 @@ struct System {
   double mass(int k) const { return salt.mass[static_cast<std::size_t>(type(k))]; }
 };
 
+// Of the motion: the centre of mass, which is at rest, does not count.
+inline int degrees_of_freedom(const System& system) {
+  return system.n() > 1 ? 3 * system.n() - 3 : 3;
+}
+
 }  // namespace gpucast::mdapp

@@ -222,7 +222,7 @@ void place(const std::string& name, const Box& box, BoundaryKind kind, std::vect
   for (std::size_t k = 0; k < r.size(); ++k) {
     r[k] -= box.centre[k % 3];
     if (periodic(kind)) {
-      r[k] -= box.side * std::rint(r[k] / box.side);
+      r[k] = nearest_image(r[k], box.side);
     } else if (std::abs(r[k]) > box.side / 2) {
       throw XyzError(name + ": particle " + std::to_string(k / 3 + 1) +
                      " is outside the box of side " + std::to_string(box.side) +

@@ -2,10 +2,14 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "schedule/parts.h"
 #include "schedule/processes.h"
@@ -26,41 +30,49 @@ class Communicator {
  public:
   // Of those processes that say `member`; none on the others.
   explicit Communicator(bool member) {
-    int rank = 0;
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-    check(MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &comm_),
-          "MPI_Comm_split");
+    check(
+        MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank_in(MPI_COMM_WORLD), &comm_),
+        "MPI_Comm_split");
+  }
+  // Of the processes on this one's host.
+  static Communicator of_host() {
+    Communicator host;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_in(MPI_COMM_WORLD),
+                              MPI_INFO_NULL, &host.comm_),
+          "MPI_Comm_split_type");
+    return host;
   }
   ~Communicator() {
     if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+  Communicator(Communicator&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  Communicator& operator=(Communicator&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    return *this;
   }
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   MPI_Comm get() const { return comm_; }
   bool member() const { return comm_ != MPI_COMM_NULL; }
+  int rank() const { return rank_in(comm_); }
+  int size() const {
+    int size = 0;
+    check(MPI_Comm_size(comm_, &size), "MPI_Comm_size");
+    return size;
+  }
+
+  static int rank_in(MPI_Comm comm) {
+    int rank = 0;
+    check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    return rank;
+  }
 
  private:
+  Communicator() = default;
+
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
-
-int world_rank() {
-  int rank = 0;
-  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-  return rank;
-}
-
-// The how-manieth process of its host this one is.
-int rank_on_host() {
-  MPI_Comm host = MPI_COMM_NULL;
-  check(
-      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_rank(), MPI_INFO_NULL, &host),
-      "MPI_Comm_split_type");
-  int rank = 0;
-  check(MPI_Comm_rank(host, &rank), "MPI_Comm_rank");
-  MPI_Comm_free(&host);
-  return rank;
-}
 
 class MpiProcesses : public Processes {
  public:
@@ -74,8 +86,12 @@ class MpiProcesses : public Processes {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    host_ = std::make_unique<Communicator>(Communicator::of_host());
   }
-  ~MpiProcesses() override { MPI_Finalize(); }
+  ~MpiProcesses() override {
+    host_.reset();
+    MPI_Finalize();
+  }
   MpiProcesses(const MpiProcesses&) = delete;
   MpiProcesses& operator=(const MpiProcesses&) = delete;
 
@@ -90,22 +106,35 @@ class MpiProcesses : public Processes {
           "MPI_Allreduce");
     return value;
   }
+  int on_host() const override { return host_->size(); }
+  int rank_on_host() const override { return host_->rank(); }
+  int saying_on_host(const std::string& text) override {
+    using Words = std::array<char, 64>;
+    Words mine{};
+    text.copy(mine.data(), mine.size() - 1);
+    std::vector<Words> all(static_cast<std::size_t>(on_host()));
+    constexpr int bytes = sizeof(Words);
+    check(MPI_Allgather(mine.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, host_->get()),
+          "MPI_Allgather");
+    return static_cast<int>(std::ranges::count(all, mine));
+  }
   void abort(int status) override { MPI_Abort(MPI_COMM_WORLD, status); }
 
  private:
   int rank_ = 0;
   int size_ = 1;
+  std::unique_ptr<Communicator> host_;  // freed before MPI ends
 };
 
 class Mpi : public ForceSchedule {
  public:
   Mpi(Engine& engine, const System& system, const ScheduleOptions& options)
-      : comm_(world_rank() < options.gpus) {
+      : comm_(Communicator::rank_in(MPI_COMM_WORLD) < options.gpus) {
     const auto n = static_cast<std::size_t>(system.n());
     positions_ = engine.array<Position>(n, Memory::pinned);
     forces_ = engine.array<Force>(n, Memory::pinned);
     sums_ = engine.array<PairSums>(n, Memory::pinned);
-    const int local = rank_on_host();
+    const int local = Communicator::of_host().rank();  // asked by all, also by those left out
     share_ = {system.n(), 0};
     if (!comm_.member()) return;
     for (int rank = 0; rank < options.gpus; ++rank) {
@@ -113,7 +142,7 @@ class Mpi : public ForceSchedule {
       count_.push_back(share.count);
       first_.push_back(share.first);
     }
-    share_ = share_of(system.n(), options.gpus, world_rank());
+    share_ = share_of(system.n(), options.gpus, comm_.rank());
     const auto devices = static_cast<int>(engine.devices().size());
     device_ = engine.open(local % devices, workload(system, options, share_));
     if (options.graph) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace gpucast::mdapp {
 
@@ -18,6 +19,11 @@ class Processes {
   virtual double agree(double value) { return value; }
   // The sum of all processes' values, on all of them.
   virtual std::int64_t add_up(std::int64_t value) { return value; }
+  // Processes on this one's host, and which of them it is.
+  virtual int on_host() const { return 1; }
+  virtual int rank_on_host() const { return 0; }
+  // How many of the processes on this host say the same; `text` of at most 63 bytes.
+  virtual int saying_on_host(const std::string& /*text*/) { return 1; }
   // Ends all processes, where one failed and the others would wait for it forever.
   virtual void abort(int /*status*/) {}
 };

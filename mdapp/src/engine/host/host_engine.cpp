@@ -4,11 +4,11 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "engine/engine.h"
 #include "engine/host/host_device.h"
 #include "engine/host/host_exchange.h"
+#include "gpucast/records/this_machine.h"
 #include "kernels/host/host_kernels.h"
 
 namespace gpucast::mdapp {
@@ -91,8 +91,8 @@ class HostEngine : public Engine {
 }  // namespace host
 
 std::unique_ptr<Engine> host_engine(int count) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::make_unique<host::HostEngine>(count > 0 ? count : std::max(cores, 1));
+  const auto cores = static_cast<int>(records::allowed_cores());
+  return std::make_unique<host::HostEngine>(count > 0 ? count : cores);
 }
 
 }  // namespace gpucast::mdapp

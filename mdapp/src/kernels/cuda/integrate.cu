@@ -123,12 +123,14 @@ void launch_sum_up(const State& state, cudaStream_t stream) {
 
 void launch_after_forces(const State& state, const Motion& motion, IntegratorKind kind,
                          Motion* scratch, cudaStream_t stream) {
+  const bool empty = state.share.count == 0;
   if (kind == IntegratorKind::verlet) {
-    verlet_after_forces<<<blocks(state), threads, 0, stream>>>(state, motion);
+    if (!empty) verlet_after_forces<<<blocks(state), threads, 0, stream>>>(state, motion);
     return;
   }
+  // The friction is every device's, also of one without particles.
   prepare<<<1, 1, 0, stream>>>(state, motion, scratch);
-  nose_hoover_after_forces<<<blocks(state), threads, 0, stream>>>(state, scratch);
+  if (!empty) nose_hoover_after_forces<<<blocks(state), threads, 0, stream>>>(state, scratch);
 }
 
 }  // namespace gpucast::mdapp::cuda

@@ -197,6 +197,9 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
   }
 }
 
+// Energies take registers of their own: with them, no more particles a thread.
+constexpr int most_i_with_sums = 2;
+
 // Calls body.template operator()<kind, with_sums, I>() for the values at hand.
 template <class Body>
 void dispatch(BoundaryKind kind, bool with_sums, int i_per_thread, Body body) {
@@ -207,7 +210,7 @@ void dispatch(BoundaryKind kind, bool with_sums, int i_per_thread, Body body) {
       case 2:
         return body.template operator()<K, S, 2>();
       default:
-        return body.template operator()<K, S, 4>();
+        return body.template operator()<K, S, S ? most_i_with_sums : 4>();
     }
   };
   const auto by_sums = [&]<BoundaryKind K>() {
@@ -284,9 +287,10 @@ Division divide(const KernelChoice& choice, BoundaryKind boundary, int n, int sh
 
 void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
                   cudaStream_t stream) {
-  // Energies take registers of their own; the sums come out the same.
-  const int i_per_thread =
-      arguments.sums != nullptr ? std::min(division.i_per_thread, 2) : division.i_per_thread;
+  // The sums come out the same.
+  const int i_per_thread = arguments.sums != nullptr
+                               ? std::min(division.i_per_thread, most_i_with_sums)
+                               : division.i_per_thread;
   const int per_block = division.threads * i_per_thread;
   const Share share = arguments.share;
   const int cations = std::clamp(arguments.cations - share.first, 0, share.count);

@@ -4,12 +4,6 @@
 namespace gpucast::mdapp::host {
 namespace {
 
-// A multiplication and an addition, which every processor has: where the build cannot take the
-// fused instruction for granted, std::fma is a call and takes longer than the rest of a pair.
-struct PlainMath : ExactMath {
-  GPUCAST_HD static float fma(float a, float b, float c) { return a * b + c; }
-};
-
 template <BoundaryKind kind, bool with_sums>
 void run(const ForceArguments& a) {
   for (int own = 0; own < a.share.count; ++own) {

@@ -1,0 +1,23 @@
+#include "copies/copy.h"
+
+namespace gpucast::microbench {
+
+records::Route route(const Copy& copy) {
+  using records::Route;
+  if (copy.from == host) return Route::h2d;
+  if (copy.to == host) return Route::d2h;
+  if (copy.from == copy.to) return Route::local;
+  return copy.staged ? Route::staged : Route::peer;
+}
+
+std::string place(int where) { return where == host ? "host" : "gpu" + std::to_string(where); }
+
+std::string describe(const Copy& copy) {
+  const bool by_host = copy.from == host || copy.to == host || copy.staged;
+  std::string text = records::name(route(copy));
+  if (by_host) text += " " + records::name(copy.memory);
+  if (copy.engine == records::Engine::kernel) text += " by a kernel";
+  return text + " " + place(copy.from) + ">" + place(copy.to);
+}
+
+}  // namespace gpucast::microbench

@@ -1,0 +1,29 @@
+#include "copies/sizes.h"
+
+#include <algorithm>
+
+namespace gpucast::microbench {
+namespace {
+
+constexpr std::int64_t smallest_odd = 64;
+
+}  // namespace
+
+std::vector<std::int64_t> all_sizes(std::int64_t largest) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = 1; size <= largest; size *= 2) {
+    if (size > smallest_odd) sizes.push_back(size / 4 * 3 - 1);
+    sizes.push_back(size);
+  }
+  std::ranges::reverse(sizes);
+  return sizes;
+}
+
+std::vector<std::int64_t> few_sizes(std::int64_t largest, int step) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = largest; size >= smallest_odd; size >>= step)
+    sizes.push_back(size);
+  return sizes;
+}
+
+}  // namespace gpucast::microbench

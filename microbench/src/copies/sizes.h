@@ -1,0 +1,17 @@
+// Which sizes a sweep measures.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gpucast::microbench {
+
+// Powers of two from 1 byte to `largest`, and between them, from 64 bytes on, sizes that are no
+// multiple of anything (three quarters of a power, less 1), descending: buffers of the first then
+// serve all the others.
+std::vector<std::int64_t> all_sizes(std::int64_t largest);
+
+// Every `step`th power of two, from 64 bytes on, descending.
+std::vector<std::int64_t> few_sizes(std::int64_t largest, int step);
+
+}  // namespace gpucast::microbench
