@@ -63,7 +63,7 @@ cuda() {
     skip "CUDA" "no CUDA compiler"
     return
   }
-  compile test cuda_toolchain gpucast-mdapp &&
+  compile test cuda_toolchain gpucast-mdapp gpucast-microbench &&
     ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
 }
 

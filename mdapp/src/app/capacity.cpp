@@ -1,4 +1,5 @@
 #include "app/capacity.h"
+#include "gpucast/records/human.h"
 
 #include <unistd.h>
 
@@ -7,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/human.h"
 #include "app/words.h"
 
 namespace gpucast::mdapp {
@@ -79,7 +79,7 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
 [[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,
                             std::int64_t free) {
   throw InputError("--n: " + std::to_string(n) + " is too large: " + where + " needs " +
-                   human_bytes(needed) + ", " + human_bytes(free) + " are free");
+                   records::human_bytes(needed) + ", " + records::human_bytes(free) + " are free");
 }
 
 void require_memory(const Engine& engine, const Processes& processes, const Physics& physics, int n,

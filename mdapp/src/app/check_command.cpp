@@ -7,7 +7,7 @@
 #include "app/checks.h"
 #include "app/command.h"
 #include "app/engine_options.h"
-#include "app/human.h"
+#include "gpucast/records/human.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -43,8 +43,9 @@ class CheckCommand : public Command {
                         {"limit", check.limit},
                         {"passed", check.passed()}});
       if (!json_ && !(only_failed_ && check.passed())) {
-        context.out << (check.passed() ? "ok      " : "FAILED  ") << figure("%9.2e", check.figure)
-                    << " (limit " << figure("%.0e", check.limit) << ")  " << check.what << "\n"
+        context.out << (check.passed() ? "ok      " : "FAILED  ")
+                    << records::figure("%9.2e", check.figure) << " (limit "
+                    << records::figure("%.0e", check.limit) << ")  " << check.what << "\n"
                     << std::flush;  // line by line: it takes a while
       }
     };

@@ -8,10 +8,10 @@
 #include "app/grid_options.h"
 #include "app/machine_record.h"
 #include "app/measure_grid.h"
-#include "app/output_options.h"
 #include "app/physics_options.h"
 #include "app/words.h"
 #include "gpucast/records/number_list.h"
+#include "gpucast/records/output_options.h"
 #include "gpucast/records/progress.h"
 
 namespace gpucast::mdapp {
@@ -136,7 +136,7 @@ class Measure : public Command {
   EngineOptions engine_;
   PhysicsOptions physics_;
   StoppingOptions stopping_;
-  OutputOptions output_;
+  records::OutputOptions output_;
   bool quiet_ = false;
 };
 

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "app/human.h"
 #include "app/words.h"
+#include "gpucast/records/human.h"
 #include "gpucast/records/median.h"
 #include "gpucast/records/records.h"
 
@@ -72,7 +72,7 @@ records::Note note_of(const Cell& cell, const Common& common, const std::string&
 std::string summary(const std::vector<double>& seconds) {
   const auto interval = records::median_interval(seconds);
   const double median = interval ? interval->median : records::median(seconds);
-  std::string text = human_seconds(median);
+  std::string text = records::human_seconds(median);
   if (interval) {
     std::array<char, 32> spread{};
     std::snprintf(spread.data(), spread.size(), " ± %.1f %%",
@@ -155,7 +155,7 @@ class Runner {
     if (done == 0 || left == 0) return "";
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     const double seconds = passed.count() / static_cast<double>(done) * static_cast<double>(left);
-    return ", about " + human_duration(seconds) + " left";
+    return ", about " + records::human_duration(seconds) + " left";
   }
 
   const GridRun& run_;

@@ -10,11 +10,11 @@
 #include "app/double_stepper.h"
 #include "app/engine_options.h"
 #include "app/grid_options.h"
-#include "app/human.h"
 #include "app/simulate.h"
 #include "app/start_options.h"
 #include "app/trajectory_file.h"
 #include "app/words.h"
+#include "gpucast/records/human.h"
 #include "gpucast/records/number_list.h"
 #include "gpucast/records/this_machine.h"
 #include "physics/xyz.h"
@@ -50,18 +50,18 @@ void print_head(std::ostream& out) {
 
 void print(const Observation& seen, std::ostream& out) {
   const auto& p = seen.momentum;
-  out << figure("%11.5g", seen.time) << figure(" %12.8f", seen.kinetic)
-      << figure(" %12.8f", seen.potential) << figure(" %12.8f", seen.total)
-      << figure("  %13.3f", seen.temperature) << figure("  %11.4g", seen.pressure)
-      << figure("  %17.3g", std::hypot(p[0], p[1], p[2])) << "\n"
+  out << records::figure("%11.5g", seen.time) << records::figure(" %12.8f", seen.kinetic)
+      << records::figure(" %12.8f", seen.potential) << records::figure(" %12.8f", seen.total)
+      << records::figure("  %13.3f", seen.temperature) << records::figure("  %11.4g", seen.pressure)
+      << records::figure("  %17.3g", std::hypot(p[0], p[1], p[2])) << "\n"
       << std::flush;
 }
 
 void print(const Summary& summary, std::ostream& out) {
-  out << "\nenergy an ion: rms " << figure("%.3g", summary.total_rms) << " eV, drift "
-      << figure("%.3g", summary.total_drift) << " eV/ps\nmean temperature "
-      << figure("%.2f", summary.mean_temperature) << " K, mean pressure "
-      << figure("%.4g", summary.mean_pressure) << " Pa\n";
+  out << "\nenergy an ion: rms " << records::figure("%.3g", summary.total_rms) << " eV, drift "
+      << records::figure("%.3g", summary.total_drift) << " eV/ps\nmean temperature "
+      << records::figure("%.2f", summary.mean_temperature) << " K, mean pressure "
+      << records::figure("%.4g", summary.mean_pressure) << " Pa\n";
 }
 
 class Simulate : public Command {
@@ -138,7 +138,7 @@ class Simulate : public Command {
     const double steps = *time_ / physics.integrator.dt;
     if (!(steps >= 0.5) || steps > static_cast<double>(most_steps)) {
       throw records::InputError("--time: must be from one step, " +
-                                figure("%g", physics.integrator.dt) + " s, to 1e12 steps");
+                                records::figure("%g", physics.integrator.dt) + " s, to 1e12 steps");
     }
     return std::llround(steps);
   }

@@ -10,11 +10,11 @@
 #include "app/command.h"
 #include "app/engine_options.h"
 #include "app/grid_options.h"
-#include "app/human.h"
 #include "app/physics_options.h"
 #include "app/plan.h"
 #include "app/scalar_loop.h"
 #include "app/throughput.h"
+#include "gpucast/records/human.h"
 #include "gpucast/records/number_list.h"
 #include "physics/start.h"
 
@@ -137,7 +137,8 @@ class Throughput : public Command {
 
   static void print_heading(Context& context, int n, const Engine& engine, double reference) {
     context.out << "n = " << n << " on " << engine.devices().front().name << "\n"
-                << "scalar double loop on one core: " << figure("%.3e", reference) << " pairs/s\n\n"
+                << "scalar double loop on one core: " << records::figure("%.3e", reference)
+                << " pairs/s\n\n"
                 << "kernel                  GPUs    pairs/s  a GPU      efficiency"
                    "  over the scalar loop\n";
   }
@@ -145,13 +146,13 @@ class Throughput : public Command {
   static void print(Context& context, const nlohmann::ordered_json& row) {
     std::string kernel = row["kernel"];
     kernel.resize(22, ' ');
-    context.out << kernel << figure("%6.0f", row["gpus"])
-                << figure("%11.3e", row["pairs_per_second"])
-                << figure("%11.3e", row["pairs_per_second_and_gpu"])
+    context.out << kernel << records::figure("%6.0f", row["gpus"])
+                << records::figure("%11.3e", row["pairs_per_second"])
+                << records::figure("%11.3e", row["pairs_per_second_and_gpu"])
                 << (row.contains("efficiency")
-                        ? figure("%11.1f %%", 100 * row["efficiency"].get<double>())
+                        ? records::figure("%11.1f %%", 100 * row["efficiency"].get<double>())
                         : "            -")
-                << figure("%13.1f", row["over_scalar_double_loop"]) << "\n"
+                << records::figure("%13.1f", row["over_scalar_double_loop"]) << "\n"
                 << std::flush;
   }
 

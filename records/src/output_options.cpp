@@ -1,18 +1,18 @@
-#include "app/output_options.h"
+#include "gpucast/records/output_options.h"
 
 #include <CLI/CLI.hpp>
 #include <stdexcept>
 
 #include "gpucast/records/label.h"
 
-namespace gpucast::mdapp {
+namespace gpucast::records {
 namespace {
 
 std::string checked(const char* option, const std::string& text) {
   try {
-    return records::label(option, text);
+    return label(option, text);
   } catch (const std::invalid_argument& error) {
-    throw records::InputError(error.what());
+    throw InputError(error.what());
   }
 }
 
@@ -29,10 +29,10 @@ void OutputOptions::declare(CLI::App& command) {
   command.add_flag("--force", force_, "replace the file");
 }
 
-records::IfExists OutputOptions::if_exists() const {
-  if (append_ && force_) throw records::InputError("--append: cannot go with --force");
-  if (append_) return records::IfExists::append;
-  return force_ ? records::IfExists::replace : records::IfExists::refuse;
+IfExists OutputOptions::if_exists() const {
+  if (append_ && force_) throw InputError("--append: cannot go with --force");
+  if (append_) return IfExists::append;
+  return force_ ? IfExists::replace : IfExists::refuse;
 }
 
 std::string OutputOptions::machine() const {
@@ -43,4 +43,4 @@ std::string OutputOptions::label_or(std::string_view usual) const {
   return label_.empty() ? std::string(usual) : checked("--path", label_);
 }
 
-}  // namespace gpucast::mdapp
+}  // namespace gpucast::records

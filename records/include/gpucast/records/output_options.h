@@ -10,14 +10,14 @@ namespace CLI {
 class App;
 }
 
-namespace gpucast::mdapp {
+namespace gpucast::records {
 
 class OutputOptions {
  public:
   void declare(CLI::App& command);
   const std::string& path() const { return path_; }
   // All throw InputError. The empty name of a machine stands for a new one for every run.
-  records::IfExists if_exists() const;
+  IfExists if_exists() const;
   std::string machine() const;
   std::string label_or(std::string_view usual) const;
 
@@ -29,4 +29,4 @@ class OutputOptions {
   bool force_ = false;
 };
 
-}  // namespace gpucast::mdapp
+}  // namespace gpucast::records

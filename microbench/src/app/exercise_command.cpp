@@ -1,0 +1,99 @@
+// gpucast-microbench exercise: copies without end, a line a second, so that two runs can show
+// whether they disturb each other.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <vector>
+
+#include "app/command.h"
+#include "app/engine_options.h"
+#include "gpucast/records/errors.h"
+#include "gpucast/records/human.h"
+#include "gpucast/records/number_list.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Exercise : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command = *parent.add_subcommand(
+        "exercise", "copy both ways until stopped, between a device and the host or two devices");
+    command.add_option("devices", devices_, "one, or two")->required()->expected(1, 2);
+    engine_.declare(command);
+    command.add_option("--bytes", bytes_, "of a copy")->capture_default_str();
+    command.add_option("--seconds", seconds_, "to stop after (0: Ctrl-C)")->capture_default_str();
+    return command;
+  }
+
+  int run(Context& context) override {
+    if (!(seconds_ >= 0)) throw records::InputError("--seconds: must not be negative");
+    constexpr std::int64_t most = std::int64_t{1} << 34;
+    const auto bytes = records::parse_number("--bytes", bytes_, {.least = 1, .most = most});
+    const auto engine = engine_.open(context.err);
+    const bool gpus = engine->path() != "host";
+    std::vector<int> ends;
+    for (const std::string& word : devices_)
+      ends.push_back(devices_of(word, *engine).front());
+    const int far = ends.size() == 2 ? ends[1] : host;
+    if (far == ends[0]) throw records::InputError("devices: the same one twice");
+    const auto memory = gpus ? records::Memory::pinned : records::Memory::pageable;
+    const Copy out{.from = ends[0], .to = far, .bytes = bytes, .memory = memory};
+    const Copy back{.from = far, .to = ends[0], .bytes = bytes, .memory = memory};
+    for (const Copy& copy : {out, back}) {
+      if (const auto why = engine->refuses(copy, records::TransferMethod::gated)) {
+        throw records::InputError(describe(copy) + ": " + *why);
+      }
+    }
+    // Each way in turn is the one that is timed; the other is under way all the while.
+    const auto first = engine->open(std::vector{out, back});
+    const auto second = engine->open(std::vector{back, out});
+    const auto begin = Clock::now();
+    while (!context.interrupted.stop_requested() && (seconds_ <= 0 || since(begin) < seconds_)) {
+      const double there = for_half_a_second(*first, context);
+      const double return_trip = for_half_a_second(*second, context);
+      constexpr double giga = 1e9;
+      const auto size = static_cast<double>(bytes);
+      context.out << place(out.from) << ">" << place(out.to)
+                  << records::figure(" %8.3f GB/s  ", size / there / giga) << place(back.from)
+                  << ">" << place(back.to)
+                  << records::figure(" %8.3f GB/s", size / return_trip / giga) << "\n"
+                  << std::flush;
+    }
+    if (!first->correct() || !second->correct()) {
+      throw DeviceError("what arrived is not what was sent");
+    }
+    return 0;
+  }
+
+ private:
+  static double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  // Seconds of a copy, on average.
+  static double for_half_a_second(CopySet& copies, const Context& context) {
+    constexpr double half = 0.5;
+    constexpr int in_a_row = 8;
+    const auto begin = Clock::now();
+    double seconds = 0;
+    int count = 0;
+    do {
+      seconds += copies.gated(in_a_row);
+      count += in_a_row;
+    } while (since(begin) < half && !context.interrupted.stop_requested());
+    return seconds / count;
+  }
+
+  std::vector<std::string> devices_;
+  EngineOptions engine_;
+  std::string bytes_ = "67108864";
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> exercise_command() { return std::make_unique<Exercise>(); }
+
+}  // namespace gpucast::microbench

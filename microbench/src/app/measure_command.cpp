@@ -1,0 +1,165 @@
+// gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <optional>
+#include <sstream>
+
+#include "app/command.h"
+#include "app/engine_options.h"
+#include "app/machine_record.h"
+#include "app/report.h"
+#include "app/run.h"
+#include "gpucast/records/number_list.h"
+#include "gpucast/records/output_options.h"
+#include "gpucast/records/progress.h"
+#include "gpucast/records/record_file.h"
+#include "measure/suite.h"
+
+namespace gpucast::microbench {
+namespace {
+
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::stringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');)
+    words.push_back(word);
+  return words;
+}
+
+class Measure : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command =
+        *parent.add_subcommand("measure", "transfers, launches, overlap and contention");
+    command.add_option("--what", what_, "list of transfers, concurrent, launches, overlap")
+        ->capture_default_str();
+    engine_.declare(command);
+    command.add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
+    command.add_option("--memory", memories_,
+                       "host memory, list of pageable, pinned, portable, write-combined, mapped, "
+                       "mapped-write-combined (default: all; CPU devices have pageable only)");
+    command.add_option("--largest", largest_,
+                       "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
+    command
+        .add_option("--budget", budget_,
+                    "seconds for all of it; what does not fit is skipped (0: without end)")
+        ->capture_default_str();
+    command
+        .add_option("--interval", options_.relative_half_width,
+                    "samples until the 95 % interval of their median is so narrow (half its width "
+                    "over the median)")
+        ->capture_default_str();
+    output_.declare(command);
+    command.add_flag("--quiet", quiet_, "no progress on stderr");
+    return command;
+  }
+
+  int run(Context& context) override {
+    require(budget_ >= 0 && std::isfinite(budget_), "--budget: must not be negative");
+    require(options_.relative_half_width > 0, "--interval: must be greater than 0");
+    const Questions questions = questions_of();
+    const auto if_exists = output_.if_exists();
+    const auto engine = engine_.open(context.err);
+    const Suite suite = suite_of(*engine);
+    const std::string label = output_.label_or(engine->path());
+    const auto machine = machine_record(*engine, context, output_.machine());
+    records::RecordFile file(output_.path(), if_exists);
+    file.write(to_json(machine));
+    Run run{.cells = cells_of(questions, suite),
+            .machine = machine.id,
+            .path = label,
+            .samples = options_,
+            .budget = budget_,
+            .write = [&file](const nlohmann::ordered_json& record) { file.write(record); }};
+    Outcome outcome;
+    {
+      records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
+                                 run.cells.size());
+      constexpr double until_clocks_rise = 0.5;
+      engine->warm_up(until_clocks_rise);
+      outcome = measure(*engine, run, progress, context.interrupted);
+    }
+    file.close();
+    print_report(outcome, output_.path() == "-" ? context.err : context.out);
+    if (outcome.skipped > 0) {
+      context.err << program << ": note: " << outcome.skipped << " of " << run.cells.size()
+                  << " measurements were skipped; the records say why\n";
+    }
+    if (outcome.failed > 0) {
+      context.err << program << ": error: " << outcome.failed << " of " << run.cells.size()
+                  << " measurements failed; the records say why\n";
+    } else if (outcome.interrupted) {
+      context.err << program << ": error: interrupted: " << outcome.results.size() << " of "
+                  << run.cells.size() << " measurements made\n";
+    }
+    return outcome.failed > 0 || outcome.interrupted ? 1 : 0;
+  }
+
+ private:
+  static void require(bool holds, const char* otherwise) {
+    if (!holds) throw records::InputError(otherwise);
+  }
+
+  Questions questions_of() const {
+    Questions questions{
+        .transfers = false, .concurrent = false, .launches = false, .overlap = false};
+    for (const std::string& word : words_of(what_)) {
+      if (word == "transfers") {
+        questions.transfers = true;
+      } else if (word == "concurrent") {
+        questions.concurrent = true;
+      } else if (word == "launches") {
+        questions.launches = true;
+      } else if (word == "overlap") {
+        questions.overlap = true;
+      } else {
+        records::refuse_word("--what", word, "transfers, concurrent, launches, overlap");
+      }
+    }
+    return questions;
+  }
+
+  Suite suite_of(const Engine& engine) const {
+    using records::Memory;
+    const bool gpus = engine.path() != "host";
+    Suite suite{.devices = devices_of(devices_, engine), .gpus = gpus};
+    for (const std::string& word : words_of(memories_)) {
+      const auto memory = records::parse_word<Memory>("--memory", word);
+      if (memory == Memory::unknown || (!gpus && memory != Memory::pageable)) {
+        throw records::InputError("--memory: \"" + word + "\" is not there on " +
+                                  (gpus ? "GPUs" : "CPU devices"));
+      }
+      suite.memories.push_back(memory);
+    }
+    if (suite.memories.empty()) {
+      suite.memories =
+          gpus ? std::vector{Memory::pinned, Memory::pageable, Memory::write_combined,
+                             Memory::mapped, Memory::portable, Memory::mapped_write_combined}
+               : std::vector{Memory::pageable};
+    }
+    constexpr std::int64_t most = std::int64_t{1} << 34;
+    suite.largest = largest_.empty()
+                        ? (gpus ? 1024 : 64) * mebibyte
+                        : records::parse_number("--largest", largest_, {.least = 64, .most = most});
+    suite.together = std::min(suite.largest, (gpus ? 64 : 4) * mebibyte);
+    return suite;
+  }
+
+  std::string what_ = "transfers,concurrent,launches,overlap";
+  EngineOptions engine_;
+  std::string devices_;
+  std::string memories_;
+  std::string largest_;
+  double budget_ = 60;
+  SampleOptions options_;
+  records::OutputOptions output_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> measure_command() { return std::make_unique<Measure>(); }
+
+}  // namespace gpucast::microbench

@@ -1,0 +1,35 @@
+// gpucast-microbench topology: what the machine record says, without measuring anything.
+#include <CLI/CLI.hpp>
+
+#include "app/command.h"
+#include "app/engine_options.h"
+#include "app/machine_record.h"
+
+namespace gpucast::microbench {
+namespace {
+
+class Topology : public Command {
+ public:
+  CLI::App& declare(CLI::App& parent) override {
+    CLI::App& command =
+        *parent.add_subcommand("topology", "devices and how they reach each other, as JSON");
+    engine_.declare(command);
+    return command;
+  }
+
+  int run(Context& context) override {
+    const auto engine = engine_.open(context.err);
+    constexpr int indent = 1;
+    context.out << to_json(machine_record(*engine, context, "")).dump(indent) << "\n";
+    return 0;
+  }
+
+ private:
+  EngineOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> topology_command() { return std::make_unique<Topology>(); }
+
+}  // namespace gpucast::microbench

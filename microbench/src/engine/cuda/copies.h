@@ -1,0 +1,14 @@
+// Copies of one set on GPUs.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "engine/cuda/memory.h"
+#include "engine/engine.h"
+
+namespace gpucast::microbench::cuda {
+
+std::unique_ptr<CopySet> open_copies(BufferPool& pool, std::span<const Copy> copies);
+
+}  // namespace gpucast::microbench::cuda

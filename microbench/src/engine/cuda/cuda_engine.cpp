@@ -1,0 +1,145 @@
+// The GPUs of this machine (or whatever the CUDA runtime takes for them).
+#include <chrono>
+#include <fstream>
+
+#include "engine/cuda/copies.h"
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/launches.h"
+#include "engine/cuda/memory.h"
+#include "engine/engine.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/gpus.h"
+
+namespace gpucast::microbench {
+namespace cuda {
+namespace {
+
+namespace gpus = devices::cuda;
+using devices::cuda::check;
+using Json = nlohmann::ordered_json;
+
+bool can_reach(int from, int to) {
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, from, to), "cudaDeviceCanAccessPeer");
+  return can != 0;
+}
+
+// Of the host's memory that the device is nearest to; -1 where the system does not say.
+int numa_node(const std::string& pci) {
+  std::string lower;
+  for (const char c : pci)
+    lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::ifstream file("/sys/bus/pci/devices/" + lower + "/numa_node");
+  int node = -1;
+  file >> node;
+  return node;
+}
+
+class CudaEngine : public Engine {
+ public:
+  explicit CudaEngine(int count) : count_(count) {
+    for (int device = 0; device < count; ++device) {
+      check(cudaSetDevice(device), "cudaSetDevice");
+      load_kernels();
+      for (int other = 0; other < count; ++other) {
+        if (other == device || !can_reach(device, other)) continue;
+        const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+        if (status != cudaErrorPeerAccessAlreadyEnabled) {
+          check(status, "cudaDeviceEnablePeerAccess");
+        }
+        cudaGetLastError();  // enabled already is no error
+      }
+    }
+  }
+
+  std::string_view path() const override { return "native"; }
+  std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
+  std::string driver() const override { return gpus::driver_version(); }
+  std::string runtime() const override { return gpus::runtime_version(); }
+
+  Json topology() const override {
+    Json devices = Json::array();
+    Json peers = Json::array();
+    for (int device = 0; device < count_; ++device) {
+      devices.push_back(
+          {{"gpu", place(device)},
+           {"numa_node", numa_node(gpus::describe(device).pci.value_or(""))},
+           {"copy_engines", gpus::attribute(cudaDevAttrAsyncEngineCount, device)},
+           {"unified_addressing", gpus::attribute(cudaDevAttrUnifiedAddressing, device) != 0},
+           {"reaches_pageable", gpus::attribute(cudaDevAttrPageableMemoryAccess, device) != 0}});
+      for (int other = 0; other < count_; ++other) {
+        if (other == device) continue;
+        int rank = 0;
+        int atomics = 0;
+        cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, device, other);
+        cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device, other);
+        peers.push_back({{"from", place(device)},
+                         {"to", place(other)},
+                         {"access", can_reach(device, other)},
+                         {"rank", rank},
+                         {"atomics", atomics != 0}});
+      }
+    }
+    return {{"devices", devices}, {"peers", peers}};
+  }
+
+  std::optional<std::string> refuses(const Copy& copy,
+                                     records::TransferMethod method) const override {
+    const bool by_host = copy.from == host || copy.to == host;
+    const bool gated = method == records::TransferMethod::gated;
+    const bool pageable = copy.memory == records::Memory::pageable;
+    if (by_host && gated && pageable) {
+      return "copies of pageable memory block: behind a gate they would wait for ever";
+    }
+    if (copy.staged && gated) return "staged copies are calls";
+    if (by_host && copy.engine == records::Engine::kernel && pageable) {
+      return "kernels do not reach pageable memory";
+    }
+    if (!by_host && !copy.staged && copy.from != copy.to && !can_reach(copy.from, copy.to)) {
+      return "no peer access from " + place(copy.from) + " to " + place(copy.to);
+    }
+    return std::nullopt;
+  }
+  std::optional<std::string> refuses_graphs() const override { return std::nullopt; }
+  std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
+
+  void warm_up(double seconds) override {
+    const auto begin = std::chrono::steady_clock::now();
+    constexpr double slice = 0.02;
+    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
+           seconds) {
+      for (int device = 0; device < count_; ++device) {
+        check(cudaSetDevice(device), "cudaSetDevice");
+        queue_spin(slice, nullptr);
+      }
+      for (int device = 0; device < count_; ++device) {
+        check(cudaSetDevice(device), "cudaSetDevice");
+        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      }
+    }
+  }
+
+  std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
+    return open_copies(pool_, copies);
+  }
+  std::unique_ptr<Launches> launches(int device, int arguments) override {
+    return open_launches(device, arguments);
+  }
+  std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override {
+    return open_overlaps(pool_, device, bytes);
+  }
+
+ private:
+  int count_;
+  BufferPool pool_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Engine> cuda_engine(std::string& why_not) {
+  const int count = devices::cuda::gpu_count(why_not);
+  return count == 0 ? nullptr : std::make_unique<cuda::CudaEngine>(count);
+}
+
+}  // namespace gpucast::microbench

@@ -1,0 +1,43 @@
+#include "engine/cuda/gate.h"
+
+#include <atomic>
+
+#include "engine/cuda/kernels.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/error.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+constexpr double timeout = 10;  // s
+
+}  // namespace
+
+Gate::Gate() {
+  void* memory = nullptr;
+  devices::cuda::check(
+      cudaHostAlloc(&memory, 2 * sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable),
+      "cudaHostAlloc");
+  flags_ = static_cast<int*>(memory);
+}
+
+Gate::~Gate() {
+  open();
+  cudaFreeHost(flags_);
+}
+
+void Gate::close(cudaStream_t stream) {
+  std::atomic_ref<int>(flags_[0]).store(0);
+  std::atomic_ref<int>(flags_[1]).store(0);
+  queue_gate(flags_, flags_ + 1, timeout, stream);
+}
+
+void Gate::open() noexcept { std::atomic_ref<int>(flags_[0]).store(1); }
+
+void Gate::require_opened_in_time() const {
+  if (std::atomic_ref<int>(flags_[1]).load() != 0) {
+    throw devices::DeviceError("the gate in front of queued work did not open within 10 s");
+  }
+}
+
+}  // namespace gpucast::microbench::cuda

@@ -1,0 +1,34 @@
+// The kernels, as functions that queue them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace gpucast::microbench::cuda {
+
+// Holds the stream until *flag (mapped host memory) is not 0, or, as an error, until *timed_out is
+// set to 1 after `timeout` seconds.
+void queue_gate(const int* flag, int* timed_out, double timeout, cudaStream_t stream);
+
+// Keeps a little of the GPU busy for so many seconds.
+void queue_spin(double seconds, cudaStream_t stream);
+
+// As the copy engine would, by reads and writes of all multiprocessors.
+void queue_copy(void* to, const void* from, std::int64_t bytes, cudaStream_t stream);
+
+void queue_fill(void* data, std::int64_t bytes, std::uint32_t seed, cudaStream_t stream);
+// Adds to *wrong how many bytes are not those of the pattern.
+void queue_compare(const void* data, std::int64_t bytes, std::uint32_t seed,
+                   unsigned long long* wrong, cudaStream_t stream);
+
+// An empty kernel of so many arguments, up to most_arguments; its address, for graphs.
+inline constexpr int most_arguments = 16;
+void queue_empty(int arguments, cudaStream_t stream);
+const void* empty_kernel(int arguments);
+
+// Loads all of them on the current device: a kernel that is loaded while a gate is closed would
+// wait for it.
+void load_kernels();
+
+}  // namespace gpucast::microbench::cuda

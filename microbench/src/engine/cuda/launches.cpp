@@ -1,0 +1,222 @@
+#include "engine/cuda/launches.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+
+#include "engine/cuda/gate.h"
+#include "engine/cuda/kernels.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+using devices::cuda::check;
+using devices::cuda::Event;
+using devices::cuda::Stream;
+using Clock = std::chrono::steady_clock;
+
+constexpr double milli = 1e-3;
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Graph {
+ public:
+  // A chain of empty kernels.
+  Graph(int arguments, int count) {
+    check(cudaGraphCreate(&graph_, 0), "cudaGraphCreate");
+    double value = 0;
+    std::array<void*, most_arguments> pointers{};
+    pointers.fill(&value);
+    cudaKernelNodeParams node{};
+    node.func = const_cast<void*>(empty_kernel(arguments));
+    node.gridDim = dim3(1);
+    node.blockDim = dim3(1);
+    node.kernelParams = pointers.data();
+    cudaGraphNode_t last = nullptr;
+    for (int k = 0; k < count; ++k) {
+      cudaGraphNode_t next = nullptr;
+      check(cudaGraphAddKernelNode(&next, graph_, k == 0 ? nullptr : &last, k == 0 ? 0 : 1, &node),
+            "cudaGraphAddKernelNode");
+      last = next;
+    }
+    check(cudaGraphInstantiate(&executable_, graph_, 0), "cudaGraphInstantiate");
+  }
+  ~Graph() {
+    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
+    if (graph_ != nullptr) cudaGraphDestroy(graph_);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  cudaGraphExec_t get() const { return executable_; }
+
+ private:
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class CudaLaunches : public Launches {
+ public:
+  CudaLaunches(int device, int arguments) : device_(device), arguments_(arguments) {
+    use();
+    stream_ = Stream::independent();
+    begin_ = std::make_unique<Event>(cudaEventDefault);
+    end_ = std::make_unique<Event>(cudaEventDefault);
+  }
+
+  double submit() override {
+    use();
+    const auto begin = Clock::now();
+    queue_empty(arguments_, stream_.get());
+    const double taken = since(begin);
+    wait();
+    return taken;
+  }
+  double sync() override {
+    use();
+    const auto begin = Clock::now();
+    queue_empty(arguments_, stream_.get());
+    wait();
+    return since(begin);
+  }
+  double gated(int count) override {
+    use();
+    gate_.close(stream_.get());
+    check(cudaEventRecord(begin_->get(), stream_.get()), "cudaEventRecord");
+    for (int k = 0; k < count; ++k)
+      queue_empty(arguments_, stream_.get());
+    check(cudaEventRecord(end_->get(), stream_.get()), "cudaEventRecord");
+    gate_.open();
+    wait();
+    gate_.require_opened_in_time();
+    float elapsed = 0;
+    check(cudaEventElapsedTime(&elapsed, begin_->get(), end_->get()), "cudaEventElapsedTime");
+    return milli * static_cast<double>(elapsed);
+  }
+  double graph(int count) override {
+    use();
+    auto& graph = graphs_[count];
+    if (!graph) {
+      graph = std::make_unique<Graph>(arguments_, count);
+      check(cudaGraphUpload(graph->get(), stream_.get()), "cudaGraphUpload");
+      wait();
+    }
+    const auto begin = Clock::now();
+    check(cudaGraphLaunch(graph->get(), stream_.get()), "cudaGraphLaunch");
+    wait();
+    return since(begin);
+  }
+
+ private:
+  void use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
+  void wait() const { check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"); }
+
+  int device_;
+  int arguments_;
+  Stream stream_;
+  std::unique_ptr<Event> begin_, end_;
+  std::map<int, std::unique_ptr<Graph>> graphs_;
+  Gate gate_;
+};
+
+class CudaOverlaps : public Overlaps {
+ public:
+  CudaOverlaps(BufferPool& pool, int device, std::int64_t bytes)
+      : device_(device), bytes_(static_cast<std::size_t>(bytes)) {
+    using records::Memory;
+    up_from_ = &pool.on_host(Memory::pinned, Role::source, 0, bytes_);
+    up_to_ = &pool.on_gpu(device, Role::destination, 0, bytes_);
+    down_from_ = &pool.on_gpu(device, Role::source, 0, bytes_);
+    down_to_ = &pool.on_host(Memory::pinned, Role::destination, 0, bytes_);
+    up_to_->seed.reset();
+    down_to_->seed.reset();
+    use();
+    for (Stream& stream : streams_)
+      stream = Stream::independent();
+    main_ = Stream::independent();
+    begin_ = std::make_unique<Event>(cudaEventDefault);
+    end_ = std::make_unique<Event>(cudaEventDefault);
+    for (std::size_t k = 0; k < streams_.size(); ++k)
+      ended_.emplace_back(cudaEventDisableTiming);
+    using Part = records::OverlapPart;
+    for (int k = 0; k < 3; ++k) {
+      for (const Part part : {Part::h2d, Part::d2h})
+        kernel_seconds_ = std::max(kernel_seconds_, together({&part, 1}));
+    }
+  }
+
+  double together(std::span<const records::OverlapPart> parts) override {
+    use();
+    gate_.close(main_.get());
+    check(cudaEventRecord(begin_->get(), main_.get()), "cudaEventRecord");
+    for (const auto part : parts) {
+      const auto k = static_cast<std::size_t>(part);
+      const cudaStream_t stream = streams_.at(k).get();
+      check(cudaStreamWaitEvent(stream, begin_->get(), 0), "cudaStreamWaitEvent");
+      queue(part, stream);
+      check(cudaEventRecord(ended_[k].get(), stream), "cudaEventRecord");
+    }
+    for (const auto part : parts) {
+      check(cudaStreamWaitEvent(main_.get(), ended_[static_cast<std::size_t>(part)].get(), 0),
+            "cudaStreamWaitEvent");
+    }
+    check(cudaEventRecord(end_->get(), main_.get()), "cudaEventRecord");
+    gate_.open();
+    check(cudaStreamSynchronize(main_.get()), "cudaStreamSynchronize");
+    gate_.require_opened_in_time();
+    float elapsed = 0;
+    check(cudaEventElapsedTime(&elapsed, begin_->get(), end_->get()), "cudaEventElapsedTime");
+    return milli * static_cast<double>(elapsed);
+  }
+
+ private:
+  void use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
+
+  void queue(records::OverlapPart part, cudaStream_t stream) const {
+    using Part = records::OverlapPart;
+    switch (part) {
+      case Part::h2d:
+        check(cudaMemcpyAsync(up_to_->data(), up_from_->data(), bytes_, cudaMemcpyDefault, stream),
+              "cudaMemcpyAsync");
+        break;
+      case Part::d2h:
+        check(cudaMemcpyAsync(down_to_->data(), down_from_->data(), bytes_, cudaMemcpyDefault,
+                              stream),
+              "cudaMemcpyAsync");
+        break;
+      case Part::kernel:
+        queue_spin(kernel_seconds_, stream);
+        break;
+    }
+  }
+
+  int device_;
+  std::size_t bytes_;
+  Buffer* up_from_ = nullptr;
+  Buffer* up_to_ = nullptr;
+  Buffer* down_from_ = nullptr;
+  Buffer* down_to_ = nullptr;
+  std::array<Stream, 3> streams_;
+  Stream main_;
+  std::unique_ptr<Event> begin_, end_;
+  std::vector<Event> ended_;
+  double kernel_seconds_ = 0;
+  Gate gate_;
+};
+
+}  // namespace
+
+std::unique_ptr<Launches> open_launches(int device, int arguments) {
+  return std::make_unique<CudaLaunches>(device, arguments);
+}
+
+std::unique_ptr<Overlaps> open_overlaps(BufferPool& pool, int device, std::int64_t bytes) {
+  return std::make_unique<CudaOverlaps>(pool, device, bytes);
+}
+
+}  // namespace gpucast::microbench::cuda

@@ -1,0 +1,120 @@
+#include "engine/cuda/memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "engine/cuda/kernels.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+using devices::cuda::check;
+
+class GpuBuffer : public Buffer {
+ public:
+  GpuBuffer(int device, std::size_t bytes) : device_(device) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    check(cudaMalloc(&data_, bytes), "cudaMalloc");
+    bytes_ = bytes;
+  }
+  ~GpuBuffer() override {
+    cudaSetDevice(device_);
+    cudaFree(data_);
+  }
+  GpuBuffer(const GpuBuffer&) = delete;
+  GpuBuffer& operator=(const GpuBuffer&) = delete;
+
+ private:
+  int device_;
+};
+
+class PageableBuffer : public Buffer {
+ public:
+  explicit PageableBuffer(std::size_t bytes) {
+    constexpr std::size_t page = 4096;
+    const std::size_t whole = (bytes + page - 1) / page * page;
+    data_ = std::aligned_alloc(page, whole);
+    if (data_ == nullptr) throw std::bad_alloc();
+    std::memset(data_, 0, whole);  // memory that was never touched is not there yet
+    bytes_ = bytes;
+  }
+  ~PageableBuffer() override { std::free(data_); }
+  PageableBuffer(const PageableBuffer&) = delete;
+  PageableBuffer& operator=(const PageableBuffer&) = delete;
+};
+
+unsigned flags_of(records::Memory memory) {
+  using records::Memory;
+  switch (memory) {
+    case Memory::portable:
+      return cudaHostAllocPortable;
+    case Memory::write_combined:
+      return cudaHostAllocWriteCombined;
+    case Memory::mapped:
+      return cudaHostAllocMapped;
+    case Memory::mapped_write_combined:
+      return cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    default:
+      return cudaHostAllocDefault;
+  }
+}
+
+class PinnedBuffer : public Buffer {
+ public:
+  PinnedBuffer(records::Memory memory, std::size_t bytes) {
+    check(cudaHostAlloc(&data_, bytes, flags_of(memory)), "cudaHostAlloc");
+    bytes_ = bytes;
+  }
+  ~PinnedBuffer() override { cudaFreeHost(data_); }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+};
+
+}  // namespace
+
+Buffer& BufferPool::on_host(records::Memory memory, Role role, std::size_t number,
+                            std::size_t bytes) {
+  auto& buffer = buffers_[{-1, memory, role, number}];
+  if (!buffer || buffer->bytes() < bytes) {
+    buffer.reset();
+    if (memory == records::Memory::pageable) {
+      buffer = std::make_unique<PageableBuffer>(bytes);
+    } else {
+      buffer = std::make_unique<PinnedBuffer>(memory, bytes);
+    }
+  }
+  return *buffer;
+}
+
+Buffer& BufferPool::on_gpu(int device, Role role, std::size_t number, std::size_t bytes) {
+  auto& buffer = buffers_[{device, records::Memory::unknown, role, number}];
+  if (!buffer || buffer->bytes() < bytes) {
+    buffer.reset();
+    buffer = std::make_unique<GpuBuffer>(device, bytes);
+  }
+  return *buffer;
+}
+
+void fill(void* data, std::size_t bytes, std::uint32_t seed, int device) {
+  check(cudaSetDevice(device), "cudaSetDevice");
+  const devices::cuda::DeviceArray<unsigned char> all(bytes);
+  queue_fill(all.data(), static_cast<std::int64_t>(bytes), seed, nullptr);
+  check(cudaMemcpy(data, all.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
+bool holds(const void* data, std::size_t bytes, std::uint32_t seed, int device) {
+  check(cudaSetDevice(device), "cudaSetDevice");
+  const devices::cuda::DeviceArray<unsigned char> all(bytes);
+  const devices::cuda::DeviceArray<unsigned long long> wrong(1);
+  check(cudaMemcpy(all.data(), data, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  queue_compare(all.data(), static_cast<std::int64_t>(bytes), seed, wrong.data(), nullptr);
+  unsigned long long count = 1;
+  check(cudaMemcpy(&count, wrong.data(), sizeof count, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  return count == 0;
+}
+
+}  // namespace gpucast::microbench::cuda

@@ -1,0 +1,242 @@
+// CPU threads as devices: copies between ordinary memory, so that every machine has a path to
+// measure.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/pattern.h"
+#include "gpucast/devices/host/worker.h"
+#include "gpucast/records/this_machine.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using devices::host::Worker;
+using Workers = std::vector<std::unique_ptr<Worker>>;
+
+double seconds(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+// What is queued waits until all is queued; opened in any case.
+class Gate {
+ public:
+  ~Gate() { open(); }
+  Gate() = default;
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  void open() {
+    open_.store(true, std::memory_order_release);
+    open_.notify_all();
+  }
+  void wait() const { open_.wait(false, std::memory_order_acquire); }
+
+ private:
+  std::atomic<bool> open_{false};
+};
+
+// The device whose thread makes a copy.
+int mover(const Copy& copy) { return copy.to == host ? copy.from : copy.to; }
+
+struct Buffers {
+  std::vector<unsigned char> source;
+  std::vector<unsigned char> destination;
+};
+
+class HostCopies : public CopySet {
+ public:
+  HostCopies(Workers& workers, std::span<const Copy> copies)
+      : workers_(workers), copies_(copies.begin(), copies.end()), buffers_(copies.size()) {
+    for (std::size_t k = 0; k < copies_.size(); ++k) {
+      const auto size = static_cast<std::size_t>(copies_[k].bytes);
+      buffers_[k].source.resize(size);
+      buffers_[k].destination.assign(size, 0);
+      for (std::size_t i = 0; i < size; ++i)
+        buffers_[k].source[i] = pattern(i, static_cast<std::uint32_t>(k));
+      for (std::size_t i = 0; i < size; ++i)
+        buffers_[k].destination[i] = static_cast<unsigned char>(~buffers_[k].source[i]);
+    }
+  }
+  ~HostCopies() override {
+    stop_ = true;
+    for (const auto& worker : workers_)
+      try {
+        worker->wait();
+      } catch (const DeviceError&) {  // has been thrown where it was waited for
+      }
+  }
+  HostCopies(const HostCopies&) = delete;
+  HostCopies& operator=(const HostCopies&) = delete;
+
+  double call() override {
+    Worker& worker = worker_of(0);
+    const auto begin = Clock::now();
+    worker.queue([this] { move(0); });
+    worker.wait();
+    return seconds(begin, Clock::now());
+  }
+
+  double gated(int count) override {
+    Clock::time_point begin;
+    Clock::time_point end;
+    stop_ = false;
+    {
+      Gate gate;
+      Worker& first = worker_of(0);
+      first.queue([&gate, &begin] {
+        gate.wait();
+        begin = Clock::now();
+      });
+      for (int k = 0; k < count; ++k)
+        first.queue([this] { move(0); });
+      first.queue([this, &end] {
+        end = Clock::now();
+        stop_ = true;
+      });
+      // A thread has one queue: what it shares with the first copy comes behind it.
+      for (std::size_t k = 1; k < copies_.size(); ++k) {
+        worker_of(k).queue([this, &gate, k] {
+          gate.wait();
+          do {
+            move(k);
+          } while (!stop_);
+        });
+      }
+      gate.open();
+      for (std::size_t k = 0; k < copies_.size(); ++k)
+        worker_of(k).wait();
+    }
+    return seconds(begin, end);
+  }
+
+  bool correct() override {
+    return std::ranges::all_of(buffers_,
+                               [](const Buffers& b) { return b.source == b.destination; });
+  }
+
+ private:
+  Worker& worker_of(std::size_t k) {
+    return *workers_[static_cast<std::size_t>(mover(copies_[k]))];
+  }
+
+  void move(std::size_t k) {
+    std::memcpy(buffers_[k].destination.data(), buffers_[k].source.data(),
+                buffers_[k].source.size());
+  }
+
+  Workers& workers_;
+  std::vector<Copy> copies_;
+  std::vector<Buffers> buffers_;
+  std::atomic<bool> stop_{false};
+};
+
+class HostLaunches : public Launches {
+ public:
+  explicit HostLaunches(Worker& worker) : worker_(worker) {}
+
+  double submit() override {
+    const auto begin = Clock::now();
+    worker_.queue([] {});
+    const double taken = seconds(begin, Clock::now());
+    worker_.wait();
+    return taken;
+  }
+  double sync() override {
+    const auto begin = Clock::now();
+    worker_.queue([] {});
+    worker_.wait();
+    return seconds(begin, Clock::now());
+  }
+  double gated(int count) override {
+    Clock::time_point begin;
+    Clock::time_point end;
+    Gate gate;
+    worker_.queue([&gate, &begin] {
+      gate.wait();
+      begin = Clock::now();
+    });
+    for (int k = 0; k < count; ++k)
+      worker_.queue([] {});
+    worker_.queue([&end] { end = Clock::now(); });
+    gate.open();
+    worker_.wait();
+    return seconds(begin, end);
+  }
+  double graph(int /*count*/) override { throw DeviceError("CPU threads have no graphs"); }
+
+ private:
+  Worker& worker_;
+};
+
+class HostEngine : public Engine {
+ public:
+  explicit HostEngine(int count) {
+    for (int k = 0; k < count; ++k)
+      workers_.push_back(std::make_unique<Worker>("host device " + std::to_string(k)));
+  }
+
+  std::string_view path() const override { return "host"; }
+  std::vector<records::Gpu> devices() const override {
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    const records::Gpu thread{.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread"};
+    return std::vector<records::Gpu>(workers_.size(), thread);
+  }
+  std::string driver() const override { return ""; }
+  std::string runtime() const override { return ""; }
+  nlohmann::ordered_json topology() const override { return nullptr; }
+
+  std::optional<std::string> refuses(const Copy& copy,
+                                     records::TransferMethod /*method*/) const override {
+    if (copy.memory != records::Memory::pageable) return "CPU devices have pageable memory only";
+    if (copy.engine != records::Engine::copy) return "CPU devices copy in one way only";
+    if (copy.staged) return "nothing is staged between CPU devices";
+    return std::nullopt;
+  }
+  std::optional<std::string> refuses_graphs() const override {
+    return "CPU devices have no graphs";
+  }
+  std::optional<std::string> refuses_overlap() const override {
+    return "a CPU device does one thing at a time";
+  }
+
+  void warm_up(double wanted) override {
+    const auto begin = Clock::now();
+    while (seconds(begin, Clock::now()) < wanted) {
+      for (const auto& worker : workers_)
+        worker->queue([] {});
+      for (const auto& worker : workers_)
+        worker->wait();
+    }
+  }
+
+  std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
+    return std::make_unique<HostCopies>(workers_, copies);
+  }
+  std::unique_ptr<Launches> launches(int device, int /*arguments*/) override {
+    return std::make_unique<HostLaunches>(*workers_[static_cast<std::size_t>(device)]);
+  }
+  std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
+    throw DeviceError("a CPU device does one thing at a time");
+  }
+
+ private:
+  Workers workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> host_engine(int count) {
+  return std::make_unique<HostEngine>(count > 0 ? count
+                                                : static_cast<int>(records::allowed_cores()));
+}
+
+}  // namespace gpucast::microbench

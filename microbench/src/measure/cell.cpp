@@ -1,0 +1,37 @@
+#include "measure/cell.h"
+
+namespace gpucast::microbench {
+namespace {
+
+std::string text_of(const TransferCell& cell) {
+  const Copy& first = cell.copies.front();
+  std::string text = describe(first) + " " + records::name(cell.method) + ", " +
+                     std::to_string(first.bytes) + " bytes";
+  for (std::size_t k = 1; k < cell.copies.size(); ++k) {
+    text += k == 1 ? ", beside " : " and ";
+    text += place(cell.copies[k].from) + ">" + place(cell.copies[k].to);
+  }
+  return text;
+}
+
+std::string text_of(const LaunchCell& cell) {
+  std::string text = "launch on " + place(cell.device) + ", " + records::name(cell.method);
+  if (cell.count > 1) text += " of " + std::to_string(cell.count);
+  if (cell.arguments > 0) text += ", " + std::to_string(cell.arguments) + " arguments";
+  return text;
+}
+
+std::string text_of(const OverlapCell& cell) {
+  std::string text = "overlap on " + place(cell.device) + " of ";
+  for (std::size_t k = 0; k < cell.parts.size(); ++k)
+    text += (k == 0 ? "" : " and ") + records::name(cell.parts[k]);
+  return text + ", " + std::to_string(cell.bytes) + " bytes";
+}
+
+}  // namespace
+
+std::string describe(const Cell& cell) {
+  return std::visit([](const auto& one) { return text_of(one); }, cell);
+}
+
+}  // namespace gpucast::microbench

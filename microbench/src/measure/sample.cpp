@@ -1,0 +1,95 @@
+#include "measure/sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpucast/records/median.h"
+#include "gpucast/records/stopping.h"
+
+namespace gpucast::microbench {
+namespace {
+
+constexpr double shortest = 1e-9;  // s: differences may come out as nothing, records hold no zeros
+
+double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
+
+double median_of(int count, const std::function<double()>& next) {
+  std::vector<double> samples;
+  for (int k = 0; k < count; ++k)
+    samples.push_back(next());
+  return records::median(samples);
+}
+
+}  // namespace
+
+std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
+                                 const std::stop_token& interrupted) {
+  constexpr std::size_t fewest = 6;
+  records::StopByInterval rule(
+      {.relative_half_width = options.relative_half_width, .min_samples = fewest});
+  next();
+  double spent = 0;
+  while (!interrupted.stop_requested()) {
+    const double seconds = at_least_a_nanosecond(next());
+    rule.add(seconds);
+    spent += seconds;
+    if (rule.done() || (rule.samples().size() >= fewest && spent >= options.max_seconds)) break;
+  }
+  return rule.samples();
+}
+
+int batch_of(double seconds) {
+  constexpr double long_enough = 100e-6;
+  constexpr double most = 32;  // with the copies beside them, what fits into a stream's queue
+  return static_cast<int>(std::clamp(std::ceil(long_enough / seconds), 1.0, most));
+}
+
+Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
+               const std::stop_token& interrupted) {
+  Samples samples;
+  if (method == records::TransferMethod::call) {
+    samples.seconds = take_samples([&] { return copies.call(); }, options, interrupted);
+  } else {
+    constexpr int few = 5;
+    copies.gated(1);
+    const double nothing = median_of(few, [&] { return copies.gated(0); });
+    const double one = median_of(few, [&] { return copies.gated(1); }) - nothing;
+    const int batch = batch_of(at_least_a_nanosecond(one));
+    samples.seconds =
+        take_samples([&] { return (copies.gated(batch) - nothing) / batch; }, options, interrupted);
+  }
+  samples.valid = copies.correct();
+  return samples;
+}
+
+std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,
+                           const std::stop_token& interrupted) {
+  using records::LaunchMethod;
+  switch (cell.method) {
+    case LaunchMethod::submit:
+      return take_samples([&] { return launches.submit(); }, options, interrupted);
+    case LaunchMethod::sync:
+      return take_samples([&] { return launches.sync(); }, options, interrupted);
+    case LaunchMethod::graph:
+      return take_samples([&] { return launches.graph(cell.count); }, options, interrupted);
+    case LaunchMethod::gated:
+      break;
+  }
+  constexpr int several = 11;
+  const double nothing = median_of(several, [&] { return launches.gated(0); });
+  return take_samples([&] { return launches.gated(cell.count) - nothing; }, options, interrupted);
+}
+
+Latency latency(CopySet& copies) {
+  constexpr int several = 21;
+  constexpr int short_batch = 4;
+  constexpr int long_batch = 32;
+  copies.gated(1);
+  const double nothing = median_of(several, [&] { return copies.gated(0); });
+  const double one = median_of(several, [&] { return copies.gated(1); });
+  const double few = median_of(several, [&] { return copies.gated(short_batch); });
+  const double many = median_of(several, [&] { return copies.gated(long_batch); });
+  return {.slope = (many - few) / (long_batch - short_batch), .single = one - nothing};
+}
+
+}  // namespace gpucast::microbench

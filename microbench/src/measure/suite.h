@@ -1,0 +1,33 @@
+// The questions, as lists of cells.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/engine.h"
+#include "measure/cell.h"
+
+namespace gpucast::microbench {
+
+struct Questions {
+  bool transfers = true;
+  bool concurrent = true;
+  bool launches = true;
+  bool overlap = true;
+};
+
+struct Suite {
+  std::vector<int> devices;
+  std::vector<records::Memory> memories;  // of the host
+  std::int64_t largest = 0;               // bytes
+  // Of copies that are under way together; each is also measured alone.
+  std::int64_t together = 0;
+  // Between CPU devices there is one way to copy, on GPUs several.
+  bool gpus = false;
+};
+
+// The most informative first: a budget may end before the list does. Cells of one set of copies
+// stand together, the largest first.
+std::vector<Cell> cells_of(const Questions& questions, const Suite& suite);
+
+}  // namespace gpucast::microbench
