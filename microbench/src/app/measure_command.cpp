@@ -124,7 +124,9 @@ class Measure : public Command {
   Suite suite_of(const Engine& engine) const {
     using records::Memory;
     const bool gpus = engine.path() != "host";
-    Suite suite{.devices = devices_of(devices_, engine), .gpus = gpus};
+    Suite suite;
+    suite.devices = devices_of(devices_, engine);
+    suite.gpus = gpus;
     for (const std::string& word : words_of(memories_)) {
       const auto memory = records::parse_word<Memory>("--memory", word);
       if (memory == Memory::unknown || (!gpus && memory != Memory::pageable)) {
