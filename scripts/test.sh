@@ -57,14 +57,36 @@ compile_and_ctest() {
   compile "$1" && ctest --preset "$1" --output-junit "$PWD/$results/ctest-$1.xml"
 }
 
-# The parts that hold CUDA code, with warnings as errors, and the tests of that name.
+# Names the object files of CUDA sources and of what stands around them.
+cuda_objects() {
+  python - build/test/compile_commands.json <<'PY'
+import json, shlex, sys
+for entry in json.load(open(sys.argv[1])):
+    if "/cuda/" in entry["file"]:
+        words = shlex.split(entry["command"])
+        print(words[words.index("-o") + 1])
+PY
+}
+
+# CUDA code with warnings as errors; what it is linked with in the programs that were installed.
 cuda() {
   scripts/nvcc.sh >/dev/null || {
     skip "CUDA" "no CUDA compiler"
     return
   }
-  compile test cuda_toolchain gpucast-mdapp gpucast-microbench &&
+  configure test || return
+  mapfile -t objects < <(cuda_objects)
+  compile test cuda_toolchain "${objects[@]}" && imports_shared_runtime gpucast-mdapp &&
+    imports_shared_runtime gpucast-microbench &&
     ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
+}
+
+# The same program can then run over a runtime that takes its place.
+imports_shared_runtime() {
+  readelf -d "$venv/bin/$1" | grep -q 'NEEDED.*libcudart[.]so' || {
+    say "$1: does not import libcudart.so"
+    return 1
+  }
 }
 
 # Tests that time something run alone first; the rest share the cores.
