@@ -64,10 +64,12 @@ void print_transfers(const Outcome& outcome, std::ostream& out) {
 
 void print_latencies(const Outcome& outcome, std::ostream& out) {
   if (outcome.latencies.empty()) return;
-  out << "\nlatency behind a gate, 64 bytes" << padded("", 11) << "slope      single shot\n";
+  out << "\nlatency behind a gate, 64 bytes" << padded("", 11)
+      << "slope      single     each of many\n";
   for (const LatencyResult& each : outcome.latencies) {
     out << padded(describe(each.copy), 42) << padded(human_seconds(each.latency.slope), 10) << " "
-        << human_seconds(each.latency.single) << "\n";
+        << padded(human_seconds(each.latency.single), 10) << " " << human_seconds(each.latency.each)
+        << "\n";
   }
 }
 

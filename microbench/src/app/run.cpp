@@ -176,7 +176,8 @@ class Runner {
          {{"copy", describe(copy)},
           {"bytes", copy.bytes},
           {"slope_s", found.slope},
-          {"single_s", found.single}});
+          {"single_s", found.single},
+          {"each_of_many_s", found.each}});
   }
 
   static bool by_host(const Copy& copy) {

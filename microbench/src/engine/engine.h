@@ -32,6 +32,10 @@ class CopySet {
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
   // before the first begins, with the others under way all the while. 0: of nothing at all.
   virtual double gated(int count) = 0;
+  // The same of the first copy alone, but each ends, as an event behind it sees, before the next
+  // begins: what devices can do of several at a time is left out. With no bytes: of the ends alone.
+  enum class Payload { copies, nothing };
+  virtual double gated_one_by_one(int count, Payload payload) = 0;
   // Whether what arrived is what was sent, by every copy. For copies made before.
   virtual bool correct() = 0;
 };

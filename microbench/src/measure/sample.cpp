@@ -87,9 +87,19 @@ Latency latency(CopySet& copies) {
   copies.gated(1);
   const double nothing = median_of(several, [&] { return copies.gated(0); });
   const double one = median_of(several, [&] { return copies.gated(1); });
-  const double few = median_of(several, [&] { return copies.gated(short_batch); });
-  const double many = median_of(several, [&] { return copies.gated(long_batch); });
-  return {.slope = (many - few) / (long_batch - short_batch), .single = one - nothing};
+  const auto slope = [](const std::function<double(int)>& batch) {
+    const double few = median_of(several, [&] { return batch(short_batch); });
+    const double many = median_of(several, [&] { return batch(long_batch); });
+    return (many - few) / (long_batch - short_batch);
+  };
+  using Payload = CopySet::Payload;
+  const double copying =
+      slope([&](int count) { return copies.gated_one_by_one(count, Payload::copies); });
+  const double ending =
+      slope([&](int count) { return copies.gated_one_by_one(count, Payload::nothing); });
+  return {.slope = copying - ending, .single = one - nothing, .each = slope([&](int count) {
+                                                                return copies.gated(count);
+                                                              })};
 }
 
 }  // namespace gpucast::microbench

@@ -34,10 +34,12 @@ Samples sample(CopySet& copies, records::TransferMethod method, const SampleOpti
 std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,
                            const std::stop_token& interrupted);
 
-// Two estimates of what a smallest copy takes behind a gate, which know nothing of one another.
+// What a small copy takes behind a gate: two estimates that know nothing of one another, and what
+// one more costs where the next may begin before the last has ended.
 struct Latency {
-  double slope = 0;   // of the time of a batch against its length
+  double slope = 0;   // of the time of copies one by one against their number, less that of nothing
   double single = 0;  // one copy, less nothing at all
+  double each = 0;    // of many queued together
 };
 Latency latency(CopySet& copies);
 

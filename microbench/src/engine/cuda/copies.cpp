@@ -138,6 +138,25 @@ class CudaCopies : public CopySet {
     }
   }
 
+  double gated_one_by_one(int count, Payload payload) override {
+    const Lane& lane = *lanes_.front();
+    use(lane);
+    while (ends_.size() < static_cast<std::size_t>(count))
+      ends_.emplace_back(cudaEventDefault);
+    gate_.close(lane.stream());
+    check(cudaEventRecord(begin_->get(), lane.stream()), "cudaEventRecord");
+    for (int k = 0; k < count; ++k) {
+      if (payload == Payload::copies) lane.queue();
+      check(cudaEventRecord(ends_[static_cast<std::size_t>(k)].get(), lane.stream()),
+            "cudaEventRecord");
+    }
+    check(cudaEventRecord(end_->get(), lane.stream()), "cudaEventRecord");
+    gate_.open();
+    check(cudaStreamSynchronize(lane.stream()), "cudaStreamSynchronize");
+    gate_.require_opened_in_time();
+    return elapsed();
+  }
+
   bool correct() override {
     for (const auto& lane : lanes_) {
       if (!lane->correct()) return false;
@@ -181,14 +200,19 @@ class CudaCopies : public CopySet {
       check(cudaStreamSynchronize(lane->stream()), "cudaStreamSynchronize");
     gate_.require_opened_in_time();
     if (count == 0) others_outlasted_ = true;
-    float elapsed = 0;
-    check(cudaEventElapsedTime(&elapsed, begin_->get(), end_->get()), "cudaEventElapsedTime");
-    return milli * static_cast<double>(elapsed);
+    return elapsed();
+  }
+
+  double elapsed() const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin_->get(), end_->get()), "cudaEventElapsedTime");
+    return milli * static_cast<double>(milliseconds);
   }
 
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Event> begin_, end_, open_;
   std::vector<Event> others_end_;
+  std::vector<Event> ends_;  // of each copy of a batch
   Gate gate_;
   int times_ = 2;  // as many copies as are timed are queued on each of the others' streams
   bool others_outlasted_ = false;

@@ -118,6 +118,26 @@ class HostCopies : public CopySet {
     return seconds(begin, end);
   }
 
+  double gated_one_by_one(int count, Payload payload) override {
+    Clock::time_point begin;
+    Clock::time_point end;
+    Gate gate;
+    Worker& worker = worker_of(0);
+    worker.queue([&gate, &begin] {
+      gate.wait();
+      begin = Clock::now();
+    });
+    for (int k = 0; k < count; ++k) {
+      worker.queue([this, payload] {
+        if (payload == Payload::copies) move(0);
+      });
+    }
+    worker.queue([&end] { end = Clock::now(); });
+    gate.open();
+    worker.wait();
+    return seconds(begin, end);
+  }
+
   bool correct() override {
     return std::ranges::all_of(buffers_,
                                [](const Buffers& b) { return b.source == b.destination; });

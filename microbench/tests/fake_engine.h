@@ -1,0 +1,107 @@
+// Devices whose copies and launches take exactly what a test says.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace gpucast::microbench::test {
+
+// Copies take `latency` + bytes / `rate`, twice that beside others; nothing queued takes `empty`.
+struct Fake {
+  double latency = 2e-6;
+  double rate = 50e9;
+  double empty = 1e-6;
+  bool correct = true;
+  std::function<void()> before_each = [] {};  // may throw
+  int opened = 0;
+};
+
+class FakeCopies : public CopySet {
+ public:
+  FakeCopies(Fake& fake, std::span<const Copy> copies)
+      : fake_(fake), copies_(copies.begin(), copies.end()) {}
+
+  double call() override {
+    fake_.before_each();
+    return 3 * one();
+  }
+  double gated(int count) override {
+    fake_.before_each();
+    return fake_.empty + count * one();
+  }
+  double gated_one_by_one(int count, Payload payload) override {
+    return fake_.empty + count * (fake_.empty + (payload == Payload::copies ? one() : 0));
+  }
+  bool correct() override { return fake_.correct; }
+
+ private:
+  double one() const {
+    const double alone = fake_.latency + static_cast<double>(copies_.front().bytes) / fake_.rate;
+    return copies_.size() > 1 ? 2 * alone : alone;
+  }
+
+  Fake& fake_;
+  std::vector<Copy> copies_;
+};
+
+class FakeLaunches : public Launches {
+ public:
+  explicit FakeLaunches(const Fake& fake) : fake_(fake) {}
+  double submit() override { return fake_.latency; }
+  double sync() override { return 2 * fake_.latency; }
+  double gated(int count) override { return fake_.empty + count * fake_.latency / 2; }
+  double graph(int count) override { return count * fake_.latency / 4; }
+
+ private:
+  const Fake& fake_;
+};
+
+class FakeOverlaps : public Overlaps {
+ public:
+  double together(std::span<const records::OverlapPart> parts) override {
+    return 1e-3 * (1 + 0.1 * static_cast<double>(parts.size() - 1));
+  }
+};
+
+class FakeEngine : public Engine {
+ public:
+  explicit FakeEngine(Fake& fake, int devices = 2) : fake_(fake), count_(devices) {}
+
+  std::string_view path() const override { return "native"; }
+  std::vector<records::Gpu> devices() const override {
+    return std::vector<records::Gpu>(static_cast<std::size_t>(count_),
+                                     records::Gpu{.name = "fake"});
+  }
+  std::string driver() const override { return "1"; }
+  std::string runtime() const override { return "2"; }
+  nlohmann::ordered_json topology() const override { return {{"devices", count_}}; }
+  std::optional<std::string> refuses(const Copy& copy,
+                                     records::TransferMethod /*method*/) const override {
+    if (copy.memory == records::Memory::mapped) return "no mapped memory here";
+    return std::nullopt;
+  }
+  std::optional<std::string> refuses_graphs() const override { return "no graphs here"; }
+  std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
+  void warm_up(double /*seconds*/) override {}
+  std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
+    ++fake_.opened;
+    return std::make_unique<FakeCopies>(fake_, copies);
+  }
+  std::unique_ptr<Launches> launches(int /*device*/, int /*arguments*/) override {
+    return std::make_unique<FakeLaunches>(fake_);
+  }
+  std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
+    return std::make_unique<FakeOverlaps>();
+  }
+
+ private:
+  Fake& fake_;
+  int count_;
+};
+
+}  // namespace gpucast::microbench::test

@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include "engine/engine.h"
+#include "engine/pattern.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using records::Memory;
+
+Copy copy(int from, int to, std::int64_t bytes) {
+  return {.from = from, .to = to, .bytes = bytes, .memory = Memory::pageable};
+}
+
+TEST(HostEngine, CopiesArriveOnlyOnceTheyAreMade) {
+  const auto engine = host_engine(2);
+  for (const Copy& each : {copy(host, 0, 1000), copy(1, host, 1), copy(0, 1, 4097)}) {
+    const auto copies = engine->open({&each, 1});
+    EXPECT_FALSE(copies->correct());
+    EXPECT_GT(copies->call(), 0);
+    EXPECT_TRUE(copies->correct());
+  }
+}
+
+TEST(HostEngine, GatedCopiesArriveToo) {
+  const auto engine = host_engine(2);
+  const std::vector<Copy> both = {copy(host, 0, 1 << 20), copy(1, host, 1 << 20)};
+  const auto copies = engine->open(both);
+  EXPECT_GE(copies->gated(0), 0);
+  const double few = copies->gated(1);
+  const double many = copies->gated(8);
+  EXPECT_TRUE(copies->correct());
+  EXPECT_GT(few, 1e-6);
+  EXPECT_GT(many, few);
+  EXPECT_GT(copies->gated_one_by_one(4, CopySet::Payload::copies),
+            copies->gated_one_by_one(4, CopySet::Payload::nothing));
+}
+
+TEST(HostEngine, CopiesOfOneDeviceShareItsQueue) {
+  const auto engine = host_engine(1);
+  const std::vector<Copy> both = {copy(host, 0, 1000), copy(0, host, 1000)};
+  const auto copies = engine->open(both);
+  EXPECT_GT(copies->gated(4), 0);
+  EXPECT_TRUE(copies->correct());
+}
+
+TEST(HostEngine, LaunchesTakeTime) {
+  const auto engine = host_engine(1);
+  const auto launches = engine->launches(0, 0);
+  EXPECT_GT(launches->sync(), 0);
+  EXPECT_GT(launches->submit(), 0);
+  EXPECT_GT(launches->gated(256), launches->gated(0));
+  EXPECT_TRUE(engine->refuses_graphs().has_value());
+}
+
+TEST(HostEngine, SaysWhatItDoesNotHave) {
+  const auto engine = host_engine(2);
+  const auto method = records::TransferMethod::gated;
+  EXPECT_FALSE(engine->refuses(copy(host, 0, 8), method).has_value());
+  EXPECT_TRUE(engine->refuses({.from = host, .to = 0, .bytes = 8}, method).has_value());
+  Copy staged = copy(0, 1, 8);
+  staged.staged = true;
+  EXPECT_TRUE(engine->refuses(staged, method).has_value());
+}
+
+TEST(Pattern, DiffersFromPlaceToPlaceAndSeedToSeed) {
+  int same_place = 0;
+  int same_seed = 0;
+  constexpr int count = 10000;
+  for (std::uint64_t k = 0; k < count; ++k) {
+    same_place += pattern(k, 1) == pattern(k + 1, 1) ? 1 : 0;
+    same_seed += pattern(k, 1) == pattern(k, 2) ? 1 : 0;
+  }
+  EXPECT_LT(same_place, count / 100);
+  EXPECT_LT(same_seed, count / 100);
+}
+
+}  // namespace
+}  // namespace gpucast::microbench

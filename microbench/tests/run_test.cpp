@@ -1,0 +1,137 @@
+#include "app/run.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "app/report.h"
+#include "fake_engine.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using records::Memory;
+using records::TransferMethod;
+using test::Fake;
+using test::FakeEngine;
+using Json = nlohmann::ordered_json;
+
+class RunTest : public testing::Test {
+ protected:
+  Outcome measure(std::vector<Cell> cells, double budget = 0, std::stop_token interrupted = {}) {
+    FakeEngine engine(fake_);
+    const Run run{.cells = std::move(cells),
+                  .machine = "m",
+                  .path = "native",
+                  .samples = {},
+                  .budget = budget,
+                  .write = [this](const Json& record) { written_.push_back(record); }};
+    std::ostringstream err;
+    records::Progress progress(err, {.quiet = true}, run.cells.size());
+    return microbench::measure(engine, run, progress, interrupted);
+  }
+
+  static TransferCell up(std::int64_t bytes, TransferMethod method = TransferMethod::gated,
+                         Memory memory = Memory::pinned) {
+    return {.copies = {{.from = host, .to = 0, .bytes = bytes, .memory = memory}},
+            .method = method};
+  }
+
+  Fake fake_;
+  std::vector<Json> written_;
+};
+
+TEST_F(RunTest, WritesARecordACell) {
+  const Outcome outcome =
+      measure({up(1000), up(1000, TransferMethod::call),
+               LaunchCell{.method = records::LaunchMethod::sync, .arguments = 4},
+               OverlapCell{.bytes = 10, .parts = {records::OverlapPart::h2d}}});
+  EXPECT_EQ(outcome.failed + outcome.skipped, 0U);
+  ASSERT_EQ(written_.size(), 4U);
+  EXPECT_EQ(written_[0]["kind"], "transfer");
+  EXPECT_EQ(written_[0]["method"], "gated");
+  EXPECT_EQ(written_[0]["from"], "host");
+  EXPECT_EQ(written_[0]["bytes"], 1000);
+  EXPECT_NEAR(written_[0]["seconds"][0].get<double>(), 2.02e-6, 1e-12);
+  EXPECT_EQ(written_[1]["method"], "call");
+  EXPECT_EQ(written_[2]["arguments"], 4);
+  EXPECT_EQ(written_[3]["parts"], Json::array({"h2d"}));
+  EXPECT_EQ(fake_.opened, 1);  // the same copies, timed in two ways
+}
+
+TEST_F(RunTest, CopiesBesideOthersAreNamed) {
+  TransferCell cell = up(1000);
+  cell.copies.push_back({.from = 0, .to = host, .bytes = 1000});
+  measure({cell});
+  ASSERT_EQ(written_.size(), 1U);
+  EXPECT_EQ(written_[0]["concurrent"][0]["from"], "gpu0");
+  EXPECT_EQ(written_[0]["concurrent"][0]["to"], "host");
+}
+
+TEST_F(RunTest, WhatCannotBeMadeIsSkippedWithItsReason) {
+  const Outcome outcome = measure({up(1000, TransferMethod::call, Memory::mapped),
+                                   LaunchCell{.method = records::LaunchMethod::graph}, up(1000)});
+  EXPECT_EQ(outcome.skipped, 2U);
+  ASSERT_EQ(written_.size(), 3U);
+  EXPECT_EQ(written_[0]["kind"], "note");
+  EXPECT_NE(written_[0]["text"].get<std::string>().find("no mapped memory here"),
+            std::string::npos);
+  EXPECT_NE(written_[1]["text"].get<std::string>().find("no graphs here"), std::string::npos);
+  EXPECT_EQ(written_[2]["kind"], "transfer");
+}
+
+TEST_F(RunTest, AFailedCellLeavesTheOthers) {
+  int calls = 0;
+  fake_.before_each = [&calls] {
+    if (++calls == 3) throw DeviceError("gpu0: out of order");
+  };
+  const Outcome outcome = measure({up(2000, TransferMethod::call), up(1000, TransferMethod::call)});
+  EXPECT_EQ(outcome.failed, 1U);
+  EXPECT_EQ(outcome.results.size(), 1U);
+  ASSERT_EQ(written_.size(), 2U);
+  EXPECT_NE(written_[0]["text"].get<std::string>().find("failed, gpu0: out of order"),
+            std::string::npos);
+  EXPECT_EQ(written_[1]["bytes"], 1000);
+}
+
+TEST_F(RunTest, WrongDataAreRecordedAsSuch) {
+  fake_.correct = false;
+  const Outcome outcome = measure({up(1000)});
+  EXPECT_EQ(outcome.failed, 1U);
+  EXPECT_TRUE(outcome.results.empty());
+  ASSERT_EQ(written_.size(), 2U);
+  EXPECT_EQ(written_[0]["valid"], false);
+}
+
+TEST_F(RunTest, ASpentBudgetSkipsTheRest) {
+  const Outcome outcome = measure({up(1000), up(2000)}, 1e-9);
+  EXPECT_EQ(outcome.skipped, 2U);
+  EXPECT_NE(written_[0]["text"].get<std::string>().find("budget"), std::string::npos);
+}
+
+TEST_F(RunTest, AnInterruptEndsIt) {
+  std::stop_source stop;
+  stop.request_stop();
+  const Outcome outcome = measure({up(1000)}, 0, stop.get_token());
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_TRUE(written_.empty());
+}
+
+TEST_F(RunTest, SmallestCopiesGetTwoEstimatesOfTheirLatency) {
+  const Outcome outcome = measure({up(64)});
+  ASSERT_EQ(outcome.latencies.size(), 1U);
+  EXPECT_NEAR(outcome.latencies[0].latency.slope, outcome.latencies[0].latency.single, 1e-9);
+  EXPECT_EQ(written_.back()["about"]["bytes"], 64);
+}
+
+TEST_F(RunTest, TheReportSaysWhoDisturbsWhom) {
+  TransferCell both = up(1 << 20);
+  both.copies.push_back({.from = 0, .to = host, .bytes = 1 << 20});
+  std::ostringstream out;
+  print_report(measure({up(1 << 20), both}), out);
+  EXPECT_NE(out.str().find("beside gpu0>host"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("2.00 times as long"), std::string::npos) << out.str();
+}
+
+}  // namespace
+}  // namespace gpucast::microbench

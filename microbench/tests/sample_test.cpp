@@ -1,0 +1,91 @@
+#include "measure/sample.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "fake_engine.h"
+#include "gpucast/records/median.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using records::TransferMethod;
+using test::Fake;
+using test::FakeCopies;
+
+TEST(TakeSamples, StopsOnceTheMedianIsKnown) {
+  int taken = 0;
+  const auto samples = take_samples(
+      [&] {
+        ++taken;
+        return 1e-6;
+      },
+      {}, {});
+  EXPECT_EQ(samples.size(), 6U);
+  EXPECT_EQ(taken, 7);  // the first does not count
+}
+
+TEST(TakeSamples, TakesMoreWhereTheyScatter) {
+  std::mt19937_64 random(1);
+  std::lognormal_distribution<double> scatter(-12, 0.1);
+  const auto samples = take_samples([&] { return scatter(random); }, {.max_seconds = 1e9}, {});
+  EXPECT_GT(samples.size(), 100U);
+  EXPECT_LE(records::median_interval(samples)->relative_half_width(), 0.01);
+}
+
+TEST(TakeSamples, StopsAfterItsTimeButNotBeforeSix) {
+  double value = 1;
+  const auto samples = take_samples([&] { return value *= 1.5; }, {.max_seconds = 0.1}, {});
+  EXPECT_EQ(samples.size(), 6U);
+}
+
+TEST(TakeSamples, StopsWhenInterrupted) {
+  std::stop_source stop;
+  double value = 1e-9;
+  const auto samples = take_samples(
+      [&] {
+        value *= 1.5;
+        if (value > 1e-6) stop.request_stop();
+        return value;
+      },
+      {.max_seconds = 1e9}, stop.get_token());
+  EXPECT_GT(samples.size(), 6U);
+  EXPECT_LT(samples.size(), 40U);
+}
+
+TEST(Batch, IsLongWhereCopiesAreShort) {
+  EXPECT_EQ(batch_of(1e-9), 32);
+  EXPECT_EQ(batch_of(10e-6), 10);
+  EXPECT_EQ(batch_of(1), 1);
+}
+
+TEST(Sample, GatedCopiesAreTimedWithoutWhatNothingTakes) {
+  Fake fake{.latency = 2e-6, .rate = 1e9, .empty = 5e-6};
+  const Copy copy{.from = host, .to = 0, .bytes = 1000};
+  FakeCopies copies(fake, {&copy, 1});
+  const Samples samples = sample(copies, TransferMethod::gated, {}, {});
+  EXPECT_TRUE(samples.valid);
+  for (const double seconds : samples.seconds)
+    EXPECT_NEAR(seconds, 3e-6, 1e-12);
+}
+
+TEST(Sample, SaysWhenDataAreWrong) {
+  Fake fake{.correct = false};
+  const Copy copy{.from = host, .to = 0, .bytes = 1000};
+  FakeCopies copies(fake, {&copy, 1});
+  EXPECT_FALSE(sample(copies, TransferMethod::call, {}, {}).valid);
+}
+
+TEST(Latency, BothEstimatesFindIt) {
+  Fake fake{.latency = 2e-6, .rate = 1e9, .empty = 5e-6};
+  const Copy copy{.from = host, .to = 0, .bytes = 64};
+  FakeCopies copies(fake, {&copy, 1});
+  const Latency found = latency(copies);
+  EXPECT_NEAR(found.slope, 2.064e-6, 1e-12);
+  EXPECT_NEAR(found.single, 2.064e-6, 1e-12);
+  EXPECT_NEAR(found.each, 2.064e-6, 1e-12);
+}
+
+}  // namespace
+}  // namespace gpucast::microbench

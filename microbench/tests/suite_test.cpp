@@ -1,0 +1,81 @@
+#include "measure/suite.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "measure/budget.h"
+
+namespace gpucast::microbench {
+namespace {
+
+Suite suite_of(int gpus) {
+  Suite suite;
+  for (int k = 0; k < gpus; ++k)
+    suite.devices.push_back(k);
+  suite.memories = {records::Memory::pinned, records::Memory::pageable};
+  suite.largest = 1 << 20;
+  suite.together = 1 << 16;
+  suite.gpus = true;
+  return suite;
+}
+
+TEST(Suite, AsksEachQuestionOnce) {
+  for (const int gpus : {1, 2, 4}) {
+    std::set<std::string> asked;
+    for (const Cell& cell : cells_of({}, suite_of(gpus)))
+      EXPECT_TRUE(asked.insert(describe(cell)).second) << describe(cell);
+    EXPECT_GT(asked.size(), 100U);
+  }
+}
+
+TEST(Suite, NeverQueuesWhatBlocks) {
+  for (const Cell& cell : cells_of({}, suite_of(4))) {
+    const auto* transfer = std::get_if<TransferCell>(&cell);
+    if (transfer == nullptr || transfer->method != records::TransferMethod::gated) continue;
+    for (const Copy& copy : transfer->copies) {
+      EXPECT_FALSE(copy.staged) << describe(cell);
+      if (copy.from == host || copy.to == host) {
+        EXPECT_NE(copy.memory, records::Memory::pageable) << describe(cell);
+      }
+    }
+  }
+}
+
+TEST(Suite, MeasuresEveryTwoCopiesTogether) {
+  std::set<std::string> pairs;
+  for (const Cell& cell : cells_of({.transfers = false, .launches = false}, suite_of(3))) {
+    const auto* transfer = std::get_if<TransferCell>(&cell);
+    if (transfer != nullptr && transfer->copies.size() == 2) pairs.insert(describe(cell));
+  }
+  // 3 up, 3 down and 3 between: each beside each other, and there and back between two.
+  EXPECT_EQ(pairs.size(), 9U * 8U + 1U + 1U);
+}
+
+TEST(Suite, OneDeviceHasNobodyToCopyTo) {
+  for (const Cell& cell : cells_of({}, suite_of(1))) {
+    const auto* transfer = std::get_if<TransferCell>(&cell);
+    if (transfer == nullptr) continue;
+    for (const Copy& copy : transfer->copies)
+      EXPECT_TRUE(copy.from == host || copy.to == host || copy.from == copy.to);
+  }
+}
+
+TEST(Budget, GivesWhatIsLeftToTheRest) {
+  Budget budget(60, 100);
+  EXPECT_NEAR(budget.next(0), 1.2, 1e-12);
+  for (int k = 0; k < 50; ++k)
+    budget.done();
+  EXPECT_NEAR(budget.next(10), 2.0, 1e-12);
+  EXPECT_EQ(budget.next(60), 0);
+  EXPECT_EQ(budget.next(61), 0);
+}
+
+TEST(Budget, MayBeWithoutEnd) {
+  const Budget budget(0, 100);
+  EXPECT_GT(budget.next(1e6), 0);
+}
+
+}  // namespace
+}  // namespace gpucast::microbench
