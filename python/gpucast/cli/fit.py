@@ -181,9 +181,7 @@ def _fit_transfers(
         raise InputError(
             "a model file needs steps; this dataset has transfers only", file=dataset.name
         )
-    fits = fit_transfers(
-        dataset, memory=memory, method=method, replicates=replicates, seed=seed
-    )
+    fits = fit_transfers(dataset, memory=memory, method=method, replicates=replicates, seed=seed)
     compared = crossovers(fits)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
     for text in warnings:
