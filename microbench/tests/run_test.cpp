@@ -20,7 +20,7 @@ class RunTest : public testing::Test {
  protected:
   Outcome measure(std::vector<Cell> cells, double budget = 0, std::stop_token interrupted = {}) {
     FakeEngine engine(fake_);
-    const Run run{.cells = std::move(cells),
+    const microbench::Run run{.cells = std::move(cells),
                   .machine = "m",
                   .path = "native",
                   .samples = {},
