@@ -56,10 +56,11 @@ sanitize() {
     sanitized "$tool" --kernel claret,tuned --schedule star-serial,star-async --energy
     sanitized "$tool" --kernel tuned --schedule star-async --boundary dsf --energy
     sanitized "$tool" --kernel tuned --schedule star-async --boundary minimum-image --energy
-    sanitized "$tool" --kernel claret --schedule star-async --graph
+    # racecheck loses track of graphs on several GPUs, and counts that as a hazard.
+    [[ "$tool" == racecheck ]] || sanitized "$tool" --kernel claret --schedule star-async --graph
   done
   # NCCL meets errors of calls on its way and handles them; initcheck and synccheck take minutes
-  # over it, and racecheck loses track of graphs on several GPUs.
+  # over it.
   for tool in memcheck racecheck; do
     echo "== $tool, allgather"
     sanitized "$tool" --kernel claret --schedule allgather --integrator verlet
