@@ -26,6 +26,9 @@ class Descriptor {
   int get() const noexcept { return number_; }
   explicit operator bool() const noexcept { return number_ >= 0; }
 
+  // Another owner closes it.
+  int release() noexcept { return std::exchange(number_, -1); }
+
   // What close(2) returns; 0 where there is nothing to close.
   int reset() noexcept {
     const int number = std::exchange(number_, -1);

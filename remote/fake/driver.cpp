@@ -1,0 +1,151 @@
+#include "driver.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+namespace gpucast::fake {
+
+thread_local int Driver::current_device = 0;
+
+// What stands before the arguments, behind the last :: or space that is in no brackets.
+std::string source_name(std::string_view mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status), std::free);
+  if (!demangled) return std::string(mangled);
+  std::string name(demangled.get());
+  int depth = 0;
+  if (name.ends_with(')')) {
+    for (std::size_t k = name.size(); k-- > 0;) {
+      if (name[k] == ')') ++depth;
+      if (name[k] == '(' && --depth == 0) {
+        name.resize(k);
+        break;
+      }
+    }
+  }
+  depth = 0;
+  for (std::size_t k = name.size(); k-- > 0;) {
+    if (name[k] == '>' || name[k] == ')') ++depth;
+    if (name[k] == '<' || name[k] == '(') --depth;
+    if (depth == 0 && (name[k] == ' ' || name[k] == ':')) return name.substr(k + 1);
+  }
+  return name;
+}
+
+Driver::Driver() : settings_(read_settings()) {
+  for (const std::string& file : settings_.kernels) {
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw std::runtime_error(dlerror());
+    void* function = dlsym(library, contents_function);
+    if (function == nullptr) throw std::runtime_error(dlerror());
+    reinterpret_cast<ContentsFunction>(function)(contents_);
+  }
+  for (int k = 0; k < settings_.devices; ++k)
+    devices_.push_back(std::make_unique<Device>(settings_));
+  for (const Variable& each : contents_.variables) {
+    for (const auto& device : devices_)
+      device->adopt(reinterpret_cast<CUdeviceptr>(each.data), each.bytes);
+  }
+}
+
+CUresult Driver::call(const char* name) {
+  unsigned count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    count = ++calls_[name];
+  }
+  if (const auto delay = settings_.delays.find(name); delay != settings_.delays.end())
+    std::this_thread::sleep_for(std::chrono::duration<double>(delay->second));
+  if (const auto kill = settings_.kills.find(name);
+      kill != settings_.kills.end() && kill->second.nth == count) {
+    raise(SIGKILL);
+  }
+  const auto failure = settings_.failures.find(name);
+  const bool fails = failure != settings_.failures.end() && failure->second.nth == count;
+  return fails ? static_cast<CUresult>(failure->second.status) : CUDA_SUCCESS;
+}
+
+const Kernel* Driver::kernel(std::string_view mangled) const {
+  const std::string name = source_name(mangled);
+  for (const Kernel& each : contents_.kernels) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+const Variable* Driver::variable(std::string_view mangled) const {
+  const std::string name = source_name(mangled);
+  for (const Variable& each : contents_.variables) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+Stream* Driver::stream(CUstream handle) {
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &default_stream_;
+  const std::lock_guard lock(mutex_);
+  auto* result = reinterpret_cast<Stream*>(handle);
+  return streams_.contains(result) ? result : nullptr;
+}
+
+Event* Driver::event(CUevent handle) {
+  const std::lock_guard lock(mutex_);
+  auto* result = reinterpret_cast<Event*>(handle);
+  return events_.contains(result) ? result : nullptr;
+}
+
+Stream* Driver::add_stream() {
+  const std::lock_guard lock(mutex_);
+  auto owned = std::make_unique<Stream>();
+  Stream* result = owned.get();
+  streams_[result] = std::move(owned);
+  return result;
+}
+
+void Driver::remove(Stream* stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.erase(stream);
+}
+
+Event* Driver::add_event(bool timed) {
+  const std::lock_guard lock(mutex_);
+  auto owned = std::make_shared<Event>();
+  owned->timed = timed;
+  Event* result = owned.get();
+  events_[result] = std::move(owned);
+  return result;
+}
+
+// Behind what the device still has to write to it.
+void Driver::remove(Event* event) {
+  std::shared_ptr<Event> last;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = events_.find(event);
+    last = std::move(found->second);
+    events_.erase(found);
+  }
+  current().queue([last] {});
+}
+
+CUresult Driver::queue(CUstream handle, const char* kind, std::function<void()> operation) {
+  Stream* on = stream(handle);
+  if (on == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult status = current().failure(); status != CUDA_SUCCESS) return status;
+  if (const auto delay = settings_.delays.find(kind); delay != settings_.delays.end()) {
+    operation = [seconds = delay->second, inner = std::move(operation)] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+      inner();
+    };
+  }
+  on->last = current().queue(std::move(operation));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace gpucast::fake

@@ -1,0 +1,66 @@
+// The state behind the fake driver's functions.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "device.h"
+#include "kernels.h"
+#include "settings.h"
+
+namespace gpucast::fake {
+
+// Handles are pointers to these.
+struct Stream {
+  std::atomic<std::uint64_t> last{0};  // its last operation
+};
+struct Event {
+  bool timed = true;
+  std::atomic<std::uint64_t> recorded{0};  // operation that records it; 0: never recorded
+  Clock::time_point time;                  // written by the device's thread
+};
+
+class Driver {
+ public:
+  Driver();
+
+  // Counts a call of a driver function, and does to it what the settings ask for.
+  CUresult call(const char* name);
+
+  const Settings& settings() const { return settings_; }
+  Device& device(int ordinal) { return *devices_.at(static_cast<std::size_t>(ordinal)); }
+  Device& current() { return device(current_device); }
+  // nullptr where no kernel has the name.
+  const Kernel* kernel(std::string_view mangled) const;
+  const Variable* variable(std::string_view mangled) const;
+
+  // CUDA_ERROR_INVALID_HANDLE unless it is one. The default stream is one.
+  Stream* stream(CUstream handle);
+  Event* event(CUevent handle);
+  Stream* add_stream();
+  void remove(Stream* stream);
+  Event* add_event(bool timed);
+  void remove(Event* event);
+  // As queued on the stream; the delay of its kind goes before it.
+  CUresult queue(CUstream stream, const char* kind, std::function<void()> operation);
+
+  static thread_local int current_device;
+
+ private:
+  Settings settings_;
+  Contents contents_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, unsigned> calls_;
+  Stream default_stream_;
+  std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
+  std::unordered_map<Event*, std::shared_ptr<Event>> events_;
+};
+
+// A kernel's name in its source.
+std::string source_name(std::string_view mangled);
+
+}  // namespace gpucast::fake

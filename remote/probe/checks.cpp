@@ -1,0 +1,380 @@
+#include "checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "gpucast/devices/cuda/resources.h"
+#include "kernels.h"
+
+namespace gpucast::probe {
+namespace {
+
+using devices::cuda::DeviceArray;
+using devices::cuda::Event;
+using devices::cuda::Stream;
+
+class Pinned {
+ public:
+  explicit Pinned(std::size_t bytes) {
+    require(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable), "cudaHostAlloc");
+  }
+  ~Pinned() { cudaFreeHost(data_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+int device_count() {
+  int count = 0;
+  require(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  require(count > 0, "there is a device");
+  return count;
+}
+
+std::uint8_t pattern(std::size_t k, unsigned seed) {
+  return static_cast<std::uint8_t>((k * 2654435761U + seed) >> 13);
+}
+
+void fill(std::uint8_t* data, std::size_t bytes, unsigned seed) {
+  for (std::size_t k = 0; k < bytes; ++k)
+    data[k] = pattern(k, seed);
+}
+
+bool holds(const std::uint8_t* data, std::size_t bytes, unsigned seed) {
+  for (std::size_t k = 0; k < bytes; ++k) {
+    if (data[k] != pattern(k, seed)) return false;
+  }
+  return true;
+}
+
+void check_devices() {
+  for (int device = 0; device < device_count(); ++device) {
+    cudaDeviceProp properties{};
+    require(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    require(properties.name[0] != 0 && properties.totalGlobalMem > 0 && properties.warpSize == 32,
+            "properties make sense");
+    int sms = 0;
+    require(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device),
+            "cudaDeviceGetAttribute");
+    require(sms == properties.multiProcessorCount, "attributes are the properties");
+    require(cudaSetDevice(device), "cudaSetDevice");
+    int current = -1;
+    require(cudaGetDevice(&current), "cudaGetDevice");
+    require(current == device, "the device that was set");
+    std::size_t free = 0;
+    std::size_t total = 0;
+    require(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    require(free > 0 && free <= total, "free memory is a part of all");
+  }
+  require(cudaSetDevice(device_count()) == cudaErrorInvalidDevice, "no device behind the last");
+  require(cudaGetLastError() == cudaErrorInvalidDevice, "the last error is kept");
+  require(cudaGetLastError() == cudaSuccess, "and forgotten once it was asked for");
+}
+
+void check_copies() {
+  // Around every size where the way changes.
+  const std::size_t sizes[] = {1,     63,      4096,    65535,   65536,
+                               65537, 1 << 20, 3 << 20, (5 << 20) + 7};
+  for (int device = 0; device < device_count(); ++device) {
+    require(cudaSetDevice(device), "cudaSetDevice");
+    const Stream stream = Stream::independent();
+    for (const std::size_t bytes : sizes) {
+      const DeviceArray<std::uint8_t> on_device(bytes);
+      const DeviceArray<std::uint8_t> other(bytes);
+      std::vector<std::uint8_t> pageable(bytes);
+      const Pinned pinned(bytes);
+      fill(pageable.data(), bytes, 1);
+      require(cudaMemcpy(on_device.data(), pageable.data(), bytes, cudaMemcpyHostToDevice),
+              "cudaMemcpy");
+      fill(pageable.data(), bytes, 2);  // which may be changed at once
+      require(cudaMemcpyAsync(other.data(), on_device.data(), bytes, cudaMemcpyDefault,
+                              stream.get()),
+              "cudaMemcpyAsync");
+      require(cudaMemcpyAsync(pinned.data(), other.data(), bytes, cudaMemcpyDeviceToHost,
+                              stream.get()),
+              "cudaMemcpyAsync");
+      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      require(holds(pinned.data(), bytes, 1), "a copy there and back");
+      fill(pinned.data(), bytes, 3);
+      require(cudaMemcpyAsync(on_device.data(), pinned.data(), bytes, cudaMemcpyDefault,
+                              stream.get()),
+              "cudaMemcpyAsync");
+      require(cudaMemcpyAsync(pageable.data(), on_device.data(), bytes, cudaMemcpyDefault,
+                              stream.get()),
+              "cudaMemcpyAsync");
+      require(holds(pageable.data(), bytes, 3), "an asynchronous copy to pageable memory is there");
+      require(cudaMemcpyAsync(on_device.data(), pageable.data(), bytes, cudaMemcpyDefault,
+                              stream.get()),
+              "cudaMemcpyAsync");
+      std::ranges::fill(pageable, std::uint8_t{0});
+      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      require(cudaMemcpy(pageable.data(), on_device.data(), bytes, cudaMemcpyDefault),
+              "cudaMemcpy");
+      require(holds(pageable.data(), bytes, 3), "pageable memory was read when it was to be");
+      require(cudaMemsetAsync(on_device.data(), 0x5a, bytes, stream.get()), "cudaMemsetAsync");
+      require(cudaMemcpyAsync(pinned.data(), on_device.data(), bytes, cudaMemcpyDefault,
+                              stream.get()),
+              "cudaMemcpyAsync");
+      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      require(pinned.data()[0] == 0x5a && pinned.data()[bytes - 1] == 0x5a, "memset");
+    }
+  }
+}
+
+// What a blocking copy brought is there for streams that do not wait for it.
+void check_blocking_copies_are_done() {
+  constexpr std::size_t bytes = 4096;
+  const DeviceArray<std::uint8_t> on_device(bytes);
+  const Pinned pinned(bytes);
+  const Stream stream = Stream::independent();
+  std::vector<std::uint8_t> back(bytes);
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    fill(pinned.data(), bytes, seed);
+    require(cudaMemcpy(on_device.data(), pinned.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(cudaMemcpyAsync(back.data(), on_device.data(), bytes, cudaMemcpyDefault, stream.get()),
+            "cudaMemcpyAsync");
+    require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    require(holds(back.data(), bytes, seed), "the other stream finds the copy done");
+  }
+}
+
+void check_rows() {
+  constexpr std::size_t width = 100;
+  constexpr std::size_t height = 37;
+  void* data = nullptr;
+  std::size_t pitch = 0;
+  require(cudaMallocPitch(&data, &pitch, width, height), "cudaMallocPitch");
+  std::vector<std::uint8_t> in(width * height);
+  std::vector<std::uint8_t> out(width * height);
+  fill(in.data(), in.size(), 5);
+  require(cudaMemset2D(data, pitch, 0, width, height), "cudaMemset2D");
+  require(cudaMemcpy2D(data, pitch, in.data(), width, width, height, cudaMemcpyHostToDevice),
+          "cudaMemcpy2D");
+  const DeviceArray<std::uint8_t> dense(width * height);
+  require(cudaMemcpy2D(dense.data(), width, data, pitch, width, height, cudaMemcpyDeviceToDevice),
+          "cudaMemcpy2D");
+  require(cudaMemcpy(out.data(), dense.data(), out.size(), cudaMemcpyDefault), "cudaMemcpy");
+  require(in == out, "rows on the device");
+  std::ranges::fill(out, std::uint8_t{0});
+  require(cudaMemcpy2D(out.data(), width, data, pitch, width, height, cudaMemcpyDeviceToHost),
+          "cudaMemcpy2D");
+  require(in == out, "rows there and back");
+  require(cudaFree(data), "cudaFree");
+}
+
+void check_kernels() {
+  for (int device = 0; device < device_count(); ++device) {
+    require(cudaSetDevice(device), "cudaSetDevice");
+    constexpr int n = 100'003;
+    const DeviceArray<float> x(n);
+    const DeviceArray<float> y(n);
+    std::vector<float> values(n);
+    std::iota(values.begin(), values.end(), 0.0F);
+    require(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    require(cudaMemcpy(y.data(), values.data(), y.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    queue_saxpy(n, 2, x.data(), y.data(), nullptr);
+    require(cudaGetLastError(), "launch");
+    require(cudaMemcpy(values.data(), y.data(), y.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    for (int k = 0; k < n; ++k)
+      require(values[static_cast<std::size_t>(k)] == 3.0F * static_cast<float>(k), "saxpy");
+
+    const DeviceArray<double> sum(1);
+    Mixed mixed{.byte = 1, .real = 0.25, .half = 300, .wide = {1000, 20000, 300000}};
+    queue_mixed(7, mixed, -5, 0.5, sum.data(), nullptr);
+    double result = 0;
+    require(cudaMemcpy(&result, sum.data(), sizeof result, cudaMemcpyDefault), "cudaMemcpy");
+    require(result == 7 + 1 + 0.25 + 300 + 321000 - 5 + 0.5, "arguments arrive as they are");
+
+    queue_empty(nullptr);
+    queue_empty_old(nullptr);
+    queue_empty_with_attributes(nullptr);
+    require(cudaGetLastError(), "launches of each kind");
+    require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    cudaFuncAttributes attributes{};
+    require(cudaFuncGetAttributes(&attributes, saxpy_symbol()), "cudaFuncGetAttributes");
+    require(attributes.maxThreadsPerBlock >= 256, "a block of the kernel");
+    int blocks = 0;
+    require(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, saxpy_symbol(), 256, 0),
+            "occupancy");
+    require(blocks >= 1, "a block fits");
+  }
+}
+
+void check_symbols() {
+  const double values[4] = {1, 2, 3, 4};
+  require(cudaMemcpyToSymbol(factors_symbol(), values, sizeof values, 0, cudaMemcpyHostToDevice),
+          "cudaMemcpyToSymbol");
+  const DeviceArray<double> result(4);
+  queue_factors(result.data(), nullptr);
+  double back[4] = {};
+  require(cudaMemcpy(back, result.data(), sizeof back, cudaMemcpyDefault), "cudaMemcpy");
+  require(std::equal(values, values + 4, back), "the kernel finds the constants");
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  require(cudaMemcpyFromSymbol(&before, counter_symbol(), sizeof before, 0, cudaMemcpyDeviceToHost),
+          "cudaMemcpyFromSymbol");
+  queue_count(42, nullptr);
+  void* address = nullptr;
+  require(cudaGetSymbolAddress(&address, counter_symbol()), "cudaGetSymbolAddress");
+  require(cudaMemcpy(&after, address, sizeof after, cudaMemcpyDefault), "cudaMemcpy");
+  require(after == before + 42, "the variable counts");
+  std::size_t bytes = 0;
+  require(cudaGetSymbolSize(&bytes, counter_symbol()), "cudaGetSymbolSize");
+  require(bytes == sizeof(std::uint64_t), "the variable's size");
+}
+
+void check_events() {
+  const Stream stream = Stream::independent();
+  const Stream other = Stream::independent();
+  const Event begin(cudaEventDefault);
+  const Event end(cudaEventDefault);
+  require(cudaEventQuery(end.get()), "an event that was never recorded is done");
+  for (int k = 0; k < 3; ++k) {
+    require(cudaEventRecord(begin.get(), stream.get()), "cudaEventRecord");
+    queue_empty(stream.get());
+    require(cudaEventRecord(end.get(), stream.get()), "cudaEventRecord");
+    require(cudaStreamWaitEvent(other.get(), end.get(), 0), "cudaStreamWaitEvent");
+    require(cudaStreamSynchronize(other.get()), "cudaStreamSynchronize");
+    require(cudaEventQuery(end.get()), "what the other stream has waited for is done");
+    float milliseconds = -1;
+    require(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
+    require(milliseconds >= 0 && milliseconds < 1e4F, "a kernel takes a while");
+  }
+  const Event untimed(cudaEventDisableTiming);
+  require(cudaEventRecord(untimed.get(), stream.get()), "cudaEventRecord");
+  require(cudaEventSynchronize(untimed.get()), "cudaEventSynchronize");
+  float milliseconds = 0;
+  require(cudaEventElapsedTime(&milliseconds, untimed.get(), end.get()) ==
+              cudaErrorInvalidResourceHandle,
+          "an event without timing has no time");
+  cudaGetLastError();
+}
+
+void check_between_devices() {
+  const int count = device_count();
+  constexpr std::size_t bytes = (std::size_t{1} << 20) + 5;
+  std::vector<std::uint8_t> data(bytes);
+  for (int from = 0; from < count; ++from) {
+    const int to = (from + 1) % count;
+    if (to == from) continue;
+    require(cudaSetDevice(from), "cudaSetDevice");
+    const DeviceArray<std::uint8_t> source(bytes);
+    const Stream stream = Stream::independent();
+    const Event filled(cudaEventDisableTiming);
+    fill(data.data(), bytes, static_cast<unsigned>(from));
+    require(cudaMemcpyAsync(source.data(), data.data(), bytes, cudaMemcpyDefault, stream.get()),
+            "cudaMemcpyAsync");
+    require(cudaEventRecord(filled.get(), stream.get()), "cudaEventRecord");
+    require(cudaSetDevice(to), "cudaSetDevice");
+    const DeviceArray<std::uint8_t> destination(bytes);
+    const Stream receiving = Stream::independent();
+    require(cudaStreamWaitEvent(receiving.get(), filled.get(), 0), "cudaStreamWaitEvent");
+    require(cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes,
+                                receiving.get()),
+            "cudaMemcpyPeerAsync");
+    require(cudaStreamSynchronize(receiving.get()), "cudaStreamSynchronize");
+    std::ranges::fill(data, std::uint8_t{0});
+    require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(holds(data.data(), bytes, static_cast<unsigned>(from)), "a copy between devices");
+    cudaPointerAttributes where{};
+    require(cudaPointerGetAttributes(&where, destination.data()), "cudaPointerGetAttributes");
+    require(where.type == cudaMemoryTypeDevice && where.device == to, "whose memory it is");
+    require(cudaPointerGetAttributes(&where, source.data()), "cudaPointerGetAttributes");
+    require(where.device == from, "whose memory it is");
+  }
+}
+
+void check_threads() {
+  const int count = device_count();
+  std::vector<std::thread> threads;
+  std::vector<std::string> failures(8);
+  for (std::size_t k = 0; k < failures.size(); ++k) {
+    threads.emplace_back([&, k] {
+      try {
+        require(cudaSetDevice(static_cast<int>(k) % count), "cudaSetDevice");
+        const Stream stream = Stream::independent();
+        constexpr int n = 1000;
+        const DeviceArray<float> x(n);
+        const DeviceArray<float> y(n);
+        std::vector<float> ones(n, 1);
+        require(cudaMemcpy(x.data(), ones.data(), x.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+        require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        for (int step = 0; step < 50; ++step) {
+          queue_saxpy(n, 1, x.data(), y.data(), stream.get());
+          if (step % 5 == 0) require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+        }
+        require(cudaMemcpyAsync(ones.data(), y.data(), y.bytes(), cudaMemcpyDefault, stream.get()),
+                "cudaMemcpyAsync");
+        require(std::ranges::all_of(ones, [](float value) { return value == 50; }),
+                "each thread's work is its own");
+      } catch (const std::exception& error) {
+        failures[k] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  for (const std::string& each : failures)
+    require(each.empty(), each);
+}
+
+void check_errors() {
+  require(cudaSetDevice(0), "cudaSetDevice");
+  void* memory = nullptr;
+  require(cudaMalloc(&memory, std::size_t{1} << 50) == cudaErrorMemoryAllocation,
+          "too much memory is refused");
+  require(std::string(cudaGetErrorString(cudaGetLastError())) == "out of memory", "in words");
+  require(cudaFree(&memory) == cudaErrorInvalidValue, "what was not allocated is not freed");
+  cudaGetLastError();
+  const DeviceArray<float> array(16);
+  float value = 0;
+  require(cudaMemcpy(array.data() + 15, &value, 2 * sizeof value, cudaMemcpyHostToDevice) ==
+              cudaErrorInvalidValue,
+          "a copy beyond the end");
+  cudaGetLastError();
+  int n = 16;
+  float* data = array.data();
+  void* arguments[] = {&n, &value, &data, &data};
+  const cudaError_t status =
+      cudaLaunchKernel(saxpy_symbol(), dim3(1), dim3(4096), arguments, 0, nullptr);
+  require(status == cudaErrorInvalidConfiguration, "a block that is too large");
+  require(cudaPeekAtLastError() == cudaErrorInvalidConfiguration, "is the last error");
+  cudaGetLastError();
+  require(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(&value)) ==
+              cudaErrorInvalidResourceHandle,
+          "a stream that is none");
+  cudaGetLastError();
+  require(cudaDeviceSynchronize(), "nothing is left behind");
+}
+
+}  // namespace
+
+void require(bool right, const std::string& what) {
+  if (!right) throw Failed(what);
+}
+
+void require(cudaError_t status, const char* call) {
+  if (status != cudaSuccess) throw Failed(std::string(call) + ": " + cudaGetErrorString(status));
+}
+
+std::vector<Check> checks() {
+  return {{"devices", check_devices},
+          {"copies", check_copies},
+          {"blocking copies are done", check_blocking_copies_are_done},
+          {"rows", check_rows},
+          {"kernels", check_kernels},
+          {"symbols", check_symbols},
+          {"events", check_events},
+          {"between devices", check_between_devices},
+          {"threads", check_threads},
+          {"errors", check_errors}};
+}
+
+}  // namespace gpucast::probe

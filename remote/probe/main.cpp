@@ -1,0 +1,94 @@
+// gpucast-remote-probe: does a CUDA runtime do what programs rely on, and what do its calls cost?
+// It knows nothing of remote GPUs: the same binary runs over either runtime.
+//
+//   gpucast-remote-probe check             0 if all is right
+//   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second
+//   gpucast-remote-probe sockets [BYTES]   the same of raw sockets
+//   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
+//   gpucast-remote-probe touch             allocates, frees and ends
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "checks.h"
+#include "gpucast/devices/cuda/resources.h"
+#include "measurements.h"
+
+namespace {
+
+using namespace gpucast::probe;
+
+int check() {
+  int failed = 0;
+  for (const Check& each : checks()) {
+    try {
+      each.run();
+      std::cout << "ok      " << each.name << std::endl;
+    } catch (const std::exception& error) {
+      std::cout << "FAILED  " << each.name << ": " << error.what() << std::endl;
+      ++failed;
+    }
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+int print(const Figures& figures) {
+  const char* separator = "{";
+  for (const auto& [name, value] : figures) {
+    std::printf("%s\"%s\": %.6g", separator, name.c_str(), value);
+    separator = ", ";
+  }
+  std::printf("}\n");
+  return 0;
+}
+
+int copy(std::size_t bytes, int times) {
+  const gpucast::devices::cuda::DeviceArray<unsigned char> on_device(bytes);
+  std::vector<unsigned char> there(bytes);
+  std::vector<unsigned char> back(bytes);
+  for (int k = 0; k < times; ++k) {
+    for (std::size_t j = 0; j < bytes; ++j)
+      there[j] = static_cast<unsigned char>(j * 31 + static_cast<std::size_t>(k));
+    require(cudaMemcpy(on_device.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(cudaMemcpy(back.data(), on_device.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(there == back, "what was copied comes back");
+  }
+  return 0;
+}
+
+int touch() {
+  const gpucast::devices::cuda::DeviceArray<unsigned char> on_device(1 << 20);
+  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  return 0;
+}
+
+int run(const std::vector<std::string>& words) {
+  const std::string what = words.empty() ? "" : words[0];
+  const auto number = [&](std::size_t k, unsigned long long otherwise) {
+    return words.size() > k ? std::stoull(words[k]) : otherwise;
+  };
+  constexpr unsigned long long large = 256ULL << 20;
+  if (what == "check") return check();
+  if (what == "measure") return print(measure_calls(number(1, large)));
+  if (what == "sockets") return print(measure_sockets(number(1, large)));
+  if (what == "copy") return copy(number(1, large), static_cast<int>(number(2, 1)));
+  if (what == "touch") return touch();
+  std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy or touch\n";
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::cerr << "gpucast-remote-probe: error: " << error.what() << "\n";
+    return 1;
+  }
+}

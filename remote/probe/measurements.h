@@ -1,0 +1,18 @@
+// What calls cost, and what raw sockets between two processes of this machine carry.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace gpucast::probe {
+
+// By name, in SI units: seconds, bytes/second.
+using Figures = std::map<std::string, double>;
+
+// Medians of blocking 64-byte copies and of empty launches; bandwidth of pinned copies of `bytes`.
+Figures measure_calls(std::size_t bytes);
+// Round trips of 64 bytes and one-way streams over TCP on loopback.
+Figures measure_sockets(std::size_t bytes);
+
+}  // namespace gpucast::probe

@@ -1,0 +1,16 @@
+// What a kernel of the probe is given.
+#pragma once
+
+#include <cstdint>
+
+namespace gpucast::probe {
+
+// Arguments of every size and alignment.
+struct Mixed {
+  std::uint8_t byte = 0;
+  double real = 0;
+  std::uint16_t half = 0;
+  std::uint64_t wide[3] = {};
+};
+
+}  // namespace gpucast::probe

@@ -1,0 +1,114 @@
+#include "client/channels.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gpucast::remote {
+
+Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrivals& arrivals,
+                   std::function<void(const std::string&)> lost)
+    : arrivals_(arrivals), lost_(std::move(lost)) {
+  for (auto& connection : connections) {
+    channels_.push_back(std::make_unique<Channel>());
+    channels_.back()->connection = std::move(connection);
+  }
+  for (const auto& channel : channels_) {
+    channel->sender = std::thread([this, each = channel.get()] {
+      guarded([&] { send_parts(*each); });
+    });
+    channel->receiver = std::thread([this, each = channel.get()] {
+      guarded([&] { receive_pieces(*each); });
+    });
+  }
+}
+
+Channels::~Channels() {
+  shut_down();
+  for (const auto& channel : channels_) {
+    channel->sender.join();
+    channel->receiver.join();
+  }
+}
+
+void Channels::shut_down() noexcept {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  for (const auto& channel : channels_)
+    channel->connection->shut_down();
+  changed_.notify_all();
+}
+
+void Channels::send(Id transfer, Bytes data) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t offset = 0, k = 0; offset < data.size(); offset += piece_bytes, ++k) {
+    const Bytes part = data.subspan(offset, std::min(piece_bytes, data.size() - offset));
+    channels_[k % channels_.size()]->parts.push_back(
+        {.piece = {.transfer = transfer,
+                   .offset = offset,
+                   .bytes = static_cast<std::uint32_t>(part.size())},
+         .data = part});
+    ++unsent_;
+  }
+  changed_.notify_all();
+}
+
+bool Channels::wait_until_sent() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return broken_ || unsent_ == 0; });
+  return unsent_ == 0;
+}
+
+template <class Body>
+void Channels::guarded(Body body) noexcept {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    const bool expected = [&] {
+      const std::lock_guard lock(mutex_);
+      return broken_;
+    }();
+    if (!expected) lost_(error.what());
+  }
+}
+
+void Channels::send_parts(Channel& channel) {
+  std::vector<std::byte> head;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return broken_ || !channel.parts.empty(); });
+    if (broken_) return;
+    Part part = channel.parts.front();
+    channel.parts.pop_front();
+    lock.unlock();
+    head.clear();
+    Writer writer(head);
+    part.piece.visit(writer);
+    write_all(*channel.connection, head, part.data);
+    lock.lock();
+    if (--unsent_ == 0) changed_.notify_all();
+  }
+}
+
+void Channels::receive_pieces(Channel& channel) {
+  for (;;) {
+    std::array<std::byte, Piece::size> head{};
+    read_all(*channel.connection, head);
+    const auto piece = decode<Piece>(head);
+    if (piece.status != 0) {
+      arrivals_.failed(piece.transfer, piece.status);
+      continue;
+    }
+    std::byte* to = arrivals_.place(piece.transfer, piece.offset, piece.bytes);
+    if (to != nullptr) {
+      read_all(*channel.connection, {to, piece.bytes});
+      arrivals_.arrived(piece.transfer, piece.bytes);
+    } else {
+      // Of a transfer that failed in another piece.
+      if (piece.bytes > piece_bytes) throw ProtocolError("a piece is too long");
+      std::vector<std::byte> dropped(piece.bytes);
+      read_all(*channel.connection, dropped);
+    }
+  }
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,228 @@
+#include "client/copies.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace gpucast::remote {
+namespace {
+
+using DeviceMemory = MemoryBook::DeviceMemory;
+
+Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
+
+// What lies at both ends; nothing for the host's memory. Failure where that is not what `kind` says
+// or the rows reach beyond it.
+struct Ends {
+  std::optional<DeviceMemory> to;
+  std::optional<DeviceMemory> from;
+};
+
+void require_inside(const std::optional<DeviceMemory>& memory, Address begin, std::size_t pitch,
+                    const Rows& rows) {
+  if (!memory) return;
+  const std::size_t extent = pitch * (rows.height - 1) + rows.width;
+  if (extent > memory->begin + memory->bytes - begin) throw Failure{cudaErrorInvalidValue};
+}
+
+Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
+  const Ends ends{.to = runtime().memory.device_memory(address_of(to)),
+                  .from = runtime().memory.device_memory(address_of(from))};
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (kind != cudaMemcpyDefault && (to_device != ends.to.has_value() ||
+                                    from_device != ends.from.has_value())) {
+    throw Failure{cudaErrorInvalidValue};
+  }
+  require_inside(ends.to, address_of(to), rows.to_pitch, rows);
+  require_inside(ends.from, address_of(from), rows.from_pitch, rows);
+  return ends;
+}
+
+bool in_one_piece(const Rows& rows) {
+  return rows.height == 1 || (rows.to_pitch == rows.width && rows.from_pitch == rows.width);
+}
+
+// Calls `body(to, from, bytes)` for what lies without gaps at both ends.
+template <class Body>
+void for_each_piece(void* to, const void* from, const Rows& rows, Body body) {
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  if (in_one_piece(rows)) return body(out, in, rows.width * rows.height);
+  for (std::size_t row = 0; row < rows.height; ++row)
+    body(out + row * rows.to_pitch, in + row * rows.from_pitch, rows.width);
+}
+
+// The stream if it is the device's; else its default stream, once the stream has come so far.
+Id stream_on(int device, const OnStream& stream) {
+  if (stream.device == device) return stream.id;
+  require(stream.gpu->synchronize_stream(stream.id));
+  return legacy_stream;
+}
+
+void to_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
+               Waiting waiting) {
+  const Id on = stream_on(device, stream);
+  Gpu& gpu = runtime().gpu(device);
+  for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
+    const bool pinned = runtime().memory.pinned(in).has_value();
+    require(gpu.copy_to(address_of(out), in, bytes, on, waiting == Waiting::blocking, pinned));
+  });
+}
+
+void from_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
+                 Waiting waiting) {
+  const Id on = stream_on(device, stream);
+  Gpu& gpu = runtime().gpu(device);
+  // Into pageable memory copies are not asynchronous.
+  const bool wait = waiting == Waiting::blocking || !runtime().memory.pinned(to);
+  const bool whole = in_one_piece(rows);
+  for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
+    require(gpu.copy_from(out, address_of(in), bytes, on, !(wait && whole)));
+  });
+  if (wait && !whole) require(gpu.synchronize_stream(on));
+}
+
+// Through this process, part by part.
+void between_devices(void* to, const void* from, const Rows& rows, const Ends& ends,
+                     const OnStream& stream) {
+  require(stream.gpu->synchronize_stream(stream.id));
+  static Counter& counter = runtime().counters.of("(copies between devices, staged)");
+  counter.calls.fetch_add(1, std::memory_order_relaxed);
+  Gpu& source = runtime().gpu(ends.from->device);
+  Gpu& destination = runtime().gpu(ends.to->device);
+  constexpr std::size_t part = std::size_t{16} << 20;
+  std::vector<std::byte> between(std::min(part, rows.width * rows.height));
+  for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes; done += part) {
+      const std::size_t count = std::min(part, bytes - done);
+      if (between.size() < count) between.resize(count);
+      require(source.copy_from(between.data(), address_of(in) + done, count, legacy_stream, false));
+      require(destination.copy_to(address_of(out) + done, between.data(), count, legacy_stream,
+                                  true, false));
+      counter.bytes_sent.fetch_add(count, std::memory_order_relaxed);
+      counter.bytes_received.fetch_add(count, std::memory_order_relaxed);
+    }
+  });
+}
+
+void within_device(void* to, const void* from, const Rows& rows, int device,
+                   const OnStream& stream) {
+  const Id on = stream_on(device, stream);
+  CopyWithin message{.to = address_of(to),
+                     .to_pitch = rows.to_pitch,
+                     .from = address_of(from),
+                     .from_pitch = rows.from_pitch,
+                     .width = rows.width,
+                     .height = rows.height,
+                     .stream = on};
+  if (in_one_piece(rows)) {
+    message.width = rows.width * rows.height;
+    message.height = 1;
+  }
+  require(runtime().gpu(device).tell(message));
+}
+
+void within_host(void* to, const void* from, const Rows& rows, const OnStream& stream) {
+  require(stream.gpu->synchronize_stream(stream.id));
+  for_each_piece(to, from, rows, [](std::byte* out, const std::byte* in, std::size_t bytes) {
+    std::memmove(out, in, bytes);
+  });
+}
+
+}  // namespace
+
+cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
+                 cudaStream_t stream, Waiting waiting) {
+  const OnStream on = runtime().stream(stream);
+  if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+    return cudaErrorInvalidMemcpyDirection;
+  if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
+  if (rows.height > 1 && (rows.width > rows.to_pitch || rows.width > rows.from_pitch))
+    return cudaErrorInvalidPitchValue;
+  const Ends ends = ends_of(to, from, rows, kind);
+  if (!ends.to && !ends.from) {
+    within_host(to, from, rows, on);
+  } else if (!ends.from) {
+    to_device(to, from, rows, ends.to->device, on, waiting);
+  } else if (!ends.to) {
+    from_device(to, from, rows, ends.from->device, on, waiting);
+  } else if (ends.to->device == ends.from->device) {
+    within_device(to, from, rows, ends.to->device, on);
+  } else {
+    between_devices(to, from, rows, ends, on);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
+                cudaStream_t stream) {
+  const OnStream on = runtime().stream(stream);
+  if (width == 0 || height == 0) return cudaSuccess;
+  if (height > 1 && width > pitch) return cudaErrorInvalidPitchValue;
+  const auto memory = runtime().memory.device_memory(address_of(to));
+  if (!memory) return cudaErrorInvalidValue;
+  require_inside(memory, address_of(to), pitch, {.width = width, .height = height});
+  const Id id = stream_on(memory->device, on);
+  return to_error(runtime()
+                      .gpu(memory->device)
+                      .tell(Memset{.to = address_of(to),
+                                   .value = static_cast<std::uint8_t>(value),
+                                   .pitch = pitch,
+                                   .width = width,
+                                   .height = height,
+                                   .stream = id}));
+}
+
+cudaError_t allocate(void** memory, std::size_t bytes) {
+  if (memory == nullptr) return cudaErrorInvalidValue;
+  *memory = nullptr;
+  const int device = this_thread().device;
+  Gpu& gpu = runtime().gpu(device);
+  if (bytes == 0) return cudaSuccess;
+  MemoryBook& book = runtime().memory;
+  Allocated got;
+  require(gpu.ask(MemAlloc{.bytes = bytes}, got));
+  bool reserved = book.reserve(device, got.address, bytes);
+  if (!reserved) require(gpu.tell(MemFree{.address = got.address}));
+  constexpr int tries = 16;
+  for (int k = 0; k < tries && !reserved; ++k) {
+    const Address at = book.reserve_anywhere(device, bytes);
+    if (at == 0) break;
+    const Status status = gpu.ask(MemAlloc{.bytes = bytes, .at = at}, got);
+    if (status != 0 && status != Status{cudaErrorNotSupported}) return to_error(status);
+    reserved = status == 0;
+  }
+  if (!reserved) {
+    return runtime().unsupported("device memory at an address that this process uses otherwise");
+  }
+  book.add(device, got.address, bytes);
+  *memory = reinterpret_cast<void*>(got.address);
+  return cudaSuccess;
+}
+
+cudaError_t deallocate(void* memory) {
+  runtime().device_count();
+  if (memory == nullptr) return cudaSuccess;
+  const auto found = runtime().memory.remove(address_of(memory));
+  if (!found) return cudaErrorInvalidValue;
+  return to_error(runtime().gpu(found->device).tell(MemFree{.address = found->begin}));
+}
+
+Global symbol(const void* host) {
+  const Variable* variable = runtime().program.variable(host);
+  if (variable == nullptr) throw Failure{cudaErrorInvalidSymbol};
+  const int device = this_thread().device;
+  Global found;
+  require(runtime().gpu(device).global(*variable, found));
+  // Copies by its address find it, as those by allocated memory's.
+  if (!runtime().memory.device_memory(found.address)) {
+    if (!runtime().memory.reserve(device, found.address, found.bytes))
+      throw Failure{runtime().unsupported("a variable at an address that is used otherwise")};
+    runtime().memory.add(device, found.address, found.bytes);
+  }
+  return found;
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,67 @@
+// What each entry point of the CUDA runtime cost: calls, round trips, bytes, time.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+namespace gpucast::remote {
+
+struct Counter {
+  explicit Counter(std::string entry) : name(std::move(entry)) {}
+  std::string name;
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> round_trips{0};
+  std::atomic<std::uint64_t> bytes_sent{0};  // of messages and of bulk data
+  std::atomic<std::uint64_t> bytes_received{0};
+  std::atomic<std::uint64_t> nanoseconds{0};
+};
+
+class Counters {
+ public:
+  // Lives as long as this; one for each name.
+  Counter& of(const std::string& name);
+  // As `where` says (settings.h). Nothing where it is empty.
+  void report(const std::string& where) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<Counter> all_;
+};
+
+// The entry point that this thread is in; nullptr for the client's own threads.
+Counter*& current_counter();
+void count_round_trip();
+void count_sent(std::size_t bytes);
+void count_received(std::size_t bytes);
+
+// Counts one call, and its time as long as it lives. One within another counts for the outer one.
+class Counted {
+ public:
+  explicit Counted(Counter& counter)
+      : outer_(current_counter()), counter_(counter), begin_(std::chrono::steady_clock::now()) {
+    if (outer_ == nullptr) current_counter() = &counter;
+  }
+  ~Counted() {
+    if (outer_ != nullptr) return;
+    current_counter() = nullptr;
+    const auto taken = std::chrono::steady_clock::now() - begin_;
+    counter_.calls.fetch_add(1, std::memory_order_relaxed);
+    counter_.nanoseconds.fetch_add(
+        static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count()),
+        std::memory_order_relaxed);
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  Counter* outer_;
+  Counter& counter_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,382 @@
+#include "client/gpu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "client/greet.h"
+#include "client/status.h"
+#include "transport/sockets.h"
+
+namespace gpucast::remote {
+namespace {
+
+constexpr std::chrono::seconds to_connect(8);
+// The server gives a sign of life every second.
+constexpr std::chrono::seconds silence(6);
+constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
+
+}  // namespace
+
+Gpu::Gpu(const Endpoint& endpoint, const ClientSettings& settings)
+    : endpoint_(endpoint), settings_(settings), synchronous_(settings.synchronous) {
+  try {
+    open();
+  } catch (const std::exception& error) {
+    lose("");
+    if (watcher_.joinable()) watcher_.join();
+    throw std::runtime_error(endpoint_.text() + ": " + error.what());
+  }
+}
+
+Gpu::~Gpu() {
+  lose("");
+  if (watcher_.joinable()) watcher_.join();
+}
+
+std::unique_ptr<Connection> Gpu::connect(Hello hello) const {
+  const Deadline deadline = Clock::now() + to_connect;
+  auto connection = connect_to(endpoint_, deadline);
+  greet(*connection, hello, settings_.secret, deadline);
+  return connection;
+}
+
+void Gpu::open() {
+  const Deadline deadline = Clock::now() + to_connect;
+  auto connection = connect_to(endpoint_, deadline);
+  Hello hello{.purpose = Purpose::lane};
+  greet(*connection, hello, settings_.secret, deadline);
+  session_ = hello.session;
+  lane_ = std::make_unique<Lane>(std::move(connection), arrivals_, settings_.spin);
+  monitor_ = connect({.purpose = Purpose::monitor, .session = session_});
+  watcher_ = std::thread([this] { watch(*monitor_); });
+  const auto opened = decode<Opened>(lane_->ask(Open{}).body);
+  if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
+  device_ = opened.device;
+}
+
+int Gpu::attribute(int which) const {
+  const auto k = static_cast<std::size_t>(which);
+  return k < device_.attributes.size() ? device_.attributes[k] : 0;
+}
+
+// Blocked calls are woken by closing the connections under them.
+void Gpu::watch(Connection& monitor) noexcept {
+  try {
+    std::byte beat{};
+    for (;;)
+      read_some(monitor, {&beat, 1}, Clock::now() + silence);
+  } catch (const std::exception& error) {
+    lose(error.what());
+  }
+}
+
+// Without a reason where this end ends it.
+void Gpu::lose(const std::string& why) noexcept {
+  if (lost_.exchange(true)) return;
+  if (!why.empty()) {
+    std::fprintf(stderr, "gpucast remote: lost the GPU server %s: %s\n", endpoint_.text().c_str(),
+                 why.c_str());
+  }
+  if (lane_) lane_->shut_down();
+  if (monitor_) monitor_->shut_down();
+  const std::lock_guard lock(channels_mutex_);
+  if (channels_) channels_->shut_down();
+  arrivals_.wake();
+}
+
+Channels& Gpu::channels() {
+  const std::lock_guard lock(channels_mutex_);
+  if (!channels_) {
+    std::vector<std::unique_ptr<Connection>> connections;
+    for (int k = 0; k < settings_.channels; ++k) {
+      connections.push_back(connect({.purpose = Purpose::channel,
+                                     .index = static_cast<std::uint16_t>(k),
+                                     .session = session_}));
+    }
+    channels_ = std::make_unique<Channels>(std::move(connections), arrivals_,
+                                           [this](const std::string& why) { lose(why); });
+  }
+  return *channels_;
+}
+
+// ---- synchronization ----
+
+Status Gpu::wait_for_arrivals(Id limit) {
+  lane_->read_arrivals(limit);
+  return arrivals_.wait_for_channels(limit, [this] { return lost_.load(); }) ? 0 : status_lost;
+}
+
+template <class Message>
+Status Gpu::synchronize_by(Message message, Id limit) {
+  return guarded([&] {
+    message.pairs = wanted_pairs();
+    const Answered answer = lane_->ask(message);
+    if (answer.status == 0) keep_pairs(message.pairs, decode<Elapsed>(answer.body));
+    const Status latched = lane_->take_latched();
+    if (answer.status != 0) return answer.status;
+    if (const Status status = wait_for_arrivals(limit); status != 0) return status;
+    const Status failed = arrivals_.take_failure();
+    return latched != 0 ? latched : failed;
+  });
+}
+
+Status Gpu::synchronize_stream(Id stream) {
+  return synchronize_by(StreamSync{.stream = stream}, new_id());
+}
+Status Gpu::synchronize_event(Id event) {
+  return synchronize_by(EventSync{.event = event}, limit_of(event));
+}
+Status Gpu::synchronize() { return synchronize_by(DeviceSync{}, new_id()); }
+
+Status Gpu::query_stream(Id stream) {
+  const Id limit = new_id();
+  const Status status = ask(StreamQuery{.stream = stream});
+  return status == 0 && !arrivals_.none(limit) ? Status{cudaErrorNotReady} : status;
+}
+
+Status Gpu::query_event(Id event) {
+  const Id limit = limit_of(event);
+  const Status status = ask(EventQuery{.event = event});
+  return status == 0 && !arrivals_.none(limit) ? Status{cudaErrorNotReady} : status;
+}
+
+Id Gpu::limit_of(Id event) {
+  const std::lock_guard lock(events_mutex_);
+  const auto found = limits_.find(event);
+  return found == limits_.end() ? 0 : found->second;
+}
+
+Status Gpu::settle() {
+  return guarded([&]() -> Status {
+    Channels* bulk = nullptr;
+    {
+      const std::lock_guard lock(channels_mutex_);
+      bulk = channels_.get();
+    }
+    if (bulk != nullptr && !bulk->wait_until_sent()) return status_lost;
+    return wait_for_arrivals(new_id());
+  });
+}
+
+// ---- copies ----
+
+Status Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
+                    bool pinned) {
+  const Bytes data(static_cast<const std::byte*>(from), bytes);
+  const auto fence = static_cast<std::uint8_t>(blocking ? 1 : 0);
+  return guarded([&]() -> Status {
+    if (bytes <= most_inline) {
+      return tell_unguarded(CopyTo{.to = to, .stream = stream, .fence = fence}, data, {});
+    }
+    Channels& bulk = channels();
+    const Id transfer = new_id();
+    count_sent(bytes);
+    const Status status = tell_unguarded(CopyToBulk{.to = to,
+                                                    .bytes = bytes,
+                                                    .stream = stream,
+                                                    .transfer = transfer,
+                                                    .fence = fence},
+                                         {}, [&] { bulk.send(transfer, data); });
+    if ((blocking || !pinned) && !bulk.wait_until_sent()) return status_lost;
+    return status;
+  });
+}
+
+Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {
+  const Id transfer = new_id();
+  CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = transfer};
+  return guarded([&]() -> Status {
+    if (bytes <= most_inline && !asynchronous) {
+      const Answered answer = lane_->ask(message);
+      const Status latched = lane_->take_latched();
+      if (answer.status != 0) return answer.status;
+      if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
+      std::ranges::copy(answer.body, static_cast<std::byte*>(to));
+      return latched;
+    }
+    const bool over_lane = bytes <= most_inline;
+    if (!over_lane) {
+      channels();
+      count_received(bytes);
+    }
+    lane_->send(message, {}, [&] { arrivals_.expect(transfer, to, bytes, over_lane); });
+    if (asynchronous && !synchronous_) return 0;
+    // The data is the answer.
+    count_round_trip();
+    if (const Status status = wait_for_arrivals(transfer + 1); status != 0) return status;
+    return arrivals_.take_failure();
+  });
+}
+
+// ---- events ----
+
+std::vector<EventPair> Gpu::wanted_pairs() {
+  std::vector<EventPair> result;
+  const std::lock_guard lock(events_mutex_);
+  for (const KnownPair& each : pairs_) {
+    if (!each.milliseconds) result.push_back(each.pair);
+  }
+  return result;
+}
+
+void Gpu::keep_pairs(const std::vector<EventPair>& pairs, const Elapsed& elapsed) {
+  if (pairs.size() != elapsed.milliseconds.size()) throw ProtocolError("distances of other events");
+  if (pairs.empty()) return;
+  const std::lock_guard lock(events_mutex_);
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    if (std::isnan(elapsed.milliseconds[k])) continue;
+    for (KnownPair& each : pairs_) {
+      if (each.pair.begin == pairs[k].begin && each.pair.end == pairs[k].end)
+        each.milliseconds = elapsed.milliseconds[k];
+    }
+  }
+}
+
+Status Gpu::record_event(Id event, Id stream) {
+  {
+    const std::lock_guard lock(events_mutex_);
+    limits_[event] = new_id();
+    for (KnownPair& each : pairs_) {
+      if (each.pair.begin == event || each.pair.end == event) each.milliseconds.reset();
+    }
+  }
+  return tell(EventRecord{.event = event, .stream = stream});
+}
+
+Status Gpu::elapsed(EventPair pair, float& milliseconds) {
+  {
+    const std::lock_guard lock(events_mutex_);
+    for (const KnownPair& each : pairs_) {
+      if (each.pair.begin == pair.begin && each.pair.end == pair.end && each.milliseconds) {
+        milliseconds = *each.milliseconds;
+        return 0;
+      }
+    }
+  }
+  Elapsed result;
+  const Status status = ask(EventElapsed{.pair = pair}, result);
+  if (status != 0) return status;
+  if (result.milliseconds.size() != 1) return status_lost;
+  milliseconds = result.milliseconds.front();
+  const std::lock_guard lock(events_mutex_);
+  const auto same = [&](const KnownPair& each) {
+    return each.pair.begin == pair.begin && each.pair.end == pair.end;
+  };
+  std::erase_if(pairs_, same);
+  if (pairs_.size() == most_pairs) pairs_.erase(pairs_.begin());
+  pairs_.push_back({.pair = pair, .milliseconds = milliseconds});
+  return 0;
+}
+
+void Gpu::forget_event(Id event) {
+  const std::lock_guard lock(events_mutex_);
+  std::erase_if(pairs_, [&](const KnownPair& each) {
+    return each.pair.begin == event || each.pair.end == event;
+  });
+  limits_.erase(event);
+}
+
+// ---- modules ----
+
+const LoadedKernel& Gpu::kernel(const Function& function) {
+  {
+    const std::shared_lock lock(kernels_mutex_);
+    const auto found = kernels_.find(&function);
+    if (found != kernels_.end()) return found->second;
+  }
+  const std::lock_guard loading(loading_);
+  {
+    const std::shared_lock lock(kernels_mutex_);
+    const auto found = kernels_.find(&function);
+    if (found != kernels_.end()) return found->second;
+  }
+  const Status status = load(*function.binary);
+  const std::unique_lock lock(kernels_mutex_);
+  const auto [entry, added] = kernels_.try_emplace(&function);
+  if (added) entry->second.status = status == 0 ? status_no_kernel : status;
+  return entry->second;
+}
+
+Status Gpu::load(const FatBinary& binary) {
+  if (const auto found = loaded_.find(&binary); found != loaded_.end()) return found->second;
+  const Id module = binary.id;
+  const Status status = guarded([&]() -> Status {
+    Bytes image = binary.bytes();
+    if (image.empty() || image.size() > most_module) return status_bad_image;
+    while (!image.empty()) {
+      const Bytes piece = image.first(std::min(image.size(), most_module_piece));
+      lane_->send(ModulePiece{.module = module}, piece);
+      image = image.subspan(piece.size());
+    }
+    if (const Answered answer = lane_->ask(ModuleLoad{.module = module}); answer.status != 0)
+      return answer.status;
+    for (std::size_t first = 0; first < binary.functions.size(); first += most_names) {
+      const std::size_t count = std::min(most_names, binary.functions.size() - first);
+      ModuleKernels message{.module = module, .first = (module << kernel_bits) + first};
+      for (std::size_t k = 0; k < count; ++k)
+        message.names.push_back(binary.functions[first + k].name);
+      const Answered answer = lane_->ask(message);
+      if (answer.status != 0) return answer.status;
+      auto result = decode<Kernels>(answer.body);
+      if (result.kernels.size() != count) throw ProtocolError("kernels that were not asked for");
+      const std::unique_lock lock(kernels_mutex_);
+      for (std::size_t k = 0; k < count; ++k) {
+        Kernel& told = result.kernels[k];
+        LoadedKernel& kernel = kernels_[&binary.functions[first + k]];
+        kernel = {.id = message.first + k,
+                  .status = told.status,
+                  .parameters = std::move(told.parameters)};
+        for (const Parameter& each : kernel.parameters)
+          kernel.argument_bytes = std::max<std::size_t>(kernel.argument_bytes,
+                                                        std::size_t{each.offset} + each.bytes);
+        if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
+      }
+    }
+    return 0;
+  });
+  loaded_[&binary] = status;
+  return status;
+}
+
+Status Gpu::global(const Variable& variable, Global& result) {
+  const std::lock_guard loading(loading_);
+  if (const auto found = globals_.find(&variable); found != globals_.end()) {
+    result = found->second;
+    return 0;
+  }
+  Status status = load(*variable.binary);
+  if (status == 0) {
+    status = ask(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
+  }
+  if (status == 0) globals_[&variable] = result;
+  return status;
+}
+
+Status Gpu::unload(const FatBinary& binary) {
+  const std::lock_guard loading(loading_);
+  const auto found = loaded_.find(&binary);
+  if (found == loaded_.end()) return 0;
+  const bool there = found->second == 0;
+  loaded_.erase(found);
+  for (const Variable& each : binary.variables)
+    globals_.erase(&each);
+  {
+    const std::unique_lock lock(kernels_mutex_);
+    for (const Function& each : binary.functions)
+      kernels_.erase(&each);
+  }
+  return there ? tell(ModuleUnload{.module = binary.id}) : 0;
+}
+
+Status Gpu::reset() {
+  const Status status = ask(Reset{});
+  const std::lock_guard loading(loading_);
+  loaded_.clear();
+  globals_.clear();
+  const std::unique_lock lock(kernels_mutex_);
+  kernels_.clear();
+  return status;
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,161 @@
+// One server's GPU, as the client sees it: the lane, the channels, and what is known without asking.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "client/arrivals.h"
+#include "client/channels.h"
+#include "client/lane.h"
+#include "client/program.h"
+#include "client/settings.h"
+#include "client/status.h"
+#include "protocol/calls.h"
+#include "protocol/greeting.h"
+
+namespace gpucast::remote {
+
+// A kernel on one GPU.
+struct LoadedKernel {
+  Id id = 0;
+  Status status = 0;  // of finding it
+  std::vector<Parameter> parameters = {};
+  std::size_t argument_bytes = 0;
+};
+
+class Gpu {
+ public:
+  // Connects and opens the GPU. std::runtime_error with one line that names the server.
+  Gpu(const Endpoint& endpoint, const ClientSettings& settings);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const DeviceInfo& device() const { return device_; }
+  int attribute(int which) const;
+  Id new_id() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+
+  // ---- calls; a Status is the driver's ----
+  // Without waiting; success if it is not known to fail (with GPUCAST_REMOTE_SYNC it is waited for).
+  template <class Message>
+  Status tell(const Message& message, Bytes tail = {}) {
+    return guarded([&] { return tell_unguarded(message, tail, {}); });
+  }
+  template <class Message>
+  Status ask(const Message& message, typename Message::Result& result) {
+    return guarded([&] {
+      const Answered answer = lane_->ask(message);
+      if (answer.status == 0) result = decode<typename Message::Result>(answer.body);
+      return answer.status;
+    });
+  }
+  template <class Message>
+  Status ask(const Message& message) {
+    typename Message::Result result;
+    return ask(message, result);
+  }
+
+  // Waits, for what is announced to arrive too, and takes latched errors.
+  Status synchronize_stream(Id stream);
+  // Not ready as long as what is announced may still be on its way.
+  Status query_stream(Id stream);
+  Status query_event(Id event);
+  Status synchronize_event(Id event);
+  Status synchronize();
+
+  // To the device: returns once the memory may be changed, or if it is `pinned` and the copy
+  // asynchronous, as soon as it is queued. `blocking`: to the program it is done then.
+  Status copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
+                 bool pinned);
+  // From the device: returns once the data is there, or if `asynchronous` at once.
+  Status copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous);
+  // Until the program's memory is neither read nor written by copies under way.
+  Status settle();
+
+  Status record_event(Id event, Id stream);
+  Status elapsed(EventPair pair, float& milliseconds);
+  void forget_event(Id event);
+
+  // Loads its module if this is the first of its kernels.
+  const LoadedKernel& kernel(const Function& function);
+  Status global(const Variable& variable, Global& result);
+  Status unload(const FatBinary& binary);
+  Status reset();
+
+ private:
+  template <class Message>
+  Status tell_unguarded(const Message& message, Bytes tail,
+                        const std::function<void()>& queued) {
+    if (synchronous_) return lane_->ask(message, tail, queued).status;
+    lane_->send(message, tail, queued);
+    return 0;
+  }
+  // A lost server: said once on stderr, and a status.
+  template <class Body>
+  Status guarded(Body body) noexcept {
+    if (lost_) return status_lost;
+    try {
+      return body();
+    } catch (const std::bad_alloc&) {
+      return status_no_host_memory;
+    } catch (const std::exception& error) {
+      lose(error.what());
+      return status_lost;
+    }
+  }
+  template <class Message>
+  Status synchronize_by(Message message, Id limit);
+  // Until announced data with ids below the limit is there.
+  Status wait_for_arrivals(Id limit);
+  // An id that all copies before the event's last record are below.
+  Id limit_of(Id event);
+
+  std::unique_ptr<Connection> connect(Hello hello) const;
+  void open();
+  Channels& channels();
+  void watch(Connection& monitor) noexcept;
+  void lose(const std::string& why) noexcept;
+  Status load(const FatBinary& binary);
+  std::vector<EventPair> wanted_pairs();
+  void keep_pairs(const std::vector<EventPair>& pairs, const Elapsed& elapsed);
+
+  Endpoint endpoint_;
+  const ClientSettings& settings_;
+  bool synchronous_;
+  SessionId session_{};
+  DeviceInfo device_;
+  Arrivals arrivals_;
+  std::unique_ptr<Lane> lane_;
+  std::atomic<Id> next_id_{first_id};
+
+  std::atomic<bool> lost_{false};
+  std::mutex channels_mutex_;
+  std::unique_ptr<Channels> channels_;
+  std::unique_ptr<Connection> monitor_;
+  std::thread watcher_;
+
+  // Distances between events that the program asks for again and again come with synchronizations.
+  struct KnownPair {
+    EventPair pair = {};
+    std::optional<float> milliseconds = {};
+  };
+  std::mutex events_mutex_;
+  std::vector<KnownPair> pairs_;
+  std::unordered_map<Id, Id> limits_;  // of recorded events
+
+  std::shared_mutex kernels_mutex_;
+  std::mutex loading_;
+  std::unordered_map<const Function*, LoadedKernel> kernels_;
+  std::unordered_map<const FatBinary*, Status> loaded_;
+  std::unordered_map<const Variable*, Global> globals_;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,74 @@
+#include "client/greet.h"
+
+#include <array>
+#include <vector>
+
+#include "protocol/frame.h"
+#include "security/secret.h"
+#include "security/sha256.h"
+
+namespace gpucast::remote {
+namespace {
+
+template <class Message>
+void say(Connection& connection, Message message, const Deadline& deadline) {
+  std::vector<std::byte> bytes;
+  Writer writer(bytes);
+  message.visit(writer);
+  write_all(connection, bytes, {}, deadline);
+}
+
+template <class Message>
+Message hear(Connection& connection, const Deadline& deadline) {
+  std::array<std::byte, Message::size> bytes{};
+  read_all(connection, bytes, deadline);
+  return decode<Message>(bytes);
+}
+
+std::string refusal(Entry entry) {
+  switch (entry) {
+    case Entry::welcome:
+      break;
+    case Entry::wrong_secret:
+      return "the secret is not the server's";
+    case Entry::too_many_clients:
+      return "the server has too many clients";
+    case Entry::unknown_session:
+      return "the server has ended this session";
+    case Entry::failed:
+      return "the server could not begin a session";
+  }
+  return "the server refused";
+}
+
+}  // namespace
+
+void greet(Connection& connection, Hello& hello, const std::string& secret,
+           const Deadline& deadline) {
+  say(connection, hello, deadline);
+  const auto challenge = hear<Challenge>(connection, deadline);
+  if (challenge.magic != greeting_magic) throw ConnectionLost("what answers is no GPU server");
+  if (challenge.version != protocol_version) {
+    throw ConnectionLost("the server speaks version " + std::to_string(challenge.version) +
+                         " of the protocol, this client " + std::to_string(protocol_version));
+  }
+  if (challenge.needs_secret != 0 && secret.empty()) {
+    throw ConnectionLost("the server asks for a secret (GPUCAST_REMOTE_SECRET_FILE)");
+  }
+  const std::string& used = challenge.needs_secret != 0 ? secret : std::string();
+  if (challenge.needs_secret == 0 && !secret.empty()) {
+    throw ConnectionLost("the server knows no secret, but one is given for it");
+  }
+  Answer answer;
+  fill_random(answer.nonce);
+  answer.mac = prove(used, Side::client, hello, challenge.nonce, answer.nonce);
+  say(connection, answer, deadline);
+  const auto welcome = hear<Welcome>(connection, deadline);
+  if (welcome.entry != Entry::welcome) throw ConnectionLost(refusal(welcome.entry));
+  if (!same(welcome.mac, prove(used, Side::server, hello, challenge.nonce, answer.nonce))) {
+    throw ConnectionLost("the server does not know the secret");
+  }
+  hello.session = welcome.session;
+}
+
+}  // namespace gpucast::remote

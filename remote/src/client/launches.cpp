@@ -1,0 +1,66 @@
+#include "client/launches.h"
+
+#include <cuda.h>
+
+#include <cstring>
+#include <limits>
+
+namespace gpucast::remote {
+namespace {
+
+// What a driver would refuse at once; programs look at the error right behind the launch.
+void check(const Gpu& gpu, const LaunchShape& shape) {
+  const auto within = [&](unsigned value, int attribute) {
+    return value >= 1 && value <= static_cast<unsigned>(gpu.attribute(attribute));
+  };
+  const bool fits = within(shape.grid.x, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) &&
+                    within(shape.grid.y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y) &&
+                    within(shape.grid.z, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z) &&
+                    within(shape.block.x, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X) &&
+                    within(shape.block.y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y) &&
+                    within(shape.block.z, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+  const auto threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
+  if (!fits ||
+      threads > static_cast<unsigned>(gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))) {
+    throw Failure{cudaErrorInvalidConfiguration};
+  }
+  const int most_shared = gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  if (most_shared > 0 && shape.shared > static_cast<std::size_t>(most_shared)) {
+    throw Failure{cudaErrorInvalidValue};
+  }
+}
+
+}  // namespace
+
+const Function& function_of(const void* host) {
+  const Function* function = runtime().program.function(host);
+  if (function == nullptr) throw Failure{cudaErrorInvalidDeviceFunction};
+  return *function;
+}
+
+cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
+                   const LaunchOptions& options) {
+  const Function& function = function_of(host);
+  const OnStream on = runtime().stream(shape.stream);
+  check(*on.gpu, shape);
+  const LoadedKernel& kernel = on.gpu->kernel(function);
+  require(kernel.status);
+  // How many arguments there are, and of which size, only the kernel says: a kernel without any is
+  // given an array that holds nothing.
+  std::array<std::byte, most_argument_bytes> packed;  // NOLINT: filled as far as it is used
+  std::memset(packed.data(), 0, kernel.argument_bytes);
+  for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
+    std::memcpy(packed.data() + kernel.parameters[k].offset, arguments[k],
+                kernel.parameters[k].bytes);
+  return to_error(
+      on.gpu->tell(Launch{.kernel = kernel.id,
+                          .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
+                          .block = {shape.block.x, shape.block.y, shape.block.z},
+                          .cluster = options.cluster,
+                          .cooperative = static_cast<std::uint8_t>(options.cooperative ? 1 : 0),
+                          .shared = static_cast<std::uint32_t>(shape.shared),
+                          .stream = on.id,
+                          .arguments = Bytes(packed.data(), kernel.argument_bytes)}));
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,20 @@
+// Launches, as all generations of entry points make them.
+#pragma once
+
+#include <array>
+
+#include "client/runtime.h"
+
+namespace gpucast::remote {
+
+struct LaunchOptions {
+  std::array<std::uint32_t, 3> cluster{};
+  bool cooperative = false;
+};
+
+// `host`: what stands for the kernel in the host's code, or its handle.
+const Function& function_of(const void* host);
+cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
+                   const LaunchOptions& options);
+
+}  // namespace gpucast::remote

@@ -1,0 +1,32 @@
+// What the environment tells the client:
+//
+//   GPUCAST_REMOTE               servers, in the order of their devices: host:port,unix:/path,...
+//   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them
+//   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
+//   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 2)
+//   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer before it sleeps (default 50)
+//   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-` as a table on stderr, or a
+//                                file that gets JSON Lines
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "transport/address.h"
+
+namespace gpucast::remote {
+
+struct ClientSettings {
+  std::vector<Endpoint> servers = {};
+  std::string secret = {};
+  bool synchronous = false;
+  int channels = 2;
+  std::chrono::microseconds spin{50};
+  std::string counters = {};
+};
+
+// std::runtime_error or std::invalid_argument with one line that names the variable.
+ClientSettings read_client_settings();
+
+}  // namespace gpucast::remote

@@ -1,0 +1,66 @@
+// A message on the wire: a header of 12 bytes, the fields, and for some a tail of plain data.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "protocol/limits.h"
+#include "protocol/wire.h"
+
+namespace gpucast::remote {
+
+enum class Call : std::uint16_t;
+
+struct Header {
+  std::uint32_t bytes = 0;  // of what follows
+  Call call{};
+  std::uint16_t reserved = 0;
+  std::uint32_t request = 0;  // its reply carries the same number; 0 asks for none
+
+  static constexpr std::size_t size = 12;
+
+  template <class V>
+  void visit(V& v) {
+    v(bytes), v(call), v(reserved), v(request);
+  }
+};
+
+// Appends the message to `out`, but for a tail of so many bytes, which is to follow it.
+template <class Message>
+void encode(std::vector<std::byte>& out, Message message, std::uint32_t request,
+            std::size_t tail_bytes = 0) {
+  const std::size_t begin = out.size();
+  Writer writer(out);
+  Header header{.call = Message::call, .request = request};
+  writer(header);
+  message.visit(writer);
+  const std::size_t bytes = out.size() - begin - Header::size + tail_bytes;
+  if (bytes > most_frame) throw ProtocolError("a message is longer than the protocol allows");
+  const auto length = static_cast<std::uint32_t>(bytes);
+  std::memcpy(out.data() + begin, &length, sizeof length);
+}
+
+// ProtocolError where the header's length is out of bounds.
+inline Header decode_header(Bytes bytes) {
+  Header header;
+  Reader reader(bytes);
+  header.visit(reader);
+  if (header.bytes > most_frame) throw ProtocolError("a message is longer than allowed");
+  return header;
+}
+
+// The fields; what follows them goes to `tail`, and is an error where there is none to be.
+template <class Message>
+Message decode(Bytes payload, Bytes* tail = nullptr) {
+  Message message;
+  Reader reader(payload);
+  message.visit(reader);
+  if (tail != nullptr) {
+    *tail = reader.rest();
+  } else if (!reader.rest().empty()) {
+    throw ProtocolError("a message is longer than its fields");
+  }
+  return message;
+}
+
+}  // namespace gpucast::remote

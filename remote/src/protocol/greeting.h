@@ -1,0 +1,85 @@
+// The first words of every connection, each of fixed size:
+//
+//   client: Hello       what it is for
+//   server: Challenge   its version; whether a secret is needed, and a nonce
+//   client: Answer      a nonce, and a MAC of both nonces under the secret
+//   server: Welcome     in, or why not; a MAC of both nonces, so that the client knows it too
+//
+// Without a secret the MACs are 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "protocol/limits.h"
+#include "protocol/wire.h"
+
+namespace gpucast::remote {
+
+inline constexpr std::uint64_t greeting_magic = 0x5453414355504721;  // "!GPUCAST"
+
+using SessionId = std::array<std::uint8_t, 16>;
+using Nonce = std::array<std::uint8_t, 32>;
+using Mac = std::array<std::uint8_t, 32>;
+
+enum class Purpose : std::uint16_t {
+  lane = 1,  // begins a session: a server process of its own
+  monitor,   // a byte a second from the server as long as it lives
+  channel,   // bulk data, both ways
+};
+
+struct Hello {
+  std::uint64_t magic = greeting_magic;
+  std::uint32_t version = protocol_version;
+  Purpose purpose = Purpose::lane;
+  std::uint16_t index = 0;  // of a channel
+  SessionId session{};      // that a monitor or channel belongs to
+  static constexpr std::size_t size = 32;
+  template <class V>
+  void visit(V& v) {
+    v(magic), v(version), v(purpose), v(index), v(session);
+  }
+};
+
+struct Challenge {
+  std::uint64_t magic = greeting_magic;
+  std::uint32_t version = protocol_version;
+  std::uint32_t needs_secret = 0;
+  Nonce nonce{};
+  static constexpr std::size_t size = 48;
+  template <class V>
+  void visit(V& v) {
+    v(magic), v(version), v(needs_secret), v(nonce);
+  }
+};
+
+struct Answer {
+  Nonce nonce{};
+  Mac mac{};
+  static constexpr std::size_t size = 64;
+  template <class V>
+  void visit(V& v) {
+    v(nonce), v(mac);
+  }
+};
+
+enum class Entry : std::uint32_t {
+  welcome = 0,
+  wrong_secret,
+  too_many_clients,
+  unknown_session,
+  failed,
+};
+
+struct Welcome {
+  Entry entry = Entry::welcome;
+  SessionId session{};
+  Mac mac{};
+  static constexpr std::size_t size = 52;
+  template <class V>
+  void visit(V& v) {
+    v(entry), v(session), v(mac);
+  }
+};
+
+}  // namespace gpucast::remote

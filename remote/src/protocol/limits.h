@@ -1,0 +1,28 @@
+// What the protocol bounds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpucast::remote {
+
+inline constexpr std::uint32_t protocol_version = 1;
+
+// Copies up to this size travel within their message, larger ones in pieces over the bulk
+// channels.
+inline constexpr std::size_t most_inline = std::size_t{64} << 10;
+inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
+inline constexpr std::size_t most_frame = (std::size_t{1} << 20) + 4096;  // of a message's payload
+inline constexpr std::size_t most_module = std::size_t{1} << 30;          // of one fat binary
+inline constexpr std::size_t most_module_piece = std::size_t{512} << 10;
+inline constexpr std::size_t most_names = 128;  // in one message
+inline constexpr std::size_t most_parameters = 4096;
+inline constexpr std::size_t most_argument_bytes = 32768;
+inline constexpr std::size_t most_pairs = 32;
+inline constexpr std::size_t most_attributes = 512;
+inline constexpr std::size_t most_nodes = 65536;
+inline constexpr std::size_t most_text_bytes = 4096;
+inline constexpr std::uint16_t most_channels = 16;
+
+}  // namespace gpucast::remote

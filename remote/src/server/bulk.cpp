@@ -1,0 +1,264 @@
+#include "server/bulk.h"
+
+#include <array>
+#include <chrono>
+
+namespace gpucast::remote {
+namespace {
+
+constexpr std::size_t slots_each_way = 8;  // of piece_bytes
+
+}  // namespace
+
+// A connection with a thread for each direction, and the pinned memory that they use.
+class Bulk::Channel {
+ public:
+  Channel(Bulk& bulk, std::unique_ptr<Connection> connection)
+      : bulk_(bulk),
+        connection_(std::move(connection)),
+        receiver_([this] { guarded([this] { receive(); }); }),
+        sender_([this] { guarded([this] { send(); }); }) {}
+  ~Channel() {
+    connection_->shut_down();
+    receiver_.join();
+    sender_.join();
+  }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // Under the lock.
+  bool has_slot() const { return queued_ < slots_each_way; }
+  void shut_down() const { connection_->shut_down(); }
+
+  // Queues a copy of device memory and its sending; has_slot() before.
+  CUresult queue(const Piece& piece, Address from, CUstream stream) {
+    const Driver& driver = bulk_.gpu_->driver();
+    if (outgoing_.empty()) {
+      if (const CUresult status = allocate(outgoing_); status != CUDA_SUCCESS) return status;
+    }
+    Slot& slot = outgoing_[next_++ % outgoing_.size()];
+    CUresult status = driver.cuMemcpyDtoHAsync(slot.data, from, piece.bytes, stream);
+    if (status == CUDA_SUCCESS) status = driver.cuEventRecord(slot.copied->get(), stream);
+    if (status != CUDA_SUCCESS) return status;
+    const std::lock_guard lock(bulk_.mutex_);
+    sends_.push_back({piece, &slot});
+    ++queued_;
+    bulk_.changed_.notify_all();
+    return CUDA_SUCCESS;
+  }
+  // Under the lock.
+  void queue_failure(const Piece& piece) {
+    sends_.push_back({piece, nullptr});
+    ++queued_;
+    bulk_.changed_.notify_all();
+  }
+
+ private:
+  struct Slot {
+    void* data = nullptr;
+    std::unique_ptr<Event> copied;
+  };
+  struct Send {
+    Piece piece;
+    Slot* slot = nullptr;
+  };
+
+  template <class Body>
+  void guarded(Body body) noexcept {
+    try {
+      body();
+    } catch (const std::exception&) {
+      bulk_.break_off();  // the session ends with a broken channel
+    }
+  }
+
+  // Never freed: the process ends with the client.
+  CUresult allocate(std::vector<Slot>& slots) const {
+    const Driver& driver = bulk_.gpu_->driver();
+    void* memory = nullptr;
+    const CUresult status = driver.cuMemHostAlloc(&memory, slots_each_way * piece_bytes, 0);
+    if (status != CUDA_SUCCESS) return status;
+    for (std::size_t k = 0; k < slots_each_way; ++k) {
+      slots.push_back({.data = static_cast<std::byte*>(memory) + k * piece_bytes,
+                       .copied = std::make_unique<Event>(driver, CU_EVENT_DISABLE_TIMING)});
+    }
+    return CUDA_SUCCESS;
+  }
+
+  bool wait_for_gpu() {
+    std::unique_lock lock(bulk_.mutex_);
+    bulk_.changed_.wait(lock, [&] { return bulk_.broken_ || bulk_.gpu_ != nullptr; });
+    return !bulk_.broken_;
+  }
+
+  void receive() {
+    if (!wait_for_gpu()) return;
+    bulk_.gpu_->use_in_this_thread();
+    const Driver& driver = bulk_.gpu_->driver();
+    std::vector<Slot> slots;
+    for (std::size_t k = 0;; ++k) {
+      std::array<std::byte, Piece::size> head{};
+      read_all(*connection_, head);
+      const auto piece = decode<Piece>(head);
+      if (piece.bytes == 0 || piece.bytes > piece_bytes) throw ProtocolError("a piece's size");
+      if (slots.empty() && allocate(slots) != CUDA_SUCCESS) {
+        throw std::runtime_error("no pinned memory for the channels");
+      }
+      const Slot& slot = slots[k % slots.size()];
+      driver.cuEventSynchronize(slot.copied->get());  // its last copy; nothing before the first
+      read_all(*connection_, {static_cast<std::byte*>(slot.data), piece.bytes});
+      if (!pass_on(piece, slot)) return;
+    }
+  }
+
+  // Waits for the session to come to the transfer, then queues the copy on its stream.
+  bool pass_on(const Piece& piece, const Slot& slot) {
+    std::unique_lock lock(bulk_.mutex_);
+    const auto found = [&] { return bulk_.incoming_.find(piece.transfer); };
+    bulk_.changed_.wait(lock,
+                        [&] { return bulk_.broken_ || found() != bulk_.incoming_.end(); });
+    if (bulk_.broken_) return false;
+    const Incoming transfer = found()->second;
+    if (piece.offset > transfer.bytes || piece.bytes > transfer.bytes - piece.offset ||
+        piece.bytes > transfer.left) {
+      throw ProtocolError("a piece lies outside its transfer");
+    }
+    lock.unlock();
+    CUresult status = transfer.status;
+    const Driver& driver = bulk_.gpu_->driver();
+    if (status == CUDA_SUCCESS) {
+      status = driver.cuMemcpyHtoDAsync(transfer.to + piece.offset, slot.data, piece.bytes,
+                                        transfer.stream);
+    }
+    if (status == CUDA_SUCCESS) status = driver.cuEventRecord(slot.copied->get(), transfer.stream);
+    lock.lock();
+    const auto entry = found();
+    if (entry == bulk_.incoming_.end() || entry->second.left < piece.bytes) {
+      throw ProtocolError("a piece came twice");
+    }
+    entry->second.left -= piece.bytes;
+    if (entry->second.status == CUDA_SUCCESS) entry->second.status = status;
+    bulk_.changed_.notify_all();
+    return true;
+  }
+
+  void send() {
+    if (!wait_for_gpu()) return;
+    bulk_.gpu_->use_in_this_thread();
+    for (;;) {
+      std::unique_lock lock(bulk_.mutex_);
+      bulk_.changed_.wait(lock, [&] { return bulk_.broken_ || !sends_.empty(); });
+      if (bulk_.broken_) return;
+      Send next = sends_.front();
+      sends_.pop_front();
+      lock.unlock();
+      Bytes data;
+      if (next.slot != nullptr) {
+        const CUresult status = bulk_.gpu_->driver().cuEventSynchronize(next.slot->copied->get());
+        next.piece.status = status;
+        if (status == CUDA_SUCCESS) {
+          data = {static_cast<const std::byte*>(next.slot->data), next.piece.bytes};
+        }
+      }
+      std::vector<std::byte> head;
+      Writer writer(head);
+      next.piece.visit(writer);
+      write_all(*connection_, head, data);
+      lock.lock();
+      --queued_;
+      bulk_.changed_.notify_all();
+    }
+  }
+
+  Bulk& bulk_;
+  std::unique_ptr<Connection> connection_;
+  std::vector<Slot> outgoing_;
+  std::size_t next_ = 0;
+  // Under the lock: to be sent, and how many slots that occupies.
+  std::deque<Send> sends_;
+  std::size_t queued_ = 0;
+  std::thread receiver_;
+  std::thread sender_;
+};
+
+Bulk::Bulk() = default;
+
+Bulk::~Bulk() { break_off(); }
+
+void Bulk::add(std::unique_ptr<Connection> channel) {
+  const std::lock_guard lock(mutex_);
+  if (channels_.size() >= most_channels) return;
+  channels_.push_back(std::make_unique<Channel>(*this, std::move(channel)));
+  changed_.notify_all();
+}
+
+void Bulk::serve(const Gpu& gpu) {
+  const std::lock_guard lock(mutex_);
+  gpu_ = &gpu;
+  changed_.notify_all();
+}
+
+void Bulk::break_off() {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  for (const auto& channel : channels_)
+    channel->shut_down();
+  changed_.notify_all();
+}
+
+void Bulk::wait(std::unique_lock<std::mutex>& lock, const Tend& tend,
+                const std::function<bool()>& done) {
+  constexpr std::chrono::microseconds moment(100);
+  while (!changed_.wait_for(lock, moment, [&] { return broken_ || done(); })) {
+    lock.unlock();
+    tend();
+    lock.lock();
+  }
+  if (broken_) throw ConnectionLost("a bulk channel broke");
+}
+
+CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, const Tend& tend) {
+  std::unique_lock lock(mutex_);
+  // Without a stream the pieces are only taken off the channels.
+  const CUresult status = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  incoming_[call.transfer] = {.to = call.to,
+                              .stream = stream,
+                              .bytes = call.bytes,
+                              .left = call.bytes,
+                              .status = status};
+  changed_.notify_all();
+  wait(lock, tend, [&] { return incoming_[call.transfer].left == 0; });
+  const CUresult result = incoming_[call.transfer].status;
+  incoming_.erase(call.transfer);
+  return result;
+}
+
+CUresult Bulk::from_device(const CopyFrom& call, CUstream stream, const Tend& tend) {
+  for (std::uint64_t offset = 0, k = 0; offset < call.bytes; offset += piece_bytes, ++k) {
+    std::unique_lock lock(mutex_);
+    wait(lock, tend, [&] { return !channels_.empty(); });
+    Channel& channel = *channels_[k % channels_.size()];
+    wait(lock, tend, [&] { return channel.has_slot(); });
+    lock.unlock();
+    const auto bytes = std::min<std::uint64_t>(piece_bytes, call.bytes - offset);
+    const CUresult status = channel.queue({.transfer = call.transfer,
+                                           .offset = offset,
+                                           .bytes = static_cast<std::uint32_t>(bytes)},
+                                          call.from + offset, stream);
+    if (status != CUDA_SUCCESS) {
+      fail(call.transfer, status, tend);
+      return status;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+void Bulk::fail(Id transfer, CUresult status, const Tend& tend) {
+  std::unique_lock lock(mutex_);
+  wait(lock, tend, [&] { return !channels_.empty(); });
+  Channel& channel = *channels_.front();
+  wait(lock, tend, [&] { return channel.has_slot(); });
+  channel.queue_failure({.transfer = transfer, .status = status});
+}
+
+}  // namespace gpucast::remote

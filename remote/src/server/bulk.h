@@ -1,0 +1,62 @@
+// Large copies: pieces over the channels, through rings of pinned memory, so that the network and
+// the GPU's copy engine work at the same time.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/calls.h"
+#include "server/gpu.h"
+#include "transport/connection.h"
+
+namespace gpucast::remote {
+
+class Bulk {
+ public:
+  Bulk();
+  ~Bulk();
+  Bulk(const Bulk&) = delete;
+  Bulk& operator=(const Bulk&) = delete;
+
+  // From any thread.
+  void add(std::unique_ptr<Connection> channel);
+  // From the session's thread, before anything is copied.
+  void serve(const Gpu& gpu);
+
+  // Both return once all pieces are queued on the stream; `tend` is called now and then meanwhile.
+  // ConnectionLost if the channels broke.
+  using Tend = std::function<void()>;
+  CUresult to_device(const CopyToBulk& call, CUstream stream, const Tend& tend);
+  CUresult from_device(const CopyFrom& call, CUstream stream, const Tend& tend);
+  // Tells the client that nothing comes.
+  void fail(Id transfer, CUresult status, const Tend& tend);
+
+ private:
+  class Channel;
+  struct Incoming {
+    Address to = 0;
+    CUstream stream = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t left = 0;
+    CUresult status = CUDA_SUCCESS;
+  };
+
+  void wait(std::unique_lock<std::mutex>& lock, const Tend& tend,
+            const std::function<bool()>& done);
+  void break_off();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const Gpu* gpu_ = nullptr;
+  bool broken_ = false;
+  std::unordered_map<Id, Incoming> incoming_;  // those the session has come to
+  std::vector<std::unique_ptr<Channel>> channels_;
+};
+
+}  // namespace gpucast::remote

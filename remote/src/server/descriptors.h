@@ -1,0 +1,24 @@
+// Open connections, passed from the process that accepts them to the one that serves them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "gpucast/records/descriptor.h"
+#include "protocol/greeting.h"
+
+namespace gpucast::remote {
+
+using records::Descriptor;
+
+struct Passed {
+  Purpose purpose = Purpose::monitor;
+  Descriptor descriptor;
+};
+
+// False if the other process is gone.
+bool pass_descriptor(int to, Purpose purpose, int descriptor);
+// Waits; nothing once the other process is gone.
+std::optional<Passed> receive_descriptor(int from);
+
+}  // namespace gpucast::remote

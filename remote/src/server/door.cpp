@@ -1,0 +1,311 @@
+#include "server/door.h"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <asio/awaitable.hpp>
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/read.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <ostream>
+
+#include "gpucast/records/errors.h"
+#include "protocol/frame.h"
+#include "security/secret.h"
+#include "security/sha256.h"
+#include "transport/sockets.h"
+
+namespace gpucast::remote {
+namespace {
+
+using asio::use_awaitable;
+
+constexpr std::chrono::seconds greeting_time(5);
+constexpr std::chrono::seconds ending_time(5);
+constexpr int most_greetings = 64;  // under way at once
+
+template <class Message>
+std::vector<std::byte> packed(Message message) {
+  std::vector<std::byte> result;
+  Writer writer(result);
+  message.visit(writer);
+  return result;
+}
+
+class Door {
+ public:
+  Door(const DoorOptions& options, std::ostream& ready, std::ostream& log)
+      : options_(options), log_(log) {
+    for (const Endpoint& endpoint : options.listen)
+      ready << "gpucast-gpu-server: listening on " << listen(endpoint) << std::endl;
+  }
+  ~Door() {
+    if (!new_client_) {
+      for (const std::string& path : paths_)
+        ::unlink(path.c_str());
+    }
+  }
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  std::optional<NewClient> keep() {
+    signals_.async_wait([this](asio::error_code error, int) {
+      if (!error) end();
+    });
+    watch_children();
+    for (auto& acceptor : acceptors_)
+      accept(*acceptor);
+    io_.run();
+    return std::move(new_client_);
+  }
+
+ private:
+  using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
+  struct Client {
+    pid_t process = 0;
+    Descriptor door;
+  };
+
+  std::string listen(const Endpoint& endpoint) {
+    try {
+      return endpoint.is_unix() ? listen_unix(endpoint) : listen_tcp(endpoint);
+    } catch (const asio::system_error& error) {
+      throw records::InputError(endpoint.text() + ": " + error.code().message());
+    }
+  }
+
+  std::string listen_unix(const Endpoint& endpoint) {
+    // One that a killed server left is in the way; one that is listened on stays.
+    try {
+      connect_to(endpoint, Clock::now() + std::chrono::seconds(1));
+      throw records::InputError(endpoint.text() + ": another server listens there");
+    } catch (const ConnectionLost&) {
+      struct stat facts{};
+      if (::stat(endpoint.path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode))
+        ::unlink(endpoint.path.c_str());
+    }
+    const mode_t before = ::umask(S_IRWXG | S_IRWXO);
+    add(asio::local::stream_protocol::endpoint(endpoint.path));
+    ::umask(before);
+    paths_.push_back(endpoint.path);
+    return endpoint.text();
+  }
+
+  std::string listen_tcp(const Endpoint& endpoint) {
+    asio::ip::tcp::resolver resolver(io_);
+    const auto found =
+        resolver.resolve(endpoint.host, endpoint.port, asio::ip::tcp::resolver::passive);
+    const asio::ip::tcp::endpoint address = *found.begin();
+    if (!address.address().is_loopback() && options_.secret.empty()) {
+      throw records::InputError(endpoint.text() +
+                                ": other machines reach this address: --secret-file is needed");
+    }
+    const auto bound = add(address);
+    asio::ip::tcp::endpoint local;
+    std::memcpy(local.data(), bound.data(), bound.size());
+    return Endpoint{.host = local.address().to_string(),
+                    .port = std::to_string(local.port()),
+                    .path = ""}
+        .text();
+  }
+
+  template <class Address>
+  asio::generic::stream_protocol::endpoint add(const Address& address) {
+    const asio::generic::stream_protocol::endpoint generic(address);
+    auto acceptor = std::make_unique<Acceptor>(io_);
+    acceptor->open(generic.protocol());
+    acceptor->set_option(asio::socket_base::reuse_address(true));
+    acceptor->bind(generic);
+    acceptor->listen();
+    const auto bound = acceptor->local_endpoint();
+    acceptors_.push_back(std::move(acceptor));
+    return bound;
+  }
+
+  void accept(Acceptor& acceptor) {
+    acceptor.async_accept(io_, [this, &acceptor](asio::error_code error, Socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (error) {
+        // Out of descriptors, most likely: others may end meanwhile.
+        retry_.expires_after(std::chrono::milliseconds(100));
+        retry_.async_wait([this, &acceptor](asio::error_code stopped) {
+          if (!stopped) accept(acceptor);
+        });
+        return;
+      }
+      if (greetings_ < most_greetings) {
+        asio::co_spawn(io_, greet(std::move(socket)), asio::detached);
+      }
+      accept(acceptor);
+    });
+  }
+
+  asio::awaitable<void> greet(Socket socket) {
+    ++greetings_;
+    auto shared = std::make_shared<Socket>(std::move(socket));
+    asio::steady_timer timer(io_, greeting_time);
+    timer.async_wait([shared](asio::error_code stopped) {
+      if (!stopped) shared->close();
+    });
+    try {
+      co_await exchange(*shared);
+    } catch (const asio::system_error&) {
+      log_ << "gpucast-gpu-server: a connection ended before it had greeted" << std::endl;
+    } catch (const std::exception& error) {
+      log_ << "gpucast-gpu-server: a connection was refused: " << error.what() << std::endl;
+    }
+    --greetings_;
+  }
+
+  asio::awaitable<void> exchange(Socket& socket) {
+    tune_tcp(socket);
+    std::array<std::byte, Hello::size> heard{};
+    co_await asio::async_read(socket, asio::buffer(heard), use_awaitable);
+    const auto hello = decode<Hello>(heard);
+    if (hello.magic != greeting_magic) throw ProtocolError("it does not speak this protocol");
+    Challenge challenge{.needs_secret = options_.secret.empty() ? 0U : 1U};
+    fill_random(challenge.nonce);
+    const auto asked = packed(challenge);
+    co_await asio::async_write(socket, asio::buffer(asked), use_awaitable);
+    if (hello.version != protocol_version) {
+      throw ProtocolError("it speaks version " + std::to_string(hello.version) +
+                          " of the protocol, this server " + std::to_string(protocol_version));
+    }
+    std::array<std::byte, Answer::size> answered{};
+    co_await asio::async_read(socket, asio::buffer(answered), use_awaitable);
+    const auto answer = decode<Answer>(answered);
+    Welcome welcome{.session = hello.session};
+    if (!same(answer.mac,
+              prove(options_.secret, Side::client, hello, challenge.nonce, answer.nonce))) {
+      welcome.entry = Entry::wrong_secret;
+      log_ << "gpucast-gpu-server: a client has a wrong secret" << std::endl;
+    } else {
+      welcome.mac = prove(options_.secret, Side::server, hello, challenge.nonce, answer.nonce);
+      if (hello.purpose == Purpose::lane) {
+        if (begin_client(socket, welcome)) co_return;
+      } else {
+        if (!clients_.contains(hello.session)) welcome.entry = Entry::unknown_session;
+      }
+    }
+    const auto said = packed(welcome);
+    co_await asio::async_write(socket, asio::buffer(said), use_awaitable);
+    if (welcome.entry == Entry::welcome && hello.purpose != Purpose::lane) {
+      // Closed here either way; the client notices if nobody else has it.
+      if (const auto found = clients_.find(hello.session); found != clients_.end())
+        pass_descriptor(found->second.door.get(), hello.purpose, socket.native_handle());
+    }
+  }
+
+  // True in the new process.
+  bool begin_client(Socket& socket, Welcome& welcome) {
+    if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
+      welcome.entry = Entry::too_many_clients;
+      log_ << "gpucast-gpu-server: a client was refused: " << clients_.size()
+           << " clients are served already" << std::endl;
+      return false;
+    }
+    fill_random(welcome.session);
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      welcome.entry = Entry::failed;
+      return false;
+    }
+    Descriptor ours(ends[0]);
+    Descriptor theirs(ends[1]);
+    const pid_t parent = ::getpid();
+    io_.notify_fork(asio::io_context::fork_prepare);
+    const pid_t process = ::fork();
+    if (process == 0) {
+      io_.notify_fork(asio::io_context::fork_child);
+      // Not left behind when the door's process is killed.
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) ::raise(SIGKILL);
+      new_client_ = NewClient{.lane = Descriptor(socket.release()), .door = std::move(theirs)};
+      io_.stop();
+      return true;
+    }
+    io_.notify_fork(asio::io_context::fork_parent);
+    if (process < 0) {
+      welcome.entry = Entry::failed;
+      log_ << "gpucast-gpu-server: a client was refused: no new process" << std::endl;
+      return false;
+    }
+    clients_[welcome.session] = {.process = process, .door = std::move(ours)};
+    return false;
+  }
+
+  void watch_children() {
+    ended_.async_wait([this](asio::error_code error, int) {
+      if (error) return;
+      reap();
+      if (ending_ && clients_.empty()) return io_.stop();
+      watch_children();
+    });
+  }
+
+  void reap() {
+    std::erase_if(clients_, [this](const auto& entry) {
+      int status = 0;
+      if (::waitpid(entry.second.process, &status, WNOHANG) == 0) return false;
+      if (WIFSIGNALED(status) && !ending_) {
+        log_ << "gpucast-gpu-server: a client's process was killed by signal " << WTERMSIG(status)
+             << std::endl;
+      }
+      return true;
+    });
+  }
+
+  void end() {
+    ending_ = true;
+    for (const auto& acceptor : acceptors_)
+      acceptor->close();
+    retry_.cancel();
+    if (clients_.empty()) return io_.stop();
+    for (const auto& [session, client] : clients_)
+      ::kill(client.process, SIGTERM);
+    last_moment_.expires_after(ending_time);
+    last_moment_.async_wait([this](asio::error_code stopped) {
+      if (stopped) return;
+      for (const auto& [session, client] : clients_)
+        ::kill(client.process, SIGKILL);
+    });
+  }
+
+  const DoorOptions& options_;
+  std::ostream& log_;
+  asio::io_context io_{1};
+  asio::signal_set signals_{io_, SIGTERM, SIGINT};
+  asio::signal_set ended_{io_, SIGCHLD};
+  asio::steady_timer retry_{io_};
+  asio::steady_timer last_moment_{io_};
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::vector<std::string> paths_;
+  std::map<SessionId, Client> clients_;
+  int greetings_ = 0;
+  bool ending_ = false;
+  std::optional<NewClient> new_client_;
+};
+
+}  // namespace
+
+std::optional<NewClient> keep_door(const DoorOptions& options, std::ostream& ready,
+                                   std::ostream& log) {
+  Door door(options, ready, log);
+  return door.keep();
+}
+
+}  // namespace gpucast::remote

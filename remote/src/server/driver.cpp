@@ -1,0 +1,51 @@
+#include "server/driver.h"
+
+#include <dlfcn.h>
+
+namespace gpucast::remote {
+namespace {
+
+void* open(const std::string& file) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(std::string("no CUDA driver: ") + dlerror());
+  return library;
+}
+
+template <class Function>
+bool find(void* library, Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+#define GPUCAST_TEXT_OF(name) #name
+#define GPUCAST_TEXT(name) GPUCAST_TEXT_OF(name)
+
+Driver::Driver(const std::string& file) : library_(open(file)) {
+  std::string missing;
+#define GPUCAST_REQUIRE(name) \
+  if (!find(library_, name, GPUCAST_TEXT(name)) && missing.empty()) missing = GPUCAST_TEXT(name);
+  GPUCAST_DRIVER_FUNCTIONS(GPUCAST_REQUIRE)
+#undef GPUCAST_REQUIRE
+  if (!missing.empty()) {
+    throw std::runtime_error("the CUDA driver is too old: it lacks " + missing);
+  }
+#define GPUCAST_TRY(name) find(library_, name, GPUCAST_TEXT(name));
+  GPUCAST_DRIVER_OPTIONS(GPUCAST_TRY)
+#undef GPUCAST_TRY
+  if (!find(library_, elapsed, "cuEventElapsedTime_v2") &&
+      !find(library_, elapsed, "cuEventElapsedTime")) {
+    throw std::runtime_error("the CUDA driver lacks cuEventElapsedTime");
+  }
+}
+
+std::string Driver::text(CUresult status) const {
+  const char* text = nullptr;
+  if (cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) {
+    return "error " + std::to_string(status);
+  }
+  return text;
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,101 @@
+// The CUDA driver, opened at run time, so that the server starts on a machine without one, and over
+// another one that takes its place.
+#pragma once
+
+#include <cuda.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace gpucast::remote {
+
+// Every driver has these (12.0 and newer).
+#define GPUCAST_DRIVER_FUNCTIONS(X)      \
+  X(cuInit)                              \
+  X(cuDriverGetVersion)                  \
+  X(cuDeviceGetCount)                    \
+  X(cuDeviceGet)                         \
+  X(cuDeviceGetName)                     \
+  X(cuDeviceGetUuid)                     \
+  X(cuDeviceTotalMem)                    \
+  X(cuDeviceGetAttribute)                \
+  X(cuDeviceGetPCIBusId)                 \
+  X(cuDevicePrimaryCtxRetain)            \
+  X(cuDevicePrimaryCtxRelease)           \
+  X(cuCtxSetCurrent)                     \
+  X(cuCtxSynchronize)                    \
+  X(cuGetErrorString)                    \
+  X(cuMemGetInfo)                        \
+  X(cuMemAlloc)                          \
+  X(cuMemFree)                           \
+  X(cuMemHostAlloc)                      \
+  X(cuMemFreeHost)                       \
+  X(cuMemcpyHtoDAsync)                   \
+  X(cuMemcpyDtoHAsync)                   \
+  X(cuMemcpyDtoDAsync)                   \
+  X(cuMemcpy2DAsync)                     \
+  X(cuMemsetD8Async)                     \
+  X(cuMemsetD2D8Async)                   \
+  X(cuStreamCreateWithPriority)          \
+  X(cuStreamDestroy)                     \
+  X(cuStreamQuery)                       \
+  X(cuStreamWaitEvent)                   \
+  X(cuEventCreate)                       \
+  X(cuEventDestroy)                      \
+  X(cuEventRecord)                       \
+  X(cuEventQuery)                        \
+  X(cuEventSynchronize)                  \
+  X(cuLibraryLoadData)                   \
+  X(cuLibraryUnload)                     \
+  X(cuLibraryGetKernel)                  \
+  X(cuLibraryGetGlobal)                  \
+  X(cuKernelGetFunction)                 \
+  X(cuFuncGetAttribute)                  \
+  X(cuFuncSetAttribute)                  \
+  X(cuLaunchKernelEx)                    \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
+
+// Newer, or not on every system: null where missing.
+#define GPUCAST_DRIVER_OPTIONS(X)      \
+  X(cuKernelGetParamInfo) /* 12.4 */   \
+  X(cuMemAddressReserve)               \
+  X(cuMemAddressFree)                  \
+  X(cuMemCreate)                       \
+  X(cuMemRelease)                      \
+  X(cuMemMap)                          \
+  X(cuMemUnmap)                        \
+  X(cuMemSetAccess)                    \
+  X(cuMemGetAllocationGranularity)
+
+struct Driver {
+  // std::runtime_error with one line where the library or a function is missing.
+  explicit Driver(const std::string& file);
+  ~Driver() = default;  // not closed: a driver's own threads may still run its code
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // Names may be macros that stand for a version (cuMemAlloc_v2), in these members too.
+#define GPUCAST_MEMBER(name) decltype(&::name) name = nullptr;
+  GPUCAST_DRIVER_FUNCTIONS(GPUCAST_MEMBER)
+  GPUCAST_DRIVER_OPTIONS(GPUCAST_MEMBER)
+#undef GPUCAST_MEMBER
+  decltype(&::cuEventElapsedTime) elapsed = nullptr;  // under either of its names
+
+  bool places_memory() const { return cuMemAddressReserve != nullptr && cuMemMap != nullptr; }
+  std::string text(CUresult status) const;
+
+ private:
+  void* library_;
+};
+
+class DriverError : public std::runtime_error {
+ public:
+  DriverError(CUresult status, const std::string& text)
+      : std::runtime_error(text), status_(status) {}
+  CUresult status() const { return status_; }
+
+ private:
+  CUresult status_;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,371 @@
+#include "server/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace gpucast::remote {
+namespace {
+
+constexpr std::size_t read_at_once = std::size_t{256} << 10;
+// Answers that the client does not read: it is given nothing more to do until it does.
+constexpr std::size_t most_unsent = std::size_t{8} << 20;
+// So long the GPU is asked without pause for what is pending.
+constexpr std::chrono::milliseconds busy(2);
+constexpr std::chrono::microseconds nap(50);
+
+Bytes bytes_of(const std::byte* data, std::uint64_t size) {
+  return {data, static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options)
+    : lane_(std::move(lane)), bulk_(bulk), options_(std::move(options)) {
+  in_.resize(Header::size + most_frame + read_at_once);
+}
+
+void Session::run() {
+  auto idle_since = Clock::now();
+  for (;;) {
+    bool progress = send_out();
+    if (out_.size() - out_begin_ < most_unsent && take_messages()) progress = true;
+    if (finish_pending()) progress = true;
+    if (progress) {
+      idle_since = Clock::now();
+    } else {
+      rest(idle_since);
+    }
+  }
+}
+
+void Session::rest(Clock::time_point idle_since) {
+  const auto now = Clock::now();
+  const bool unsent = out_begin_ != out_.size();
+  if (pending_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
+    std::this_thread::yield();
+  } else if (pending_.empty()) {
+    wait(*lane_, {.read = out_.size() - out_begin_ < most_unsent, .write = unsent}, std::nullopt);
+  } else {
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+void Session::tend() {
+  send_out();
+  finish_pending();
+}
+
+bool Session::send_out() {
+  if (out_begin_ == out_.size()) return false;
+  const std::size_t sent = lane_->try_write(bytes_of(out_.data() + out_begin_,
+                                                     out_.size() - out_begin_), {});
+  out_begin_ += sent;
+  if (out_begin_ == out_.size()) {
+    out_.clear();
+    out_begin_ = 0;
+  }
+  return sent > 0;
+}
+
+bool Session::take_messages() {
+  if (in_begin_ == in_end_) in_begin_ = in_end_ = 0;
+  if (in_.size() - in_end_ < read_at_once) {
+    std::memmove(in_.data(), in_.data() + in_begin_, in_end_ - in_begin_);
+    in_end_ -= in_begin_;
+    in_begin_ = 0;
+  }
+  const std::size_t got = lane_->try_read({in_.data() + in_end_, in_.size() - in_end_});
+  in_end_ += got;
+  while (in_end_ - in_begin_ >= Header::size) {
+    const Header header = decode_header(bytes_of(in_.data() + in_begin_, Header::size));
+    const std::size_t whole = Header::size + header.bytes;
+    if (in_end_ - in_begin_ < whole) break;
+    handle(header, bytes_of(in_.data() + in_begin_ + Header::size, header.bytes));
+    in_begin_ += whole;
+    send_out();
+  }
+  return got > 0;
+}
+
+// In order for those that wait for the same events; who is first does not matter otherwise.
+bool Session::finish_pending() {
+  bool any = false;
+  for (std::size_t k = 0; k < pending_.size();) {
+    CUresult status = CUDA_SUCCESS;
+    auto& events = pending_[k].events;
+    while (!events.empty()) {
+      status = gpu_->driver().cuEventQuery(events.back()->get());
+      if (status == CUDA_ERROR_NOT_READY || status != CUDA_SUCCESS) break;
+      gpu_->give_back(std::move(events.back()));
+      events.pop_back();
+    }
+    if (status == CUDA_ERROR_NOT_READY) {
+      ++k;
+      continue;
+    }
+    const auto then = std::move(pending_[k].then);
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(k));
+    then(status);
+    any = true;
+  }
+  return any;
+}
+
+Gpu& Session::gpu() {
+  if (!gpu_) throw ProtocolError("a call before the GPU is open");
+  return *gpu_;
+}
+
+template <class Result>
+void Session::reply(std::uint32_t request, CUresult status, Result result, Bytes tail) {
+  const std::size_t begin = out_.size();
+  Writer writer(out_);
+  Header header{.call = Call::reply, .request = request};
+  Reply head{.status = status, .latched = latched_};
+  writer(header), writer(head);
+  if (status == CUDA_SUCCESS) writer(result);
+  out_.insert(out_.end(), tail.begin(), tail.end());
+  const auto bytes = static_cast<std::uint32_t>(out_.size() - begin - Header::size);
+  std::memcpy(out_.data() + begin, &bytes, sizeof bytes);
+  latched_ = CUDA_SUCCESS;
+}
+
+void Session::report(const Header& header, CUresult status) {
+  if (header.request != 0) {
+    reply(header.request, status, Nothing{});
+  } else if (latched_ == CUDA_SUCCESS) {
+    latched_ = status;
+  }
+}
+
+template <class Message>
+void Session::at_once(const Header& header, Bytes payload) {
+  const auto call = decode<Message>(payload);
+  typename Message::Result result{};
+  CUresult status = CUDA_SUCCESS;
+  try {
+    status = gpu().run(call, result);
+  } catch (const DriverError& error) {
+    status = error.status();
+  }
+  if (header.request != 0) {
+    reply(header.request, status, std::move(result));
+  } else {
+    report(header, status);
+  }
+}
+
+template <class Message>
+void Session::synchronize(const Header& header, Bytes payload) {
+  const auto call = decode<Message>(payload);
+  if (header.request == 0) return;
+  Pending entry;
+  try {
+    if constexpr (Message::call == Call::stream_sync) {
+      entry.events = {gpu().record(gpu().stream(call.stream))};
+    } else if constexpr (Message::call == Call::event_sync) {
+      entry.events = {gpu().event(call.event)};
+    } else {
+      entry.events = gpu().record_all();
+    }
+  } catch (const DriverError& error) {
+    return reply(header.request, error.status(), Elapsed{});
+  }
+  entry.then = [this, request = header.request, pairs = call.pairs](CUresult status) {
+    reply(request, status, gpu_->elapsed(pairs));
+  };
+  pending_.push_back(std::move(entry));
+}
+
+void Session::open(const Header& header) {
+  Opened result;
+  if (gpu_) throw ProtocolError("the GPU is open already");
+  try {
+    gpu_ = std::make_unique<Gpu>(options_.libcuda, options_.gpu, options_.most_memory);
+    staging_ = std::make_unique<Staging>(gpu_->driver());
+    result.device = gpu_->describe();
+    bulk_.serve(*gpu_);
+  } catch (const std::runtime_error& error) {
+    gpu_.reset();
+    result.problem = error.what();
+    result.problem.resize(std::min(result.problem.size(), most_text_bytes));
+  }
+  reply(header.request, CUDA_SUCCESS, std::move(result));
+}
+
+std::byte* Session::staging_slot() {
+  for (;;) {
+    if (std::byte* slot = staging_->take(); slot != nullptr) return slot;
+    // All of them wait for the GPU.
+    tend();
+    std::this_thread::yield();
+  }
+}
+
+void Session::copy_to(const Header& header, Bytes payload) {
+  Bytes data;
+  const auto call = decode<CopyTo>(payload, &data);
+  if (data.size() > most_inline) throw ProtocolError("a copy is too long for its message");
+  CUresult status = CUDA_SUCCESS;
+  try {
+    const CUstream stream = gpu().stream(call.stream);
+    std::byte* slot = staging_slot();
+    std::ranges::copy(data, slot);
+    status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot, data.size(), stream);
+    if (status == CUDA_SUCCESS) {
+      pending_.push_back({.events = {gpu().record(stream)},
+                          .then = [this, slot](CUresult) { staging_->give_back(slot); }});
+      if (call.fence != 0) gpu().fence(call.stream);
+    } else {
+      staging_->give_back(slot);
+    }
+  } catch (const DriverError& error) {
+    status = error.status();
+  }
+  report(header, status);
+}
+
+void Session::copy_to_bulk(const Header& header, Bytes payload) {
+  const auto call = decode<CopyToBulk>(payload);
+  CUstream stream = nullptr;
+  CUresult status = CUDA_SUCCESS;
+  try {
+    stream = gpu().stream(call.stream);
+  } catch (const DriverError& error) {
+    status = error.status();
+  }
+  const CUresult copied = bulk_.to_device(call, stream, [this] { tend(); });
+  if (status == CUDA_SUCCESS) status = copied;
+  try {
+    if (status == CUDA_SUCCESS && call.fence != 0) gpu().fence(call.stream);
+  } catch (const DriverError& error) {
+    status = error.status();
+  }
+  report(header, status);
+}
+
+void Session::copy_from(const Header& header, Bytes payload) {
+  const auto call = decode<CopyFrom>(payload);
+  CUresult status = CUDA_SUCCESS;
+  if (call.bytes > most_inline) {
+    CUstream stream = nullptr;
+    try {
+      stream = gpu().stream(call.stream);
+    } catch (const DriverError& error) {
+      bulk_.fail(call.transfer, error.status(), [this] { tend(); });
+      return report(header, error.status());
+    }
+    return report(header, bulk_.from_device(call, stream, [this] { tend(); }));
+  }
+  std::byte* slot = nullptr;
+  try {
+    const CUstream stream = gpu().stream(call.stream);
+    slot = staging_slot();
+    status = gpu().driver().cuMemcpyDtoHAsync(slot, call.from, call.bytes, stream);
+    if (status == CUDA_SUCCESS) {
+      pending_.push_back({.events = {gpu().record(stream)},
+                          .then = [this, header, call, slot](CUresult then) {
+                            copied_from(header, call, slot, then);
+                          }});
+      return;
+    }
+  } catch (const DriverError& error) {
+    status = error.status();
+  }
+  copied_from(header, call, slot, status);
+}
+
+void Session::copied_from(const Header& header, const CopyFrom& call, std::byte* slot,
+                          CUresult status) {
+  const Bytes data = status == CUDA_SUCCESS ? bytes_of(slot, call.bytes) : Bytes{};
+  if (header.request != 0) {
+    reply(header.request, status, Nothing{}, data);
+  } else {
+    encode(out_, Data{.transfer = call.transfer, .status = status}, 0, data.size());
+    out_.insert(out_.end(), data.begin(), data.end());
+    if (status != CUDA_SUCCESS) report(header, status);
+  }
+  if (slot != nullptr) staging_->give_back(slot);
+}
+
+void Session::module_piece(const Header& header, Bytes payload) {
+  Bytes piece;
+  const auto call = decode<ModulePiece>(payload, &piece);
+  report(header, gpu().run(call, piece));
+}
+
+void Session::handle(const Header& header, Bytes payload) {
+  switch (header.call) {
+    case Call::open:
+      return open(header);
+    case Call::ping:
+      return report(header, CUDA_SUCCESS);
+    case Call::reset:
+      return at_once<Reset>(header, payload);
+    case Call::mem_alloc:
+      return at_once<MemAlloc>(header, payload);
+    case Call::mem_free:
+      return at_once<MemFree>(header, payload);
+    case Call::mem_info:
+      return at_once<MemInfo>(header, payload);
+    case Call::memset:
+      return at_once<Memset>(header, payload);
+    case Call::copy_to:
+      return copy_to(header, payload);
+    case Call::copy_to_bulk:
+      return copy_to_bulk(header, payload);
+    case Call::copy_from:
+      return copy_from(header, payload);
+    case Call::copy_within:
+      return at_once<CopyWithin>(header, payload);
+    case Call::stream_create:
+      return at_once<StreamCreate>(header, payload);
+    case Call::stream_destroy:
+      return at_once<StreamDestroy>(header, payload);
+    case Call::stream_query:
+      return at_once<StreamQuery>(header, payload);
+    case Call::stream_sync:
+      return synchronize<StreamSync>(header, payload);
+    case Call::stream_wait_event:
+      return at_once<StreamWaitEvent>(header, payload);
+    case Call::event_create:
+      return at_once<EventCreate>(header, payload);
+    case Call::event_destroy:
+      return at_once<EventDestroy>(header, payload);
+    case Call::event_record:
+      return at_once<EventRecord>(header, payload);
+    case Call::event_query:
+      return at_once<EventQuery>(header, payload);
+    case Call::event_sync:
+      return synchronize<EventSync>(header, payload);
+    case Call::event_elapsed:
+      return at_once<EventElapsed>(header, payload);
+    case Call::device_sync:
+      return synchronize<DeviceSync>(header, payload);
+    case Call::module_piece:
+      return module_piece(header, payload);
+    case Call::module_load:
+      return at_once<ModuleLoad>(header, payload);
+    case Call::module_kernels:
+      return at_once<ModuleKernels>(header, payload);
+    case Call::module_global:
+      return at_once<ModuleGlobal>(header, payload);
+    case Call::module_unload:
+      return at_once<ModuleUnload>(header, payload);
+    case Call::launch:
+      return at_once<Launch>(header, payload);
+    case Call::function_attributes:
+      return at_once<FunctionAttributes>(header, payload);
+    case Call::function_set_attribute:
+      return at_once<FunctionSetAttribute>(header, payload);
+    case Call::occupancy:
+      return at_once<Occupancy>(header, payload);
+    case Call::reply:
+    case Call::data:
+      break;
+  }
+  throw ProtocolError("a call that does not exist");
+}
+
+}  // namespace gpucast::remote

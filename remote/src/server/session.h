@@ -1,0 +1,85 @@
+// One client and its GPU, in a process of their own: does what the lane brings, in order, and never
+// waits for the GPU while more could be done. What has to wait for it stands in a list that is looked
+// through between messages.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/calls.h"
+#include "server/bulk.h"
+#include "server/gpu.h"
+#include "server/staging.h"
+#include "transport/connection.h"
+
+namespace gpucast::remote {
+
+struct SessionOptions {
+  std::string libcuda = "libcuda.so.1";
+  int gpu = 0;
+  std::uint64_t most_memory = 0;              // bytes of a client; 0: what the GPU has
+  std::chrono::microseconds spin{50};         // looks so long for the next message before it sleeps
+};
+
+class Session {
+ public:
+  Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
+  [[noreturn]] void run();
+
+ private:
+  // What is done once the GPU has come to the events.
+  struct Pending {
+    std::vector<std::shared_ptr<Event>> events = {};
+    std::function<void(CUresult)> then = {};
+  };
+
+  bool take_messages();
+  bool finish_pending();
+  bool send_out();
+  // Between the pieces of a large copy.
+  void tend();
+  void rest(Clock::time_point idle_since);
+
+  void handle(const Header& header, Bytes payload);
+  template <class Message>
+  void at_once(const Header& header, Bytes payload);
+  template <class Message>
+  void synchronize(const Header& header, Bytes payload);
+  void open(const Header& header);
+  void copy_to(const Header& header, Bytes payload);
+  void copy_to_bulk(const Header& header, Bytes payload);
+  void copy_from(const Header& header, Bytes payload);
+  void module_piece(const Header& header, Bytes payload);
+  void copied_from(const Header& header, const CopyFrom& call, std::byte* slot, CUresult status);
+
+  template <class Result>
+  void reply(std::uint32_t request, CUresult status, Result result, Bytes tail = {});
+  // To the request, or latched where there is none.
+  void report(const Header& header, CUresult status);
+  std::byte* staging_slot();
+  Gpu& gpu();
+
+  std::unique_ptr<Connection> lane_;
+  Bulk& bulk_;
+  SessionOptions options_;
+  std::unique_ptr<Gpu> gpu_;
+  std::unique_ptr<Staging> staging_;
+  std::vector<std::byte> in_;
+  std::size_t in_begin_ = 0;
+  std::size_t in_end_ = 0;
+  std::vector<std::byte> out_;
+  std::size_t out_begin_ = 0;
+  std::deque<Pending> pending_;
+  CUresult latched_ = CUDA_SUCCESS;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,56 @@
+// Bytes to another process and back, in order. What varies between networks stands behind this.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace gpucast::remote {
+
+// The other end is gone, or cannot be reached.
+class ConnectionLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;  // none: for as long as it takes
+
+class Connection {
+ public:
+  Connection() = default;
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // What is there now, 0 for nothing. ConnectionLost at the end. One thread reads.
+  virtual std::size_t try_read(std::span<std::byte> into) = 0;
+  // What fits now of the first followed by the second, 0 for nothing. One thread writes.
+  virtual std::size_t try_write(std::span<const std::byte> first,
+                                std::span<const std::byte> second) = 0;
+  // Both directions, from any thread; who waits for them is woken.
+  virtual void shut_down() noexcept = 0;
+  // Ready to read or write when the file descriptor is.
+  virtual int descriptor() const = 0;
+};
+
+// Waits until reading (and, if asked for, writing) makes sense; false after the deadline.
+struct Ready {
+  bool read = false;
+  bool write = false;
+};
+Ready wait(const Connection& connection, Ready wanted, const Deadline& deadline);
+
+// ConnectionLost at the end, and after the deadline.
+std::size_t read_some(Connection& connection, std::span<std::byte> into,
+                      const Deadline& deadline = std::nullopt);
+void read_all(Connection& connection, std::span<std::byte> into,
+              const Deadline& deadline = std::nullopt);
+void write_all(Connection& connection, std::span<const std::byte> first,
+               std::span<const std::byte> second = {}, const Deadline& deadline = std::nullopt);
+
+}  // namespace gpucast::remote
