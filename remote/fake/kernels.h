@@ -60,7 +60,7 @@ template <class... Arguments>
 Kernel kernel(std::string name, void (*function)(const Shape&, Arguments...)) {
   Kernel result{.name = std::move(name), .parameters = {}, .run = {}};
   std::size_t end = 0;
-  const auto place = [&]<class T>(const T*) {
+  [[maybe_unused]] const auto place = [&]<class T>(const T*) {
     end = (end + alignof(T) - 1) / alignof(T) * alignof(T);
     result.parameters.push_back({end, sizeof(T)});
     end += sizeof(T);
