@@ -1,4 +1,4 @@
-#include "device.h"
+#include "fake/device.h"
 
 #include <sys/mman.h>
 

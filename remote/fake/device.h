@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "settings.h"
+#include "fake/settings.h"
 
 namespace gpucast::fake {
 

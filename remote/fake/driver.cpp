@@ -1,4 +1,4 @@
-#include "driver.h"
+#include "fake/driver.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>

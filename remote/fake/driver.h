@@ -7,9 +7,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "device.h"
-#include "kernels.h"
-#include "settings.h"
+#include "fake/device.h"
+#include "fake/kernels.h"
+#include "fake/settings.h"
 
 namespace gpucast::fake {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "driver.h"
+#include "fake/driver.h"
 
 #pragma GCC visibility push(default)
 
@@ -27,8 +27,8 @@ std::unique_ptr<Driver>& the_driver() {
 Driver& driver() { return *the_driver(); }
 
 // Begins every function; a status that is not success ends it.
-#define ENTER(name)                                                     \
-  if (!the_driver()) return CUDA_ERROR_NOT_INITIALIZED;                 \
+#define ENTER(name)                                     \
+  if (!the_driver()) return CUDA_ERROR_NOT_INITIALIZED; \
   if (const CUresult injected = driver().call(name); injected != CUDA_SUCCESS) return injected
 
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
@@ -247,8 +247,7 @@ CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t
   if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memcpy(at(to), from, bytes); });
 }
-CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes,
-                                   CUstream stream) {
+CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   ENTER("cuMemcpyDtoHAsync");
   if (!held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memcpy(to, at(from), bytes); });
@@ -318,8 +317,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned /*fl
 }
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
   ENTER("cuEventCreate");
-  *event =
-      reinterpret_cast<CUevent>(driver().add_event((flags & CU_EVENT_DISABLE_TIMING) == 0));
+  *event = reinterpret_cast<CUevent>(driver().add_event((flags & CU_EVENT_DISABLE_TIMING) == 0));
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuEventDestroy(CUevent handle) {
@@ -358,8 +356,8 @@ CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent first, CUevent 
   ENTER("cuEventElapsedTime");
   const Event* begin = driver().event(first);
   const Event* end = driver().event(second);
-  if (begin == nullptr || end == nullptr || !begin->timed || !end->timed ||
-      begin->recorded == 0 || end->recorded == 0) {
+  if (begin == nullptr || end == nullptr || !begin->timed || !end->timed || begin->recorded == 0 ||
+      end->recorded == 0) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   if (!driver().current().done(begin->recorded) || !driver().current().done(end->recorded)) {
@@ -443,11 +441,8 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction /*function*/, CUfunction_attribut
   constexpr int most_shared = 232448;
   return settable && value <= most_shared ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
-                                                                      CUfunction /*function*/,
-                                                                      int block,
-                                                                      std::size_t /*shared*/,
-                                                                      unsigned /*flags*/) {
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, CUfunction /*function*/, int block, std::size_t /*shared*/, unsigned /*flags*/) {
   ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags");
   if (block <= 0) return CUDA_ERROR_INVALID_VALUE;
   constexpr int threads = 2048;

@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "fake/settings.h"
 
 #include <cstdlib>
 #include <sstream>

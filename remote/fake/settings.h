@@ -4,8 +4,8 @@
 //   GPUCAST_FAKE_MEMORY    bytes of each (default 1 GiB)
 //   GPUCAST_FAKE_BASE      address where allocations begin (default: the system's choice)
 //   GPUCAST_FAKE_KERNELS   libraries of kernels (kernels.h)
-//   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on the GPU
-//   GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
+//   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on the
+//   GPU GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
 //   GPUCAST_FAKE_KILL      NAME:NTH               the process is killed in it
 #pragma once
 

@@ -80,8 +80,7 @@ void check_devices() {
 
 void check_copies() {
   // Around every size where the way changes.
-  const std::size_t sizes[] = {1,     63,      4096,    65535,   65536,
-                               65537, 1 << 20, 3 << 20, (5 << 20) + 7};
+  const std::size_t sizes[] = {1, 63, 4096, 65535, 65536, 65537, 1 << 20, 3 << 20, (5 << 20) + 7};
   for (int device = 0; device < device_count(); ++device) {
     require(cudaSetDevice(device), "cudaSetDevice");
     const Stream stream = Stream::independent();
@@ -94,18 +93,18 @@ void check_copies() {
       require(cudaMemcpy(on_device.data(), pageable.data(), bytes, cudaMemcpyHostToDevice),
               "cudaMemcpy");
       fill(pageable.data(), bytes, 2);  // which may be changed at once
-      require(cudaMemcpyAsync(other.data(), on_device.data(), bytes, cudaMemcpyDefault,
-                              stream.get()),
-              "cudaMemcpyAsync");
-      require(cudaMemcpyAsync(pinned.data(), other.data(), bytes, cudaMemcpyDeviceToHost,
-                              stream.get()),
-              "cudaMemcpyAsync");
+      require(
+          cudaMemcpyAsync(other.data(), on_device.data(), bytes, cudaMemcpyDefault, stream.get()),
+          "cudaMemcpyAsync");
+      require(
+          cudaMemcpyAsync(pinned.data(), other.data(), bytes, cudaMemcpyDeviceToHost, stream.get()),
+          "cudaMemcpyAsync");
       require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
       require(holds(pinned.data(), bytes, 1), "a copy there and back");
       fill(pinned.data(), bytes, 3);
-      require(cudaMemcpyAsync(on_device.data(), pinned.data(), bytes, cudaMemcpyDefault,
-                              stream.get()),
-              "cudaMemcpyAsync");
+      require(
+          cudaMemcpyAsync(on_device.data(), pinned.data(), bytes, cudaMemcpyDefault, stream.get()),
+          "cudaMemcpyAsync");
       require(cudaMemcpyAsync(pageable.data(), on_device.data(), bytes, cudaMemcpyDefault,
                               stream.get()),
               "cudaMemcpyAsync");
@@ -119,9 +118,9 @@ void check_copies() {
               "cudaMemcpy");
       require(holds(pageable.data(), bytes, 3), "pageable memory was read when it was to be");
       require(cudaMemsetAsync(on_device.data(), 0x5a, bytes, stream.get()), "cudaMemsetAsync");
-      require(cudaMemcpyAsync(pinned.data(), on_device.data(), bytes, cudaMemcpyDefault,
-                              stream.get()),
-              "cudaMemcpyAsync");
+      require(
+          cudaMemcpyAsync(pinned.data(), on_device.data(), bytes, cudaMemcpyDefault, stream.get()),
+          "cudaMemcpyAsync");
       require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
       require(pinned.data()[0] == 0x5a && pinned.data()[bytes - 1] == 0x5a, "memset");
     }
@@ -276,9 +275,9 @@ void check_between_devices() {
     const DeviceArray<std::uint8_t> destination(bytes);
     const Stream receiving = Stream::independent();
     require(cudaStreamWaitEvent(receiving.get(), filled.get(), 0), "cudaStreamWaitEvent");
-    require(cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes,
-                                receiving.get()),
-            "cudaMemcpyPeerAsync");
+    require(
+        cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, receiving.get()),
+        "cudaMemcpyPeerAsync");
     require(cudaStreamSynchronize(receiving.get()), "cudaStreamSynchronize");
     std::ranges::fill(data, std::uint8_t{0});
     require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");

@@ -33,8 +33,8 @@ double seconds_of(const std::function<void()>& call) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double median_of(int count, const std::function<void()>& call,
-                 const std::function<void()>& between = [] {}) {
+double median_of(
+    int count, const std::function<void()>& call, const std::function<void()>& between = [] {}) {
   std::vector<double> all;
   for (int k = 0; k < count + count / 10; ++k) {
     const double taken = seconds_of(call);
@@ -149,14 +149,14 @@ Figures measure_sockets(std::size_t bytes) {
   });
   constexpr int repetitions = 7;
   result["socket_up"] = static_cast<double>(bytes) / median_of(repetitions, [&] {
-    other.say('u');
-    other.stream(data.data(), bytes);
-    other.hear(answer.data(), small);
-  });
+                          other.say('u');
+                          other.stream(data.data(), bytes);
+                          other.hear(answer.data(), small);
+                        });
   result["socket_down"] = static_cast<double>(bytes) / median_of(repetitions, [&] {
-    other.say('d');
-    other.hear(data.data(), bytes);
-  });
+                            other.say('d');
+                            other.hear(data.data(), bytes);
+                          });
   return result;
 }
 
@@ -199,16 +199,18 @@ Figures measure_calls(std::size_t bytes) {
     wait();
   });
   constexpr int repetitions = 7;
-  result["h2d_pinned"] = static_cast<double>(bytes) / median_of(repetitions, [&] {
-    require(cudaMemcpyAsync(on_device.data(), pinned, bytes, cudaMemcpyHostToDevice, nullptr),
-            "cudaMemcpyAsync");
-    wait();
-  });
-  result["d2h_pinned"] = static_cast<double>(bytes) / median_of(repetitions, [&] {
-    require(cudaMemcpyAsync(pinned, on_device.data(), bytes, cudaMemcpyDeviceToHost, nullptr),
-            "cudaMemcpyAsync");
-    wait();
-  });
+  result["h2d_pinned"] =
+      static_cast<double>(bytes) / median_of(repetitions, [&] {
+        require(cudaMemcpyAsync(on_device.data(), pinned, bytes, cudaMemcpyHostToDevice, nullptr),
+                "cudaMemcpyAsync");
+        wait();
+      });
+  result["d2h_pinned"] =
+      static_cast<double>(bytes) / median_of(repetitions, [&] {
+        require(cudaMemcpyAsync(pinned, on_device.data(), bytes, cudaMemcpyDeviceToHost, nullptr),
+                "cudaMemcpyAsync");
+        wait();
+      });
   require(cudaFreeHost(pinned), "cudaFreeHost");
   return result;
 }

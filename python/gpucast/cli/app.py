@@ -37,6 +37,7 @@ COMMANDS = (
     Command("compare", "gpucast.cli.compare:command", "Native against remote, or any two models."),
     Command("what-if", "gpucast.cli.what_if:command", "One path's steps, another's transfers."),
     Command("validate", "gpucast.cli.validate:command", "A model against held-out measurements."),
+    Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
 )
 
 # What typer raises for wrong usage: a public class's base, wherever it lives in this version.

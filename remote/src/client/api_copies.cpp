@@ -55,8 +55,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return entry<"cudaMemcpyAsync">(
       [&] { return copy(to, from, row(bytes), kind, stream, asynchronous); });
 }
-cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, std::size_t bytes,
-                                 cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                                 cudaStream_t stream) {
   return cudaMemcpyAsync(to, from, bytes, kind, own(stream));
 }
 

@@ -81,11 +81,9 @@ cudaError_t occupancy_of(int* blocks, const void* host, int block, std::size_t s
                          unsigned flags) {
   if (blocks == nullptr) return cudaErrorInvalidValue;
   Blocks result;
-  require(runtime().current().ask(Occupancy{.kernel = loaded(host).id,
-                                            .block = block,
-                                            .shared = shared,
-                                            .flags = flags},
-                                  result));
+  require(runtime().current().ask(
+      Occupancy{.kernel = loaded(host).id, .block = block, .shared = shared, .flags = flags},
+      result));
   *blocks = result.blocks;
   return cudaSuccess;
 }
@@ -129,8 +127,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,
       {.grid = grid, .block = block, .shared = shared, .stream = stream});
   return 0;
 }
-cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared,
-                                       void* stream) {
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream) {
   auto& shapes = this_thread().shapes;
   if (shapes.empty()) return remember(cudaErrorMissingConfiguration);
   *grid = shapes.back().grid;
@@ -200,8 +197,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* result, const void* host) 
 }
 cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute attribute, int value) {
   return entry<"cudaFuncSetAttribute">([&] {
-    return to_error(runtime().current().ask(FunctionSetAttribute{
-        .kernel = loaded(host).id, .attribute = attribute, .value = value}));
+    return to_error(runtime().current().ask(
+        FunctionSetAttribute{.kernel = loaded(host).id, .attribute = attribute, .value = value}));
   });
 }
 // A preference, which a device may ignore.

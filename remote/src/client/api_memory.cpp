@@ -9,8 +9,8 @@ using namespace gpucast::remote;
 
 namespace {
 
-// Pinned for the program's own devices is nothing here: what makes copies fast is that the memory is
-// there, and that it may be read later.
+// Pinned for the program's own devices is nothing here: what makes copies fast is that the memory
+// is there, and that it may be read later.
 cudaError_t allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   if (memory == nullptr) return cudaErrorInvalidValue;
   *memory = nullptr;
@@ -117,8 +117,7 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags) {
 cudaError_t cudaHostUnregister(void* memory) {
   return entry<"cudaHostUnregister">([&] {
     settle_all();
-    return runtime().memory.unpin(memory, false) ? cudaSuccess
-                                                 : cudaErrorHostMemoryNotRegistered;
+    return runtime().memory.unpin(memory, false) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
   });
 }
 cudaError_t cudaHostGetFlags(unsigned* flags, void* memory) {
@@ -142,8 +141,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* result, const void* 
     runtime().device_count();
     *result = {};
     auto* pointer = const_cast<void*>(address);
-    if (const auto memory =
-            runtime().memory.device_memory(reinterpret_cast<Address>(address))) {
+    if (const auto memory = runtime().memory.device_memory(reinterpret_cast<Address>(address))) {
       result->type = cudaMemoryTypeDevice;
       result->device = memory->device;
       result->devicePointer = pointer;

@@ -16,8 +16,8 @@ cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
   Gpu& gpu = runtime().gpu(device);
   const Id id = gpu.new_id();
   require(gpu.tell(StreamCreate{.stream = id, .flags = flags, .priority = priority}));
-  *stream =
-      runtime().add(StreamOfProgram{.device = device, .id = id, .flags = flags, .priority = priority});
+  *stream = runtime().add(
+      StreamOfProgram{.device = device, .id = id, .flags = flags, .priority = priority});
   return cudaSuccess;
 }
 

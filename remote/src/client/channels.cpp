@@ -13,12 +13,10 @@ Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrival
     channels_.back()->connection = std::move(connection);
   }
   for (const auto& channel : channels_) {
-    channel->sender = std::thread([this, each = channel.get()] {
-      guarded([&] { send_parts(*each); });
-    });
-    channel->receiver = std::thread([this, each = channel.get()] {
-      guarded([&] { receive_pieces(*each); });
-    });
+    channel->sender =
+        std::thread([this, each = channel.get()] { guarded([&] { send_parts(*each); }); });
+    channel->receiver =
+        std::thread([this, each = channel.get()] { guarded([&] { receive_pieces(*each); }); });
   }
 }
 

@@ -30,8 +30,8 @@ Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind 
                   .from = runtime().memory.device_memory(address_of(from))};
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if (kind != cudaMemcpyDefault && (to_device != ends.to.has_value() ||
-                                    from_device != ends.from.has_value())) {
+  if (kind != cudaMemcpyDefault &&
+      (to_device != ends.to.has_value() || from_device != ends.from.has_value())) {
     throw Failure{cudaErrorInvalidValue};
   }
   require_inside(ends.to, address_of(to), rows.to_pitch, rows);

@@ -11,7 +11,7 @@
 namespace gpucast::remote {
 namespace {
 
-constexpr std::chrono::seconds to_connect(8);
+constexpr std::chrono::seconds to_connect(5);
 // The server gives a sign of life every second.
 constexpr std::chrono::seconds silence(6);
 constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
@@ -172,12 +172,10 @@ Status Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, 
     Channels& bulk = channels();
     const Id transfer = new_id();
     count_sent(bytes);
-    const Status status = tell_unguarded(CopyToBulk{.to = to,
-                                                    .bytes = bytes,
-                                                    .stream = stream,
-                                                    .transfer = transfer,
-                                                    .fence = fence},
-                                         {}, [&] { bulk.send(transfer, data); });
+    const Status status = tell_unguarded(
+        CopyToBulk{
+            .to = to, .bytes = bytes, .stream = stream, .transfer = transfer, .fence = fence},
+        {}, [&] { bulk.send(transfer, data); });
     if ((blocking || !pinned) && !bulk.wait_until_sent()) return status_lost;
     return status;
   });
@@ -328,8 +326,8 @@ Status Gpu::load(const FatBinary& binary) {
                   .status = told.status,
                   .parameters = std::move(told.parameters)};
         for (const Parameter& each : kernel.parameters)
-          kernel.argument_bytes = std::max<std::size_t>(kernel.argument_bytes,
-                                                        std::size_t{each.offset} + each.bytes);
+          kernel.argument_bytes =
+              std::max<std::size_t>(kernel.argument_bytes, std::size_t{each.offset} + each.bytes);
         if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
       }
     }

@@ -1,4 +1,5 @@
-// One server's GPU, as the client sees it: the lane, the channels, and what is known without asking.
+// One server's GPU, as the client sees it: the lane, the channels, and what is known without
+// asking.
 #pragma once
 
 #include <array>
@@ -44,7 +45,8 @@ class Gpu {
   Id new_id() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
 
   // ---- calls; a Status is the driver's ----
-  // Without waiting; success if it is not known to fail (with GPUCAST_REMOTE_SYNC it is waited for).
+  // Without waiting; success if it is not known to fail (with GPUCAST_REMOTE_SYNC it is waited
+  // for).
   template <class Message>
   Status tell(const Message& message, Bytes tail = {}) {
     return guarded([&] { return tell_unguarded(message, tail, {}); });
@@ -92,8 +94,7 @@ class Gpu {
 
  private:
   template <class Message>
-  Status tell_unguarded(const Message& message, Bytes tail,
-                        const std::function<void()>& queued) {
+  Status tell_unguarded(const Message& message, Bytes tail, const std::function<void()>& queued) {
     if (synchronous_) return lane_->ask(message, tail, queued).status;
     lane_->send(message, tail, queued);
     return 0;

@@ -10,7 +10,8 @@
 namespace gpucast::remote {
 
 // Says what the connection is for, proves to have the secret and asks the same of the server; a
-// lane's `hello` gets the session that the server has begun. ConnectionLost with one line otherwise.
+// lane's `hello` gets the session that the server has begun. ConnectionLost with one line
+// otherwise.
 void greet(Connection& connection, Hello& hello, const std::string& secret,
            const Deadline& deadline);
 

@@ -41,8 +41,7 @@ class Lane {
   }
 
   template <class Message>
-  Answered ask(const Message& message, Bytes tail = {},
-               const std::function<void()>& queued = {}) {
+  Answered ask(const Message& message, Bytes tail = {}, const std::function<void()>& queued = {}) {
     Waiting waiting(*this);
     {
       const std::lock_guard lock(sending_);

@@ -57,8 +57,8 @@ void Program::remove(FatBinary& binary) {
 
 void Program::add_function(FatBinary& binary, const void* host, const char* name) {
   const std::unique_lock lock(mutex_);
-  const Function& added = binary.functions.emplace_back(Function{
-      .binary = &binary, .host = host, .name = name, .index = binary.functions.size()});
+  const Function& added = binary.functions.emplace_back(
+      Function{.binary = &binary, .host = host, .name = name, .index = binary.functions.size()});
   functions_[host] = &added;
   functions_[&added] = &added;
 }

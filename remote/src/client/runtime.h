@@ -64,8 +64,8 @@ struct LaunchShape {
 struct ThreadState {
   int device = 0;
   cudaError_t last_error = cudaSuccess;
-  std::vector<LaunchShape> shapes;    // of launches that <<<>>> has begun
-  std::map<int, Id> own_streams;      // its per-thread default streams, by device
+  std::vector<LaunchShape> shapes;  // of launches that <<<>>> has begun
+  std::map<int, Id> own_streams;    // its per-thread default streams, by device
 };
 ThreadState& this_thread();
 
@@ -75,8 +75,8 @@ class Runtime {
   Counters counters;
   MemoryBook memory;
 
-  // Connects to all servers the first time. Failure, said in a line on stderr once, if one cannot be
-  // reached.
+  // Connects to all servers the first time. Failure, said in a line on stderr once, if one cannot
+  // be reached.
   int device_count();
   Gpu& gpu(int device);
   Gpu& current() { return gpu(this_thread().device); }
@@ -115,7 +115,8 @@ class Runtime {
   std::atomic<bool> finished_{false};
 };
 
-// Lives as long as the process: programs call the runtime before main begins and after it has ended.
+// Lives as long as the process: programs call the runtime before main begins and after it has
+// ended.
 Runtime& runtime();
 
 // cudaErrorNotSupported, as an entry point returns it.

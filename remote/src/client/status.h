@@ -1,5 +1,5 @@
-// Statuses that the client itself gives. A driver's status and a runtime's error are the same number
-// where both exist.
+// Statuses that the client itself gives. A driver's status and a runtime's error are the same
+// number where both exist.
 #pragma once
 
 #include <driver_types.h>

@@ -1,9 +1,10 @@
 // All that client and server say to one another, once they have greeted (protocol/greeting.h).
 //
 // Messages of one connection (the lane) are done in order. Ids of streams, events, modules and
-// graphs are the client's, so that making one needs no answer; addresses are the server's. A message
-// whose header carries a request number is answered by a Reply and, if `status` is 0, the fields of
-// the call's Result. What fails without being asked is latched, and goes with the next Reply.
+// graphs are the client's, so that making one needs no answer; addresses are the server's. A
+// message whose header carries a request number is answered by a Reply and, if `status` is 0, the
+// fields of the call's Result. What fails without being asked is latched, and goes with the next
+// Reply.
 #pragma once
 
 #include <array>
@@ -198,8 +199,8 @@ struct Memset {
   }
 };
 
-// The data is the tail. `fence`: to the program the copy was a blocking one, so that what any stream
-// is given after it has to find it done.
+// The data is the tail. `fence`: to the program the copy was a blocking one, so that what any
+// stream is given after it has to find it done.
 struct CopyTo {
   static constexpr Call call = Call::copy_to;
   using Result = Nothing;
@@ -259,7 +260,8 @@ struct CopyWithin {
   }
 };
 
-// What precedes each piece on a channel, in both directions. A status other than 0: nothing follows.
+// What precedes each piece on a channel, in both directions. A status other than 0: nothing
+// follows.
 struct Piece {
   Id transfer = 0;
   std::uint64_t offset = 0;

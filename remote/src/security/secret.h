@@ -16,8 +16,8 @@ void fill_random(std::span<std::uint8_t> bytes);
 
 enum class Side : std::uint8_t { client = 1, server = 2 };
 
-// HMAC-SHA256 under the secret over who speaks, both nonces, and what the connection is for; 0 where
-// there is no secret.
+// HMAC-SHA256 under the secret over who speaks, both nonces, and what the connection is for; 0
+// where there is no secret.
 Mac prove(const std::string& secret, Side side, const Hello& hello, const Nonce& server,
           const Nonce& client);
 

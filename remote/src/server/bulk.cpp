@@ -115,8 +115,7 @@ class Bulk::Channel {
   bool pass_on(const Piece& piece, const Slot& slot) {
     std::unique_lock lock(bulk_.mutex_);
     const auto found = [&] { return bulk_.incoming_.find(piece.transfer); };
-    bulk_.changed_.wait(lock,
-                        [&] { return bulk_.broken_ || found() != bulk_.incoming_.end(); });
+    bulk_.changed_.wait(lock, [&] { return bulk_.broken_ || found() != bulk_.incoming_.end(); });
     if (bulk_.broken_) return false;
     const Incoming transfer = found()->second;
     if (piece.offset > transfer.bytes || piece.bytes > transfer.bytes - piece.offset ||
@@ -221,11 +220,8 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, const Tend& te
   std::unique_lock lock(mutex_);
   // Without a stream the pieces are only taken off the channels.
   const CUresult status = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
-  incoming_[call.transfer] = {.to = call.to,
-                              .stream = stream,
-                              .bytes = call.bytes,
-                              .left = call.bytes,
-                              .status = status};
+  incoming_[call.transfer] = {
+      .to = call.to, .stream = stream, .bytes = call.bytes, .left = call.bytes, .status = status};
   changed_.notify_all();
   wait(lock, tend, [&] { return incoming_[call.transfer].left == 0; });
   const CUresult result = incoming_[call.transfer].status;
@@ -241,10 +237,9 @@ CUresult Bulk::from_device(const CopyFrom& call, CUstream stream, const Tend& te
     wait(lock, tend, [&] { return channel.has_slot(); });
     lock.unlock();
     const auto bytes = std::min<std::uint64_t>(piece_bytes, call.bytes - offset);
-    const CUresult status = channel.queue({.transfer = call.transfer,
-                                           .offset = offset,
-                                           .bytes = static_cast<std::uint32_t>(bytes)},
-                                          call.from + offset, stream);
+    const CUresult status = channel.queue(
+        {.transfer = call.transfer, .offset = offset, .bytes = static_cast<std::uint32_t>(bytes)},
+        call.from + offset, stream);
     if (status != CUDA_SUCCESS) {
       fail(call.transfer, status, tend);
       return status;

@@ -8,8 +8,8 @@
 
 namespace gpucast::remote {
 
-// Until the client is gone: then it does not return but ends the process, since threads may wait for
-// a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
+// Until the client is gone: then it does not return but ends the process, since threads may wait
+// for a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
 [[noreturn]] void serve_client(NewClient client, const SessionOptions& options, std::ostream& log);
 
 }  // namespace gpucast::remote

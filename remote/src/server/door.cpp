@@ -117,9 +117,8 @@ class Door {
     const auto bound = add(address);
     asio::ip::tcp::endpoint local;
     std::memcpy(local.data(), bound.data(), bound.size());
-    return Endpoint{.host = local.address().to_string(),
-                    .port = std::to_string(local.port()),
-                    .path = ""}
+    return Endpoint{
+        .host = local.address().to_string(), .port = std::to_string(local.port()), .path = ""}
         .text();
   }
 

@@ -23,9 +23,9 @@ struct NewClient {
   Descriptor door;  // brings the client's other connections
 };
 
-// Until SIGTERM or SIGINT. Returns in a new process for each client, with what it needs; in this one
-// nothing, once all clients' processes have ended. `ready` is told the addresses. InputError where an
-// address cannot be listened on.
+// Until SIGTERM or SIGINT. Returns in a new process for each client, with what it needs; in this
+// one nothing, once all clients' processes have ended. `ready` is told the addresses. InputError
+// where an address cannot be listened on.
 std::optional<NewClient> keep_door(const DoorOptions& options, std::ostream& ready,
                                    std::ostream& log);
 

@@ -163,8 +163,8 @@ CUresult Gpu::run(const EventQuery& call, Nothing& /*result*/) {
 
 CUresult Gpu::run(const EventElapsed& call, Elapsed& result) {
   float milliseconds = 0;
-  const CUresult status = driver_.elapsed(&milliseconds, event(call.pair.begin)->get(),
-                                          event(call.pair.end)->get());
+  const CUresult status =
+      driver_.elapsed(&milliseconds, event(call.pair.begin)->get(), event(call.pair.end)->get());
   result.milliseconds = {milliseconds};
   return status;
 }
@@ -212,8 +212,8 @@ CUresult Gpu::run(const MemAlloc& call, Allocated& result) {
   }
   Allocation allocation{.bytes = call.bytes, .placed = call.at != 0};
   CUdeviceptr address = call.at;
-  const CUresult status = call.at != 0 ? allocate_at(call, allocation)
-                                       : driver_.cuMemAlloc(&address, call.bytes);
+  const CUresult status =
+      call.at != 0 ? allocate_at(call, allocation) : driver_.cuMemAlloc(&address, call.bytes);
   if (status != CUDA_SUCCESS) return status;
   allocations_[address] = allocation;
   used_memory_ += allocation.bytes;
@@ -230,7 +230,8 @@ CUresult Gpu::allocate_at(const MemAlloc& call, Allocation& allocation) const {
   CUresult status =
       driver_.cuMemGetAllocationGranularity(&unit, &kind, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   if (status != CUDA_SUCCESS) return status;
-  if (call.bytes > std::numeric_limits<std::uint64_t>::max() - unit) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (call.bytes > std::numeric_limits<std::uint64_t>::max() - unit)
+    return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t bytes = (call.bytes + unit - 1) / unit * unit;
   CUdeviceptr got = 0;
   status = driver_.cuMemAddressReserve(&got, bytes, 0, call.at, 0);
@@ -344,8 +345,8 @@ std::vector<Parameter> Gpu::parameters_of(CUkernel kernel, Status& status) const
       status = got;
       break;
     }
-    result.push_back({.offset = static_cast<std::uint32_t>(offset),
-                      .bytes = static_cast<std::uint32_t>(bytes)});
+    result.push_back(
+        {.offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});
   }
   return result;
 }
@@ -356,14 +357,14 @@ CUresult Gpu::run(const ModuleKernels& call, Kernels& result) {
   for (std::size_t k = 0; k < call.names.size(); ++k) {
     Kernel told;
     KernelOfModule entry{.module = call.module};
-    told.status = driver_.cuLibraryGetKernel(&entry.kernel, found->second.library,
-                                             call.names[k].c_str());
+    told.status =
+        driver_.cuLibraryGetKernel(&entry.kernel, found->second.library, call.names[k].c_str());
     if (told.status == CUDA_SUCCESS) {
       told.parameters = parameters_of(entry.kernel, told.status);
       entry.parameters = told.parameters;
       for (const Parameter& each : told.parameters)
-        entry.argument_bytes = std::max<std::size_t>(entry.argument_bytes,
-                                                     std::size_t{each.offset} + each.bytes);
+        entry.argument_bytes =
+            std::max<std::size_t>(entry.argument_bytes, std::size_t{each.offset} + each.bytes);
       kernels_[call.first + k] = std::move(entry);
     }
     result.kernels.push_back(std::move(told));

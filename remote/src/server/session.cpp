@@ -58,8 +58,8 @@ void Session::tend() {
 
 bool Session::send_out() {
   if (out_begin_ == out_.size()) return false;
-  const std::size_t sent = lane_->try_write(bytes_of(out_.data() + out_begin_,
-                                                     out_.size() - out_begin_), {});
+  const std::size_t sent =
+      lane_->try_write(bytes_of(out_.data() + out_begin_, out_.size() - out_begin_), {});
   out_begin_ += sent;
   if (out_begin_ == out_.size()) {
     out_.clear();
@@ -264,10 +264,10 @@ void Session::copy_from(const Header& header, Bytes payload) {
     slot = staging_slot();
     status = gpu().driver().cuMemcpyDtoHAsync(slot, call.from, call.bytes, stream);
     if (status == CUDA_SUCCESS) {
-      pending_.push_back({.events = {gpu().record(stream)},
-                          .then = [this, header, call, slot](CUresult then) {
-                            copied_from(header, call, slot, then);
-                          }});
+      pending_.push_back(
+          {.events = {gpu().record(stream)}, .then = [this, header, call, slot](CUresult then) {
+             copied_from(header, call, slot, then);
+           }});
       return;
     }
   } catch (const DriverError& error) {

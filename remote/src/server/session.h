@@ -1,6 +1,6 @@
 // One client and its GPU, in a process of their own: does what the lane brings, in order, and never
-// waits for the GPU while more could be done. What has to wait for it stands in a list that is looked
-// through between messages.
+// waits for the GPU while more could be done. What has to wait for it stands in a list that is
+// looked through between messages.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@ namespace gpucast::remote {
 struct SessionOptions {
   std::string libcuda = "libcuda.so.1";
   int gpu = 0;
-  std::uint64_t most_memory = 0;              // bytes of a client; 0: what the GPU has
-  std::chrono::microseconds spin{50};         // looks so long for the next message before it sleeps
+  std::uint64_t most_memory = 0;       // bytes of a client; 0: what the GPU has
+  std::chrono::microseconds spin{50};  // looks so long for the next message before it sleeps
 };
 
 class Session {

@@ -32,8 +32,7 @@ Ready wait(const Connection& connection, Ready wanted, const Deadline& deadline)
           .write = wanted.write && (broken || (entry.revents & POLLOUT) != 0)};
 }
 
-std::size_t read_some(Connection& connection, std::span<std::byte> into,
-                      const Deadline& deadline) {
+std::size_t read_some(Connection& connection, std::span<std::byte> into, const Deadline& deadline) {
   for (;;) {
     if (const std::size_t got = connection.try_read(into); got > 0) return got;
     if (deadline && Clock::now() >= *deadline) throw ConnectionLost("no answer in time");

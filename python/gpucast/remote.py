@@ -1,0 +1,122 @@
+"""Remote GPUs: starts GPU servers, and programs over them.
+
+The programs stay as they are: ``LD_LIBRARY_PATH`` puts the client library, which has the CUDA
+runtime's name, before the one they were linked with.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gpucast.errors import GpucastError, InputError
+
+SERVER = "gpucast-gpu-server"
+CLIENT = "libcudart.so.13"
+FIRST_PORT = 9700
+
+
+def client_folder() -> Path:
+    """The folder of the client library: named by ``GPUCAST_REMOTE_LIB``, or as installed."""
+    named = os.environ.get("GPUCAST_REMOTE_LIB")
+    folder = Path(named) if named else Path(sys.prefix) / "lib" / "gpucast-remote"
+    if not (folder / CLIENT).exists():
+        raise GpucastError(
+            f"{folder / CLIENT}: not there: gpucast was built without remote GPUs "
+            "(GPUCAST_REMOTE_LIB names another folder)"
+        )
+    return folder
+
+
+def server_program() -> Path:
+    """The server: beside this Python, or in PATH."""
+    beside = Path(sys.executable).with_name(SERVER)
+    found = beside if beside.exists() else shutil.which(SERVER)
+    if found is None:
+        raise GpucastError(f"{SERVER}: not there: gpucast was built without remote GPUs")
+    return Path(found)
+
+
+def environment(
+    gpus: str,
+    *,
+    secret_file: Path | None = None,
+    sync: bool = False,
+    channels: int | None = None,
+    counters: str | None = None,
+    base: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """What a program needs to find the GPUs ``host:port,...`` instead of this machine's."""
+    result = dict(os.environ if base is None else base)
+    before = result.get("LD_LIBRARY_PATH")
+    result["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(client_folder()), before]))
+    result["GPUCAST_REMOTE"] = gpus
+    result["GPUCAST_REMOTE_SYNC"] = "1" if sync else "0"
+    if secret_file is not None:
+        result["GPUCAST_REMOTE_SECRET_FILE"] = str(secret_file)
+    if channels is not None:
+        result["GPUCAST_REMOTE_CHANNELS"] = str(channels)
+    if counters is not None:
+        result["GPUCAST_REMOTE_COUNTERS"] = counters
+    return result
+
+
+def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Become the program; comes back only with an error."""
+    try:
+        os.execvpe(program[0], list(program), dict(variables))
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=program[0]) from error
+
+
+def gpus_here() -> int:
+    """How many GPUs the NVIDIA driver of this machine shows."""
+    try:
+        listing = subprocess.run(
+            ["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise GpucastError(
+            "--gpus all: nvidia-smi lists no GPUs here; name them: --gpus 0,1"
+        ) from error
+    return len(listing.splitlines())
+
+
+def serve(gpus: Sequence[int], host: str, port: int, options: Sequence[str]) -> int:
+    """Run one server a GPU, on ports from ``port``, until SIGTERM or SIGINT; its exit status.
+
+    If one of them ends, the others are ended too.
+    """
+    program = server_program()
+    running: list[subprocess.Popen[bytes]] = []
+    stop = threading.Event()
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        for k, gpu in enumerate(gpus):
+            listen = _listen(host, port + k if port else 0)
+            running.append(
+                subprocess.Popen([program, "--gpu", str(gpu), "--listen", listen, *options])
+            )
+        while not stop.wait(0.1):
+            if any(server.poll() is not None for server in running):
+                break
+    finally:
+        for server in running:
+            server.terminate()
+        statuses = [server.wait() for server in running]
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return max((abs(status) for status in statuses), default=0)
+
+
+def _listen(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

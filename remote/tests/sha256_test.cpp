@@ -1,0 +1,73 @@
+// Against the examples of FIPS 180-4 (NIST) and the test cases of RFC 4231.
+#include "security/sha256.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "security/secret.h"
+
+namespace gpucast::remote {
+namespace {
+
+std::string hex(const Digest& digest) {
+  std::string result;
+  for (const std::uint8_t byte : digest) {
+    const char* digits = "0123456789abcdef";
+    result += digits[byte / 16];
+    result += digits[byte % 16];
+  }
+  return result;
+}
+
+std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
+std::string sha(const std::string& text) { return hex(Sha256().add(bytes(text)).digest()); }
+
+TEST(Sha256, NistExamples) {
+  EXPECT_EQ(sha(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, PartsMakeTheSameWhole) {
+  const std::string text(200, 'x');
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    Sha256 hash;
+    hash.add(bytes(text.substr(0, cut))).add(bytes(text.substr(cut)));
+    ASSERT_EQ(hex(hash.digest()), sha(text)) << cut;
+  }
+}
+
+TEST(Hmac, Rfc4231) {
+  EXPECT_EQ(hex(hmac_sha256(std::vector<std::uint8_t>(20, 0x0b), bytes("Hi There"))),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(hex(hmac_sha256(bytes("Jefe"), bytes("what do ya want for nothing?"))),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(
+      hex(hmac_sha256(std::vector<std::uint8_t>(20, 0xaa), std::vector<std::uint8_t>(50, 0xdd))),
+      "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
+  EXPECT_EQ(hex(hmac_sha256(std::vector<std::uint8_t>(131, 0xaa),
+                            bytes("Test Using Larger Than Block-Size Key - Hash Key First"))),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Secret, AProofDependsOnEverythingItIsMadeOf) {
+  const Hello lane{.purpose = Purpose::lane};
+  const Hello channel{.purpose = Purpose::channel};
+  const Nonce one{1};
+  const Nonce two{2};
+  const Mac proof = prove("a secret of 16 bytes", Side::client, lane, one, two);
+  EXPECT_EQ(proof, prove("a secret of 16 bytes", Side::client, lane, one, two));
+  EXPECT_NE(proof, prove("another secret......", Side::client, lane, one, two));
+  EXPECT_NE(proof, prove("a secret of 16 bytes", Side::server, lane, one, two));
+  EXPECT_NE(proof, prove("a secret of 16 bytes", Side::client, channel, one, two));
+  EXPECT_NE(proof, prove("a secret of 16 bytes", Side::client, lane, two, two));
+  EXPECT_NE(proof, prove("a secret of 16 bytes", Side::client, lane, one, one));
+}
+
+}  // namespace
+}  // namespace gpucast::remote

@@ -1,0 +1,160 @@
+// Messages survive the way to bytes and back; bytes that are no messages are refused, whatever they
+// are.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "protocol/calls.h"
+#include "protocol/greeting.h"
+
+namespace gpucast::remote {
+namespace {
+
+template <class Message>
+std::vector<std::byte> payload_of(Message message) {
+  std::vector<std::byte> bytes;
+  encode(bytes, message, 7);
+  return {bytes.begin() + Header::size, bytes.end()};
+}
+
+TEST(Wire, HeaderSaysWhatFollows) {
+  std::vector<std::byte> bytes;
+  encode(bytes, MemAlloc{.bytes = 5, .at = 9}, 77, 100);
+  const Header header = decode_header(bytes);
+  EXPECT_EQ(header.call, Call::mem_alloc);
+  EXPECT_EQ(header.request, 77U);
+  EXPECT_EQ(header.bytes, bytes.size() - Header::size + 100);
+}
+
+TEST(Wire, ValuesAreLittleEndianAndUnpadded) {
+  const auto bytes = payload_of(CopyTo{.to = 0x0102030405060708, .stream = 1, .fence = 2});
+  ASSERT_EQ(bytes.size(), 17U);
+  EXPECT_EQ(bytes[0], std::byte{8});
+  EXPECT_EQ(bytes[7], std::byte{1});
+  EXPECT_EQ(bytes[16], std::byte{2});
+}
+
+TEST(Wire, ALaunchComesBackAsItWas) {
+  const std::array<std::byte, 3> arguments = {std::byte{1}, std::byte{2}, std::byte{3}};
+  const auto bytes = payload_of(Launch{.kernel = 42,
+                                       .grid = {1, 2, 3},
+                                       .block = {4, 5, 6},
+                                       .cluster = {7, 8, 9},
+                                       .cooperative = 1,
+                                       .shared = 10,
+                                       .stream = 11,
+                                       .arguments = arguments});
+  const auto back = decode<Launch>(bytes);
+  EXPECT_EQ(back.kernel, 42U);
+  EXPECT_EQ(back.grid, (std::array<std::uint32_t, 3>{1, 2, 3}));
+  EXPECT_EQ(back.cluster, (std::array<std::uint32_t, 3>{7, 8, 9}));
+  EXPECT_EQ(back.shared, 10U);
+  EXPECT_TRUE(std::ranges::equal(back.arguments, arguments));
+}
+
+TEST(Wire, ListsOfMessagesAndTextsComeBack) {
+  ModuleKernels asked{.module = 3, .first = 4, .names = {"one", "", "three"}};
+  EXPECT_EQ(decode<ModuleKernels>(payload_of(asked)).names, asked.names);
+  Kernels told;
+  told.kernels.push_back({.status = 1, .most_threads = 2, .parameters = {{0, 8}, {8, 4}}});
+  const auto back = decode<Kernels>([&] {
+    std::vector<std::byte> bytes;
+    Writer writer(bytes);
+    told.visit(writer);
+    return bytes;
+  }());
+  ASSERT_EQ(back.kernels.size(), 1U);
+  EXPECT_EQ(back.kernels[0].parameters[1].offset, 8U);
+}
+
+TEST(Wire, ShorterAndLongerMessagesAreRefused) {
+  auto bytes = payload_of(StreamCreate{.stream = 1, .flags = 2, .priority = 3});
+  bytes.push_back(std::byte{0});
+  EXPECT_THROW(decode<StreamCreate>(bytes), ProtocolError);
+  bytes.resize(bytes.size() - 2);
+  EXPECT_THROW(decode<StreamCreate>(bytes), ProtocolError);
+}
+
+TEST(Wire, WhatFollowsTheFieldsIsTheTail) {
+  auto bytes = payload_of(CopyTo{.to = 1, .stream = 2});
+  bytes.push_back(std::byte{9});
+  Bytes tail;
+  decode<CopyTo>(bytes, &tail);
+  ASSERT_EQ(tail.size(), 1U);
+  EXPECT_EQ(tail[0], std::byte{9});
+}
+
+TEST(Wire, LengthsOutOfBoundsAllocateNothing) {
+  std::vector<std::byte> bytes;
+  Writer writer(bytes);
+  writer(Id{1}), writer(Id{2}), writer(std::uint32_t{0xffffffff});  // of the names
+  EXPECT_THROW(decode<ModuleKernels>(bytes), ProtocolError);
+  std::vector<std::byte> header;
+  Writer of_header(header);
+  Header huge{.bytes = 0x7fffffff, .call = Call::ping};
+  of_header(huge);
+  EXPECT_THROW(decode_header(header), ProtocolError);
+  EXPECT_THROW(payload_of(ModuleGlobal{.module = 1, .name = std::string(100'000, 'x')}),
+               ProtocolError);
+}
+
+// Every message type is fed with noise and with its own bytes, damaged: it is decoded or refused.
+template <class Message>
+void feed(std::mt19937& random) {
+  auto bytes = payload_of(Message{});
+  std::uniform_int_distribution<int> byte(0, 255);
+  std::uniform_int_distribution<std::size_t> length(0, 300);
+  for (int k = 0; k < 300; ++k) {
+    std::vector<std::byte> noise;
+    if (k % 2 == 0) {
+      noise.resize(length(random));
+    } else {
+      noise = bytes;
+    }
+    for (std::byte& each : noise) {
+      if (k % 2 == 0 || byte(random) < 40) each = static_cast<std::byte>(byte(random));
+    }
+    try {
+      Bytes tail;
+      decode<Message>(noise, &tail);
+      EXPECT_LE(tail.size(), noise.size());
+    } catch (const ProtocolError&) {
+      continue;
+    }
+  }
+}
+
+template <class... Messages>
+void feed_all(std::mt19937& random) {
+  (feed<Messages>(random), ...);
+}
+
+TEST(Wire, NoiseIsDecodedOrRefused) {
+  std::mt19937 random(20250101);
+  feed_all<Reply, Data, Open, Ping, Reset, MemAlloc, MemFree, MemInfo, Memset, CopyTo, CopyToBulk,
+           CopyFrom, CopyWithin, StreamCreate, StreamDestroy, StreamQuery, StreamSync,
+           StreamWaitEvent, EventCreate, EventDestroy, EventRecord, EventQuery, EventSync,
+           EventElapsed, DeviceSync, ModulePiece, ModuleLoad, ModuleKernels, ModuleGlobal,
+           ModuleUnload, Launch, FunctionAttributes, FunctionSetAttribute, Occupancy>(random);
+}
+
+template <class Message>
+std::size_t size_of_greeting() {
+  std::vector<std::byte> bytes;
+  Writer writer(bytes);
+  Message message;
+  message.visit(writer);
+  return bytes.size();
+}
+
+TEST(Wire, GreetingsHaveTheSizesThatAreRead) {
+  EXPECT_EQ(size_of_greeting<Hello>(), Hello::size);
+  EXPECT_EQ(size_of_greeting<Challenge>(), Challenge::size);
+  EXPECT_EQ(size_of_greeting<Answer>(), Answer::size);
+  EXPECT_EQ(size_of_greeting<Welcome>(), Welcome::size);
+  EXPECT_EQ(size_of_greeting<Piece>(), Piece::size);
+  EXPECT_EQ(size_of_greeting<Header>(), Header::size);
+}
+
+}  // namespace
+}  // namespace gpucast::remote

@@ -1,0 +1,396 @@
+"""CUDA programs over the client, servers and the fake driver: what users and administrators see."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from remote_servers import (
+    CLIENT,
+    FAKE,
+    KERNELS,
+    PROBE,
+    SERVER,
+    Server,
+    addresses,
+    remote_environment,
+    run_remote,
+    servers,
+)
+
+pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
+
+MEBIBYTE = 1 << 20
+
+
+def wait_until(condition: object, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def failures(finished: subprocess.CompletedProcess[str]) -> str:
+    return "\n".join(
+        line for line in (finished.stdout + finished.stderr).splitlines() if "ok  " not in line
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("sync", ["0", "1"])
+def test_the_runtime_does_what_programs_rely_on(count: int, sync: str) -> None:
+    with servers(count) as running:
+        finished = run_remote(addresses(running), PROBE, "check", GPUCAST_REMOTE_SYNC=sync)
+        assert finished.returncode == 0, failures(finished)
+        assert finished.stdout.count("ok  ") == 10
+        assert [server.stop() for server in running] == [(0, "")] * count
+
+
+@pytest.mark.parametrize("channels", ["1", "5"])
+def test_any_number_of_channels(channels: str) -> None:
+    with servers() as running:
+        finished = run_remote(
+            addresses(running), PROBE, "copy", 9 * MEBIBYTE + 3, 3, GPUCAST_REMOTE_CHANNELS=channels
+        )
+        assert finished.returncode == 0, finished.stderr
+
+
+def test_over_unix_sockets(tmp_path: Path) -> None:
+    path = tmp_path / "gpu"
+    with servers(1, "--listen", f"unix:{path}") as (server,):
+        assert path.stat().st_mode & 0o077 == 0
+        finished = run_remote(f"unix:{path}", PROBE, "check")
+        assert finished.returncode == 0, failures(finished)
+        assert server.stop()[0] == 0
+    assert not path.exists()
+
+
+def test_servers_whose_addresses_collide_are_told_apart() -> None:
+    with servers(2, GPUCAST_FAKE_BASE="0x600000000000") as running:
+        finished = run_remote(addresses(running), PROBE, "check")
+        assert finished.returncode == 0, failures(finished)
+
+
+def test_slow_gpus_are_waited_for() -> None:
+    with servers(1, GPUCAST_FAKE_DELAY="kernel:0.001,copy:0.001,cuMemAlloc:0.001") as running:
+        finished = run_remote(addresses(running), PROBE, "check")
+        assert finished.returncode == 0, failures(finished)
+
+
+# ---- the library ----
+
+
+def exported(library: Path) -> set[str]:
+    listing = subprocess.run(
+        ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
+    ).stdout
+    return {line.split()[-1] for line in listing.splitlines() if "cuda" in line}
+
+
+def test_every_entry_point_of_the_runtime_is_there() -> None:
+    linked = subprocess.run(["ldd", PROBE], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"libcudart\.so\.13 => (\S+)", linked)
+    assert found is not None, linked
+    real = exported(Path(found[1]))
+    assert len(real) > 400
+    assert real - exported(CLIENT / "libcudart.so.13") == set()
+
+
+def test_the_program_is_the_same_binary() -> None:
+    listing = subprocess.run(
+        ["ldd", PROBE],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=remote_environment("none:1"),
+    ).stdout
+    assert str(CLIENT / "libcudart.so.13") in listing
+
+
+def test_what_is_not_supported_names_itself_once(tmp_path: Path) -> None:
+    source = tmp_path / "program.c"
+    source.write_text(
+        "int cudaGraphCreate(void**, unsigned); int cudaGetLastError(void);\n"
+        "int main(void) { void* g; int a = cudaGraphCreate(&g, 0), b = cudaGraphCreate(&g, 0);\n"
+        "  return a == 801 && b == 801 && cudaGetLastError() == 801 ? 0 : 1; }\n"
+    )
+    program = tmp_path / "program"
+    subprocess.run(
+        ["cc", source, "-o", program, CLIENT / "libcudart.so.13", f"-Wl,-rpath,{CLIENT}"],
+        check=True,
+    )
+    finished = run_remote("none:1", program)
+    assert finished.returncode == 0
+    assert finished.stderr.splitlines() == [
+        "gpucast remote: not supported on remote GPUs: cudaGraphCreate"
+    ]
+
+
+# ---- counters ----
+
+
+def test_counters_say_what_went_over_the_wire(tmp_path: Path) -> None:
+    path = tmp_path / "counters.jsonl"
+    with servers() as running:
+        run_remote(
+            addresses(running), PROBE, "copy", 4 * MEBIBYTE, 5, GPUCAST_REMOTE_COUNTERS=str(path)
+        )
+        table = run_remote(
+            addresses(running), PROBE, "copy", MEBIBYTE, 1, GPUCAST_REMOTE_COUNTERS="-"
+        ).stderr
+    counted = {line["entry"]: line for line in map(json.loads, path.read_text().splitlines())}
+    copies = counted["cudaMemcpy"]
+    assert copies["calls"] == 10
+    assert copies["round_trips"] == 5  # those to the device need none
+    payload = 20 * MEBIBYTE
+    assert payload <= copies["bytes_sent"] < payload * 1.01
+    assert payload <= copies["bytes_received"] < payload * 1.01
+    assert copies["seconds"] > 0
+    assert counted["cudaFree"]["round_trips"] == 0
+    assert table.splitlines()[0].split()[:2] == ["entry", "point"]
+
+
+# ---- what goes wrong ----
+
+
+def expect_failure(finished: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert finished.returncode == 1
+    for word in words:
+        assert word in finished.stderr, finished.stderr
+    assert len(finished.stderr.splitlines()) <= 2, finished.stderr
+
+
+@pytest.mark.parametrize("servers_named", ["", "nonsense", "127.0.0.1:1", "no.such.host.invalid:9"])
+def test_servers_that_are_not_there(servers_named: str) -> None:
+    begin = time.monotonic()
+    finished = run_remote(servers_named, PROBE, "touch")
+    expect_failure(finished, "gpucast remote:", "not available")
+    assert time.monotonic() - begin < 10
+
+
+def test_a_listener_that_is_no_server() -> None:
+    with servers() as (server,):
+        server.process.send_signal(signal.SIGSTOP)  # accepts, and says nothing
+        begin = time.monotonic()
+        finished = run_remote(server.address, PROBE, "touch")
+        server.process.send_signal(signal.SIGCONT)
+        assert time.monotonic() - begin < 10
+        expect_failure(finished, "no answer in time")
+
+
+def secret_file(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def test_the_secret_is_needed_and_has_to_be_right(tmp_path: Path) -> None:
+    right = secret_file(tmp_path / "right", "0123456789abcdef\n")
+    wrong = secret_file(tmp_path / "wrong", "0123456789abcdeX\n")
+    with servers(1, "--secret-file", str(right)) as (server,):
+        good = run_remote(server.address, PROBE, "touch", GPUCAST_REMOTE_SECRET_FILE=str(right))
+        assert good.returncode == 0, good.stderr
+        expect_failure(
+            run_remote(server.address, PROBE, "touch", GPUCAST_REMOTE_SECRET_FILE=str(wrong)),
+            "the secret is not the server's",
+        )
+        expect_failure(run_remote(server.address, PROBE, "touch"), "asks for a secret")
+        status, errors = server.stop()
+        assert status == 0
+        assert "a client has a wrong secret" in errors
+
+
+def test_a_server_without_the_secret_is_not_trusted(tmp_path: Path) -> None:
+    secret = secret_file(tmp_path / "secret", "0123456789abcdef\n")
+    with servers() as (server,):
+        expect_failure(
+            run_remote(server.address, PROBE, "touch", GPUCAST_REMOTE_SECRET_FILE=str(secret)),
+            "knows no secret",
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--listen", "0.0.0.0:0"), "--secret-file is needed"),
+        (("--listen", "nonsense"), "no address"),
+        (("--listen", "203.0.113.9:1", "--secret-file", "{secret}"), "203.0.113.9:1"),
+        (("--secret-file", "/no/such/file"), "cannot be read"),
+        (("--secret-file", "{open}"), "others may read"),
+        (("--secret-file", "{short}"), "at least 16 bytes"),
+        (("--max-clients", "0"), "--max-clients"),
+        (("--nonsense",), "--nonsense"),
+    ],
+)
+def test_wrong_options_are_refused(options: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    files = {
+        "secret": secret_file(tmp_path / "secret", "0123456789abcdef"),
+        "short": secret_file(tmp_path / "short", "0123456789"),
+        "open": secret_file(tmp_path / "open", "0123456789abcdef"),
+    }
+    files["open"].chmod(0o644)
+    finished = subprocess.run(
+        [SERVER, *(option.format(**files) for option in options)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert finished.returncode == 2
+    assert words in finished.stderr
+    assert len(finished.stderr.splitlines()) == 1
+
+
+def test_a_driver_that_is_not_there() -> None:
+    with servers(1, "--libcuda", "/no/such/libcuda.so.1") as (server,):
+        expect_failure(run_remote(server.address, PROBE, "touch"), "no CUDA driver")
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    server = Server("--listen", "127.0.0.1:0", gpu=5)
+    expect_failure(run_remote(server.address, PROBE, "touch"), "GPU 5")
+    assert server.stop()[0] == 0
+
+
+def test_garbage_disturbs_nobody() -> None:
+    with servers() as (server,):
+        hold = subprocess.Popen(
+            [PROBE, "copy", str(MEBIBYTE), "200"], env=remote_environment(server.address)
+        )
+        connections = []
+        for noise in (b"GET / HTTP/1.1\r\n\r\n" * 4, os.urandom(4096), b"\0" * 32, b""):
+            connection = server.connect()
+            connections.append(connection)
+            connection.sendall(noise)
+        # A greeting, then garbage on the lane.
+        hello = (0x5453414355504721).to_bytes(8, "little")
+        hello += (1).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
+        lane = server.connect()
+        lane.sendall(hello)
+        assert len(lane.recv(48, 0x100)) == 48  # MSG_WAITALL
+        lane.sendall(bytes(64))
+        assert len(lane.recv(52, 0x100)) == 52
+        lane.sendall(os.urandom(65536))
+        lane.settimeout(10)
+        try:
+            while lane.recv(4096):
+                pass
+        except ConnectionResetError:
+            pass
+        assert hold.wait(timeout=60) == 0
+        for connection in connections:
+            connection.close()
+        status, errors = server.stop()
+        assert status == 0
+        assert "a client was cut off" in errors
+
+
+def test_another_version_of_the_protocol_is_told() -> None:
+    with servers() as (server,):
+        connection = server.connect()
+        hello = (0x5453414355504721).to_bytes(8, "little") + (99).to_bytes(4, "little")
+        connection.sendall(hello + (1).to_bytes(2, "little") + bytes(2 + 16))
+        challenge = connection.recv(48, 0x100)
+        assert int.from_bytes(challenge[8:12], "little") == 1
+        assert connection.recv(1) == b""
+        assert "it speaks version 99" in server.stop()[1]
+
+
+@pytest.mark.parametrize("step", ["cuMemcpyHtoDAsync:20", "cuMemcpyDtoHAsync:5"])
+def test_a_server_killed_in_mid_copy(step: str) -> None:
+    with servers(1, GPUCAST_FAKE_KILL=step) as (server,):
+        begin = time.monotonic()
+        finished = run_remote(server.address, PROBE, "copy", 64 * MEBIBYTE, 4)
+        assert time.monotonic() - begin < 10
+        expect_failure(finished, "lost the GPU server", "not available")
+        wait_until(lambda: not server.children())
+        assert "killed by signal 9" in server.stop()[1]
+
+
+def test_a_stopped_server_is_given_up() -> None:
+    with servers() as (server,):
+        program = subprocess.Popen(
+            [PROBE, "copy", str(8 * MEBIBYTE), "100000"],
+            env=remote_environment(server.address),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until(lambda: server.children())
+        time.sleep(0.5)
+        (child,) = server.children()
+        os.kill(child, signal.SIGSTOP)  # buffers fill up, nothing is closed
+        begin = time.monotonic()
+        _, errors = program.communicate(timeout=20)
+        assert time.monotonic() - begin < 10
+        assert program.returncode == 1
+        assert "no answer in time" in errors
+        os.kill(child, signal.SIGKILL)
+
+
+def test_errors_of_the_driver_reach_the_program() -> None:
+    with servers(1, GPUCAST_FAKE_FAIL="cuMemAlloc:1:2") as (server,):
+        expect_failure(run_remote(server.address, PROBE, "touch"), "out of memory")
+    with servers(1, GPUCAST_FAKE_FAIL="cuLaunchKernelEx:1:719") as (server,):
+        finished = run_remote(server.address, PROBE, "check")
+        assert "unspecified launch failure" in finished.stdout
+
+
+# ---- limits ----
+
+
+def test_a_client_gets_no_more_memory_than_it_may() -> None:
+    with servers(1, "--max-memory", "1MiB") as (server,):
+        assert run_remote(server.address, PROBE, "touch").returncode == 0
+    with servers(1, "--max-memory", "1000KiB") as (server,):
+        expect_failure(run_remote(server.address, PROBE, "touch"), "out of memory")
+
+
+def test_no_more_clients_than_allowed() -> None:
+    with servers(1, "--max-clients", "1") as (server,):
+        first = subprocess.Popen(
+            [PROBE, "copy", str(MEBIBYTE), "100000"], env=remote_environment(server.address)
+        )
+        wait_until(lambda: server.children())
+        expect_failure(run_remote(server.address, PROBE, "touch"), "too many clients")
+        first.kill()
+        first.wait()
+        wait_until(lambda: not server.children())
+        assert run_remote(server.address, PROBE, "touch").returncode == 0
+
+
+def test_sigterm_ends_the_server_and_its_clients_processes() -> None:
+    with servers() as (server,):
+        program = subprocess.Popen(
+            [PROBE, "copy", str(MEBIBYTE), "100000"],
+            env=remote_environment(server.address),
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: server.children())
+        (child,) = server.children()
+        assert server.stop()[0] == 0
+        wait_until(lambda: not Path(f"/proc/{child}").exists())
+        assert program.wait(timeout=10) == 1
+
+
+def test_clients_that_come_and_go_leave_nothing_behind() -> None:
+    with servers() as (server,):
+        run_remote(server.address, PROBE, "touch")
+        wait_until(lambda: not server.children())
+        before = server.descriptors()
+        for _ in range(25):
+            connection = server.connect()
+            connection.close()
+            assert run_remote(server.address, PROBE, "touch").returncode == 0
+        wait_until(lambda: not server.children())
+        wait_until(lambda: server.descriptors() == before)
+
+
+def test_files_of_the_build_are_there() -> None:
+    assert FAKE.exists() and KERNELS.exists()
