@@ -9,6 +9,7 @@
 #   scripts/gpu.sh steps FOLDER       step times over n, GPUs, schedules and kernels (a few minutes)
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
+#   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
 #
 # Output goes to FOLDER. The program is build/gpu/mdapp/gpucast-mdapp. Headers of CLI11 and
 # nlohmann/json that the system lacks may lie in GPUCAST_HEADERS.
@@ -17,7 +18,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly program=build/gpu/mdapp/gpucast-mdapp
-readonly what=${1:?build, check, sanitize, throughput, steps, mpi or large}
+readonly what=${1:?build, check, sanitize, throughput, steps, mpi, large or remote}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
 
@@ -101,8 +102,19 @@ mpi() {
     -o "$out/mpi.jsonl" --force
 }
 
+# Needs Asio's headers (GPUCAST_HEADERS may hold them).
+remote() {
+  cmake --build build/gpu --target gpucast-mdapp gpucast-microbench gpucast-gpu-server \
+    gpucast_cudart gpucast-remote-probe >"$out/build-remote.log" || {
+    grep -E 'error|FAILED|unknown target' "$out/build-remote.log" >&2
+    grep 'remote GPUs' "$out"/configure.log >&2
+    return 1
+  }
+  python3 benchmarks/remote.py --build build/gpu -o "$out" | tee "$out/remote.txt"
+}
+
 find_nccl
 case "$what" in
-  build | check | sanitize | throughput | steps | mpi | large) "$what" ;;
-  *) echo "$0: $what: build, check, sanitize, throughput, steps, mpi or large" >&2; exit 2 ;;
+  build | check | sanitize | throughput | steps | mpi | large | remote) "$what" ;;
+  *) echo "$0: $what: build, check, sanitize, throughput, steps, mpi, large or remote" >&2; exit 2 ;;
 esac

@@ -35,10 +35,12 @@ class EngineCheck {
         report_(report),
         interrupted_(std::move(interrupted)),
         devices_(static_cast<int>(engine.devices().size())),
-        graphs_(engine.path() != "host") {}
+        gpus_(engine.path() != "host"),
+        graphs_(gpus_) {}
 
   void run() {
     look_for_allgather();
+    look_for_graphs();
     for (const Salt& salt : {nacl(), kcl()}) {
       for (const auto& [boundary, word] : records::words<BoundaryKind>)
         forces(salt, boundary);
@@ -68,6 +70,22 @@ class EngineCheck {
       throw;
     } catch (const std::runtime_error& error) {
       report_({.what = "schedule allgather", .skipped = error.what()});
+    }
+  }
+
+  // As can those over remote GPUs.
+  void look_for_graphs() {
+    if (!graphs_) return;
+    constexpr int few = 8;
+    Cell cell = cell_of(few, KernelName::claret, ScheduleName::star_async, 1);
+    cell.schedule.graph = true;
+    try {
+      after_steps(cell, IntegratorKind::verlet, 1);
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      graphs_ = false;
+      report_({.what = "steps as graphs", .skipped = error.what()});
     }
   }
 
@@ -197,7 +215,7 @@ class EngineCheck {
 
   // tuned gives the same bits for the same split only; the host's kernels have none.
   Cell cell_of(int n, KernelName kernel, ScheduleName schedule, int gpus) const {
-    const int split = kernel == KernelName::tuned && graphs_ ? 1 : 0;
+    const int split = kernel == KernelName::tuned && gpus_ ? 1 : 0;
     const bool serial = schedule == ScheduleName::star_serial;
     return {.n = n,
             .schedule = {.name = schedule,
@@ -278,6 +296,7 @@ class EngineCheck {
   const std::function<void(const Check&)>& report_;
   std::stop_token interrupted_;
   int devices_;
+  bool gpus_;
   bool graphs_;
   bool allgathers_ = false;
 };

@@ -83,6 +83,7 @@ class Runner {
   }
   std::optional<std::string> refused(const LaunchCell& cell) const {
     if (cell.method == records::LaunchMethod::graph) return engine_.refuses_graphs();
+    if (cell.method == records::LaunchMethod::gated) return engine_.refuses_gated_launches();
     return std::nullopt;
   }
   std::optional<std::string> refused(const OverlapCell& /*cell*/) const {

@@ -82,6 +82,7 @@ class Engine {
   virtual std::optional<std::string> refuses(const Copy& copy,
                                              records::TransferMethod method) const = 0;
   virtual std::optional<std::string> refuses_graphs() const = 0;
+  virtual std::optional<std::string> refuses_gated_launches() const { return std::nullopt; }
   virtual std::optional<std::string> refuses_overlap() const = 0;
 
   // Until clocks have risen.

@@ -10,7 +10,7 @@ namespace {
 // What drivers take memory in; a block belongs to one device.
 constexpr std::size_t block = std::size_t{2} << 20;
 // Where hardly any program has memory of its own.
-constexpr Address quiet = Address{0x1000} << 32;
+constexpr Address quiet = Address{0x2000} << 32;
 
 Address down(Address address) { return address / block * block; }
 Address up(Address address) { return (address + block - 1) / block * block; }

@@ -1,5 +1,6 @@
 #include "engine/cuda/graph.h"
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -89,8 +90,13 @@ class GraphRecording : public Recording {
   void capture(const std::function<void()>& queue) {
     CudaDevice& origin = *devices_.front();
     use(origin);
-    check(cudaStreamBeginCapture(origin.stream(), cudaStreamCaptureModeThreadLocal),
-          "cudaStreamBeginCapture");
+    const cudaError_t begun =
+        cudaStreamBeginCapture(origin.stream(), cudaStreamCaptureModeThreadLocal);
+    if (begun == cudaErrorNotSupported) {
+      cudaGetLastError();
+      throw std::runtime_error("this CUDA runtime records no graphs");
+    }
+    check(begun, "cudaStreamBeginCapture");
     const CaptureGuard guard(origin.stream());
     const Event fork = untimed();
     check(cudaEventRecord(fork.get(), origin.stream()), "cudaEventRecord");

@@ -35,10 +35,26 @@ int numa_node(const std::string& pci) {
   return node;
 }
 
+// Of a CUDA runtime that reaches GPUs in other ways than the usual one.
+bool has_graphs() {
+  cudaGraph_t graph = nullptr;
+  const cudaError_t status = cudaGraphCreate(&graph, 0);
+  if (status == cudaErrorNotSupported) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, "cudaGraphCreate");
+  cudaGraphDestroy(graph);
+  return true;
+}
+
+constexpr const char* no_mapped_memory = "the devices do not reach the host's memory";
+
 class CudaEngine : public Engine {
  public:
-  explicit CudaEngine(int count) : count_(count) {
+  explicit CudaEngine(int count) : count_(count), has_graphs_(has_graphs()) {
     for (int device = 0; device < count; ++device) {
+      if (gpus::attribute(cudaDevAttrCanMapHostMemory, device) == 0) maps_host_memory_ = false;
       check(cudaSetDevice(device), "cudaSetDevice");
       load_kernels();
       for (int other = 0; other < count; ++other) {
@@ -88,6 +104,10 @@ class CudaEngine : public Engine {
     const bool by_host = copy.from == host || copy.to == host;
     const bool gated = method == records::TransferMethod::gated;
     const bool pageable = copy.memory == records::Memory::pageable;
+    const bool mapped = copy.memory == records::Memory::mapped ||
+                        copy.memory == records::Memory::mapped_write_combined;
+    const bool kernel = by_host && copy.engine == records::Engine::kernel;
+    if (!maps_host_memory_ && (gated || mapped || kernel)) return no_mapped_memory;
     if (by_host && gated && pageable) {
       return "copies of pageable memory block: behind a gate they would wait for ever";
     }
@@ -100,8 +120,15 @@ class CudaEngine : public Engine {
     }
     return std::nullopt;
   }
-  std::optional<std::string> refuses_graphs() const override { return std::nullopt; }
-  std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
+  std::optional<std::string> refuses_graphs() const override {
+    if (has_graphs_) return std::nullopt;
+    return "the CUDA runtime has no graphs";
+  }
+  std::optional<std::string> refuses_gated_launches() const override {
+    if (maps_host_memory_) return std::nullopt;
+    return no_mapped_memory;
+  }
+  std::optional<std::string> refuses_overlap() const override { return refuses_gated_launches(); }
 
   void warm_up(double seconds) override {
     const auto begin = std::chrono::steady_clock::now();
@@ -131,6 +158,8 @@ class CudaEngine : public Engine {
 
  private:
   int count_;
+  bool has_graphs_;
+  bool maps_host_memory_ = true;  // which a gate, too, consists of
   BufferPool pool_;
 };
 

@@ -13,20 +13,20 @@ constexpr double timeout = 10;  // s
 
 }  // namespace
 
-Gate::Gate() {
-  void* memory = nullptr;
-  devices::cuda::check(
-      cudaHostAlloc(&memory, 2 * sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable),
-      "cudaHostAlloc");
-  flags_ = static_cast<int*>(memory);
-}
-
 Gate::~Gate() {
+  if (flags_ == nullptr) return;
   open();
   cudaFreeHost(flags_);
 }
 
 void Gate::close(cudaStream_t stream) {
+  if (flags_ == nullptr) {
+    void* memory = nullptr;
+    devices::cuda::check(
+        cudaHostAlloc(&memory, 2 * sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable),
+        "cudaHostAlloc");
+    flags_ = static_cast<int*>(memory);
+  }
   std::atomic_ref<int>(flags_[0]).store(0);
   std::atomic_ref<int>(flags_[1]).store(0);
   queue_gate(flags_, flags_ + 1, timeout, stream);

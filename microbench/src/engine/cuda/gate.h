@@ -9,7 +9,7 @@ namespace gpucast::microbench::cuda {
 // stream waiting.
 class Gate {
  public:
-  Gate();
+  Gate() = default;
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -21,7 +21,8 @@ class Gate {
   void require_opened_in_time() const;
 
  private:
-  int* flags_ = nullptr;  // pinned and mapped: open, timed out
+  // Pinned and mapped: open, timed out. Made when first closed: remote GPUs have no such memory.
+  int* flags_ = nullptr;
 };
 
 }  // namespace gpucast::microbench::cuda

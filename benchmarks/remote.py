@@ -1,0 +1,236 @@
+"""Remote GPUs against native ones and raw sockets, on one machine with NVIDIA GPUs (or over the fake
+driver): what is right, what it costs, and how that compares with the targets.
+
+    python3 benchmarks/remote.py --build build/gpu -o FOLDER
+
+Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and logs; exit
+status 1 where a check fails, whatever the figures are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ALLGATHER_OFF = {"GPUCAST_NCCL": "/nonexistent/libnccl.so.2"}
+"""NCCL talks to the GPUs of its own machine, past the CUDA runtime."""
+
+
+class Machine:
+    """Servers for all GPUs on loopback, and programs with and without them."""
+
+    def __init__(self, build: Path, out: Path, gpus: int) -> None:
+        self.build, self.out, self.failed = build, out, 0
+        self.servers: list[subprocess.Popen[str]] = []
+        self.addresses: list[str] = []
+        for gpu in range(gpus):
+            server = subprocess.Popen(
+                [build / "remote/gpucast-gpu-server", "--gpu", str(gpu), "--listen", "127.0.0.1:0"],
+                stdout=subprocess.PIPE,
+                stderr=(out / f"server{gpu}.log").open("w"),
+                text=True,
+            )
+            self.servers.append(server)
+            assert server.stdout is not None
+            found = re.search(r"listening on (\S+)", server.stdout.readline())
+            if found is None:
+                raise SystemExit(f"server {gpu} did not start; see {out}/server{gpu}.log")
+            self.addresses.append(found[1])
+
+    def stop(self) -> None:
+        for server in self.servers:
+            server.terminate()
+        for gpu, server in enumerate(self.servers):
+            self.check(f"server {gpu} ends cleanly", server.wait(timeout=30) == 0)
+
+    def run(
+        self, what: str, program: str, *arguments: object, remote: int = 0, **variables: str
+    ) -> str:
+        """Standard output, natively or over the first `remote` servers; both streams are kept."""
+        environment = {**os.environ, **variables}
+        if remote:
+            environment |= {
+                **ALLGATHER_OFF,
+                "LD_LIBRARY_PATH": str(self.build.resolve() / "remote/client"),
+                "GPUCAST_REMOTE": ",".join(self.addresses[:remote]),
+            }
+        finished = subprocess.run(
+            [self.build / program, *map(str, arguments)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=400,
+        )
+        log = self.out / (re.sub(r"\W+", "-", what) + ".log")
+        log.write_text(finished.stdout + finished.stderr)
+        self.check(what, finished.returncode == 0, f"exit status {finished.returncode}, see {log}")
+        return finished.stdout
+
+    def check(self, what: str, right: bool, otherwise: str = "") -> None:
+        print(f"{'ok      ' if right else 'FAILED  '}{what}{'' if right else ': ' + otherwise}")
+        sys.stdout.flush()
+        self.failed += not right
+
+
+PROBE = "remote/probe/gpucast-remote-probe"
+MDAPP = "mdapp/gpucast-mdapp"
+MICROBENCH = "microbench/gpucast-microbench"
+
+
+def figures(text: str) -> dict[str, float]:
+    return json.loads(text) if text.startswith("{") else {}
+
+
+def calls(machine: Machine, megabytes: int) -> dict[str, Any]:
+    """Latencies and bandwidths beside their targets."""
+    size = megabytes << 20
+    native = figures(machine.run("calls, native", PROBE, "measure", size))
+    remote = figures(machine.run("calls, remote", PROBE, "measure", size, remote=1))
+    sync = figures(
+        machine.run(
+            "calls, remote, --sync", PROBE, "measure", size, remote=1, GPUCAST_REMOTE_SYNC="1"
+        )
+    )
+    sockets = figures(machine.run("raw sockets", PROBE, "sockets", size))
+    if native and remote and sockets:
+        trip = sockets["socket_round_trip_64"]
+        print(f"raw 64-byte round trip {1e6 * trip:.1f} us")
+        for name in ("h2d_64", "d2h_64", "launch_submit", "launch_submit_in_a_row"):
+            print(
+                f"{name:24} native {1e6 * native[name]:7.2f} us  remote {1e6 * remote[name]:7.2f} us"
+                f"  ratio {remote[name] / native[name]:6.2f}"
+                f"  (remote - native) / round trip {(remote[name] - native[name]) / trip:6.2f}"
+            )
+        for name, raw in (("h2d_pinned", "socket_up"), ("d2h_pinned", "socket_down")):
+            print(
+                f"{name:24} native {native[name] / 1e9:7.2f}     remote {remote[name] / 1e9:7.2f}"
+                f" GB/s  raw {sockets[raw] / 1e9:6.2f} GB/s"
+                f"  remote / raw {remote[name] / sockets[raw]:5.2f}"
+                f"  remote / native {remote[name] / native[name]:5.2f}"
+            )
+        print(
+            "targets: blocking 64-byte copies at most 1.5 round trips above native, 256 MiB copies "
+            "at least 0.80 of raw, an empty launch submitted in at most 10 us"
+        )
+    return {"native": native, "remote": remote, "sync": sync, "sockets": sockets}
+
+
+def trajectories(machine: Machine, gpus: int, n: int, kernels: list[str]) -> None:
+    """The same bits natively and remotely, for every schedule that integrates on the host."""
+    for schedule in ("star-serial", "star-async"):
+        for kernel in kernels:
+            files = []
+            for remote in (0, gpus):
+                path = machine.out / f"{schedule}-{kernel}-{'remote' if remote else 'native'}.xyz"
+                machine.run(
+                    f"simulate {schedule} {kernel} {'remote' if remote else 'native'}",
+                    MDAPP, "simulate", "--engine", "cuda", "--n", n, "--steps", 200, "--every", 20,
+                    "--gpus", gpus, "--schedule", schedule, "--kernel", kernel,
+                    "--j-split", 1 if kernel == "tuned" else 0,
+                    "--trajectory", path, "--force", remote=remote,
+                )  # fmt: skip
+                files.append(path)
+            same = all(f.exists() for f in files) and files[0].read_bytes() == files[1].read_bytes()
+            machine.check(
+                f"{schedule}, {kernel}, {gpus} GPUs: trajectories are bitwise the same", same,
+                f"{files[0]} and {files[1]} differ",
+            )  # fmt: skip
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def steps(machine: Machine, gpus: int, sizes: str, kernels: list[str]) -> list[dict[str, Any]]:
+    """Step times natively, remotely, and remotely with every call waited for."""
+    table: dict[tuple[int, int, str, str], dict[str, float]] = {}
+    for label, remote, sync in (("native", 0, "0"), ("remote", gpus, "0"), ("sync", gpus, "1")):
+        path = machine.out / f"steps-{label}.jsonl"
+        machine.run(
+            f"measure steps, {label}", MDAPP, "measure", "--engine", "cuda", "--n", sizes,
+            "--gpus", f"1-{gpus}", "--schedule", "star-serial,star-async",
+            "--kernel", ",".join(kernels), "--max-time", 0.3, "--warm-up", 0.1,
+            "--path", label, "--quiet", "-o", path, "--force",
+            remote=remote, GPUCAST_REMOTE_SYNC=sync,
+        )  # fmt: skip
+        for line in path.read_text().splitlines() if path.exists() else []:
+            record = json.loads(line)
+            if record["kind"] == "step":
+                key = (record["n"], record["gpus"], record["schedule"], record["kernel"])
+                table.setdefault(key, {})[label] = median(record["seconds"])
+    rows = []
+    for (n, count, schedule, kernel), found in sorted(table.items()):
+        rows.append({"n": n, "gpus": count, "schedule": schedule, "kernel": kernel, **found})
+        times = "  ".join(f"{label} {1e6 * seconds:9.1f} us" for label, seconds in found.items())
+        print(f"n {n:6} GPUs {count} {schedule:12} {kernel:7} {times}")
+    return rows
+
+
+def round_trips(machine: Machine, gpus: int, kernel: str) -> float:
+    """A step of star-async: round trips a GPU, from the difference of two runs."""
+    trips = []
+    for count in (200, 400):
+        path = machine.out / f"counters-{count}.jsonl"
+        path.unlink(missing_ok=True)
+        machine.run(
+            f"{count} steps, counted", MDAPP, "measure", "--engine", "cuda", "--n", 1000,
+            "--gpus", gpus, "--schedule", "star-async", "--kernel", kernel, "--steps", count,
+            "--warm-up", 0, "--quiet", "-o", machine.out / "counted.jsonl", "--force",
+            remote=gpus, GPUCAST_REMOTE_COUNTERS=str(path),
+        )  # fmt: skip
+        lines = path.read_text().splitlines() if path.exists() else []
+        trips.append(sum(json.loads(line)["round_trips"] for line in lines))
+    result = (trips[1] - trips[0]) / 200 / gpus
+    machine.check(
+        f"round trips a GPU and step of star-async: {result:.2f}", 0 < result <= 1.0, "more than 1"
+    )
+    return result
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=Path("build/gpu"))
+    parser.add_argument("--gpus", type=int, default=0, help="default: all that nvidia-smi lists")
+    parser.add_argument("--megabytes", type=int, default=256, help="of the large copies")
+    parser.add_argument("--n", default="216,1000,8000,64000", help="particles of steps")
+    parser.add_argument("--kernels", default="claret,tuned")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    gpus = options.gpus or len(
+        subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=True)
+        .stdout.splitlines()
+    )  # fmt: skip
+    kernels = options.kernels.split(",")
+    machine = Machine(options.build, options.output, gpus)
+    try:
+        machine.run("probe, native", PROBE, "check")
+        machine.run("probe, remote", PROBE, "check", remote=gpus)
+        machine.run("probe, remote, --sync", PROBE, "check", remote=gpus, GPUCAST_REMOTE_SYNC="1")
+        answer: dict[str, Any] = {"gpus": gpus, "calls": calls(machine, options.megabytes)}
+        if "tuned" in kernels:
+            machine.run("mdapp check, remote", MDAPP, "check", "--engine", "cuda", remote=gpus)
+        trajectories(machine, gpus, 1000, kernels)
+        answer["round_trips"] = round_trips(machine, gpus, kernels[0])
+        answer["steps"] = steps(machine, gpus, options.n, kernels)
+        machine.run(
+            "microbench, remote", MICROBENCH, "measure", "--engine", "cuda", "--budget", 30,
+            "--path", "remote", "--quiet", "-o", options.output / "microbench-remote.jsonl",
+            "--force", remote=gpus,
+        )  # fmt: skip
+    finally:
+        machine.stop()
+    (options.output / "remote.json").write_text(json.dumps(answer, indent=1) + "\n")
+    print(f"{machine.failed} failed")
+    return 1 if machine.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

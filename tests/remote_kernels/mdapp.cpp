@@ -1,0 +1,44 @@
+// gpucast-mdapp's kernel `claret` for the fake driver: the one of its CPU devices, so that a
+// trajectory over remote GPUs is theirs to the last bit.
+#include <string>
+
+#include "fake/kernels.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/host/host_kernels.h"
+
+namespace {
+
+using namespace gpucast::mdapp;
+using gpucast::fake::Contents;
+using gpucast::fake::kernel;
+using gpucast::fake::Shape;
+
+template <BoundaryKind boundary>
+void claret(const Shape& /*shape*/, cuda::ForceArguments a) {
+  host::claret({.positions = a.positions,
+                .forces = a.forces,
+                .sums = a.sums,
+                .n = a.n,
+                .cations = a.cations,
+                .share = a.share,
+                .field = a.field,
+                .boundary = boundary});
+}
+
+template <BoundaryKind boundary>
+void add(Contents& contents) {
+  for (const char* with_sums : {"false", "true"}) {
+    contents.kernels.push_back(kernel("claret<(gpucast::mdapp::BoundaryKind)" +
+                                          std::to_string(static_cast<int>(boundary)) + ", " +
+                                          with_sums + ">",
+                                      claret<boundary>));
+  }
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void gpucast_fake_contents(Contents& contents) {
+  add<BoundaryKind::open>(contents);
+  add<BoundaryKind::dsf>(contents);
+  add<BoundaryKind::minimum_image>(contents);
+}
