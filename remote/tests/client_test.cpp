@@ -1,6 +1,6 @@
 // The client from within, against servers over the fake driver: from several threads at once, with
 // sanitizers where the build has them. Needs no CUDA compiler: it registers a kernel as nvcc's code
-// would.
+// would. Each test is a process of its own (CTest), since a process connects once.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

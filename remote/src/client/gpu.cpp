@@ -110,9 +110,10 @@ Status Gpu::wait_for_arrivals(Id limit) {
 template <class Message>
 Status Gpu::synchronize_by(Message message, Id limit) {
   return guarded([&] {
-    message.pairs = wanted_pairs();
-    const Answered answer = lane_->ask(message);
-    if (answer.status == 0) keep_pairs(message.pairs, decode<Elapsed>(answer.body));
+    std::vector<std::uint64_t> records;
+    const Answered answer =
+        lane_->ask(message, {}, [&] { message.pairs = wanted_pairs(records); });
+    if (answer.status == 0) keep_pairs(message.pairs, records, decode<Elapsed>(answer.body));
     const Status latched = lane_->take_latched();
     if (answer.status != 0) return answer.status;
     if (const Status status = wait_for_arrivals(limit); status != 0) return status;
@@ -209,37 +210,46 @@ Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool
 
 // ---- events ----
 
-std::vector<EventPair> Gpu::wanted_pairs() {
+// While nothing else can be sent: the server answers for the records that went out before.
+std::vector<EventPair> Gpu::wanted_pairs(std::vector<std::uint64_t>& records) {
   std::vector<EventPair> result;
   const std::lock_guard lock(events_mutex_);
   for (const KnownPair& each : pairs_) {
-    if (!each.milliseconds) result.push_back(each.pair);
+    if (each.milliseconds) continue;
+    result.push_back(each.pair);
+    records.push_back(each.records);
   }
   return result;
 }
 
-void Gpu::keep_pairs(const std::vector<EventPair>& pairs, const Elapsed& elapsed) {
+void Gpu::keep_pairs(const std::vector<EventPair>& pairs,
+                     const std::vector<std::uint64_t>& records, const Elapsed& elapsed) {
   if (pairs.size() != elapsed.milliseconds.size()) throw ProtocolError("distances of other events");
   if (pairs.empty()) return;
   const std::lock_guard lock(events_mutex_);
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     if (std::isnan(elapsed.milliseconds[k])) continue;
     for (KnownPair& each : pairs_) {
-      if (each.pair.begin == pairs[k].begin && each.pair.end == pairs[k].end)
+      if (each.pair.begin == pairs[k].begin && each.pair.end == pairs[k].end &&
+          each.records == records[k])
         each.milliseconds = elapsed.milliseconds[k];
     }
   }
 }
 
 Status Gpu::record_event(Id event, Id stream) {
-  {
+  const auto recorded = [&] {
     const std::lock_guard lock(events_mutex_);
     limits_[event] = new_id();
     for (KnownPair& each : pairs_) {
-      if (each.pair.begin == event || each.pair.end == event) each.milliseconds.reset();
+      if (each.pair.begin != event && each.pair.end != event) continue;
+      each.milliseconds.reset();
+      each.records = new_id();
     }
-  }
-  return tell(EventRecord{.event = event, .stream = stream});
+  };
+  return guarded([&] {
+    return tell_unguarded(EventRecord{.event = event, .stream = stream}, {}, recorded);
+  });
 }
 
 Status Gpu::elapsed(EventPair pair, float& milliseconds) {
@@ -252,19 +262,28 @@ Status Gpu::elapsed(EventPair pair, float& milliseconds) {
       }
     }
   }
-  Elapsed result;
-  const Status status = ask(EventElapsed{.pair = pair}, result);
-  if (status != 0) return status;
-  if (result.milliseconds.size() != 1) return status_lost;
-  milliseconds = result.milliseconds.front();
+  return guarded([&]() -> Status {
+    std::uint64_t records = 0;
+    const EventElapsed message{.pair = pair};
+    const Answered answer = lane_->ask(message, {}, [&] { records = want(pair); });
+    if (answer.status != 0) return answer.status;
+    const auto result = decode<Elapsed>(answer.body);
+    if (result.milliseconds.size() != 1) throw ProtocolError("distances of other events");
+    milliseconds = result.milliseconds.front();
+    keep_pairs({pair}, {records}, result);
+    return 0;
+  });
+}
+
+// From now on it comes with synchronizations.
+std::uint64_t Gpu::want(EventPair pair) {
   const std::lock_guard lock(events_mutex_);
-  const auto same = [&](const KnownPair& each) {
-    return each.pair.begin == pair.begin && each.pair.end == pair.end;
-  };
-  std::erase_if(pairs_, same);
+  for (const KnownPair& each : pairs_) {
+    if (each.pair.begin == pair.begin && each.pair.end == pair.end) return each.records;
+  }
   if (pairs_.size() == most_pairs) pairs_.erase(pairs_.begin());
-  pairs_.push_back({.pair = pair, .milliseconds = milliseconds});
-  return 0;
+  pairs_.push_back({.pair = pair, .records = new_id()});
+  return pairs_.back().records;
 }
 
 void Gpu::forget_event(Id event) {

@@ -125,8 +125,10 @@ class Gpu {
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
   Status load(const FatBinary& binary);
-  std::vector<EventPair> wanted_pairs();
-  void keep_pairs(const std::vector<EventPair>& pairs, const Elapsed& elapsed);
+  std::uint64_t want(EventPair pair);
+  std::vector<EventPair> wanted_pairs(std::vector<std::uint64_t>& records);
+  void keep_pairs(const std::vector<EventPair>& pairs, const std::vector<std::uint64_t>& records,
+                  const Elapsed& elapsed);
 
   Endpoint endpoint_;
   const ClientSettings& settings_;
@@ -147,6 +149,7 @@ class Gpu {
   struct KnownPair {
     EventPair pair = {};
     std::optional<float> milliseconds = {};
+    std::uint64_t records = 0;  // another number after each record of either event
   };
   std::mutex events_mutex_;
   std::vector<KnownPair> pairs_;

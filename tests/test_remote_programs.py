@@ -1,0 +1,110 @@
+"""gpucast's own programs over remote GPUs and the fake driver: the binaries that run natively."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpucast as gc
+from gpucast.transfers import fit_transfers
+from remote_servers import addresses, built, run_remote, servers
+from slow_network import slow_network
+
+MDAPP = built("..", "mdapp", "gpucast-mdapp")
+MICROBENCH = built("..", "microbench", "gpucast-microbench")
+KERNELS = built("..", "tests", "remote_kernels")
+
+pytestmark = pytest.mark.skipif(
+    not KERNELS.exists() or not MDAPP.exists() or not MICROBENCH.exists(),
+    reason=f"no {KERNELS}, {MDAPP} or {MICROBENCH}",
+)
+
+
+def kernels_of(program: str) -> dict[str, str]:
+    return {"GPUCAST_FAKE_KERNELS": str(KERNELS / f"lib{program}_kernels.so")}
+
+
+def records(path: Path, kind: str) -> list[dict[str, Any]]:
+    lines = (json.loads(line) for line in path.read_text().splitlines())
+    return [record for record in lines if record["kind"] == kind]
+
+
+@pytest.mark.parametrize("schedule", ["star-serial", "star-async"])
+def test_trajectories_are_the_same_to_the_last_bit(schedule: str, tmp_path: Path) -> None:
+    """The fake GPU's kernel is the CPU devices' own, so their trajectory is what has to come out."""
+    run = ("simulate", "--n", 216, "--steps", 20, "--every", 5, "--gpus", 3, "--force")
+    run += ("--schedule", schedule, "--kernel", "claret", "--trajectory")
+    here, there = tmp_path / "host.xyz", tmp_path / "remote.xyz"
+    local = [MDAPP, *run, here, "--engine", "host", "--host-devices", 3]
+    subprocess.run([str(word) for word in local], check=True, capture_output=True)
+    with servers(3, **kernels_of("mdapp")) as running:
+        finished = run_remote(addresses(running), MDAPP, *run, there, "--engine", "cuda")
+    assert finished.returncode == 0, finished.stderr
+    assert "lattice" in here.read_text().lower()
+    assert here.read_bytes() == there.read_bytes()
+
+
+def test_a_step_takes_one_round_trip_a_gpu(tmp_path: Path) -> None:
+    trips = []
+    with servers(2, **kernels_of("mdapp")) as running:
+        for steps in (50, 150):
+            counters = tmp_path / f"counters{steps}.jsonl"
+            finished = run_remote(
+                addresses(running), MDAPP, "measure", "--engine", "cuda", "--n", 216,
+                "--gpus", 2, "--schedule", "star-async", "--steps", steps, "--warm-up", 0,
+                "--quiet", "-o", tmp_path / "steps.jsonl", "--force",
+                GPUCAST_REMOTE_COUNTERS=str(counters),
+            )  # fmt: skip
+            assert finished.returncode == 0, finished.stderr
+            lines = map(json.loads, counters.read_text().splitlines())
+            trips.append(sum(line["round_trips"] for line in lines))
+    (step,) = records(tmp_path / "steps.jsonl", "step")
+    assert len(step["seconds"]) == 150
+    assert (trips[1] - trips[0]) / 100 / 2 == pytest.approx(1, abs=0.02)
+
+
+def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    with servers(2, **kernels_of("microbench")) as running:
+        finished = run_remote(
+            addresses(running), MICROBENCH, "measure", "--engine", "cuda", "--path", "remote",
+            "--largest", 262144, "--budget", 6, "--interval", 0.5, "--fresh", 0, "--quiet", "-o", path,
+        )  # fmt: skip
+        assert finished.returncode == 0, finished.stderr
+    transfers = records(path, "transfer")
+    assert {t["route"] for t in transfers} >= {"h2d", "d2h", "staged"}
+    assert all(t["valid"] and t["path"] == "remote" for t in transfers)
+    assert {launch["method"] for launch in records(path, "launch")} == {"submit", "sync"}
+    notes = " ".join(note["text"] for note in records(path, "note"))
+    assert "the devices do not reach the host's memory" in notes
+    assert "the CUDA runtime has no graphs" in notes
+    (machine,) = records(path, "machine")
+    assert [gpu["name"] for gpu in machine["gpus"]] == ["fake GPU 0", "fake GPU 1"]
+
+
+@pytest.mark.serial
+def test_latency_and_bandwidth_of_a_known_network_are_found(tmp_path: Path) -> None:
+    """With every call waited for, a copy costs a round trip and its bytes."""
+    path = tmp_path / "records.jsonl"
+    delay, bandwidth = 5e-3, 100e6
+    with (
+        servers(1, **kernels_of("microbench")) as (server,),
+        slow_network(server.address, bandwidth, delay) as proxy,
+    ):
+        finished = run_remote(
+            proxy.address, MICROBENCH, "measure", "--engine", "cuda", "--what", "transfers",
+            "--memory", "pinned", "--largest", 4 << 20, "--budget", 12, "--interval", 0.05, "--fresh", 0,
+            "--path", "slow", "--quiet", "-o", path, GPUCAST_REMOTE_SYNC="1",
+        )  # fmt: skip
+        assert finished.returncode == 0, finished.stderr
+    fits = {
+        fit.route: fit for fit in fit_transfers(gc.load(path), method="call", replicates=40)
+    }
+    for route in ("h2d", "d2h"):
+        latency, *bandwidths = fits[route].values
+        assert latency == pytest.approx(2 * delay, rel=0.05)
+        assert bandwidths[-1] == pytest.approx(bandwidth, rel=0.05)
