@@ -175,7 +175,7 @@ def steps(machine: Machine, gpus: int, sizes: str, kernels: list[str]) -> list[d
 
 def round_trips(machine: Machine, gpus: int, kernel: str) -> float:
     """A step of star-async: round trips a GPU, from the difference of two runs."""
-    trips = []
+    counted = []
     for count in (200, 400):
         path = machine.out / f"counters-{count}.jsonl"
         path.unlink(missing_ok=True)
@@ -185,9 +185,14 @@ def round_trips(machine: Machine, gpus: int, kernel: str) -> float:
             "--warm-up", 0, "--quiet", "-o", machine.out / "counted.jsonl", "--force",
             remote=gpus, GPUCAST_REMOTE_COUNTERS=str(path),
         )  # fmt: skip
-        lines = path.read_text().splitlines() if path.exists() else []
-        trips.append(sum(json.loads(line)["round_trips"] for line in lines))
-    result = (trips[1] - trips[0]) / 200 / gpus
+        lines = (
+            [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        )
+        launches = sum(line["calls"] for line in lines if line["entry"] == "cudaLaunchKernel")
+        counted.append((launches, sum(line["round_trips"] for line in lines)))
+    # A step launches one kernel on each GPU, those of the warm-up too.
+    (launches, trips), (more_launches, more_trips) = counted
+    result = (more_trips - trips) / max(1, more_launches - launches)
     machine.check(
         f"round trips a GPU and step of star-async: {result:.2f}", 0 < result <= 1.0, "more than 1"
     )

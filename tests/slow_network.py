@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -82,7 +83,10 @@ class Proxy:
 def slow_network(to: str, bandwidth: float, delay: float) -> Iterator[Proxy]:
     """Bytes/second, and seconds one way."""
     proxy = Proxy(to, bandwidth, delay)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)  # what a thread may be late by
     try:
         yield proxy
     finally:
+        sys.setswitchinterval(before)
         proxy.close()

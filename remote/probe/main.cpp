@@ -5,6 +5,7 @@
 //   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second
 //   gpucast-remote-probe sockets [BYTES]   the same of raw sockets
 //   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
+//   gpucast-remote-probe copies TIMES SIZE...  blocking ones of each size, timed: JSON Lines
 //   gpucast-remote-probe touch             allocates, frees and ends
 #include <cuda_runtime.h>
 
@@ -77,8 +78,15 @@ int run(const std::vector<std::string>& words) {
   if (what == "measure") return print(measure_calls(number(1, large)));
   if (what == "sockets") return print(measure_sockets(number(1, large)));
   if (what == "copy") return copy(number(1, large), static_cast<int>(number(2, 1)));
+  if (what == "copies" && words.size() > 2) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t k = 2; k < words.size(); ++k)
+      sizes.push_back(number(k, 0));
+    print_copies(sizes, static_cast<int>(number(1, 1)));
+    return 0;
+  }
   if (what == "touch") return touch();
-  std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy or touch\n";
+  std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy, copies or touch\n";
   return 2;
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <vector>
 
@@ -137,6 +138,28 @@ class Other {
 };
 
 }  // namespace
+
+void print_copies(const std::vector<std::size_t>& sizes, int times) {
+  const std::size_t most = *std::ranges::max_element(sizes);
+  const DeviceArray<std::byte> on_device(most);
+  void* pinned = nullptr;
+  require(cudaMallocHost(&pinned, most), "cudaMallocHost");
+  for (const bool up : {true, false}) {
+    for (const std::size_t bytes : sizes) {
+      std::printf("{\"route\": \"%s\", \"bytes\": %zu, \"seconds\": [", up ? "h2d" : "d2h", bytes);
+      for (int k = -1; k < times; ++k) {  // the first is not told
+        const double taken = seconds_of([&] {
+          require(up ? cudaMemcpy(on_device.data(), pinned, bytes, cudaMemcpyHostToDevice)
+                     : cudaMemcpy(pinned, on_device.data(), bytes, cudaMemcpyDeviceToHost),
+                  "cudaMemcpy");
+        });
+        if (k >= 0) std::printf("%s%.9g", k == 0 ? "" : ", ", taken);
+      }
+      std::printf("]}\n");
+    }
+  }
+  require(cudaFreeHost(pinned), "cudaFreeHost");
+}
 
 Figures measure_sockets(std::size_t bytes) {
   const Other other(bytes);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace gpucast::probe {
 
@@ -12,6 +13,9 @@ using Figures = std::map<std::string, double>;
 
 // Medians of blocking 64-byte copies and of empty launches; bandwidth of pinned copies of `bytes`.
 Figures measure_calls(std::size_t bytes);
+// Blocking copies of pinned memory, `times` of each size either way, as a JSON object a line:
+// route, bytes, seconds.
+void print_copies(const std::vector<std::size_t>& sizes, int times);
 // Round trips of 64 bytes and one-way streams over TCP on loopback.
 Figures measure_sockets(std::size_t bytes);
 

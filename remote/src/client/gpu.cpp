@@ -111,8 +111,7 @@ template <class Message>
 Status Gpu::synchronize_by(Message message, Id limit) {
   return guarded([&] {
     std::vector<std::uint64_t> records;
-    const Answered answer =
-        lane_->ask(message, {}, [&] { message.pairs = wanted_pairs(records); });
+    const Answered answer = lane_->ask(message, {}, [&] { message.pairs = wanted_pairs(records); });
     if (answer.status == 0) keep_pairs(message.pairs, records, decode<Elapsed>(answer.body));
     const Status latched = lane_->take_latched();
     if (answer.status != 0) return answer.status;
@@ -222,8 +221,8 @@ std::vector<EventPair> Gpu::wanted_pairs(std::vector<std::uint64_t>& records) {
   return result;
 }
 
-void Gpu::keep_pairs(const std::vector<EventPair>& pairs,
-                     const std::vector<std::uint64_t>& records, const Elapsed& elapsed) {
+void Gpu::keep_pairs(const std::vector<EventPair>& pairs, const std::vector<std::uint64_t>& records,
+                     const Elapsed& elapsed) {
   if (pairs.size() != elapsed.milliseconds.size()) throw ProtocolError("distances of other events");
   if (pairs.empty()) return;
   const std::lock_guard lock(events_mutex_);
@@ -247,9 +246,8 @@ Status Gpu::record_event(Id event, Id stream) {
       each.records = new_id();
     }
   };
-  return guarded([&] {
-    return tell_unguarded(EventRecord{.event = event, .stream = stream}, {}, recorded);
-  });
+  return guarded(
+      [&] { return tell_unguarded(EventRecord{.event = event, .stream = stream}, {}, recorded); });
 }
 
 Status Gpu::elapsed(EventPair pair, float& milliseconds) {
