@@ -76,7 +76,13 @@ cuda() {
   }
   configure test || return
   mapfile -t objects < <(cuda_objects)
-  compile test cuda_toolchain "${objects[@]}" && imports_shared_runtime gpucast-mdapp &&
+  # What tests/test_remote*.py run, too, where remote GPUs are built.
+  local remote=()
+  if grep -q '^GPUCAST_ASIO_INCLUDE:PATH=/' build/test/CMakeCache.txt; then
+    remote=(gpucast-gpu-server gpucast_cudart gpucast-remote-probe fake_cuda probe_kernels
+      microbench_kernels mdapp_kernels gpucast-mdapp gpucast-microbench)
+  fi
+  compile test cuda_toolchain "${remote[@]}" "${objects[@]}" && imports_shared_runtime gpucast-mdapp &&
     imports_shared_runtime gpucast-microbench &&
     ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
 }

@@ -393,4 +393,5 @@ def test_clients_that_come_and_go_leave_nothing_behind() -> None:
 
 
 def test_files_of_the_build_are_there() -> None:
-    assert FAKE.exists() and KERNELS.exists()
+    assert FAKE.exists()
+    assert KERNELS.exists()

@@ -81,8 +81,9 @@ def run(
 def _numbers(text: str) -> list[int]:
     result: list[int] = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or not (last or first).isdecimal():
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not first.isdecimal() or not last.isdecimal():
             raise InputError(f"'{text}': all, or numbers as 0,2-3", field="--gpus")
-        result += range(int(first), int(last or first) + 1)
+        result += range(int(first), int(last) + 1)
     return result
