@@ -1,10 +1,10 @@
-"""Remote GPUs against native ones and raw sockets, on one machine with NVIDIA GPUs (or over the fake
-driver): what is right, what it costs, and how that compares with the targets.
+"""Remote GPUs against native ones and raw sockets, on one machine with NVIDIA GPUs or over the fake
+driver: what is right, what it costs, and how that compares with the targets.
 
     python3 benchmarks/remote.py --build build/gpu -o FOLDER
 
-Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and logs; exit
-status 1 where a check fails, whatever the figures are.
+Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and logs;
+exit status 1 where a check fails, whatever the figures are.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def calls(machine: Machine, megabytes: int) -> dict[str, Any]:
         print(f"raw 64-byte round trip {1e6 * trip:.1f} us")
         for name in ("h2d_64", "d2h_64", "launch_submit", "launch_submit_in_a_row"):
             print(
-                f"{name:24} native {1e6 * native[name]:7.2f} us  remote {1e6 * remote[name]:7.2f} us"
+                f"{name:24} native {1e6 * native[name]:7.2f} us"
+                f"  remote {1e6 * remote[name]:7.2f} us"
                 f"  ratio {remote[name] / native[name]:6.2f}"
                 f"  (remote - native) / round trip {(remote[name] - native[name]) / trip:6.2f}"
             )

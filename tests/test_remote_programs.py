@@ -41,7 +41,7 @@ def records(path: Path, kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("schedule", ["star-serial", "star-async"])
 def test_trajectories_are_the_same_to_the_last_bit(schedule: str, tmp_path: Path) -> None:
-    """The fake GPU's kernel is the CPU devices' own, so their trajectory is what has to come out."""
+    """The fake GPU's kernel is the CPU devices' own: so is the trajectory."""
     run = ("simulate", "--n", 216, "--steps", 20, "--every", 5, "--gpus", 3, "--force")
     run += ("--schedule", schedule, "--kernel", "claret", "--trajectory")
     here, there = tmp_path / "host.xyz", tmp_path / "remote.xyz"

@@ -140,28 +140,33 @@ cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void* to, const void* symbol, std::si
 }
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  return entry<"cudaMemset">([&] { return set(to, value, bytes, bytes, 1, nullptr); });
+  return entry<"cudaMemset">([&] { return set(to, value, bytes, bytes, 1, nullptr, blocking); });
 }
 cudaError_t cudaMemset_ptds(void* to, int value, std::size_t bytes) {
-  return entry<"cudaMemset">([&] { return set(to, value, bytes, bytes, 1, own(nullptr)); });
+  return entry<"cudaMemset">(
+      [&] { return set(to, value, bytes, bytes, 1, own(nullptr), blocking); });
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  return entry<"cudaMemsetAsync">([&] { return set(to, value, bytes, bytes, 1, stream); });
+  return entry<"cudaMemsetAsync">(
+      [&] { return set(to, value, bytes, bytes, 1, stream, asynchronous); });
 }
 cudaError_t cudaMemsetAsync_ptsz(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   return cudaMemsetAsync(to, value, bytes, own(stream));
 }
 cudaError_t cudaMemset2D(void* to, std::size_t pitch, int value, std::size_t width,
                          std::size_t height) {
-  return entry<"cudaMemset2D">([&] { return set(to, value, pitch, width, height, nullptr); });
+  return entry<"cudaMemset2D">(
+      [&] { return set(to, value, pitch, width, height, nullptr, blocking); });
 }
 cudaError_t cudaMemset2D_ptds(void* to, std::size_t pitch, int value, std::size_t width,
                               std::size_t height) {
-  return entry<"cudaMemset2D">([&] { return set(to, value, pitch, width, height, own(nullptr)); });
+  return entry<"cudaMemset2D">(
+      [&] { return set(to, value, pitch, width, height, own(nullptr), blocking); });
 }
 cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width,
                               std::size_t height, cudaStream_t stream) {
-  return entry<"cudaMemset2DAsync">([&] { return set(to, value, pitch, width, height, stream); });
+  return entry<"cudaMemset2DAsync">(
+      [&] { return set(to, value, pitch, width, height, stream, asynchronous); });
 }
 cudaError_t cudaMemset2DAsync_ptsz(void* to, std::size_t pitch, int value, std::size_t width,
                                    std::size_t height, cudaStream_t stream) {

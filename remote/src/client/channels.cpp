@@ -82,6 +82,7 @@ void Channels::send_parts(Channel& channel) {
     Writer writer(head);
     part.piece.visit(writer);
     write_all(*channel.connection, head, part.data);
+    sent_.fetch_add(1, std::memory_order_release);
     lock.lock();
     if (--unsent_ == 0) changed_.notify_all();
   }
@@ -91,6 +92,7 @@ void Channels::receive_pieces(Channel& channel) {
   for (;;) {
     std::array<std::byte, Piece::size> head{};
     read_all(*channel.connection, head);
+    sent_.load(std::memory_order_acquire);
     const auto piece = decode<Piece>(head);
     if (piece.status != 0) {
       arrivals_.failed(piece.transfer, piece.status);

@@ -54,6 +54,8 @@ class Channels {
   std::condition_variable changed_;
   bool broken_ = false;
   std::size_t unsent_ = 0;
+  // Memory that was sent may be written by what comes back for it.
+  std::atomic<std::uint64_t> sent_{0};
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 

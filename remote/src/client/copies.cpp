@@ -39,6 +39,8 @@ Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind 
   return ends;
 }
 
+std::uint8_t fence_of(Waiting waiting) { return waiting == Waiting::blocking ? 1 : 0; }
+
 bool in_one_piece(const Rows& rows) {
   return rows.height == 1 || (rows.to_pitch == rows.width && rows.from_pitch == rows.width);
 }
@@ -106,8 +108,8 @@ void between_devices(void* to, const void* from, const Rows& rows, const Ends& e
   });
 }
 
-void within_device(void* to, const void* from, const Rows& rows, int device,
-                   const OnStream& stream) {
+void within_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
+                   Waiting waiting) {
   const Id on = stream_on(device, stream);
   CopyWithin message{.to = address_of(to),
                      .to_pitch = rows.to_pitch,
@@ -115,7 +117,8 @@ void within_device(void* to, const void* from, const Rows& rows, int device,
                      .from_pitch = rows.from_pitch,
                      .width = rows.width,
                      .height = rows.height,
-                     .stream = on};
+                     .stream = on,
+                     .fence = fence_of(waiting)};
   if (in_one_piece(rows)) {
     message.width = rows.width * rows.height;
     message.height = 1;
@@ -149,7 +152,7 @@ cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind ki
   } else if (!ends.to) {
     from_device(to, from, rows, ends.from->device, on, waiting);
   } else if (ends.to->device == ends.from->device) {
-    within_device(to, from, rows, ends.to->device, on);
+    within_device(to, from, rows, ends.to->device, on, waiting);
   } else {
     between_devices(to, from, rows, ends, on);
   }
@@ -157,7 +160,7 @@ cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind ki
 }
 
 cudaError_t set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
-                cudaStream_t stream) {
+                cudaStream_t stream, Waiting waiting) {
   const OnStream on = runtime().stream(stream);
   if (width == 0 || height == 0) return cudaSuccess;
   if (height > 1 && width > pitch) return cudaErrorInvalidPitchValue;
@@ -172,7 +175,8 @@ cudaError_t set(void* to, int value, std::size_t pitch, std::size_t width, std::
                                    .pitch = pitch,
                                    .width = width,
                                    .height = height,
-                                   .stream = id}));
+                                   .stream = id,
+                                   .fence = fence_of(waiting)}));
 }
 
 cudaError_t allocate(void** memory, std::size_t bytes) {

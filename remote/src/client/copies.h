@@ -18,7 +18,7 @@ struct Rows {
 cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
                  cudaStream_t stream, Waiting waiting);
 cudaError_t set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
-                cudaStream_t stream);
+                cudaStream_t stream, Waiting waiting);
 
 // Device memory for the current device, at an address that means nothing else in this process.
 cudaError_t allocate(void** memory, std::size_t bytes);

@@ -23,14 +23,22 @@ Gpu::Gpu(const Endpoint& endpoint, const ClientSettings& settings)
   try {
     open();
   } catch (const std::exception& error) {
-    lose("");
-    if (watcher_.joinable()) watcher_.join();
+    close();
     throw std::runtime_error(endpoint_.text() + ": " + error.what());
   }
 }
 
-Gpu::~Gpu() {
+Gpu::~Gpu() { close(); }
+
+// First the threads, which may just be losing the server, then what they use.
+void Gpu::close() noexcept {
   lose("");
+  std::unique_ptr<Channels> bulk;
+  {
+    const std::lock_guard lock(channels_mutex_);
+    bulk = std::move(channels_);
+  }
+  bulk.reset();
   if (watcher_.joinable()) watcher_.join();
 }
 

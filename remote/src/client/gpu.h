@@ -121,6 +121,7 @@ class Gpu {
 
   std::unique_ptr<Connection> connect(Hello hello) const;
   void open();
+  void close() noexcept;
   Channels& channels();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;

@@ -193,9 +193,10 @@ struct Memset {
   std::uint64_t width = 0;
   std::uint64_t height = 1;
   Id stream = 0;
+  std::uint8_t fence = 0;  // as in CopyTo
   template <class V>
   void visit(V& v) {
-    v(to), v(value), v(pitch), v(width), v(height), v(stream);
+    v(to), v(value), v(pitch), v(width), v(height), v(stream), v(fence);
   }
 };
 
@@ -254,9 +255,10 @@ struct CopyWithin {
   std::uint64_t width = 0;
   std::uint64_t height = 1;
   Id stream = 0;
+  std::uint8_t fence = 0;  // as in CopyTo
   template <class V>
   void visit(V& v) {
-    v(to), v(to_pitch), v(from), v(from_pitch), v(width), v(height), v(stream);
+    v(to), v(to_pitch), v(from), v(from_pitch), v(width), v(height), v(stream), v(fence);
   }
 };
 

@@ -81,6 +81,8 @@ CUstream Gpu::stream(Id id) {
 
 void Gpu::fence(Id id) {
   const CUstream handle = stream(id);
+  // Streams that wait for the last one go on doing so when its event is recorded again.
+  if (fence_) give_back(std::move(fence_));
   fence_ = record(handle);
   fenced_stream_ = id;
   ++fences_;
@@ -292,13 +294,24 @@ CUresult Gpu::run(const MemInfo& /*call*/, MemAmounts& result) {
 
 CUresult Gpu::run(const Memset& call, Nothing& /*result*/) {
   const CUstream on = stream(call.stream);
-  if (call.height == 1) return driver_.cuMemsetD8Async(call.to, call.value, call.width, on);
-  return driver_.cuMemsetD2D8Async(call.to, call.pitch, call.value, call.width, call.height, on);
+  const CUresult status =
+      call.height == 1
+          ? driver_.cuMemsetD8Async(call.to, call.value, call.width, on)
+          : driver_.cuMemsetD2D8Async(call.to, call.pitch, call.value, call.width, call.height, on);
+  if (status == CUDA_SUCCESS && call.fence != 0) fence(call.stream);
+  return status;
 }
 
 CUresult Gpu::run(const CopyWithin& call, Nothing& /*result*/) {
   const CUstream on = stream(call.stream);
-  if (call.height == 1) return driver_.cuMemcpyDtoDAsync(call.to, call.from, call.width, on);
+  const CUresult status = call.height == 1
+                              ? driver_.cuMemcpyDtoDAsync(call.to, call.from, call.width, on)
+                              : copy_rows(call, on);
+  if (status == CUDA_SUCCESS && call.fence != 0) fence(call.stream);
+  return status;
+}
+
+CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {
   CUDA_MEMCPY2D copy{};
   copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
   copy.srcDevice = call.from;

@@ -101,6 +101,7 @@ class Gpu {
 
   void initialize(int device);
   CUresult allocate_at(const MemAlloc& call, Allocation& allocation) const;
+  CUresult copy_rows(const CopyWithin& call, CUstream on) const;
   CUresult free(Address address, const Allocation& allocation) const;
   // DriverError if there is none.
   KernelOfModule& kernel(Id id);

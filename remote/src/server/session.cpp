@@ -11,8 +11,8 @@ constexpr std::size_t read_at_once = std::size_t{256} << 10;
 // Answers that the client does not read: it is given nothing more to do until it does.
 constexpr std::size_t most_unsent = std::size_t{8} << 20;
 // So long the GPU is asked without pause for what is pending.
-constexpr std::chrono::milliseconds busy(2);
-constexpr std::chrono::microseconds nap(50);
+constexpr std::chrono::milliseconds busy(10);
+constexpr std::chrono::microseconds nap(20);
 
 Bytes bytes_of(const std::byte* data, std::uint64_t size) {
   return {data, static_cast<std::size_t>(size)};
@@ -31,6 +31,7 @@ void Session::run() {
     bool progress = send_out();
     if (out_.size() - out_begin_ < most_unsent && take_messages()) progress = true;
     if (finish_pending()) progress = true;
+    if (take_back_staging(false)) progress = true;
     if (progress) {
       idle_since = Clock::now();
     } else {
@@ -45,6 +46,7 @@ void Session::rest(Clock::time_point idle_since) {
   if (pending_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
     std::this_thread::yield();
   } else if (pending_.empty()) {
+    // Memory that is read no more can be taken back when there is something to do again.
     wait(*lane_, {.read = out_.size() - out_begin_ < most_unsent, .write = unsent}, std::nullopt);
   } else {
     std::this_thread::sleep_for(nap);
@@ -107,6 +109,23 @@ bool Session::finish_pending() {
     const auto then = std::move(pending_[k].then);
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(k));
     then(status);
+    any = true;
+  }
+  return any;
+}
+
+bool Session::take_back_staging(bool all) {
+  bool any = false;
+  for (std::size_t k = 0; k < readings_.size();) {
+    Reading& reading = readings_[k];
+    if (gpu_->driver().cuEventQuery(reading.event->get()) == CUDA_ERROR_NOT_READY) {
+      if (!all) break;
+      ++k;
+      continue;
+    }
+    staging_->give_back(reading.slot);
+    gpu_->give_back(std::move(reading.event));
+    readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(k));
     any = true;
   }
   return any;
@@ -199,6 +218,7 @@ std::byte* Session::staging_slot() {
     if (std::byte* slot = staging_->take(); slot != nullptr) return slot;
     // All of them wait for the GPU.
     tend();
+    take_back_staging(true);
     std::this_thread::yield();
   }
 }
@@ -214,8 +234,7 @@ void Session::copy_to(const Header& header, Bytes payload) {
     std::ranges::copy(data, slot);
     status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot, data.size(), stream);
     if (status == CUDA_SUCCESS) {
-      pending_.push_back({.events = {gpu().record(stream)},
-                          .then = [this, slot](CUresult) { staging_->give_back(slot); }});
+      readings_.push_back({.event = gpu().record(stream), .slot = slot});
       if (call.fence != 0) gpu().fence(call.stream);
     } else {
       staging_->give_back(slot);

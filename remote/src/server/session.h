@@ -44,6 +44,8 @@ class Session {
 
   bool take_messages();
   bool finish_pending();
+  // Of the oldest, or of all.
+  bool take_back_staging(bool all);
   bool send_out();
   // Between the pieces of a large copy.
   void tend();
@@ -79,6 +81,12 @@ class Session {
   std::vector<std::byte> out_;
   std::size_t out_begin_ = 0;
   std::deque<Pending> pending_;
+  // Pinned memory that the GPU still reads, the oldest first.
+  struct Reading {
+    std::shared_ptr<Event> event;
+    std::byte* slot = nullptr;
+  };
+  std::deque<Reading> readings_;
   CUresult latched_ = CUDA_SUCCESS;
 };
 
