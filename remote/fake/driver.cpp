@@ -2,8 +2,8 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <signal.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>

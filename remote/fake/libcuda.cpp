@@ -2,7 +2,9 @@
 #include <cuda.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -12,7 +14,6 @@
 
 namespace {
 
-using gpucast::fake::Device;
 using gpucast::fake::Driver;
 using gpucast::fake::Event;
 using gpucast::fake::Kernel;
@@ -194,7 +195,7 @@ CUresult CUDAAPI cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*fla
 }
 CUresult CUDAAPI cuMemFreeHost(void* memory) {
   ENTER("cuMemFreeHost");
-  std::free(memory);
+  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): as it was allocated
   return CUDA_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <thread>
 
@@ -294,6 +295,7 @@ void check_threads() {
   const int count = device_count();
   std::vector<std::thread> threads;
   std::vector<std::string> failures(8);
+  threads.reserve(failures.size());
   for (std::size_t k = 0; k < failures.size(); ++k) {
     threads.emplace_back([&, k] {
       try {

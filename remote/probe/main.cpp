@@ -29,9 +29,9 @@ int check() {
   for (const Check& each : checks()) {
     try {
       each.run();
-      std::cout << "ok      " << each.name << std::endl;
+      std::cout << "ok      " << each.name << '\n' << std::flush;
     } catch (const std::exception& error) {
-      std::cout << "FAILED  " << each.name << ": " << error.what() << std::endl;
+      std::cout << "FAILED  " << each.name << ": " << error.what() << '\n' << std::flush;
       ++failed;
     }
   }

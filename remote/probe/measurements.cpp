@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -99,7 +100,7 @@ class Other {
     require(::bind(listening.get(), generic, size) == 0 && ::listen(listening.get(), 1) == 0 &&
                 ::getsockname(listening.get(), generic, &size) == 0,
             "a socket on loopback");
-    process_ = ::fork();
+    process_ = ::fork();  // NOLINT(cppcoreguidelines-prefer-member-initializer): once it listens
     require(process_ >= 0, "fork");
     if (process_ == 0) {
       try {

@@ -10,8 +10,11 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -157,6 +160,7 @@ class Client : public testing::Test {
   static void work_from_threads() {
     std::array<std::string, 6> failed;
     std::vector<std::thread> threads;
+    threads.reserve(failed.size());
     for (std::size_t k = 0; k < failed.size(); ++k) {
       // Some copies travel within messages, some over the channels.
       const std::size_t count = k < 3 ? 1000 : 100'000;

@@ -2,7 +2,9 @@
 // are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <utility>
 
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
@@ -13,7 +15,7 @@ namespace {
 template <class Message>
 std::vector<std::byte> payload_of(Message message) {
   std::vector<std::byte> bytes;
-  encode(bytes, message, 7);
+  encode(bytes, std::move(message), 7);
   return {bytes.begin() + Header::size, bytes.end()};
 }
 

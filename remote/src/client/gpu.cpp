@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "client/greet.h"
 #include "client/status.h"
@@ -18,8 +19,8 @@ constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
 
 }  // namespace
 
-Gpu::Gpu(const Endpoint& endpoint, const ClientSettings& settings)
-    : endpoint_(endpoint), settings_(settings), synchronous_(settings.synchronous) {
+Gpu::Gpu(Endpoint endpoint, const ClientSettings& settings)
+    : endpoint_(std::move(endpoint)), settings_(settings), synchronous_(settings.synchronous) {
   try {
     open();
   } catch (const std::exception& error) {
@@ -97,6 +98,7 @@ Channels& Gpu::channels() {
   const std::lock_guard lock(channels_mutex_);
   if (!channels_) {
     std::vector<std::unique_ptr<Connection>> connections;
+    connections.reserve(static_cast<std::size_t>(settings_.channels));
     for (int k = 0; k < settings_.channels; ++k) {
       connections.push_back(connect({.purpose = Purpose::channel,
                                      .index = static_cast<std::uint16_t>(k),

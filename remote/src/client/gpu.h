@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,7 +36,7 @@ struct LoadedKernel {
 class Gpu {
  public:
   // Connects and opens the GPU. std::runtime_error with one line that names the server.
-  Gpu(const Endpoint& endpoint, const ClientSettings& settings);
+  Gpu(Endpoint endpoint, const ClientSettings& settings);
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -52,7 +53,7 @@ class Gpu {
     return guarded([&] { return tell_unguarded(message, tail, {}); });
   }
   template <class Message>
-  Status ask(const Message& message, typename Message::Result& result) {
+  Status ask(const Message& message, Message::Result& result) {
     return guarded([&] {
       const Answered answer = lane_->ask(message);
       if (answer.status == 0) result = decode<typename Message::Result>(answer.body);

@@ -27,6 +27,7 @@ class Lane {
  public:
   Lane(std::unique_ptr<Connection> connection, Arrivals& arrivals, std::chrono::microseconds spin)
       : connection_(std::move(connection)), arrivals_(arrivals), spin_(spin) {}
+  ~Lane() = default;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 

@@ -4,6 +4,7 @@
 
 #include <driver_types.h>
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,7 +23,10 @@
 namespace gpucast::remote {
 
 // An entry point that ends early.
-struct Failure {
+class Failure : public std::exception {
+ public:
+  explicit Failure(cudaError_t its_error) : error(its_error) {}
+  const char* what() const noexcept override { return error_text(error); }
   cudaError_t error;
 };
 

@@ -17,7 +17,8 @@
 namespace gpucast::remote {
 
 enum class Call : std::uint16_t {
-  reply = 1,
+  none,
+  reply,
   data,
   open,
   ping,

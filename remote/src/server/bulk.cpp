@@ -1,7 +1,9 @@
 #include "server/bulk.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 
 namespace gpucast::remote {
 namespace {

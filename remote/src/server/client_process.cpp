@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <ostream>
 #include <thread>
 
@@ -48,7 +49,7 @@ int serve(NewClient& client, const SessionOptions& options, Bulk& bulk, std::ost
   } catch (const ConnectionLost&) {
     return 0;
   } catch (const std::exception& error) {
-    log << "gpucast-gpu-server: a client was cut off: " << error.what() << std::endl;
+    log << "gpucast-gpu-server: a client was cut off: " << error.what() << '\n' << std::flush;
     return 1;
   }
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <asio/awaitable.hpp>
 #include <asio/basic_socket_acceptor.hpp>
@@ -19,6 +20,8 @@
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
 #include <csignal>
+#include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -51,7 +54,7 @@ class Door {
   Door(const DoorOptions& options, std::ostream& ready, std::ostream& log)
       : options_(options), log_(log) {
     for (const Endpoint& endpoint : options.listen)
-      ready << "gpucast-gpu-server: listening on " << listen(endpoint) << std::endl;
+      ready << "gpucast-gpu-server: listening on " << listen(endpoint) << '\n' << std::flush;
   }
   ~Door() {
     if (!new_client_) {
@@ -163,9 +166,10 @@ class Door {
     try {
       co_await exchange(*shared);
     } catch (const asio::system_error&) {
-      log_ << "gpucast-gpu-server: a connection ended before it had greeted" << std::endl;
+      log_ << "gpucast-gpu-server: a connection ended before it had greeted" << '\n' << std::flush;
     } catch (const std::exception& error) {
-      log_ << "gpucast-gpu-server: a connection was refused: " << error.what() << std::endl;
+      log_ << "gpucast-gpu-server: a connection was refused: " << error.what() << '\n'
+           << std::flush;
     }
     --greetings_;
   }
@@ -191,7 +195,7 @@ class Door {
     if (!same(answer.mac,
               prove(options_.secret, Side::client, hello, challenge.nonce, answer.nonce))) {
       welcome.entry = Entry::wrong_secret;
-      log_ << "gpucast-gpu-server: a client has a wrong secret" << std::endl;
+      log_ << "gpucast-gpu-server: a client has a wrong secret" << '\n' << std::flush;
     } else {
       welcome.mac = prove(options_.secret, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::lane) {
@@ -214,7 +218,8 @@ class Door {
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
       welcome.entry = Entry::too_many_clients;
       log_ << "gpucast-gpu-server: a client was refused: " << clients_.size()
-           << " clients are served already" << std::endl;
+           << " clients are served already" << '\n'
+           << std::flush;
       return false;
     }
     fill_random(welcome.session);
@@ -240,7 +245,7 @@ class Door {
     io_.notify_fork(asio::io_context::fork_parent);
     if (process < 0) {
       welcome.entry = Entry::failed;
-      log_ << "gpucast-gpu-server: a client was refused: no new process" << std::endl;
+      log_ << "gpucast-gpu-server: a client was refused: no new process" << '\n' << std::flush;
       return false;
     }
     clients_[welcome.session] = {.process = process, .door = std::move(ours)};
@@ -262,7 +267,8 @@ class Door {
       if (::waitpid(entry.second.process, &status, WNOHANG) == 0) return false;
       if (WIFSIGNALED(status) && !ending_) {
         log_ << "gpucast-gpu-server: a client's process was killed by signal " << WTERMSIG(status)
-             << std::endl;
+             << '\n'
+             << std::flush;
       }
       return true;
     });

@@ -75,7 +75,8 @@ struct Driver {
   Driver& operator=(const Driver&) = delete;
 
   // Names may be macros that stand for a version (cuMemAlloc_v2), in these members too.
-#define GPUCAST_MEMBER(name) decltype(&::name) name = nullptr;
+#define GPUCAST_MEMBER(name) \
+  decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses): a declaration
   GPUCAST_DRIVER_FUNCTIONS(GPUCAST_MEMBER)
   GPUCAST_DRIVER_OPTIONS(GPUCAST_MEMBER)
 #undef GPUCAST_MEMBER

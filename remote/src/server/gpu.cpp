@@ -80,7 +80,7 @@ CUstream Gpu::stream(Id id) {
 }
 
 void Gpu::fence(Id id) {
-  const CUstream handle = stream(id);
+  auto* const handle = stream(id);
   // Streams that wait for the last one go on doing so when its event is recorded again.
   if (fence_) give_back(std::move(fence_));
   fence_ = record(handle);
@@ -132,7 +132,7 @@ CUresult Gpu::run(const StreamCreate& call, Nothing& /*result*/) {
 
 CUresult Gpu::run(const StreamDestroy& call, Nothing& /*result*/) {
   if (call.stream < first_id) return CUDA_ERROR_INVALID_HANDLE;
-  const CUstream handle = stream(call.stream);
+  auto* const handle = stream(call.stream);
   streams_.erase(call.stream);
   return driver_.cuStreamDestroy(handle);
 }
@@ -293,7 +293,7 @@ CUresult Gpu::run(const MemInfo& /*call*/, MemAmounts& result) {
 }
 
 CUresult Gpu::run(const Memset& call, Nothing& /*result*/) {
-  const CUstream on = stream(call.stream);
+  auto* const on = stream(call.stream);
   const CUresult status =
       call.height == 1
           ? driver_.cuMemsetD8Async(call.to, call.value, call.width, on)
@@ -303,7 +303,7 @@ CUresult Gpu::run(const Memset& call, Nothing& /*result*/) {
 }
 
 CUresult Gpu::run(const CopyWithin& call, Nothing& /*result*/) {
-  const CUstream on = stream(call.stream);
+  auto* const on = stream(call.stream);
   const CUresult status = call.height == 1
                               ? driver_.cuMemcpyDtoDAsync(call.to, call.from, call.width, on)
                               : copy_rows(call, on);
@@ -399,7 +399,7 @@ CUresult Gpu::run(const ModuleGlobal& call, Global& result) {
 CUresult Gpu::run(const ModuleUnload& call, Nothing& /*result*/) {
   const auto found = modules_.find(call.module);
   if (found == modules_.end()) return CUDA_ERROR_INVALID_HANDLE;
-  const CUlibrary library = found->second.library;
+  auto* const library = found->second.library;
   std::erase_if(kernels_, [&](const auto& entry) { return entry.second.module == call.module; });
   const CUresult status = library == nullptr ? CUDA_SUCCESS : driver_.cuLibraryUnload(library);
   modules_.erase(found);
@@ -454,7 +454,7 @@ CUresult Gpu::run(const Launch& call, Nothing& /*result*/) {
 }
 
 CUresult Gpu::run(const FunctionAttributes& call, Values& result) {
-  const CUfunction function = kernel(call.kernel).function;
+  auto* const function = kernel(call.kernel).function;
   for (int k = 0; k < CU_FUNC_ATTRIBUTE_MAX; ++k) {
     int value = 0;
     const CUresult status =

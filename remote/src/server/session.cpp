@@ -98,7 +98,7 @@ bool Session::finish_pending() {
     auto& events = pending_[k].events;
     while (!events.empty()) {
       status = gpu_->driver().cuEventQuery(events.back()->get());
-      if (status == CUDA_ERROR_NOT_READY || status != CUDA_SUCCESS) break;
+      if (status != CUDA_SUCCESS) break;
       gpu_->give_back(std::move(events.back()));
       events.pop_back();
     }
@@ -229,7 +229,7 @@ void Session::copy_to(const Header& header, Bytes payload) {
   if (data.size() > most_inline) throw ProtocolError("a copy is too long for its message");
   CUresult status = CUDA_SUCCESS;
   try {
-    const CUstream stream = gpu().stream(call.stream);
+    auto* const stream = gpu().stream(call.stream);
     std::byte* slot = staging_slot();
     std::ranges::copy(data, slot);
     status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot, data.size(), stream);
@@ -279,7 +279,7 @@ void Session::copy_from(const Header& header, Bytes payload) {
   }
   std::byte* slot = nullptr;
   try {
-    const CUstream stream = gpu().stream(call.stream);
+    auto* const stream = gpu().stream(call.stream);
     slot = staging_slot();
     status = gpu().driver().cuMemcpyDtoHAsync(slot, call.from, call.bytes, stream);
     if (status == CUDA_SUCCESS) {
@@ -380,6 +380,7 @@ void Session::handle(const Header& header, Bytes payload) {
       return at_once<FunctionSetAttribute>(header, payload);
     case Call::occupancy:
       return at_once<Occupancy>(header, payload);
+    case Call::none:
     case Call::reply:
     case Call::data:
       break;

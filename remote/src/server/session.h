@@ -29,6 +29,7 @@ struct SessionOptions {
 class Session {
  public:
   Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options);
+  ~Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 

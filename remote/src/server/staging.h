@@ -11,6 +11,7 @@ namespace gpucast::remote {
 class Staging {
  public:
   explicit Staging(const Driver& driver) : driver_(&driver) {}
+  ~Staging() = default;
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
