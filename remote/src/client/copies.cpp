@@ -86,13 +86,13 @@ void from_device(void* to, const void* from, const Rows& rows, int device, const
 }
 
 // Through this process, part by part.
-void between_devices(void* to, const void* from, const Rows& rows, const Ends& ends,
-                     const OnStream& stream) {
+void between_devices(void* to, const void* from, const Rows& rows, int to_device_number,
+                     int from_device_number, const OnStream& stream) {
   require(stream.gpu->synchronize_stream(stream.id));
   static Counter& counter = runtime().counters.of("(copies between devices, staged)");
   counter.calls.fetch_add(1, std::memory_order_relaxed);
-  Gpu& source = runtime().gpu(ends.from->device);
-  Gpu& destination = runtime().gpu(ends.to->device);
+  Gpu& source = runtime().gpu(from_device_number);
+  Gpu& destination = runtime().gpu(to_device_number);
   constexpr std::size_t part = std::size_t{16} << 20;
   std::vector<std::byte> between(std::min(part, rows.width * rows.height));
   for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
@@ -154,7 +154,7 @@ cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind ki
   } else if (ends.to->device == ends.from->device) {
     within_device(to, from, rows, ends.to->device, on, waiting);
   } else {
-    between_devices(to, from, rows, ends, on);
+    between_devices(to, from, rows, ends.to->device, ends.from->device, on);
   }
   return cudaSuccess;
 }

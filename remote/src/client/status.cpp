@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace gpucast::remote {
 namespace {
@@ -73,7 +75,7 @@ constexpr Known known[] = {
 };
 
 // Those that programs print most; the others' texts are made of their names.
-const std::map<cudaError_t, std::string> texts = {
+constexpr std::pair<cudaError_t, const char*> texts[] = {
     {cudaSuccess, "no error"},
     {cudaErrorInvalidValue, "invalid argument"},
     {cudaErrorMemoryAllocation, "out of memory"},
@@ -104,7 +106,7 @@ std::string words_of(const std::string& name) {
 }
 
 std::map<cudaError_t, std::string> all_texts() {
-  std::map<cudaError_t, std::string> result = texts;
+  std::map<cudaError_t, std::string> result(std::begin(texts), std::end(texts));
   for (const Known& each : known) {
     if (!result.contains(each.error)) result[each.error] = words_of(each.name);
   }

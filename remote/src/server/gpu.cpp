@@ -159,11 +159,11 @@ CUresult Gpu::run(const EventRecord& call, Nothing& /*result*/) {
   return driver_.cuEventRecord(event(call.event)->get(), stream(call.stream));
 }
 
-CUresult Gpu::run(const EventQuery& call, Nothing& /*result*/) {
+CUresult Gpu::run(const EventQuery& call, Nothing& /*result*/) const {
   return driver_.cuEventQuery(event(call.event)->get());
 }
 
-CUresult Gpu::run(const EventElapsed& call, Elapsed& result) {
+CUresult Gpu::run(const EventElapsed& call, Elapsed& result) const {
   float milliseconds = 0;
   const CUresult status =
       driver_.elapsed(&milliseconds, event(call.pair.begin)->get(), event(call.pair.end)->get());
@@ -279,7 +279,7 @@ CUresult Gpu::free(Address address, const Allocation& allocation) const {
   return status;
 }
 
-CUresult Gpu::run(const MemInfo& /*call*/, MemAmounts& result) {
+CUresult Gpu::run(const MemInfo& /*call*/, MemAmounts& result) const {
   std::size_t free = 0;
   std::size_t total = 0;
   const CUresult status = driver_.cuMemGetInfo(&free, &total);
@@ -312,7 +312,7 @@ CUresult Gpu::run(const CopyWithin& call, Nothing& /*result*/) {
 }
 
 CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {
-  CUDA_MEMCPY2D copy{};
+  CUDA_MEMCPY2D copy{};  // NOLINT(bugprone-invalid-enum-default-initialization): set below
   copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
   copy.srcDevice = call.from;
   copy.srcPitch = call.from_pitch;
@@ -422,7 +422,7 @@ CUresult Gpu::run(const Launch& call, Nothing& /*result*/) {
   if (call.arguments.size() != what.argument_bytes) return CUDA_ERROR_INVALID_VALUE;
   // Aligned as the parameters may ask for.
   alignas(128) std::array<std::byte, most_argument_bytes> arguments;  // NOLINT: filled where used
-  std::copy(call.arguments.begin(), call.arguments.end(), arguments.begin());
+  std::ranges::copy(call.arguments, arguments.begin());
   std::vector<void*> pointers;
   pointers.reserve(what.parameters.size());
   for (const Parameter& each : what.parameters)

@@ -54,7 +54,7 @@ class Gpu {
   CUresult run(const Reset&, Nothing&);
   CUresult run(const MemAlloc&, Allocated&);
   CUresult run(const MemFree&, Nothing&);
-  CUresult run(const MemInfo&, MemAmounts&);
+  CUresult run(const MemInfo&, MemAmounts&) const;
   CUresult run(const Memset&, Nothing&);
   CUresult run(const CopyWithin&, Nothing&);
   CUresult run(const StreamCreate&, Nothing&);
@@ -64,8 +64,8 @@ class Gpu {
   CUresult run(const EventCreate&, Nothing&);
   CUresult run(const EventDestroy&, Nothing&);
   CUresult run(const EventRecord&, Nothing&);
-  CUresult run(const EventQuery&, Nothing&);
-  CUresult run(const EventElapsed&, Elapsed&);
+  CUresult run(const EventQuery&, Nothing&) const;
+  CUresult run(const EventElapsed&, Elapsed&) const;
   CUresult run(const ModulePiece&, Bytes piece);
   CUresult run(const ModuleLoad&, Nothing&);
   CUresult run(const ModuleKernels&, Kernels&);
