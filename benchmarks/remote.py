@@ -60,15 +60,19 @@ class Machine:
                 "LD_LIBRARY_PATH": str(self.build.resolve() / "remote/client"),
                 "GPUCAST_REMOTE": ",".join(self.addresses[:remote]),
             }
-        finished = subprocess.run(
-            [self.build / program, *map(str, arguments)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=400,
-        )
         log = self.out / (re.sub(r"\W+", "-", what) + ".log")
+        try:
+            finished = subprocess.run(
+                [self.build / program, *map(str, arguments)],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=240,
+            )
+        except subprocess.TimeoutExpired:
+            self.check(what, False, "took more than four minutes")
+            return ""
         log.write_text(finished.stdout + finished.stderr)
         self.check(what, finished.returncode == 0, f"exit status {finished.returncode}, see {log}")
         return finished.stdout
