@@ -124,13 +124,42 @@ TEST_F(RunTest, SmallestCopiesGetTwoEstimatesOfTheirLatency) {
   EXPECT_EQ(written_.back()["about"]["bytes"], 64);
 }
 
+TEST_F(RunTest, LoopsOverHostMemoryAreRecorded) {
+  HostMemoryCell cell{.bytes = 4096};
+  const HostMemoryCell touch{.bytes = 4096, .phase = HostPhase::first_touch};
+  cell.pattern = LoopPattern::random;
+  cell.runner = Runner::gpu;
+  const Outcome outcome = measure({cell, touch});
+  ASSERT_EQ(written_.size(), 2U);
+  EXPECT_EQ(written_[0]["kind"], "host_memory");
+  EXPECT_EQ(written_[0]["pattern"], "random");
+  EXPECT_EQ(written_[0]["runner"], "gpu");
+  EXPECT_EQ(written_[0]["phase"], "loop");
+  EXPECT_EQ(written_[0]["seconds"][0], 5e-3);
+  EXPECT_EQ(written_[1]["pattern"], "none");
+  EXPECT_EQ(written_[1]["phase"], "first_touch");
+  std::ostringstream out;
+  print_report(outcome, out);
+  EXPECT_NE(out.str().find("gpu random"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("5 ms"), std::string::npos) << out.str();
+}
+
+TEST_F(RunTest, ALoopWithWrongResultsFails) {
+  fake_.correct = false;
+  const Outcome outcome = measure({HostMemoryCell{.bytes = 4096}});
+  EXPECT_EQ(outcome.failed, 1U);
+  EXPECT_EQ(written_[0]["kind"], "note");
+}
+
 TEST_F(RunTest, TheReportSaysWhoDisturbsWhom) {
   TransferCell both = up(1 << 20);
   both.copies.push_back({.from = 0, .to = host, .bytes = 1 << 20});
   std::ostringstream out;
   print_report(measure({up(1 << 20), both}), out);
-  EXPECT_NE(out.str().find("beside gpu0>host"), std::string::npos) << out.str();
-  EXPECT_NE(out.str().find("2.00 times as long"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("         0>h\n   h>0  2.00\n"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("every two of these copies share a link"),
+            std::string::npos)
+      << out.str();
 }
 
 }  // namespace

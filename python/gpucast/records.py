@@ -201,6 +201,11 @@ class Transfer(_Measurement):
         description="call: what the caller of a blocking copy waits; gated: the device's own time "
         "of one of many copies queued behind a gate",
     )
+    issuer: Label | None = Field(
+        None,
+        description='of a peer copy, the GPU that makes it: the source writes, the destination reads; '
+        "absent: the source, or not known",
+    )
     valid: Flag = Field(description="false: the copied bytes were wrong")
 
 

@@ -142,6 +142,9 @@ Json to_json(const Transfer& transfer) {
   if (transfer.method) {
     json["method"] = name(*transfer.method);
   }
+  if (transfer.issuer) {
+    json["issuer"] = label("issuer", *transfer.issuer);
+  }
   json["valid"] = transfer.valid;
   add_measured(json, transfer);
   return json;

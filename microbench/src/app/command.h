@@ -26,5 +26,6 @@ class Command {
 std::unique_ptr<Command> measure_command();
 std::unique_ptr<Command> exercise_command();
 std::unique_ptr<Command> topology_command();
+std::unique_ptr<Command> check_command();
 
 }  // namespace gpucast::microbench

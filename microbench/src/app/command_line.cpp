@@ -24,7 +24,7 @@ int run_command_line(Context& context) {
   app.set_version_flag("--version", GPUCAST_VERSION);
   app.require_subcommand(0, 1);
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands;
-  for (auto make : {measure_command, exercise_command, topology_command}) {
+  for (auto make : {measure_command, exercise_command, topology_command, check_command}) {
     auto command = make();
     CLI::App& declared = command->declare(app);
     commands.emplace_back(&declared, std::move(command));

@@ -32,8 +32,8 @@ class Measure : public Command {
  public:
   CLI::App& declare(CLI::App& parent) override {
     CLI::App& command =
-        *parent.add_subcommand("measure", "transfers, launches, overlap and contention");
-    command.add_option("--what", what_, "list of transfers, concurrent, launches, overlap")
+        *parent.add_subcommand("measure", "transfers, launches, overlap, contention, kinds of host memory");
+    command.add_option("--what", what_, "list of " + std::string(questions_))
         ->capture_default_str();
     engine_.declare(command);
     command.add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
@@ -42,6 +42,9 @@ class Measure : public Command {
                        "mapped-write-combined (default: all; CPU devices have pageable only)");
     command.add_option("--largest", largest_,
                        "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
+    command
+        .add_option("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
+        ->capture_default_str();
     command
         .add_option("--budget", budget_,
                     "seconds for all of it; what does not fit is skipped (0: without end)")
@@ -103,8 +106,11 @@ class Measure : public Command {
   }
 
   Questions questions_of() const {
-    Questions questions{
-        .transfers = false, .concurrent = false, .launches = false, .overlap = false};
+    Questions questions{.transfers = false,
+                        .concurrent = false,
+                        .launches = false,
+                        .overlap = false,
+                        .host_memory = false};
     for (const std::string& word : words_of(what_)) {
       if (word == "transfers") {
         questions.transfers = true;
@@ -114,8 +120,10 @@ class Measure : public Command {
         questions.launches = true;
       } else if (word == "overlap") {
         questions.overlap = true;
+      } else if (word == "host-memory") {
+        questions.host_memory = true;
       } else {
-        records::refuse_word("--what", word, "transfers, concurrent, launches, overlap");
+        records::refuse_word("--what", word, questions_);
       }
     }
     return questions;
@@ -146,14 +154,19 @@ class Measure : public Command {
                         ? (gpus ? 1024 : 64) * mebibyte
                         : records::parse_number("--largest", largest_, {.least = 64, .most = most});
     suite.together = std::min(suite.largest, (gpus ? 64 : 4) * mebibyte);
+    suite.together_between = std::min(suite.largest, (gpus ? 256 : 4) * mebibyte);
+    suite.loop = records::parse_number("--loop-bytes", loop_bytes_, {.least = 4, .most = most});
     return suite;
   }
 
-  std::string what_ = "transfers,concurrent,launches,overlap";
+  static constexpr const char* questions_ =
+      "transfers, concurrent, launches, overlap, host-memory";
+  std::string what_ = "transfers,concurrent,launches,overlap,host-memory";
   EngineOptions engine_;
   std::string devices_;
   std::string memories_;
   std::string largest_;
+  std::string loop_bytes_ = "8388608";
   double budget_ = 60;
   SampleOptions options_;
   records::OutputOptions output_;

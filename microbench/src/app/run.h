@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -28,7 +28,8 @@ struct Run {
 
 struct Result {
   Cell cell;
-  double median = 0;  // s
+  double median = 0;                           // s
+  std::optional<double> relative_half_width{};  // of its 95 % interval; nothing: too few samples
 };
 
 struct LatencyResult {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,10 +33,14 @@ class CopySet {
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
   // before the first begins, with the others under way all the while. 0: of nothing at all.
   virtual double gated(int count) = 0;
-  // The same of the first copy alone, but each ends, as an event behind it sees, before the next
-  // begins: what devices can do of several at a time is left out. With no bytes: of the ends alone.
+  // The same of the first copy alone, `count` times with an empty kernel behind it, which waits for
+  // it and for which the next waits; or of the kernels alone. The difference is what a copy adds to
+  // work that depends on it.
   enum class Payload { copies, nothing };
-  virtual double gated_one_by_one(int count, Payload payload) = 0;
+  virtual double between_kernels(int count, Payload payload) = 0;
+  // Seconds of copies that one sample should hold, so that the clock's resolution is small beside
+  // them, and that those which take turns on one copy engine have had many turns.
+  virtual double window() const = 0;
   // Whether what arrived is what was sent, by every copy. For copies made before.
   virtual bool correct() = 0;
 };
@@ -65,6 +70,37 @@ class Overlaps {
   virtual double together(std::span<const records::OverlapPart> parts) = 0;
 };
 
+// How a loop reads its array: in order; in the order that a list says, which is in order; in one
+// that is random.
+enum class LoopPattern { sequential, indirect, random };
+enum class Runner { gpu, cpu };
+
+// Two arrays of floats in one kind of host memory, and a loop from one to the other:
+// out[k] = 2 in[list[k]] + 1.
+class HostLoops {
+ public:
+  HostLoops() = default;
+  HostLoops(const HostLoops&) = delete;
+  HostLoops& operator=(const HostLoops&) = delete;
+  virtual ~HostLoops() = default;
+
+  virtual double allocate() = 0;     // seconds to get memory for one array
+  virtual double first_touch() = 0;  // seconds of a CPU's first write to all pages of one array
+  // Seconds of one array up and one down.
+  virtual double copy() = 0;
+  // Seconds until the loop has run, as its caller waits. A GPU reaches mapped memory itself and
+  // has copies of the arrays otherwise.
+  virtual double loop(LoopPattern pattern, Runner runner) = 0;
+  // Whether the last loop's results are right.
+  virtual bool correct() = 0;
+};
+
+// Something that must hold on this machine; `run` throws DeviceError where it does not.
+struct SelfTest {
+  std::string name;
+  std::function<void()> run;
+};
+
 class Engine {
  public:
   Engine() = default;
@@ -83,6 +119,7 @@ class Engine {
                                              records::TransferMethod method) const = 0;
   virtual std::optional<std::string> refuses_graphs() const = 0;
   virtual std::optional<std::string> refuses_overlap() const = 0;
+  virtual std::optional<std::string> refuses_runner(Runner runner) const = 0;
 
   // Until clocks have risen.
   virtual void warm_up(double seconds) = 0;
@@ -90,6 +127,16 @@ class Engine {
   virtual std::unique_ptr<CopySet> open(std::span<const Copy> copies) = 0;
   virtual std::unique_ptr<Launches> launches(int device, int arguments) = 0;
   virtual std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) = 0;
+  // `bytes`: of each array.
+  virtual std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
+                                                std::int64_t bytes) = 0;
+
+  // What was found out on the way about where host memory lies, an object each: `gpu`, `memory`,
+  // `wanted` (NUMA node), `obtained` (null: the system does not say).
+  virtual std::vector<nlohmann::ordered_json> placements() const { return {}; }
+
+  // Of what measurements rely on; the engine must outlive them.
+  virtual std::vector<SelfTest> self_tests() = 0;
 };
 
 // CPU threads as devices; 0: one for each core.

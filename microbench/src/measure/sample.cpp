@@ -24,24 +24,22 @@ double median_of(int count, const std::function<double()>& next) {
 
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted) {
-  constexpr std::size_t fewest = 6;
   records::StopByInterval rule(
-      {.relative_half_width = options.relative_half_width, .min_samples = fewest});
+      {.relative_half_width = options.relative_half_width, .min_samples = options.fewest});
   next();
   double spent = 0;
   while (!interrupted.stop_requested()) {
     const double seconds = at_least_a_nanosecond(next());
     rule.add(seconds);
     spent += seconds;
-    if (rule.done() || (rule.samples().size() >= fewest && spent >= options.max_seconds)) break;
+    if (rule.done() || (rule.samples().size() >= options.fewest && spent >= options.max_seconds)) break;
   }
   return rule.samples();
 }
 
-int batch_of(double seconds) {
-  constexpr double long_enough = 100e-6;
+int batch_of(double seconds, double window) {
   constexpr double most = 32;  // with the copies beside them, what fits into a stream's queue
-  return static_cast<int>(std::clamp(std::ceil(long_enough / seconds), 1.0, most));
+  return static_cast<int>(std::clamp(std::ceil(window / seconds), 1.0, most));
 }
 
 Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
@@ -54,7 +52,7 @@ Samples sample(CopySet& copies, records::TransferMethod method, const SampleOpti
     copies.gated(1);
     const double nothing = median_of(few, [&] { return copies.gated(0); });
     const double one = median_of(few, [&] { return copies.gated(1); }) - nothing;
-    const int batch = batch_of(at_least_a_nanosecond(one));
+    const int batch = batch_of(at_least_a_nanosecond(one), copies.window());
     samples.seconds =
         take_samples([&] { return (copies.gated(batch) - nothing) / batch; }, options, interrupted);
   }
@@ -80,26 +78,46 @@ std::vector<double> sample(Launches& launches, const LaunchCell& cell, const Sam
   return take_samples([&] { return launches.gated(cell.count) - nothing; }, options, interrupted);
 }
 
+std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
+                           const SampleOptions& options, const std::stop_token& interrupted) {
+  const auto once = [&] {
+    switch (cell.phase) {
+      case HostPhase::allocate:
+        return loops.allocate();
+      case HostPhase::first_touch:
+        return loops.first_touch();
+      case HostPhase::copy:
+        return loops.copy();
+      case HostPhase::loop:
+        break;
+    }
+    return loops.loop(cell.pattern, cell.runner);
+  };
+  // CPUs read write-combined memory sixty times slower: there is time for a few such loops only.
+  SampleOptions few = options;
+  few.fewest = std::min<std::size_t>(few.fewest, 3);
+  return take_samples(once, few, interrupted);
+}
+
 Latency latency(CopySet& copies) {
+  using Payload = CopySet::Payload;
   constexpr int several = 21;
   constexpr int short_batch = 4;
   constexpr int long_batch = 32;
-  copies.gated(1);
-  const double nothing = median_of(several, [&] { return copies.gated(0); });
-  const double one = median_of(several, [&] { return copies.gated(1); });
   const auto slope = [](const std::function<double(int)>& batch) {
     const double few = median_of(several, [&] { return batch(short_batch); });
     const double many = median_of(several, [&] { return batch(long_batch); });
     return (many - few) / (long_batch - short_batch);
   };
-  using Payload = CopySet::Payload;
-  const double copying =
-      slope([&](int count) { return copies.gated_one_by_one(count, Payload::copies); });
-  const double ending =
-      slope([&](int count) { return copies.gated_one_by_one(count, Payload::nothing); });
-  return {.slope = copying - ending, .single = one - nothing, .each = slope([&](int count) {
-                                                                return copies.gated(count);
-                                                              })};
+  const auto with = [&](int count) { return copies.between_kernels(count, Payload::copies); };
+  const auto without = [&](int count) { return copies.between_kernels(count, Payload::nothing); };
+  with(1);
+  without(1);
+  const double single =
+      median_of(several, [&] { return with(1); }) - median_of(several, [&] { return without(1); });
+  return {.slope = slope(with) - slope(without),
+          .single = single,
+          .each = slope([&](int count) { return copies.gated(count); })};
 }
 
 }  // namespace gpucast::microbench

@@ -1,14 +1,17 @@
 // The GPUs of this machine (or whatever the CUDA runtime takes for them).
 #include <chrono>
-#include <fstream>
 
 #include "engine/cuda/copies.h"
+#include "engine/cuda/host_loops.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/launches.h"
 #include "engine/cuda/memory.h"
+#include "engine/cuda/self_tests.h"
 #include "engine/engine.h"
+#include "engine/numa.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
+#include "gpucast/devices/cuda/nvml.h"
 
 namespace gpucast::microbench {
 namespace cuda {
@@ -24,16 +27,7 @@ bool can_reach(int from, int to) {
   return can != 0;
 }
 
-// Of the host's memory that the device is nearest to; -1 where the system does not say.
-int numa_node(const std::string& pci) {
-  std::string lower;
-  for (const char c : pci)
-    lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  std::ifstream file("/sys/bus/pci/devices/" + lower + "/numa_node");
-  int node = -1;
-  file >> node;
-  return node;
-}
+Json node_json(const std::optional<int>& node) { return node ? Json(*node) : Json(nullptr); }
 
 class CudaEngine : public Engine {
  public:
@@ -63,7 +57,7 @@ class CudaEngine : public Engine {
     for (int device = 0; device < count_; ++device) {
       devices.push_back(
           {{"gpu", place(device)},
-           {"numa_node", numa_node(gpus::describe(device).pci.value_or(""))},
+           {"numa_node", node_json(node_of_pci(gpus::describe(device).pci.value_or("")))},
            {"copy_engines", gpus::attribute(cudaDevAttrAsyncEngineCount, device)},
            {"unified_addressing", gpus::attribute(cudaDevAttrUnifiedAddressing, device) != 0},
            {"reaches_pageable", gpus::attribute(cudaDevAttrPageableMemoryAccess, device) != 0}});
@@ -80,7 +74,11 @@ class CudaEngine : public Engine {
                          {"atomics", atomics != 0}});
       }
     }
-    return {{"devices", devices}, {"peers", peers}};
+    std::string why_not;
+    const bool nvml = gpus::Nvml::open(why_not) != nullptr;
+    return {{"devices", devices},
+            {"peers", peers},
+            {"nvml", nvml ? Json("present") : Json("not present: " + why_not)}};
   }
 
   std::optional<std::string> refuses(const Copy& copy,
@@ -102,6 +100,10 @@ class CudaEngine : public Engine {
   }
   std::optional<std::string> refuses_graphs() const override { return std::nullopt; }
   std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
+
+  std::optional<std::string> refuses_runner(Runner /*runner*/) const override {
+    return std::nullopt;
+  }
 
   void warm_up(double seconds) override {
     const auto begin = std::chrono::steady_clock::now();
@@ -127,6 +129,23 @@ class CudaEngine : public Engine {
   }
   std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override {
     return open_overlaps(pool_, device, bytes);
+  }
+  std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
+                                        std::int64_t bytes) override {
+    return open_host_loops(device, memory, bytes);
+  }
+
+  std::vector<SelfTest> self_tests() override { return cuda::self_tests(pool_, count_); }
+
+  std::vector<Json> placements() const override {
+    std::vector<Json> found;
+    for (const Placement& placement : pool_.placements()) {
+      found.push_back({{"gpu", place(placement.device)},
+                       {"memory", records::name(placement.memory)},
+                       {"wanted", node_json(placement.wanted)},
+                       {"obtained", node_json(placement.obtained)}});
+    }
+    return found;
   }
 
  private:

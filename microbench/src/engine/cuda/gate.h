@@ -9,7 +9,8 @@ namespace gpucast::microbench::cuda {
 // stream waiting.
 class Gate {
  public:
-  Gate();
+  // Opens itself `timeout` seconds after the stream has come to it.
+  explicit Gate(double timeout = 10);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -21,6 +22,7 @@ class Gate {
   void require_opened_in_time() const;
 
  private:
+  double timeout_;
   int* flags_ = nullptr;  // pinned and mapped: open, timed out
 };
 

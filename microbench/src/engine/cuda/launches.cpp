@@ -129,10 +129,10 @@ class CudaOverlaps : public Overlaps {
   CudaOverlaps(BufferPool& pool, int device, std::int64_t bytes)
       : device_(device), bytes_(static_cast<std::size_t>(bytes)) {
     using records::Memory;
-    up_from_ = &pool.on_host(Memory::pinned, Role::source, 0, bytes_);
+    up_from_ = &pool.on_host(device, Memory::pinned, Role::source, 0, bytes_);
     up_to_ = &pool.on_gpu(device, Role::destination, 0, bytes_);
     down_from_ = &pool.on_gpu(device, Role::source, 0, bytes_);
-    down_to_ = &pool.on_host(Memory::pinned, Role::destination, 0, bytes_);
+    down_to_ = &pool.on_host(device, Memory::pinned, Role::destination, 0, bytes_);
     up_to_->seed.reset();
     down_to_->seed.reset();
     use();

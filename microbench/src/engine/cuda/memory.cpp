@@ -1,11 +1,13 @@
 #include "engine/cuda/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "engine/cuda/kernels.h"
+#include "engine/numa.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
@@ -74,24 +76,47 @@ class PinnedBuffer : public Buffer {
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
 };
 
+std::optional<int> near_node(int device) {
+  std::array<char, 32> pci{};
+  check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device),
+        "cudaDeviceGetPCIBusId");
+  return node_of_pci(pci.data());
+}
+
 }  // namespace
 
-Buffer& BufferPool::on_host(records::Memory memory, Role role, std::size_t number,
+std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::size_t bytes) {
+  const PreferNode near(near_node(device));
+  check(cudaSetDevice(device), "cudaSetDevice");
+  if (memory == records::Memory::pageable) return std::make_unique<PageableBuffer>(bytes);
+  return std::make_unique<PinnedBuffer>(memory, bytes);
+}
+
+Buffer& BufferPool::on_host(int device, records::Memory memory, Role role, std::size_t number,
                             std::size_t bytes) {
-  auto& buffer = buffers_[{-1, memory, role, number}];
+  constexpr int host_itself = -1;
+  auto& buffer = buffers_[{near_node(device).value_or(-1), host_itself, memory, role, number}];
   if (!buffer || buffer->bytes() < bytes) {
     buffer.reset();
-    if (memory == records::Memory::pageable) {
-      buffer = std::make_unique<PageableBuffer>(bytes);
-    } else {
-      buffer = std::make_unique<PinnedBuffer>(memory, bytes);
-    }
+    buffer = host_buffer(device, memory, bytes);
+    note_placement(device, memory, *buffer);
   }
   return *buffer;
 }
 
+void BufferPool::note_placement(int device, records::Memory memory, const Buffer& buffer) {
+  const bool known = std::ranges::any_of(placements_, [&](const Placement& placement) {
+    return placement.device == device && placement.memory == memory;
+  });
+  if (known) return;
+  placements_.push_back({.device = device,
+                         .memory = memory,
+                         .wanted = near_node(device),
+                         .obtained = node_of(buffer.data())});
+}
+
 Buffer& BufferPool::on_gpu(int device, Role role, std::size_t number, std::size_t bytes) {
-  auto& buffer = buffers_[{device, records::Memory::unknown, role, number}];
+  auto& buffer = buffers_[{-1, device, records::Memory::unknown, role, number}];
   if (!buffer || buffer->bytes() < bytes) {
     buffer.reset();
     buffer = std::make_unique<GpuBuffer>(device, bytes);

@@ -3,12 +3,13 @@
 
 #include <cuda_runtime.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
+#include <vector>
 
 #include "gpucast/records/records.h"
 
@@ -34,15 +35,41 @@ class Buffer {
 // What a buffer is for: sources keep what they hold, destinations are written.
 enum class Role { source, destination };
 
+// Memory of the host, near a GPU where the system says what is near, touched. Throws DeviceError or
+// std::bad_alloc where there is not so much.
+std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::size_t bytes);
+
+// Where a buffer of the host was wanted, and where its first page lies; nothing: not known.
+struct Placement {
+  int device = 0;
+  records::Memory memory = records::Memory::pinned;
+  std::optional<int> wanted;
+  std::optional<int> obtained;
+};
+
 class BufferPool {
  public:
-  // Of the host, touched; `number` tells apart those in use together.
-  Buffer& on_host(records::Memory memory, Role role, std::size_t number, std::size_t bytes);
+  // `number` tells apart those in use together.
+  Buffer& on_host(int device, records::Memory memory, Role role, std::size_t number,
+                  std::size_t bytes);
   Buffer& on_gpu(int device, Role role, std::size_t number, std::size_t bytes);
 
+  // Of the first buffer of each kind near each GPU.
+  const std::vector<Placement>& placements() const { return placements_; }
+
  private:
-  using Key = std::tuple<int, records::Memory, Role, std::size_t>;
+  struct Key {
+    int node;    // of the host's memory
+    int device;  // -1: the host
+    records::Memory memory;
+    Role role;
+    std::size_t number;
+    auto operator<=>(const Key&) const = default;
+  };
+  void note_placement(int device, records::Memory memory, const Buffer& buffer);
+
   std::map<Key, std::unique_ptr<Buffer>> buffers_;
+  std::vector<Placement> placements_;
 };
 
 // Bytes that hold the pattern of a seed; through the GPU, since CPUs read write-combined memory

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "engine/host/cpu_loops.h"
 #include "engine/pattern.h"
 #include "gpucast/devices/host/worker.h"
 #include "gpucast/records/this_machine.h"
@@ -45,7 +46,7 @@ class Gate {
 };
 
 // The device whose thread makes a copy.
-int mover(const Copy& copy) { return copy.to == host ? copy.from : copy.to; }
+int mover(const Copy& copy) { return issuer(copy); }
 
 struct Buffers {
   std::vector<unsigned char> source;
@@ -118,7 +119,7 @@ class HostCopies : public CopySet {
     return seconds(begin, end);
   }
 
-  double gated_one_by_one(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload) override {
     Clock::time_point begin;
     Clock::time_point end;
     Gate gate;
@@ -128,14 +129,18 @@ class HostCopies : public CopySet {
       begin = Clock::now();
     });
     for (int k = 0; k < count; ++k) {
-      worker.queue([this, payload] {
-        if (payload == Payload::copies) move(0);
-      });
+      if (payload == Payload::copies) worker.queue([this] { move(0); });
+      worker.queue([] {});
     }
     worker.queue([&end] { end = Clock::now(); });
     gate.open();
     worker.wait();
     return seconds(begin, end);
+  }
+
+  double window() const override {
+    constexpr double clock_is_fine_enough = 100e-6;
+    return clock_is_fine_enough;
   }
 
   bool correct() override {
@@ -227,6 +232,10 @@ class HostEngine : public Engine {
   std::optional<std::string> refuses_overlap() const override {
     return "a CPU device does one thing at a time";
   }
+  std::optional<std::string> refuses_runner(Runner runner) const override {
+    if (runner == Runner::gpu) return "there is no GPU";
+    return std::nullopt;
+  }
 
   void warm_up(double wanted) override {
     const auto begin = Clock::now();
@@ -247,6 +256,11 @@ class HostEngine : public Engine {
   std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
     throw DeviceError("a CPU device does one thing at a time");
   }
+  std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
+                                        std::int64_t bytes) override {
+    return std::make_unique<CpuLoops>(static_cast<std::size_t>(bytes));
+  }
+  std::vector<SelfTest> self_tests() override { return {}; }
 
  private:
   Workers workers_;

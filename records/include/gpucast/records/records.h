@@ -75,6 +75,8 @@ struct Transfer : Measurement {
   std::int64_t bytes = 0;
   std::vector<Copy> concurrent;  // empty if alone
   std::optional<TransferMethod> method = std::nullopt;
+  // Of a peer copy: the GPU that makes it. The source writes, the destination reads.
+  std::optional<std::string> issuer = std::nullopt;
   bool valid = true;             // false: the copied bytes were wrong
 };
 
