@@ -116,10 +116,10 @@ void print_statement(const std::vector<Beside>& all, std::ostream& out) {
     return;
   }
   if (pairs.empty()) {
-    out << "\nno two of these copies share a link\n";
+    out << "\nnone takes 1.1 times as long beside another: no two of these copies share a link\n";
     return;
   }
-  out << "\nthese share a link, a copy engine or a memory:";
+  out << "\nthese take 1.1 times as long or more, and share a link, a copy engine or a memory:";
   std::string between = " ";
   for (const std::string& pair : pairs) {
     out << between << pair;

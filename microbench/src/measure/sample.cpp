@@ -101,23 +101,23 @@ std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
 
 Latency latency(CopySet& copies) {
   using Payload = CopySet::Payload;
-  constexpr int several = 21;
   constexpr int short_batch = 4;
   constexpr int long_batch = 32;
-  const auto slope = [](const std::function<double(int)>& batch) {
-    const double few = median_of(several, [&] { return batch(short_batch); });
-    const double many = median_of(several, [&] { return batch(long_batch); });
-    return (many - few) / (long_batch - short_batch);
-  };
   const auto with = [&](int count) { return copies.between_kernels(count, Payload::copies); };
   const auto without = [&](int count) { return copies.between_kernels(count, Payload::nothing); };
   with(1);
   without(1);
-  const double single =
-      median_of(several, [&] { return with(1); }) - median_of(several, [&] { return without(1); });
-  return {.slope = slope(with) - slope(without),
-          .single = single,
-          .each = slope([&](int count) { return copies.gated(count); })};
+  // Medians of differences between neighbours in time: what drifts meanwhile cancels.
+  constexpr int several = 25;
+  const double slope = median_of(several, [&] {
+    return (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
+           (long_batch - short_batch);
+  });
+  const double single = median_of(several, [&] { return with(1) - without(1); });
+  const double each = median_of(several, [&] {
+    return (copies.gated(long_batch) - copies.gated(short_batch)) / (long_batch - short_batch);
+  });
+  return {.slope = slope, .single = single, .each = each};
 }
 
 }  // namespace gpucast::microbench

@@ -13,7 +13,6 @@ namespace {
 
 using devices::cuda::check;
 using devices::cuda::Event;
-using devices::cuda::Stream;
 using Clock = std::chrono::steady_clock;
 
 constexpr double milli = 1e-3;
@@ -21,10 +20,9 @@ constexpr double milli = 1e-3;
 // What one copy of a set works with.
 class Lane {
  public:
-  Lane(BufferPool& pool, const Copy& copy, std::size_t number) : copy_(copy), device_(issuer(copy)) {
+  Lane(BufferPool& pool, const StreamRing& streams, const Copy& copy, std::size_t number)
+      : copy_(copy), device_(issuer(copy)), streams_(streams), turn_(number) {
     const auto bytes = static_cast<std::size_t>(copy.bytes);
-    check(cudaSetDevice(device_), "cudaSetDevice");
-    stream_ = Stream::independent();
     source_ = &buffer(pool, copy.from, Role::source, number, bytes);
     destination_ = &buffer(pool, copy.to, Role::destination, number, bytes);
     if (copy.staged) {
@@ -44,7 +42,8 @@ class Lane {
 
   const Copy& copy() const { return copy_; }
   int device() const { return device_; }
-  cudaStream_t stream() const { return stream_.get(); }
+  cudaStream_t stream() const { return streams_.at(turn_); }
+  void take_next_stream() { ++turn_; }
 
   void queue() const {
     const auto bytes = static_cast<std::size_t>(copy_.bytes);
@@ -92,7 +91,8 @@ class Lane {
   Copy copy_;
   int device_;
   std::uint32_t seed_ = 0;
-  Stream stream_;
+  const StreamRing& streams_;
+  std::size_t turn_;
   Buffer* source_ = nullptr;
   Buffer* destination_ = nullptr;
   Buffer* between_ = nullptr;
@@ -100,9 +100,11 @@ class Lane {
 
 class CudaCopies : public CopySet {
  public:
-  CudaCopies(BufferPool& pool, std::span<const Copy> copies) {
-    for (std::size_t k = 0; k < copies.size(); ++k)
-      lanes_.push_back(std::make_unique<Lane>(pool, copies[k], k));
+  CudaCopies(BufferPool& pool, StreamRings& streams, std::span<const Copy> copies) {
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      const StreamRing& ring = streams.of(issuer(copies[k]));
+      lanes_.push_back(std::make_unique<Lane>(pool, ring, copies[k], k));
+    }
     use(*lanes_.front());
     begin_ = std::make_unique<Event>(cudaEventDefault);
     end_ = std::make_unique<Event>(cudaEventDefault);
@@ -114,6 +116,7 @@ class CudaCopies : public CopySet {
   }
 
   double call() override {
+    take_next_streams();
     const Lane& lane = *lanes_.front();
     use(lane);
     const auto begin = Clock::now();
@@ -133,6 +136,7 @@ class CudaCopies : public CopySet {
   }
 
   double between_kernels(int count, Payload payload) override {
+    take_next_streams();
     const Lane& lane = *lanes_.front();
     use(lane);
     gate_.close(lane.stream());
@@ -179,7 +183,13 @@ class CudaCopies : public CopySet {
     lane.queue();
   }
 
+  void take_next_streams() {
+    for (const auto& lane : lanes_)
+      lane->take_next_stream();
+  }
+
   double gated_once(int count) {
+    take_next_streams();
     const Lane& first = *lanes_.front();
     use(first);
     gate_.close(first.stream());
@@ -236,8 +246,9 @@ class CudaCopies : public CopySet {
 
 }  // namespace
 
-std::unique_ptr<CopySet> open_copies(BufferPool& pool, std::span<const Copy> copies) {
-  return std::make_unique<CudaCopies>(pool, copies);
+std::unique_ptr<CopySet> open_copies(BufferPool& pool, StreamRings& streams,
+                                     std::span<const Copy> copies) {
+  return std::make_unique<CudaCopies>(pool, streams, copies);
 }
 
 }  // namespace gpucast::microbench::cuda

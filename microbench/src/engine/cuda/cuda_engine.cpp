@@ -122,10 +122,10 @@ class CudaEngine : public Engine {
   }
 
   std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
-    return open_copies(pool_, copies);
+    return open_copies(pool_, streams_, copies);
   }
   std::unique_ptr<Launches> launches(int device, int arguments) override {
-    return open_launches(device, arguments);
+    return open_launches(streams_, device, arguments);
   }
   std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override {
     return open_overlaps(pool_, device, bytes);
@@ -151,6 +151,7 @@ class CudaEngine : public Engine {
  private:
   int count_;
   BufferPool pool_;
+  StreamRings streams_;
 };
 
 }  // namespace

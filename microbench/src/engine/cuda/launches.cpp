@@ -62,35 +62,35 @@ class Graph {
 
 class CudaLaunches : public Launches {
  public:
-  CudaLaunches(int device, int arguments) : device_(device), arguments_(arguments) {
+  CudaLaunches(const StreamRing& streams, int device, int arguments)
+      : device_(device), arguments_(arguments), streams_(streams) {
     use();
-    stream_ = Stream::independent();
     begin_ = std::make_unique<Event>(cudaEventDefault);
     end_ = std::make_unique<Event>(cudaEventDefault);
   }
 
   double submit() override {
-    use();
+    use_next_stream();
     const auto begin = Clock::now();
-    queue_empty(arguments_, stream_.get());
+    queue_empty(arguments_, stream());
     const double taken = since(begin);
     wait();
     return taken;
   }
   double sync() override {
-    use();
+    use_next_stream();
     const auto begin = Clock::now();
-    queue_empty(arguments_, stream_.get());
+    queue_empty(arguments_, stream());
     wait();
     return since(begin);
   }
   double gated(int count) override {
-    use();
-    gate_.close(stream_.get());
-    check(cudaEventRecord(begin_->get(), stream_.get()), "cudaEventRecord");
+    use_next_stream();
+    gate_.close(stream());
+    check(cudaEventRecord(begin_->get(), stream()), "cudaEventRecord");
     for (int k = 0; k < count; ++k)
-      queue_empty(arguments_, stream_.get());
-    check(cudaEventRecord(end_->get(), stream_.get()), "cudaEventRecord");
+      queue_empty(arguments_, stream());
+    check(cudaEventRecord(end_->get(), stream()), "cudaEventRecord");
     gate_.open();
     wait();
     gate_.require_opened_in_time();
@@ -99,26 +99,32 @@ class CudaLaunches : public Launches {
     return milli * static_cast<double>(elapsed);
   }
   double graph(int count) override {
-    use();
+    use_next_stream();
     auto& graph = graphs_[count];
     if (!graph) {
       graph = std::make_unique<Graph>(arguments_, count);
-      check(cudaGraphUpload(graph->get(), stream_.get()), "cudaGraphUpload");
+      check(cudaGraphUpload(graph->get(), stream()), "cudaGraphUpload");
       wait();
     }
     const auto begin = Clock::now();
-    check(cudaGraphLaunch(graph->get(), stream_.get()), "cudaGraphLaunch");
+    check(cudaGraphLaunch(graph->get(), stream()), "cudaGraphLaunch");
     wait();
     return since(begin);
   }
 
  private:
   void use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
-  void wait() const { check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"); }
+  void use_next_stream() {
+    use();
+    ++turn_;
+  }
+  cudaStream_t stream() const { return streams_.at(turn_); }
+  void wait() const { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 
   int device_;
   int arguments_;
-  Stream stream_;
+  const StreamRing& streams_;
+  std::size_t turn_ = 0;
   std::unique_ptr<Event> begin_, end_;
   std::map<int, std::unique_ptr<Graph>> graphs_;
   Gate gate_;
@@ -211,8 +217,8 @@ class CudaOverlaps : public Overlaps {
 
 }  // namespace
 
-std::unique_ptr<Launches> open_launches(int device, int arguments) {
-  return std::make_unique<CudaLaunches>(device, arguments);
+std::unique_ptr<Launches> open_launches(StreamRings& streams, int device, int arguments) {
+  return std::make_unique<CudaLaunches>(streams.of(device), device, arguments);
 }
 
 std::unique_ptr<Overlaps> open_overlaps(BufferPool& pool, int device, std::int64_t bytes) {
