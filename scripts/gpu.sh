@@ -4,7 +4,7 @@
 #   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
 #   scripts/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
 #   scripts/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
-#   scripts/gpu.sh runs FOLDER        the same cells in 24 fresh runs, for benchmarks/transfer_intervals.py
+#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for benchmarks/transfer_intervals.py
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
 #                                     instructions a pair
@@ -106,7 +106,7 @@ transfers() {
 
 runs() {
   local run
-  for run in $(seq -w 24); do
+  for run in $(seq -w 20); do
     "$microbench" measure --engine cuda --devices 0 --memory pinned,pageable --what transfers,launches \
       --largest 1048576 --budget 5 --quiet --machine h200 -o "$out/run$run.jsonl" --force >/dev/null
   done

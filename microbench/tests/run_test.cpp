@@ -25,6 +25,7 @@ class RunTest : public testing::Test {
                   .path = "native",
                   .samples = {},
                   .budget = budget,
+                  .run_to_run = run_to_run_,
                   .write = [this](const Json& record) { written_.push_back(record); }};
     std::ostringstream err;
     records::Progress progress(err, {.quiet = true}, run.cells.size());
@@ -38,6 +39,7 @@ class RunTest : public testing::Test {
   }
 
   Fake fake_;
+  RunToRun run_to_run_;
   std::vector<Json> written_;
 };
 
@@ -57,6 +59,17 @@ TEST_F(RunTest, WritesARecordACell) {
   EXPECT_EQ(written_[2]["arguments"], 4);
   EXPECT_EQ(written_[3]["parts"], Json::array({"h2d"}));
   EXPECT_EQ(fake_.opened, 1);  // the same copies, timed in two ways
+}
+
+TEST_F(RunTest, WhatIsKnownOfOtherRunsWidensIntervals) {
+  EXPECT_EQ(measure({up(1000)}).results[0].relative_half_width, 0);
+  for (const double seconds : {1.0, 1.1}) {
+    run_to_run_.add({{"kind", "transfer"}, {"route", "h2d"}, {"engine", "copy"},
+                     {"method", "gated"}, {"bytes", 1000}, {"seconds", {seconds}}});
+  }
+  const Outcome outcome = measure({up(1000)});
+  EXPECT_EQ(written_.back()["run_to_run"]["runs"], 2);
+  EXPECT_GT(outcome.results[0].relative_half_width, 0.5);
 }
 
 TEST_F(RunTest, CopiesBesideOthersAreNamed) {

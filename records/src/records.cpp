@@ -84,6 +84,10 @@ Json bytes_json(const StepBytes& bytes) {
 void add_measured(Json& json, const Measurement& measured) {
   json["seconds"] = samples("seconds", measured.seconds);
   add(json, "uncertainty", measured.uncertainty, not_negative);
+  if (measured.run_to_run) {
+    json["run_to_run"] = {{"sd", not_negative("run_to_run.sd", measured.run_to_run->sd)},
+                          {"runs", count("run_to_run.runs", measured.run_to_run->runs, 2)}};
+  }
   add(json, "cold", measured.cold, flag);
   add(json, "caveat", measured.caveat, prose);
 }

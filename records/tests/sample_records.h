@@ -35,6 +35,7 @@ Measured measured() {
   record.machine = "m";
   record.seconds = {0.1, 1.0 / 3, 5e-324};
   record.uncertainty = 0.01;
+  record.run_to_run = {.sd = 0.02, .runs = 6};
   record.cold = false;
   record.caveat = "beside\nothers";
   return record;
@@ -52,6 +53,7 @@ inline Transfer transfer() {
   transfer.concurrent = {{.from = "host", .to = "gpu1", .bytes = 1024},
                          {.from = "gpu1", .to = "gpu2"}};
   transfer.method = TransferMethod::gated;
+  transfer.issuer = "gpu0";
   transfer.valid = false;
   return transfer;
 }

@@ -35,6 +35,10 @@ std::unique_ptr<Engine> EngineOptions::open(std::ostream& err) const {
   return host_engine(host_devices_);
 }
 
+std::vector<std::string> EngineOptions::arguments() const {
+  return {"--engine", engine_, "--host-devices", std::to_string(host_devices_)};
+}
+
 std::vector<int> devices_of(const std::string& list, const Engine& engine) {
   const auto count = static_cast<int>(engine.devices().size());
   std::vector<int> devices;

@@ -20,6 +20,8 @@ class EngineOptions {
   // Throws InputError where the engine asked for is not there. `err` gets a note where CPU threads
   // take the place of GPUs.
   std::unique_ptr<Engine> open(std::ostream& err) const;
+  // Another run of this program gets the same engine by them.
+  std::vector<std::string> arguments() const;
 
  private:
   std::string engine_ = "auto";

@@ -1,11 +1,14 @@
 // gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <sstream>
 
 #include "app/command.h"
 #include "app/engine_options.h"
+#include "app/fresh_runs.h"
 #include "app/machine_record.h"
 #include "app/report.h"
 #include "app/run.h"
@@ -50,6 +53,12 @@ class Measure : public Command {
                     "seconds for all of it; what does not fit is skipped (0: without end)")
         ->capture_default_str();
     command
+        .add_option("--fresh", fresh_,
+                    "runs of this program that first repeat a few cells each, to see what differs "
+                    "from run to run (0: none)")
+        ->capture_default_str();
+    command.add_flag("--probes", probes_, "those few cells, and nothing else");
+    command
         .add_option("--interval", options_.relative_half_width,
                     "samples until the 95 % interval of their median is so narrow (half its width "
                     "over the median)")
@@ -62,6 +71,8 @@ class Measure : public Command {
   int run(Context& context) override {
     require(budget_ >= 0 && std::isfinite(budget_), "--budget: must not be negative");
     require(options_.relative_half_width > 0, "--interval: must be greater than 0");
+    constexpr int most_fresh = 100;
+    require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh), "--fresh: must be 0, or 2 to 100");
     const Questions questions = questions_of();
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
@@ -70,18 +81,38 @@ class Measure : public Command {
     const auto machine = machine_record(*engine, context, output_.machine());
     records::RecordFile file(output_.path(), if_exists);
     file.write(to_json(machine));
-    Run run{.cells = cells_of(questions, suite),
+    Run run{.cells = probes_ ? probes_of(suite) : cells_of(questions, suite),
             .machine = machine.id,
             .path = label,
             .samples = options_,
             .budget = budget_,
-            .write = [&file](const nlohmann::ordered_json& record) { file.write(record); }};
+            .run_to_run = {},
+            .write = [&file](const Json& record) { file.write(record); }};
     Outcome outcome;
     {
       records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
                                  run.cells.size());
+      const auto begin = std::chrono::steady_clock::now();
+      if (!probes_ && fresh_ > 0) {
+        progress.under_way("what differs from run to run: " + std::to_string(fresh_) +
+                           " fresh runs");
+        try {
+          run.run_to_run = fresh_runs(fresh_, engine_.arguments(), context.interrupted);
+        } catch (const DeviceError& error) {
+          const std::string text = "what differs from run to run is not known: ";
+          progress.message(text + error.what());
+          file.write(to_json(records::Note{
+              .text = text + error.what(), .machine = machine.id, .path = label}));
+        }
+      }
       constexpr double until_clocks_rise = 0.5;
-      engine->warm_up(until_clocks_rise);
+      constexpr double enough_for_probes = 0.2;
+      engine->warm_up(probes_ ? enough_for_probes : until_clocks_rise);
+      if (budget_ > 0) {
+        const double spent =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        run.budget = std::max(budget_ - spent, least_budget);
+      }
       outcome = measure(*engine, run, progress, context.interrupted);
     }
     file.close();
@@ -167,7 +198,10 @@ class Measure : public Command {
   std::string memories_;
   std::string largest_;
   std::string loop_bytes_ = "8388608";
+  static constexpr double least_budget = 1e-3;  // s: 0 would be without end
   double budget_ = 60;
+  int fresh_ = 6;
+  bool probes_ = false;
   SampleOptions options_;
   records::OutputOptions output_;
   bool quiet_ = false;

@@ -97,9 +97,9 @@ class Measurement {
     }
     const Samples samples = sample(*copies_, cell.method, options_, interrupted_);
     if (samples.seconds.empty()) return "";
-    write(record_of(cell, samples));
+    const Json written = write(record_of(cell, samples));
     if (!samples.valid) return "what arrived is not what was sent";
-    done(cell, samples.seconds);
+    done(cell, samples.seconds, written);
     const Copy& first = cell.copies.front();
     if (cell.method == TransferMethod::gated && cell.copies.size() == 1 &&
         first.bytes == smallest_timed_twice) {
@@ -115,8 +115,7 @@ class Measurement {
     }
     const auto seconds = sample(*launches_, cell, options_, interrupted_);
     if (seconds.empty()) return "";
-    write(record_of(cell, seconds));
-    done(cell, seconds);
+    done(cell, seconds, write(record_of(cell, seconds)));
     return "";
   }
 
@@ -129,8 +128,7 @@ class Measurement {
     const auto seconds =
         take_samples([&] { return overlaps_->together(cell.parts); }, options_, interrupted_);
     if (seconds.empty()) return "";
-    write(record_of(cell, seconds));
-    done(cell, seconds);
+    done(cell, seconds, write(record_of(cell, seconds)));
     return "";
   }
 
@@ -145,8 +143,9 @@ class Measurement {
     if (cell.phase == HostPhase::loop && !loops_->correct()) return "the results are wrong";
     auto record = record_of(cell, seconds);
     record.machine = run_.machine;
-    run_.write(to_json(record));
-    done(cell, seconds);
+    const Json written = to_json(record);
+    run_.write(written);
+    done(cell, seconds, written);
     return "";
   }
 
@@ -165,16 +164,24 @@ class Measurement {
   // ---- what came of it ----
 
   template <class Record>
-  void write(Record record) {
+  Json write(Record record) {
     record.machine = run_.machine;
     record.path = run_.path;
-    run_.write(to_json(record));
+    Json json = to_json(record);
+    run_.run_to_run.annotate(json);
+    run_.write(json);
+    return json;
   }
-  void done(const Cell& cell, const std::vector<double>& seconds) {
+  void done(const Cell& cell, const std::vector<double>& seconds, const Json& written) {
     const double median = records::median(seconds);
     const auto interval = records::median_interval(seconds);
-    outcome_.results.push_back(
-        {cell, median, interval ? std::optional(interval->relative_half_width()) : std::nullopt});
+    std::optional<double> half_width;
+    if (interval) half_width = interval->relative_half_width();
+    if (const auto known = written.find("run_to_run"); interval && known != written.end()) {
+      half_width = records::with_run_to_run(*half_width, known->at("sd").get<double>(),
+                                            known->at("runs").get<std::size_t>());
+    }
+    outcome_.results.push_back({cell, median, half_width});
     progress_.finished(describe(cell) + ": " + records::human_seconds(median) + ", " +
                        std::to_string(seconds.size()) + " samples");
   }
@@ -193,7 +200,7 @@ class Measurement {
     note(what + ": failed, " + why, nullptr);
     progress_.message(what + ": failed, " + why);
   }
-  void note(const std::string& text, const nlohmann::ordered_json& about) {
+  void note(const std::string& text, const Json& about) {
     run_.write(to_json(
         records::Note{.text = text, .machine = run_.machine, .path = run_.path, .about = about}));
   }

@@ -13,6 +13,7 @@
 #include "gpucast/records/progress.h"
 #include "measure/budget.h"
 #include "measure/cell.h"
+#include "measure/run_to_run.h"
 #include "measure/sample.h"
 
 namespace gpucast::microbench {
@@ -23,13 +24,15 @@ struct Run {
   std::string path;
   SampleOptions samples;
   double budget = 0;  // seconds for all cells; 0: without end
-  std::function<void(const nlohmann::ordered_json&)> write;
+  RunToRun run_to_run;  // what is known of it before
+  std::function<void(const Json&)> write;
 };
 
 struct Result {
   Cell cell;
   double median = 0;                           // s
-  std::optional<double> relative_half_width{};  // of its 95 % interval; nothing: too few samples
+  // Of its 95 % interval, with what is known of other runs; nothing: too few samples.
+  std::optional<double> relative_half_width{};
 };
 
 struct LatencyResult {

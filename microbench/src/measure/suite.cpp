@@ -96,6 +96,32 @@ class Builder {
     }
   }
 
+  void probes() {
+    constexpr std::int64_t largest = 16 << 20;
+    const int first = suite_.devices.front();
+    const auto sizes = few_sizes(std::min(largest, suite_.largest), 4);
+    host_copies(first, suite_.memories.front(), sizes);
+    if (suite_.gpus) host_copies(first, Memory::pageable, sizes);
+    for (const std::int64_t bytes : sizes) {
+      add({.from = first, .to = first, .bytes = bytes, .memory = best()}, TransferMethod::gated);
+      if (!suite_.gpus) continue;
+      for (const bool upwards : {true, false}) {
+        add({.from = upwards ? host : first,
+             .to = upwards ? first : host,
+             .bytes = bytes,
+             .engine = Engine::kernel},
+            TransferMethod::gated);
+      }
+    }
+    if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
+    for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
+      cells_.push_back(LaunchCell{.device = first, .method = method});
+    for (const int count : {1, 256}) {
+      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
+        cells_.push_back(LaunchCell{.device = first, .method = method, .count = count});
+    }
+  }
+
   // What document 3 asked: what each kind of memory costs to get, to copy and to loop over.
   void host_memory() {
     for (const records::Memory memory : suite_.memories) {
@@ -305,6 +331,12 @@ class Builder {
 };
 
 }  // namespace
+
+std::vector<Cell> probes_of(const Suite& suite) {
+  Builder builder(suite);
+  builder.probes();
+  return builder.take();
+}
 
 std::vector<Cell> cells_of(const Questions& questions, const Suite& suite) {
   Builder builder(suite);

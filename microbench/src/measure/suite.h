@@ -30,6 +30,9 @@ struct Suite {
   bool gpus = false;
 };
 
+// A few cells of each kind, quick to measure: what fresh runs repeat.
+std::vector<Cell> probes_of(const Suite& suite);
+
 // The most informative first: a budget may end before the list does. Cells of one set of copies
 // stand together, the largest first.
 std::vector<Cell> cells_of(const Questions& questions, const Suite& suite);

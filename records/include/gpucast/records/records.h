@@ -48,11 +48,19 @@ struct Machine {
   std::optional<std::vector<std::string>> caveats = std::nullopt;
 };
 
+// What differs from run to run of a program, beyond the scatter of one run's samples: the relative
+// standard deviation of the medians of so many runs.
+struct RunToRun {
+  double sd = 0;
+  std::int64_t runs = 2;
+};
+
 // What all timed records share.
 struct Measurement {
   std::string machine;                               // id of the machine record
   std::vector<double> seconds;                       // raw samples, in the order measured
   std::optional<double> uncertainty = std::nullopt;  // relative half-width of known rounding
+  std::optional<RunToRun> run_to_run = std::nullopt;
   std::optional<bool> cold = std::nullopt;           // a first call, with one-off start-up
   std::optional<std::string> caveat = std::nullopt;
 };
