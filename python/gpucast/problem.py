@@ -303,7 +303,7 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 def _of_method(
     transfers: list[Transfer], methods: Sequence[str], route: str, name: str
 ) -> list[Transfer]:
-    stated = {t.method for t in transfers} - {None}
+    stated = {t.method for t in transfers if t.method is not None}
     best = next((method for method in methods if method in stated), None)
     if stated and best is None:
         raise InputError(
