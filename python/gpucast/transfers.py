@@ -1,7 +1,7 @@
 """Transfers on their own: latency, throughput and breakpoints of each route, and which is faster.
 
-The time of a transfer is L + bytes/B, in pieces where the data show breakpoints
-(model/transfer_curve.h).
+The time of a transfer is L + bytes/B, in pieces where the data show breakpoints, and with jumps
+where a driver changes from one way of copying to another (model/transfer_curve.h).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class TransferFit:
 
     Attributes:
         machine, path, route: what was measured.
-        breakpoints: bytes, ascending; empty for a straight line.
-        values: L (s), then the B (byte/s) of each piece.
+        breakpoints: bytes, ascending; empty for a straight line; a jump is listed twice.
+        values: L (s), then the B (byte/s) of each piece, or the S (s) just above a jump.
         replicates: the same of each bootstrap refit, shape (B, values).
         noise: relative noise of one transfer around the curve.
         bytes: smallest and largest size measured.
