@@ -5,8 +5,8 @@ how it was timed, and between which devices. ``gpucast.transfers`` fits a route 
 this module keeps every way apart, for tables, figures and comparisons.
 
 **Alignment.** A copy within one GPU is made by a kernel of the driver that moves 16 bytes a thread;
-sizes that are not multiples of 16 bytes are moved by another, slower one. So a series may have two
-curves, one for each. Two are kept only where they earn it: the sizes' criterion of the breakpoint
+sizes that are not multiples of 16 bytes are moved by another, slower one. So a series of such
+copies may have two curves, one for each. Two are kept only where they earn it: the sizes' criterion of the breakpoint
 search (fit/breakpoints.h),
 
     2 J log(mean |r|) + (parameters + breakpoints) log J,     r: log median - log curve of J sizes
@@ -169,7 +169,7 @@ def fit_series(series: Series, *, replicates: int = 0, seed: int = 1) -> SeriesF
     even = [size for size in sizes if size % ALIGNMENT == 0]
     odd = [size for size in sizes if size % ALIGNMENT != 0]
     whole = _curve(series, replicates, seed)
-    if min(len(even), len(odd)) < 2 * FEWEST_SIZES:
+    if series.way.route != "local" or min(len(even), len(odd)) < 2 * FEWEST_SIZES:
         return SeriesFit(series, whole)
     parts = [_curve(series.only(part), replicates, seed) for part in (even, odd)]
     if _criterion(series, [whole]) - _criterion(series, parts) < STRONG_EVIDENCE:
