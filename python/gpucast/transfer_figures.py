@@ -209,11 +209,8 @@ def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, style: str
 def contention_matrix(found: Contention, title: str) -> Figure:
     """How many times as long each copy (row) takes beside another (column)."""
     matrix, names = found.factors(), [f"{start}>{end}" for start, end in found.copies]
-    timed = ~np.isnan(matrix).all(axis=1)
-    matrix, rows = (
-        matrix[timed],
-        [name for name, is_timed in zip(names, timed, strict=True) if is_timed],
-    )
+    timed = [not bool(np.isnan(row).all()) for row in matrix]
+    matrix, rows = matrix[timed], list(itertools.compress(names, timed))
     width = max(4.5, 0.62 * len(names) + 2.2)
     figure = Figure(figsize=(width, max(3.4, 0.45 * len(rows) + 2.2)), layout="constrained")
     figure.suptitle(title)

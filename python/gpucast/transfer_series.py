@@ -6,8 +6,8 @@ this module keeps every way apart, for tables, figures and comparisons.
 
 **Alignment.** A copy within one GPU is made by a kernel of the driver that moves 16 bytes a thread;
 sizes that are not multiples of 16 bytes are moved by another, slower one. So a series of such
-copies may have two curves, one for each. Two are kept only where they earn it: the sizes' criterion of the breakpoint
-search (fit/breakpoints.h),
+copies may have two curves, one for each. Two are kept only where they earn it: the sizes'
+criterion of the breakpoint search (fit/breakpoints.h),
 
     2 J log(mean |r|) + (parameters + breakpoints) log J,     r: log median - log curve of J sizes
 
