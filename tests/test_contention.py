@@ -126,6 +126,19 @@ def test_sets_have_short_names() -> None:
     assert describe([UP[0], DOWN[0]]) == "host>gpu0, gpu0>host"
 
 
+def test_copies_are_held_against_those_alone_with_the_same_memory() -> None:
+    def in_memory(made: dict[str, Any], memory: str) -> dict[str, Any]:
+        return {**made, "memory": memory}
+
+    made = [
+        in_memory(record(UP[0], LINK / 3), "pageable"),
+        in_memory(record(UP[0], LINK), "mapped"),
+        in_memory(record(UP[0], LINK / 6, UP[1]), "pageable"),
+    ]
+    (pair,) = found(made).pairs
+    assert pair.factor == pytest.approx(2)
+
+
 def test_nothing_at_the_same_time_is_an_error() -> None:
     with pytest.raises(InputError, match="beside others"):
         contention(dataset([machine(), record(UP[0], LINK)]))

@@ -178,25 +178,30 @@ def contention(data: Dataset) -> list[Contention]:
     Raises:
         InputError: no copy was timed beside others, or none of those was timed alone as well.
     """
-    alone: dict[Setting, dict[Copy, list[float]]] = {}
+    usable = [record for record in data.transfers if record.valid and not record.cold]
     together: dict[Setting, dict[tuple[Copy, ...], list[float]]] = {}
-    for record in data.transfers:
-        if record.cold or not record.valid:
-            continue
-        setting = _setting(record)
-        copy = (record.from_, record.to)
+    memory: dict[tuple[Setting, Copy], str] = {}
+    for record in usable:
         if record.concurrent:
+            copy, setting = (record.from_, record.to), _setting(record)
             beside = sorted((other.from_, other.to) for other in record.concurrent)
-            samples = together.setdefault(setting, {}).setdefault((copy, *beside), [])
-        elif record.memory in ("pinned", "unknown"):
-            samples = alone.setdefault(setting, {}).setdefault(copy, [])
-        else:
-            continue
-        samples.extend(record.seconds)
+            sets = together.setdefault(setting, {})
+            sets.setdefault((copy, *beside), []).extend(record.seconds)
+            memory[setting, copy] = record.memory
+    # Alone, a copy may have been timed with many kinds of memory; those beside others tell which.
+    common = set(memory.values())
+    alone: dict[Setting, dict[Copy, list[float]]] = {}
+    for record in usable:
+        copy, setting = (record.from_, record.to), _setting(record)
+        expected = memory.get((setting, copy))
+        if not record.concurrent and (
+            record.memory == expected or (expected is None and record.memory in common)
+        ):
+            alone.setdefault(setting, {}).setdefault(copy, []).extend(record.seconds)
     if not together:
         raise InputError("no transfer was timed beside others", file=data.name, field="concurrent")
     found = [
-        _contention(setting, {c: median_of(s) for c, s in alone[setting].items()}, sets)
+        _contention(setting, {copy: median_of(each) for copy, each in alone[setting].items()}, sets)
         for setting, sets in together.items()
         if any(copies[0] in alone.get(setting, {}) for copies in sets)
     ]

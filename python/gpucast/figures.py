@@ -77,6 +77,8 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
             t
             for t in data.transfers
             if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
+            and t.valid
+            and not t.concurrent
         ]
         _points(
             axes,

@@ -4,10 +4,11 @@ A series is one way to move data: machine, path, route, kind of host memory, cop
 how it was timed, and between which devices. ``gpucast.transfers`` fits a route as a step uses it;
 this module keeps every way apart, for tables, figures and comparisons.
 
-**Alignment.** A copy within one GPU is made by a kernel of the driver that moves 16 bytes a thread;
-sizes that are not multiples of 16 bytes are moved by another, slower one. So a series of such
-copies may have two curves, one for each. Two are kept only where they earn it: the sizes'
-criterion of the breakpoint search (fit/breakpoints.h),
+**Alignment.** Copies within one GPU are made by a kernel of the driver, and there odd sizes take
+longer than powers of two (on H200 by a quarter from 1.5 KB to 100 KB and up to twice as long around
+2 MB). 16 bytes, the widest access of one thread, are taken for what a size must be a multiple of.
+So a series of such copies may have two curves, for such sizes and for all others. Two are kept only
+where they earn it: the sizes' criterion of the breakpoint search (fit/breakpoints.h),
 
     2 J log(mean |r|) + (parameters + breakpoints) log J,     r: log median - log curve of J sizes
 
@@ -28,7 +29,7 @@ from gpucast.records import Transfer
 from gpucast.transfers import FEWEST_SIZES, Array, TransferFit, fit_curve
 
 ALIGNMENT = 16
-"""Bytes that one thread of a copy kernel moves at once."""
+"""Bytes: the widest access of one thread."""
 
 STRONG_EVIDENCE = 6.0
 SMALLEST_ERROR = 1e-4
@@ -120,7 +121,7 @@ class SeriesFit:
 
 
 def aligned(sizes: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Which sizes in bytes are whole multiples of what a copy kernel's thread moves."""
+    """Which sizes in bytes are whole multiples of ``ALIGNMENT``."""
     return np.asarray(sizes % ALIGNMENT == 0)
 
 
