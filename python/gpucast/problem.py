@@ -86,13 +86,7 @@ class Problem:
             for name, records in self.transfers.items():
                 if route is None or route == name:
                     for record in records:
-                        rows.add(
-                            _TRANSFER,
-                            record.seconds,
-                            record.uncertainty,
-                            route=_core.ROUTES.index(name),
-                            bytes_=record.bytes,
-                        )
+                        rows.add_transfer(name, record.bytes, record.seconds, record.uncertainty)
             if route is None:
                 for launch in self.launches:
                     rows.add(_LAUNCH, launch.seconds, launch.uncertainty, count=launch.count)
@@ -126,6 +120,12 @@ class _Rows:
         self._columns[6].extend(seconds)
         self._columns[7].extend([variance] * size)
 
+    def add_transfer(
+        self, route: str, size: int, seconds: Sequence[float], uncertainty: float | None
+    ) -> None:
+        where = _core.ROUTES.index(route)
+        self.add(_TRANSFER, seconds, uncertainty, route=where, bytes_=size)
+
     def observations(self) -> _core.Observations:
         kind, route, *rest = self._columns
         return _core.Observations(
@@ -133,6 +133,16 @@ class _Rows:
             np.array(route, dtype=np.uint8),
             *(np.array(column, dtype=np.float64) for column in rest),
         )
+
+
+def transfer_observations(
+    route: str, cells: Iterable[tuple[int, Sequence[float], float | None]]
+) -> _core.Observations:
+    """Transfers of one route for the core: size in bytes, samples in s, relative rounding."""
+    rows = _Rows()
+    for size, seconds, uncertainty in cells:
+        rows.add_transfer(route, size, seconds, uncertainty)
+    return rows.observations()
 
 
 def pose(
@@ -303,7 +313,7 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 def _of_method(
     transfers: list[Transfer], methods: Sequence[str], route: str, name: str
 ) -> list[Transfer]:
-    stated = {t.method for t in transfers} - {None}
+    stated = {t.method for t in transfers if t.method is not None}
     best = next((method for method in methods if method in stated), None)
     if stated and best is None:
         raise InputError(

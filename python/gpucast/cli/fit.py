@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -122,8 +123,7 @@ def _print_structure(content: dict[str, Any]) -> None:
         )
     for route, points in content["breakpoints"].items():
         if points:
-            where = ", ".join(f"{point:.0f}" for point in points)
-            print(f"breakpoints of {route}: {where} bytes")
+            print(f"breakpoints of {route}: {breakpoints(points)} bytes")
     if content["k_profile"]:
         least = min(entry["cost"] for entry in content["k_profile"])
         near = sorted(content["k_profile"], key=lambda entry: (entry["cost"], entry["k"]))
@@ -210,7 +210,7 @@ def print_transfers(fits: list[Any]) -> None:
         content = each.to_dict()
         for i, (name, entry) in enumerate(content["parameters"].items()):
             first = i == 0
-            upper = [*content["breakpoints"], None]
+            points = content["breakpoints"]
             rows.append(
                 [
                     each.machine if first else "",
@@ -219,12 +219,26 @@ def print_transfers(fits: list[Any]) -> None:
                     name,
                     quantity(entry["value"], entry["unit"]),
                     interval(entry["ci95"], entry["unit"]),
-                    f"up to {upper[i - 1]:.0f} bytes" if i and upper[i - 1] is not None else "",
+                    _piece(points, i - 1) if 0 < i <= len(points) else "",
                 ]
             )
     print_table(
         ["machine", "path", "route", "parameter", "value", "95 % interval", ""], rows, "llllrll"
     )
+
+
+def breakpoints(points: Sequence[float]) -> str:
+    """Breakpoints in bytes; a jump, which is listed twice, once and named."""
+    return ", ".join(
+        f"{point:.0f} (jump)" if points.count(point) > 1 else f"{point:.0f}"
+        for point in dict.fromkeys(points)
+    )
+
+
+def _piece(points: Sequence[float], piece: int) -> str:
+    """What the parameter of a piece below a breakpoint is about."""
+    jump = piece > 0 and points[piece] == points[piece - 1]
+    return f"just above {points[piece]:.0f} bytes" if jump else f"up to {points[piece]:.0f} bytes"
 
 
 def describe_crossover(machine: str, cross: Any) -> str:

@@ -1,0 +1,435 @@
+"""Copies under way at the same time: which disturb each other, and how long k of them take.
+
+**What is measured.** A transfer record with ``concurrent`` copies times one of them. Its factor is
+its median over that of the same copy alone, of the same size. Two copies share a link or a memory
+where one slows the other by more than ``DISTURBED``, intervals considered.
+
+**Forecast.** Every copy i moves r_i byte/s through some resources. A resource R that a byte of copy
+i keeps busy for w_iR seconds cannot be busy more than all the time:
+
+    sum_i r_i w_iR <= 1
+
+The hardware serves all alike: rates grow together until a resource is full, the copies through it
+stay at that rate, the others grow on (max-min fairness; Bertsekas & Gallager, Data Networks, 2nd
+ed., section 6.5.2). Which resources there are, and what they carry:
+
+- each direction of a GPU's host link, and what a GPU can send to and receive from other GPUs:
+  w = 1/rate alone, as one copy fills them;
+- what a set of copies shares that disturb each other pairwise (both directions of one host link; an
+  upstream port): w = 1/C, where C is the total rate that two of them reach together;
+- host memory, which serves reads (copies up) and writes (copies down) by turns: w is s_read and
+  s_write. No pair of copies fills it, so both come from measured sets of three and more: in a set
+  of u copies up and d down that is slower than its links explain, each moves r with
+
+      u s_read + d s_write = 1/r
+
+  solved by least relative squares over those sets, with s not negative and no larger than the
+  sets that host memory did not slow allow. Without such a set it is taken to be free.
+
+A set is forecast twice: with everything that was measured, and with that set left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.medians import Median, median_of
+from gpucast.records import Transfer
+
+HOST = "host"
+DISTURBED = 1.05
+"""Times as long: below, copies count as undisturbed."""
+
+Copy = tuple[str, str]
+"""From and to: ("host", "gpu0")."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all copies of one comparison agree in."""
+
+    machine: str
+    path: str
+    engine: str
+    method: str | None
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One copy timed while others were under way.
+
+    Attributes:
+        copy, beside: the timed copy, and the others, sorted.
+        seconds, alone: medians with intervals.
+    """
+
+    setting: Setting
+    copy: Copy
+    beside: tuple[Copy, ...]
+    seconds: Median
+    alone: Median
+
+    @property
+    def factor(self) -> float:
+        """Times as long as alone."""
+        return self.seconds.value / self.alone.value
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Holds the true factor with at least 90 %: both medians lie in their 95 % intervals."""
+        together, alone = self.seconds, self.alone
+        if together.low is None or together.high is None or alone.low is None or alone.high is None:
+            return None
+        return together.low / alone.high, together.high / alone.low
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the others cost it time, beyond doubt where there is an interval."""
+        low = self.interval[0] if self.interval is not None else self.factor
+        return self.factor > DISTURBED and low > 1
+
+    @property
+    def rate(self) -> float:
+        """Byte/s."""
+        return self.setting.bytes / self.seconds.value
+
+    @property
+    def copies(self) -> tuple[Copy, ...]:
+        """All of the set, the timed one first."""
+        return (self.copy, *self.beside)
+
+    @property
+    def label(self) -> str:
+        """The set in a few words."""
+        return describe(self.copies)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A measured set of three or more and what it was expected to take.
+
+    Attributes:
+        seconds: with all that was measured.
+        left_out: without this set.
+        limit: the resource that limits the timed copy in ``left_out``.
+    """
+
+    measured: Measured
+    seconds: float
+    left_out: float
+    limit: str
+
+    @property
+    def error(self) -> float:
+        """Relative, of ``left_out``."""
+        return self.left_out / self.measured.seconds.value - 1
+
+    @property
+    def fitted_error(self) -> float:
+        """Relative, of ``seconds``."""
+        return self.seconds / self.measured.seconds.value - 1
+
+
+@dataclass(frozen=True)
+class Contention:
+    """All that was measured of one setting.
+
+    Attributes:
+        alone: median seconds of each copy alone.
+        pairs, sets: copies timed beside one other, and beside several.
+        forecasts: of ``sets``.
+    """
+
+    setting: Setting
+    alone: dict[Copy, Median]
+    pairs: list[Measured]
+    sets: list[Measured]
+    forecasts: list[Forecast]
+
+    @property
+    def shared(self) -> list[Measured]:
+        """Pairs and sets in which the timed copy is disturbed."""
+        return [each for each in (*self.pairs, *self.sets) if each.disturbed]
+
+    @property
+    def copies(self) -> list[Copy]:
+        """Every copy of a pair, in the order of the measurements."""
+        return list(dict.fromkeys(copy for pair in self.pairs for copy in pair.copies))
+
+    def factors(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """The contention matrix: row, the timed copy; column, the other; NaN: not measured."""
+        at = {copy: index for index, copy in enumerate(self.copies)}
+        matrix = np.full((len(at), len(at)), np.nan)
+        for pair in self.pairs:
+            matrix[at[pair.copy], at[pair.beside[0]]] = pair.factor
+        return matrix
+
+
+def contention(data: Dataset) -> list[Contention]:
+    """What the transfers of a dataset say of copies at the same time, one answer a setting.
+
+    Raises:
+        InputError: no copy was timed beside others, or none of those was timed alone as well.
+    """
+    usable = [record for record in data.transfers if record.valid and not record.cold]
+    together: dict[Setting, dict[tuple[Copy, ...], list[float]]] = {}
+    memory: dict[tuple[Setting, Copy], str] = {}
+    for record in usable:
+        if record.concurrent:
+            copy, setting = (record.from_, record.to), _setting(record)
+            beside = sorted((other.from_, other.to) for other in record.concurrent)
+            sets = together.setdefault(setting, {})
+            sets.setdefault((copy, *beside), []).extend(record.seconds)
+            memory[setting, copy] = record.memory
+    # Alone, a copy may have been timed with many kinds of memory; those beside others tell which.
+    common = set(memory.values())
+    alone: dict[Setting, dict[Copy, list[float]]] = {}
+    for record in usable:
+        copy, setting = (record.from_, record.to), _setting(record)
+        expected = memory.get((setting, copy))
+        if not record.concurrent and (
+            record.memory == expected or (expected is None and record.memory in common)
+        ):
+            alone.setdefault(setting, {}).setdefault(copy, []).extend(record.seconds)
+    if not together:
+        raise InputError("no transfer was timed beside others", file=data.name, field="concurrent")
+    found = [
+        _contention(setting, {copy: median_of(each) for copy, each in alone[setting].items()}, sets)
+        for setting, sets in together.items()
+        if any(copies[0] in alone.get(setting, {}) for copies in sets)
+    ]
+    if not found:
+        raise InputError(
+            "no transfer that was timed beside others was also timed alone, with the same size",
+            file=data.name,
+            field="concurrent",
+        )
+    return found
+
+
+def _setting(record: Transfer) -> Setting:
+    return Setting(record.machine, record.path, record.engine, record.method, record.bytes)
+
+
+def _contention(
+    setting: Setting,
+    alone: dict[Copy, Median],
+    together: Mapping[tuple[Copy, ...], list[float]],
+) -> Contention:
+    measured = [
+        Measured(setting, copies[0], copies[1:], median_of(samples), alone[copies[0]])
+        for copies, samples in together.items()
+        if copies[0] in alone
+    ]
+    pairs = [each for each in measured if len(each.beside) == 1]
+    sets = [each for each in measured if len(each.beside) > 1]
+    rates = {copy: setting.bytes / median.value for copy, median in alone.items()}
+    return Contention(setting, alone, pairs, sets, _forecasts(rates, pairs, sets))
+
+
+# Resources: seconds of each that a byte of a copy keeps it busy.
+Resources = dict[str, Callable[[Copy], float]]
+
+
+def _forecasts(
+    rates: Mapping[Copy, float], pairs: Sequence[Measured], sets: Sequence[Measured]
+) -> list[Forecast]:
+    known = [each for each in sets if all(copy in rates for copy in each.copies)]
+    result = []
+    for each in known:
+        others = [other for other in known if set(other.copies) != set(each.copies)]
+        fitted, _ = _forecast(each, rates, resources(rates, pairs, known))
+        left_out, limit = _forecast(each, rates, resources(rates, pairs, others))
+        result.append(Forecast(each, fitted, left_out, limit))
+    return result
+
+
+def _forecast(
+    measured: Measured, rates: Mapping[Copy, float], shared: Resources
+) -> tuple[float, str]:
+    found = fair_rates(measured.copies, shared)
+    rate, limit = found[measured.copy]
+    return measured.alone.value * rates[measured.copy] / rate, limit
+
+
+def resources(
+    rates: Mapping[Copy, float], pairs: Sequence[Measured], sets: Sequence[Measured]
+) -> Resources:
+    """What copies share, by name: links, what pairs show, and host memory from larger sets.
+
+    Args:
+        rates: byte/s of each copy alone.
+        pairs, sets: what was measured beside one other, and beside several.
+    """
+    found: Resources = {}
+    for start, end in rates:
+        if HOST in (start, end):
+            found[f"link {start}>{end}"] = _only({(start, end): 1 / rates[start, end]})
+        elif start != end:
+            found[f"egress of {start}"] = _ends(rates, 0, start)
+            found[f"ingress of {end}"] = _ends(rates, 1, end)
+    for members, total in _pairwise(pairs):
+        names = " and ".join(f"{start}>{end}" for start, end in members)
+        found[f"shared by {names}"] = _only(dict.fromkeys(members, 1 / total))
+    memory = _host_memory(found, pairs, sets)
+    found["host memory"] = lambda copy: (
+        memory[0] * (copy[0] == HOST) + memory[1] * (copy[1] == HOST)
+    )
+    return found
+
+
+def _only(weights: Mapping[Copy, float]) -> Callable[[Copy], float]:
+    return lambda copy: weights.get(copy, 0.0)
+
+
+def _ends(rates: Mapping[Copy, float], side: int, device: str) -> Callable[[Copy], float]:
+    """Copies between GPUs that begin (side 0) or end (side 1) at a device."""
+    return _only(
+        {
+            copy: 1 / rate
+            for copy, rate in rates.items()
+            if copy[side] == device and HOST not in copy and copy[0] != copy[1]
+        }
+    )
+
+
+def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]:
+    """Largest sets of copies that disturb each other pairwise, and the rate two reach together."""
+    speed = {(each.copy, each.beside[0]): each.rate for each in pairs}
+    totals: dict[frozenset[Copy], float] = {}
+    for each in pairs:
+        if each.disturbed:
+            one, other = each.copies
+            # Where only one of the two was timed, the other is taken to be as fast.
+            totals[frozenset(each.copies)] = each.rate + speed.get((other, one), each.rate)
+    near: dict[Copy, set[Copy]] = {}
+    for pair in totals:
+        for copy in pair:
+            near.setdefault(copy, set()).update(pair - {copy})
+    result = []
+    for clique in _cliques(near):
+        inside = [total for pair, total in totals.items() if pair <= clique]
+        result.append((tuple(sorted(clique)), float(np.median(inside))))
+    return result
+
+
+def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
+    """Maximal cliques (Bron & Kerbosch 1973)."""
+    found: list[frozenset[Copy]] = []
+
+    def grow(chosen: set[Copy], open_: set[Copy], done: set[Copy]) -> None:
+        if not open_ and not done:
+            found.append(frozenset(chosen))
+        for copy in sorted(open_):
+            grow(chosen | {copy}, open_ & near[copy], done & near[copy])
+            open_ = open_ - {copy}
+            done = done | {copy}
+
+    if near:
+        grow(set(), set(near), set())
+    return found
+
+
+def _host_memory(
+    links: Resources, pairs: Sequence[Measured], sets: Sequence[Measured]
+) -> tuple[float, float]:
+    """Seconds that host memory needs a byte read and a byte written; 0 where nothing shows it."""
+    from scipy.optimize import lsq_linear
+
+    busy: list[tuple[float, float]] = []
+    longest = np.full(2, np.inf)
+    for each in (*pairs, *sets):
+        counts = np.array([sum(copy[side] == HOST for copy in each.copies) for side in (0, 1)])
+        free, _ = fair_rates(each.copies, links)[each.copy]
+        if HOST in each.copy and each.disturbed and each.rate * DISTURBED < free:
+            busy.append((counts[0] * each.rate, counts[1] * each.rate))
+        elif HOST in each.copy and 0 in counts:
+            # Not full with copies of one direction: a byte takes no longer than this.
+            side = int(np.argmax(counts))
+            longest[side] = min(longest[side], 1 / (counts[side] * each.rate))
+    if not busy:
+        return 0.0, 0.0
+    found = lsq_linear(np.array(busy), np.ones(len(busy)), bounds=(np.zeros(2), longest))
+    return float(found.x[0]), float(found.x[1])
+
+
+def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[float, str]]:
+    """Max-min fair rates (byte/s) of copies under way together, and what limits each.
+
+    Raises:
+        ValueError: a copy that no resource limits.
+    """
+    growing = list(dict.fromkeys(copies))
+    found: dict[Copy, tuple[float, str]] = {}
+    while growing:
+        best, limit = np.inf, ""
+        for name, weight in shared.items():
+            busy = sum(rate * weight(copy) for copy, (rate, _) in found.items())
+            pace = sum(weight(copy) for copy in growing)
+            if pace > 0 and max(0.0, 1 - busy) / pace < best:
+                best, limit = max(0.0, 1 - busy) / pace, name
+        if not limit:
+            raise ValueError(f"nothing limits {growing}")
+        stopped = [copy for copy in growing if shared[limit](copy) > 0]
+        found.update(dict.fromkeys(stopped, (float(best), limit)))
+        growing = [copy for copy in growing if copy not in stopped]
+    return found
+
+
+def describe(copies: Sequence[Copy]) -> str:
+    """A set of copies in a few words: ``4 up and 4 down``, ``gpu0 to 3 others``, or all of them."""
+    starts, ends = {start for start, _ in copies}, {end for _, end in copies}
+    if len(copies) > 2 and all(HOST in copy for copy in copies):
+        up = sum(start == HOST for start, _ in copies)
+        counts = ((up, "up"), (len(copies) - up, "down"))
+        return " and ".join(f"{count} {word}" for count, word in counts if count)
+    if len(copies) > 2 and len(starts) == 1:
+        return f"{copies[0][0]} to {len(ends)} others"
+    if len(copies) > 2 and len(ends) == 1:
+        return f"{len(starts)} others to {copies[0][1]}"
+    return ", ".join(f"{start}>{end}" for start, end in copies)
+
+
+def to_dict(found: Contention) -> dict[str, Any]:
+    """JSON-ready."""
+
+    def name(copy: Copy) -> str:
+        return f"{copy[0]}>{copy[1]}"
+
+    def measured(each: Measured) -> dict[str, Any]:
+        return {
+            "copy": name(each.copy),
+            "beside": [name(copy) for copy in each.beside],
+            "seconds": each.seconds.value,
+            "alone_seconds": each.alone.value,
+            "factor": each.factor,
+            "interval": None if each.interval is None else list(each.interval),
+            "shared": each.disturbed,
+        }
+
+    return {
+        **vars(found.setting),
+        "pairs": [measured(each) for each in found.pairs],
+        "sets": [measured(each) for each in found.sets],
+        "forecasts": [
+            {
+                "set": each.measured.label,
+                "copy": name(each.measured.copy),
+                "copies": len(each.measured.copies),
+                "measured": each.measured.seconds.value,
+                "forecast": each.left_out,
+                "relative_error": each.error,
+                "limit": each.limit,
+                "fitted": each.seconds,
+                "fitted_relative_error": each.fitted_error,
+            }
+            for each in found.forecasts
+        ],
+    }
