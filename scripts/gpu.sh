@@ -106,13 +106,14 @@ transfers() {
 
 runs() {
   local run
-  for run in $(seq -w 20); do
-    "$microbench" measure --engine cuda --devices 0 --memory pinned,pageable --what transfers,launches \
-      --largest 1048576 --budget 5 --quiet --machine h200 -o "$out/run$run.jsonl" --force >/dev/null
+  for run in $(seq 20); do
+    "$microbench" measure --engine cuda --devices 0 --memory pinned,pageable \
+      --what transfers,launches --largest 1048576 --budget 30 --interval 0.02 --quiet \
+      --machine h200 -o "$out/run$run.jsonl" --force >/dev/null
   done
   for run in $(seq 6); do
-    "$microbench" measure --engine cuda --what transfers,concurrent --memory pinned --budget 12 \
-      --quiet -o "$out/large$run.jsonl" --force >/dev/null
+    "$microbench" measure --engine cuda --what transfers,concurrent --memory pinned --budget 20 \
+      --fresh 0 --quiet --machine h200 -o "$out/large$run.jsonl" --force >/dev/null
   done
 }
 

@@ -51,7 +51,7 @@ Samples sample(CopySet& copies, records::TransferMethod method, const SampleOpti
     constexpr int few = 5;
     copies.gated(1);
     const double nothing = median_of(few, [&] { return copies.gated(0); });
-    const double one = median_of(few, [&] { return copies.gated(1); }) - nothing;
+    const double one = copies.gated(1) - nothing;
     const int batch = batch_of(at_least_a_nanosecond(one), copies.window());
     samples.seconds =
         take_samples([&] { return (copies.gated(batch) - nothing) / batch; }, options, interrupted);
