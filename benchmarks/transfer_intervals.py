@@ -5,9 +5,10 @@
 Each file is a run of its own (a fresh process on the same machine). Of every cell (a copy of one
 size, one way, beside the same others; a launch) that at least two runs measured, the grand median
 is the median of the runs' medians. Coverage is the share of runs whose order-statistics interval
-(gpucast.medians) contains it, over all cells of a kind; the target is 90 to 99 % (the upper bound
-from 100 intervals up: fewer cannot tell 99 from 100 %). Intervals of single runs know nothing of
-what changes between runs (clocks, where memory lies): coverage below nominal says how much that is.
+(gpucast.medians) contains it, over all cells of a kind; the target is 90 to 99 %. Outside of it by
+no more than chance allows (binomial, 5 %) is "too few to tell". Where records state what differs
+from run to run (``run_to_run``), intervals include it. Samples of one run know nothing of what
+changes between runs (clocks, where memory lies): coverage below nominal says how much that is.
 Take at least 20 runs: with few, the grand median leans on each run's own.
 
 Reproducibility, where cells of 512 MiB were measured: the largest deviation of a run's median from
@@ -23,15 +24,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy.special import bdtr, bdtrc
+
 from gpucast.cli.output import print_json, print_table
 from gpucast.datasets import Dataset, load
 from gpucast.errors import GpucastError
 from gpucast.medians import Median, median_of
+from gpucast.records import Launch, RunToRun, Transfer
 from gpucast.transfer_series import way_of
 
 LEAST, MOST = 0.90, 0.99
-TELLING = 100
-"""Intervals from which coverage above 99 % is told from 99 %."""
+BY_CHANCE = 0.05
+"""Coverage outside the target counts as missed below this probability."""
 
 LARGE = 512 * 2**20
 ALONE, BESIDE_REVERSE = 0.01, 0.03
@@ -44,20 +48,29 @@ Cell = tuple[str, str, int, str]
 def cells(data: Dataset) -> dict[Cell, Median]:
     """The median of each cell of one run."""
     samples: dict[Cell, list[float]] = {}
+    between: dict[Cell, RunToRun] = {}
+
+    def add(cell: Cell, record: Transfer | Launch) -> None:
+        samples.setdefault(cell, []).extend(record.seconds)
+        if record.run_to_run is not None:
+            between[cell] = record.run_to_run
+
     for record in data.transfers:
         if record.valid and not record.cold:
             way = way_of(record)
             beside = " ".join(sorted(f"{c.from_}>{c.to}" for c in record.concurrent))
             memory = "" if way.memory == "unknown" else way.memory
             engine = "by a kernel" if way.engine == "kernel" else ""
-            kind = " ".join(filter(None, (way.route, memory, engine, way.method)))
-            cell = (kind, f"{way.start}>{way.end}", record.bytes, beside)
-            samples.setdefault(cell, []).extend(record.seconds)
+            reads = "read" if way.reads else ""
+            kind = " ".join(filter(None, (way.route, memory, engine, reads, way.method)))
+            add((kind, f"{way.start}>{way.end}", record.bytes, beside), record)
     for launch in data.launches:
         name = f"launch {launch.method}"
-        cell = (name, str(launch.arguments or 0), launch.count, "")
-        samples.setdefault(cell, []).extend(launch.seconds)
-    return {cell: median_of(each) for cell, each in samples.items()}
+        add((name, str(launch.arguments or 0), launch.count, ""), launch)
+    found = {cell: median_of(each) for cell, each in samples.items()}
+    for cell, known in between.items():
+        found[cell] = found[cell].with_run_to_run(known.sd, known.runs)
+    return found
 
 
 @dataclass(frozen=True)
@@ -80,8 +93,20 @@ class Coverage:
         return self.covered / self.intervals
 
     @property
+    def verdict(self) -> str:
+        """Empty within the target; outside, whether more than chance can be the reason."""
+        if LEAST <= self.share <= MOST:
+            return ""
+        # Binomial tails at the nearer bound of the target.
+        if self.share < LEAST:
+            chance = bdtr(self.covered, self.intervals, LEAST)
+        else:
+            chance = bdtrc(self.covered - 1, self.intervals, MOST)
+        return "too few to tell" if chance >= BY_CHANCE else "MISSED"
+
+    @property
     def reached(self) -> bool:
-        return self.share >= LEAST and (self.share <= MOST or self.intervals < TELLING)
+        return self.verdict != "MISSED"
 
 
 @dataclass(frozen=True)
@@ -191,7 +216,7 @@ def _print(runs: int, covered: Sequence[Coverage], large: Sequence[Reproduced]) 
             each.intervals,
             f"{100 * each.share:.1f} %",
             f"+-{100 * each.width:.2g} %",
-            "" if each.reached else "MISSED",
+            each.verdict,
         ]
         for each in covered
     ]

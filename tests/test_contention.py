@@ -33,7 +33,7 @@ def record(copy: Copy, rate: float, *beside: Copy) -> dict[str, Any]:
         **{"from": start, "to": end},
         memory="unknown" if route == "peer" else "pinned",
         method="gated",
-        concurrent=[{"from": a, "to": b, "bytes": BYTES} for a, b in beside],
+        concurrent=[{"from": a, "to": b} for a, b in beside],
     )
 
 
@@ -139,6 +139,27 @@ def test_copies_are_held_against_those_alone_with_the_same_memory() -> None:
     assert pair.factor == pytest.approx(2)
 
 
+def test_sets_may_mix_sizes_and_copies_that_the_receiver_makes_stand_apart() -> None:
+    def sized(made: dict[str, Any], size: int) -> dict[str, Any]:
+        scale = size / made["bytes"]
+        return {**made, "bytes": size, "seconds": [s * scale for s in made["seconds"]]}
+
+    out = [("gpu0", "gpu1"), ("gpu0", "gpu2")]
+    large = 8 * BYTES
+    made = [record(UP[0], LINK), *(sized(record(copy, NVLINK), large) for copy in out)]
+    made += [record(copy, NVLINK / 4) for copy in out]  # not the size of those in the set
+    several = sized(record(out[0], NVLINK / 2, out[1], UP[0]), large)
+    several["concurrent"][1]["bytes"] = BYTES
+    made.append(several)
+    reads = [
+        {**sized(record(copy, NVLINK / 5), large), "issuer": copy[1]} for copy in out
+    ]  # alone, by the receiver: another setting, without sets
+    (forecast,) = found([*made, *reads]).forecasts
+    assert forecast.measured.bytes == large
+    assert forecast.measured.factor == pytest.approx(2)
+    assert abs(forecast.error) < 0.01
+
+
 def test_nothing_at_the_same_time_is_an_error() -> None:
     with pytest.raises(InputError, match="beside others"):
         contention(dataset([machine(), record(UP[0], LINK)]))
@@ -160,7 +181,7 @@ def test_the_command_prints_matrix_statement_and_forecasts(run: Run, tmp_path: A
     assert "4 up and 4 down" in out
     _, out, _ = run("data", "contention", file, "--json")
     (answer,) = only_json(out)["contention"]
-    assert answer["bytes"] == BYTES
+    assert {each["bytes"] for each in answer["pairs"]} == {BYTES}
     assert sum(pair["shared"] for pair in answer["pairs"]) == 8
     assert all(abs(each["relative_error"]) < 0.01 for each in answer["forecasts"])
 

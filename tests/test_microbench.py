@@ -21,7 +21,18 @@ PROGRAM = Path(
     os.environ.get("GPUCAST_MICROBENCH", Path(sys.executable).with_name("gpucast-microbench"))
 )
 HOST = ("--engine", "host", "--host-devices", "2")
-QUICK = (*HOST, "--largest", "65536", "--budget", "10", "--interval", "0.2", "--fresh", "0", "--quiet")
+QUICK = (
+    *HOST,
+    "--largest",
+    "65536",
+    "--budget",
+    "10",
+    "--interval",
+    "0.2",
+    "--fresh",
+    "0",
+    "--quiet",
+)
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -123,7 +134,9 @@ def test_records_may_go_to_stdout() -> None:
 def test_a_budget_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     begin = time.monotonic()
-    finished = run("measure", *HOST, "--fresh", 0, "--budget", 2, "--interval", 1e-9, "--quiet", "-o", path)
+    finished = run(
+        "measure", *HOST, "--fresh", 0, "--budget", 2, "--interval", 1e-9, "--quiet", "-o", path
+    )
     # The clocks' rise, and cells that were begun in time, come on top.
     assert time.monotonic() - begin < 15
     assert finished.returncode == 0, finished.stderr
@@ -135,7 +148,19 @@ def test_a_budget_is_kept(tmp_path: Path) -> None:
 def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     running = subprocess.Popen(
-        [PROGRAM, "measure", *HOST, "--fresh", "0", "--budget", "0", "--interval", "1e-9", "-o", path],
+        [
+            PROGRAM,
+            "measure",
+            *HOST,
+            "--fresh",
+            "0",
+            "--budget",
+            "0",
+            "--interval",
+            "1e-9",
+            "-o",
+            path,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -168,7 +193,10 @@ def test_topology_is_the_machine_record() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("measure", "--what", "all"), '--what: "all" is none of transfers, concurrent, launches, overlap, host-memory'),
+        (
+            ("measure", "--what", "all"),
+            '--what: "all" is none of transfers, concurrent, launches, overlap, host-memory',
+        ),
         (("measure", "--memory", "pined"), '--memory: "pined" is none of pageable, pinned'),
         (("measure", *HOST, "--memory", "pinned"), '--memory: "pinned" is not there on CPU'),
         (("measure", *HOST, "--devices", "2"), "--devices: 2 wanted, 2 present"),

@@ -113,6 +113,29 @@ def test_runs_that_differ_by_more_than_their_noise_are_not() -> None:
     assert not found.reached
 
 
+def test_coverage_is_judged_by_what_chance_allows() -> None:
+    def verdict(covered: int, intervals: int) -> str:
+        return transfer_intervals.Coverage("h2d", 1, intervals, covered, 0.01).verdict
+
+    assert verdict(95, 100) == ""
+    assert verdict(104, 105) == "too few to tell"  # at 99 % as probable as not
+    assert verdict(8, 9) == "too few to tell"
+    assert verdict(8000, 9000) == "MISSED"
+    assert verdict(2000, 2000) == "MISSED"
+
+
+def test_what_runs_say_of_their_differences_widens_intervals() -> None:
+    def shifted(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        return np.exp(0.05 * rng.standard_normal() + 0.002 * rng.standard_normal(12))
+
+    known = {"sd": 0.05, "runs": 11}
+    made = [[{**each, "run_to_run": known} for each in run] for run in runs(24, shifted)]
+    found = coverages(made)["h2d pinned call"]
+    assert found.share >= 0.9
+    # Student's factor for ten degrees of freedom.
+    assert found.width == pytest.approx(2.228 * 0.05, rel=0.01)
+
+
 def test_the_largest_deviation_at_512_mib_is_found() -> None:
     size = 512 * 2**20
     reverse = [{"from": "gpu0", "to": "host"}]

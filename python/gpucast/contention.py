@@ -31,7 +31,7 @@ A set is forecast twice: with everything that was measured, and with that set le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,13 +52,17 @@ Copy = tuple[str, str]
 
 @dataclass(frozen=True)
 class Setting:
-    """What all copies of one comparison agree in."""
+    """What all copies of one comparison agree in.
+
+    Attributes:
+        reads: copies between GPUs are made by the one that receives.
+    """
 
     machine: str
     path: str
     engine: str
     method: str | None
-    bytes: int
+    reads: bool
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,14 @@ class Measured:
 
     Attributes:
         copy, beside: the timed copy, and the others, sorted.
+        bytes: of the timed copy.
         seconds, alone: medians with intervals.
     """
 
     setting: Setting
     copy: Copy
     beside: tuple[Copy, ...]
+    bytes: int
     seconds: Median
     alone: Median
 
@@ -98,7 +104,7 @@ class Measured:
     @property
     def rate(self) -> float:
         """Byte/s."""
-        return self.setting.bytes / self.seconds.value
+        return self.bytes / self.seconds.value
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -142,13 +148,13 @@ class Contention:
     """All that was measured of one setting.
 
     Attributes:
-        alone: median seconds of each copy alone.
+        rates: byte/s of each copy alone, with the bytes it has beside others.
         pairs, sets: copies timed beside one other, and beside several.
         forecasts: of ``sets``.
     """
 
     setting: Setting
-    alone: dict[Copy, Median]
+    rates: dict[Copy, float]
     pairs: list[Measured]
     sets: list[Measured]
     forecasts: list[Forecast]
@@ -167,7 +173,8 @@ class Contention:
         """The contention matrix: row, the timed copy; column, the other; NaN: not measured."""
         at = {copy: index for index, copy in enumerate(self.copies)}
         matrix = np.full((len(at), len(at)), np.nan)
-        for pair in self.pairs:
+        # Where a pair was measured with several sizes, the first counts.
+        for pair in reversed(self.pairs):
             matrix[at[pair.copy], at[pair.beside[0]]] = pair.factor
         return matrix
 
@@ -175,36 +182,30 @@ class Contention:
 def contention(data: Dataset) -> list[Contention]:
     """What the transfers of a dataset say of copies at the same time, one answer a setting.
 
+    A copy beside others is held against the same alone: of the same bytes and kind of memory.
+
     Raises:
         InputError: no copy was timed beside others, or none of those was timed alone as well.
     """
     usable = [record for record in data.transfers if record.valid and not record.cold]
-    together: dict[Setting, dict[tuple[Copy, ...], list[float]]] = {}
-    memory: dict[tuple[Setting, Copy], str] = {}
+    together: dict[Setting, dict[_Set, list[float]]] = {}
+    beside_sizes: set[tuple[Copy, int]] = set()
     for record in usable:
         if record.concurrent:
-            copy, setting = (record.from_, record.to), _setting(record)
+            for other in record.concurrent:
+                beside_sizes.add(((other.from_, other.to), other.bytes or record.bytes))
             beside = sorted((other.from_, other.to) for other in record.concurrent)
-            sets = together.setdefault(setting, {})
-            sets.setdefault((copy, *beside), []).extend(record.seconds)
-            memory[setting, copy] = record.memory
-    # Alone, a copy may have been timed with many kinds of memory; those beside others tell which.
-    common = set(memory.values())
-    alone: dict[Setting, dict[Copy, list[float]]] = {}
-    for record in usable:
-        copy, setting = (record.from_, record.to), _setting(record)
-        expected = memory.get((setting, copy))
-        if not record.concurrent and (
-            record.memory == expected or (expected is None and record.memory in common)
-        ):
-            alone.setdefault(setting, {}).setdefault(copy, []).extend(record.seconds)
+            key = (_copy(record), tuple(beside), record.bytes, record.memory)
+            together.setdefault(_setting(record), {}).setdefault(key, []).extend(record.seconds)
     if not together:
         raise InputError("no transfer was timed beside others", file=data.name, field="concurrent")
-    found = [
-        _contention(setting, {copy: median_of(each) for copy, each in alone[setting].items()}, sets)
-        for setting, sets in together.items()
-        if any(copies[0] in alone.get(setting, {}) for copies in sets)
-    ]
+    alone: dict[tuple[Setting, Copy, int, str], list[float]] = {}
+    for record in usable:
+        if not record.concurrent:
+            single = (_setting(record), _copy(record), record.bytes, record.memory)
+            alone.setdefault(single, []).extend(record.seconds)
+    found = [_contention(setting, sets, alone, beside_sizes) for setting, sets in together.items()]
+    found = [each for each in found if each.pairs or each.sets]
     if not found:
         raise InputError(
             "no transfer that was timed beside others was also timed alone, with the same size",
@@ -214,24 +215,40 @@ def contention(data: Dataset) -> list[Contention]:
     return found
 
 
+# The timed copy, those beside it, its bytes and memory.
+_Set = tuple[Copy, tuple[Copy, ...], int, str]
+
+
 def _setting(record: Transfer) -> Setting:
-    return Setting(record.machine, record.path, record.engine, record.method, record.bytes)
+    reads = record.issuer is not None and record.issuer == record.to != record.from_
+    return Setting(record.machine, record.path, record.engine, record.method, reads)
+
+
+def _copy(record: Transfer) -> Copy:
+    return record.from_, record.to
 
 
 def _contention(
     setting: Setting,
-    alone: dict[Copy, Median],
-    together: Mapping[tuple[Copy, ...], list[float]],
+    together: Mapping[_Set, list[float]],
+    alone: Mapping[tuple[Setting, Copy, int, str], list[float]],
+    beside_sizes: Collection[tuple[Copy, int]],
 ) -> Contention:
-    measured = [
-        Measured(setting, copies[0], copies[1:], median_of(samples), alone[copies[0]])
-        for copies, samples in together.items()
-        if copies[0] in alone
-    ]
+    measured: list[Measured] = []
+    rates: dict[Copy, float] = {}
+    for (copy, beside, size, memory), samples in together.items():
+        single = alone.get((setting, copy, size, memory))
+        if single is not None:
+            each = Measured(setting, copy, beside, size, median_of(samples), median_of(single))
+            measured.append(each)
+            rates.setdefault(copy, size / each.alone.value)
+    # Copies that were under way, but never timed beside others.
+    for (of, copy, size, _), samples in alone.items():
+        if of == setting and (copy, size) in beside_sizes:
+            rates.setdefault(copy, size / median_of(samples).value)
     pairs = [each for each in measured if len(each.beside) == 1]
     sets = [each for each in measured if len(each.beside) > 1]
-    rates = {copy: setting.bytes / median.value for copy, median in alone.items()}
-    return Contention(setting, alone, pairs, sets, _forecasts(rates, pairs, sets))
+    return Contention(setting, rates, pairs, sets, _forecasts(rates, pairs, sets))
 
 
 # Resources: seconds of each that a byte of a copy keeps it busy.
@@ -256,7 +273,7 @@ def _forecast(
 ) -> tuple[float, str]:
     found = fair_rates(measured.copies, shared)
     rate, limit = found[measured.copy]
-    return measured.alone.value * rates[measured.copy] / rate, limit
+    return measured.bytes / rate, limit
 
 
 def resources(
@@ -407,6 +424,7 @@ def to_dict(found: Contention) -> dict[str, Any]:
         return {
             "copy": name(each.copy),
             "beside": [name(copy) for copy in each.beside],
+            "bytes": each.bytes,
             "seconds": each.seconds.value,
             "alone_seconds": each.alone.value,
             "factor": each.factor,

@@ -365,6 +365,7 @@ _CELLS: dict[type[Measurement], tuple[str, ...]] = {
     Step: ("path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph", "boundary"),
     Transfer: (
         "path", "memory", "engine", "route", "from_", "to", "bytes", "concurrent", "method",
+        "issuer",
     ),
     Launch: ("path", "method", "count", "arguments"),
     Overlap: ("path", "memory", "device", "bytes", "parts"),

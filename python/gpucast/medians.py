@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+MOST_FREEDOM = 10
+"""Degrees of freedom beyond which Student's factor is taken as it is there."""
+
 FEWEST_SAMPLES = 6
 """Below, the range of all samples holds the median with less than 95 %."""
 
@@ -27,6 +30,25 @@ class Median:
     value: float
     low: float | None
     high: float | None
+
+    def with_run_to_run(self, sd: float, runs: int) -> Median:
+        """The interval for the median of all runs of a program.
+
+        Args:
+            sd: relative standard deviation of the medians of runs.
+            runs: how many it is known from.
+
+        What differs between runs is independent of what one run's samples scatter; Student's
+        factor covers that sd is an estimate (records/include/gpucast/records/median.h).
+        """
+        from scipy.special import stdtrit
+
+        if self.low is None or self.high is None:
+            return self
+        freedom = min(max(runs, 2) - 1, MOST_FREEDOM)
+        within = (self.high - self.low) / 2 / self.value
+        half = float(np.hypot(within, stdtrit(freedom, 0.975) * sd)) * self.value
+        return Median(self.value, self.value - half, self.value + half)
 
 
 def median_of(samples: Sequence[float], confidence: float = 0.95) -> Median:

@@ -211,8 +211,8 @@ class Transfer(_Measurement):
     )
     issuer: Label | None = Field(
         None,
-        description='of a peer copy, the GPU that makes it: the source writes, the destination reads; '
-        "absent: the source, or not known",
+        description="of a peer copy, the GPU that makes it: the source writes, the destination "
+        "reads; absent: the source, or not known",
     )
     valid: Flag = Field(description="false: the copied bytes were wrong")
 

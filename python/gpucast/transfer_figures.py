@@ -55,7 +55,7 @@ def drawn(series: Sequence[Series]) -> Panels:
     best: dict[tuple[object, ...], Series] = {}
     for each in series:
         way = each.way
-        kind = (way.machine, way.path, way.route, way.memory, way.engine, way.method)
+        kind = (way.machine, way.path, way.route, way.memory, way.engine, way.method, way.reads)
         if len(each.samples) >= FEWEST_SIZES and (
             kind not in best or len(each.samples) > len(best[kind].samples)
         ):
@@ -77,7 +77,8 @@ def drawn(series: Sequence[Series]) -> Panels:
 
 
 def _alike(one: Series, other: Series) -> bool:
-    if (one.way.engine, one.way.method) != (other.way.engine, other.way.method):
+    kinds = [(each.way.engine, each.way.method, each.way.reads) for each in (one, other)]
+    if kinds[0] != kinds[1]:
         return False
     common = [size for size in one.samples if size in other.samples]
     ratio = np.log(one.only(common).medians / other.only(common).medians)
@@ -89,7 +90,8 @@ def _label(group: Sequence[Series]) -> str:
     memory = "" if way.memory == "unknown" else way.memory
     if len(group) > 1:
         memory += f" and {len(group) - 1} alike"
-    words = [memory, "by a kernel" if way.engine == "kernel" else "", way.method or ""]
+    words = [memory, "by a kernel" if way.engine == "kernel" else ""]
+    words += ["read" if way.reads else "", way.method or ""]
     return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
 
 

@@ -38,7 +38,11 @@ SMALLEST_ERROR = 1e-4
 
 @dataclass(frozen=True)
 class Way:
-    """One way to move data."""
+    """One way to move data.
+
+    Attributes:
+        issuer: of a copy between GPUs, the one that makes it; None: the source, or not known.
+    """
 
     machine: str
     path: str
@@ -48,6 +52,12 @@ class Way:
     method: str | None
     start: str
     end: str
+    issuer: str | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether the receiving GPU makes the copy."""
+        return self.issuer is not None and self.issuer == self.end != self.start
 
     @property
     def label(self) -> str:
@@ -59,6 +69,7 @@ class Way:
         """``h2d pinned host>gpu0``: the copy, without how it was timed."""
         words = [self.route, "" if self.memory == "unknown" else self.memory]
         words += ["by a kernel" if self.engine == "kernel" else "", f"{self.start}>{self.end}"]
+        words += ["read" if self.reads else ""]
         return " ".join(filter(None, words))
 
 
@@ -153,6 +164,7 @@ def way_of(record: Transfer) -> Way:
         record.method,
         record.from_,
         record.to,
+        record.issuer,
     )
 
 

@@ -35,8 +35,12 @@ def command(
 
 def _print(found: Contention) -> None:
     setting = found.setting
-    how = ", ".join(filter(None, (setting.engine, setting.method)))
-    print(f"{setting.machine}, {setting.path}, {how}: copies of {size(setting.bytes)}")
+    how = [setting.engine, setting.method, "read by the receiver" if setting.reads else None]
+    sizes = sorted({each.bytes for each in (*found.pairs, *found.sets)})
+    print(
+        f"{setting.machine}, {setting.path}, {', '.join(filter(None, how))}: "
+        f"copies of {', '.join(map(size, sizes))}"
+    )
     if found.pairs:
         print("\nTimes as long as alone (row) beside one other copy (column):\n")
         _print_matrix(found)
