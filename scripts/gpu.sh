@@ -67,8 +67,8 @@ sanitize() {
   for tool in racecheck initcheck; do
     echo "== $tool, gpucast-microbench"
     compute-sanitizer --tool "$tool" --error-exitcode 3 "$microbench" measure --engine cuda \
-      --largest 4096 --loop-bytes 4096 --interval 1 --quiet -o "$out/sanitize.jsonl" --force |
-      grep SUMMARY
+      --devices 0 --memory pinned,mapped --largest 64 --loop-bytes 4096 --interval 1 --fresh 0 \
+      --budget 0 --quiet -o "$out/sanitize.jsonl" --force | grep SUMMARY
   done
   for tool in memcheck racecheck initcheck synccheck; do
     echo "== $tool"

@@ -37,7 +37,8 @@ class FakeCopies : public CopySet {
   double between_kernels(int count, Payload payload) override {
     return fake_.empty + count * (fake_.empty + (payload == Payload::copies ? one() : 0));
   }
-  double window() const override { return 100e-6; }
+  void next_queue() override {}
+  Batch batch() const override { return {}; }
   bool correct() override { return fake_.correct; }
 
  private:
@@ -53,6 +54,7 @@ class FakeCopies : public CopySet {
 class FakeLaunches : public Launches {
  public:
   explicit FakeLaunches(const Fake& fake) : fake_(fake) {}
+  void next_queue() override {}
   double submit() override { return fake_.latency; }
   double sync() override { return 2 * fake_.latency; }
   double gated(int count) override { return fake_.empty + count * fake_.latency / 2; }

@@ -55,10 +55,11 @@ TEST(TakeSamples, StopsWhenInterrupted) {
 }
 
 TEST(Batch, IsLongWhereCopiesAreShort) {
-  EXPECT_EQ(batch_of(1e-9, 100e-6), 32);
-  EXPECT_EQ(batch_of(10e-6, 100e-6), 10);
-  EXPECT_EQ(batch_of(1e-3, 20e-3), 20);
-  EXPECT_EQ(batch_of(1, 100e-6), 1);
+  EXPECT_EQ(batch_of(1e-9, {}), 32);
+  EXPECT_EQ(batch_of(10e-6, {}), 10);
+  EXPECT_EQ(batch_of(1e-3, {.seconds = 20e-3}), 20);
+  EXPECT_EQ(batch_of(1e-3, {.seconds = 20e-3, .most = 7}), 7);
+  EXPECT_EQ(batch_of(1, {}), 1);
 }
 
 TEST(Sample, GatedCopiesAreTimedWithoutWhatNothingTakes) {

@@ -28,6 +28,8 @@ class CopySet {
   CopySet& operator=(const CopySet&) = delete;
   virtual ~CopySet() = default;
 
+  // Goes on to the next of the hardware's queues, which differ; what follows uses that one.
+  virtual void next_queue() = 0;
   // Seconds that the caller of the first copy waits for it, blocking; the others rest.
   virtual double call() = 0;
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
@@ -38,9 +40,14 @@ class CopySet {
   // work that depends on it.
   enum class Payload { copies, nothing };
   virtual double between_kernels(int count, Payload payload) = 0;
-  // Seconds of copies that one sample should hold, so that the clock's resolution is small beside
-  // them, and that those which take turns on one copy engine have had many turns.
-  virtual double window() const = 0;
+  // What one gated sample holds: copies that take so many seconds, so that the clock's resolution
+  // is small beside them and those that take turns on one copy engine have had many turns; but not
+  // more than so many, as queues are finite.
+  struct Batch {
+    double seconds = 100e-6;
+    int most = 32;
+  };
+  virtual Batch batch() const = 0;
   // Whether what arrived is what was sent, by every copy. For copies made before.
   virtual bool correct() = 0;
 };
@@ -53,6 +60,7 @@ class Launches {
   Launches& operator=(const Launches&) = delete;
   virtual ~Launches() = default;
 
+  virtual void next_queue() = 0;        // as of copies
   virtual double submit() = 0;          // seconds that the caller of one launch waits, queue empty
   virtual double sync() = 0;            // seconds until one has run
   virtual double gated(int count) = 0;  // seconds of `count`, by the device's clock; 0: of nothing

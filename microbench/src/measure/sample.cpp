@@ -37,24 +37,38 @@ std::vector<double> take_samples(const std::function<double()>& next, const Samp
   return rule.samples();
 }
 
-int batch_of(double seconds, double window) {
-  constexpr double most = 32;  // with the copies beside them, what fits into a stream's queue
-  return static_cast<int>(std::clamp(std::ceil(window / seconds), 1.0, most));
+int batch_of(double seconds, const CopySet::Batch& wanted) {
+  const double most = wanted.most;
+  return static_cast<int>(std::clamp(std::ceil(wanted.seconds / seconds), 1.0, most));
 }
 
 Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
                const std::stop_token& interrupted) {
   Samples samples;
   if (method == records::TransferMethod::call) {
-    samples.seconds = take_samples([&] { return copies.call(); }, options, interrupted);
+    samples.seconds = take_samples(
+        [&] {
+          copies.next_queue();
+          return copies.call();
+        },
+        options, interrupted);
   } else {
+    using Payload = CopySet::Payload;
     constexpr int few = 5;
-    copies.gated(1);
-    const double nothing = median_of(few, [&] { return copies.gated(0); });
-    const double one = copies.gated(1) - nothing;
-    const int batch = batch_of(at_least_a_nanosecond(one), copies.window());
-    samples.seconds =
-        take_samples([&] { return (copies.gated(batch) - nothing) / batch; }, options, interrupted);
+    const double nothing = median_of(few, [&] {
+      copies.next_queue();
+      return copies.gated(0);
+    });
+    copies.between_kernels(1, Payload::copies);
+    const double alone =
+        copies.between_kernels(1, Payload::copies) - copies.between_kernels(1, Payload::nothing);
+    const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
+    samples.seconds = take_samples(
+        [&] {
+          copies.next_queue();
+          return (copies.gated(batch) - nothing) / batch;
+        },
+        options, interrupted);
   }
   samples.valid = copies.correct();
   return samples;
@@ -63,19 +77,29 @@ Samples sample(CopySet& copies, records::TransferMethod method, const SampleOpti
 std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,
                            const std::stop_token& interrupted) {
   using records::LaunchMethod;
-  switch (cell.method) {
-    case LaunchMethod::submit:
-      return take_samples([&] { return launches.submit(); }, options, interrupted);
-    case LaunchMethod::sync:
-      return take_samples([&] { return launches.sync(); }, options, interrupted);
-    case LaunchMethod::graph:
-      return take_samples([&] { return launches.graph(cell.count); }, options, interrupted);
-    case LaunchMethod::gated:
-      break;
+  const auto once = [&] {
+    launches.next_queue();
+    switch (cell.method) {
+      case LaunchMethod::submit:
+        return launches.submit();
+      case LaunchMethod::sync:
+        return launches.sync();
+      case LaunchMethod::graph:
+        return launches.graph(cell.count);
+      case LaunchMethod::gated:
+        break;
+    }
+    return launches.gated(cell.count);
+  };
+  double nothing = 0;
+  if (cell.method == LaunchMethod::gated) {
+    constexpr int several = 11;
+    nothing = median_of(several, [&] {
+      launches.next_queue();
+      return launches.gated(0);
+    });
   }
-  constexpr int several = 11;
-  const double nothing = median_of(several, [&] { return launches.gated(0); });
-  return take_samples([&] { return launches.gated(cell.count) - nothing; }, options, interrupted);
+  return take_samples([&] { return once() - nothing; }, options, interrupted);
 }
 
 std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
@@ -107,14 +131,21 @@ Latency latency(CopySet& copies) {
   const auto without = [&](int count) { return copies.between_kernels(count, Payload::nothing); };
   with(1);
   without(1);
-  // Medians of differences between neighbours in time: what drifts meanwhile cancels.
-  constexpr int several = 25;
-  const double slope = median_of(several, [&] {
+  // Medians of differences between neighbours in time, on one queue: what drifts or differs from
+  // queue to queue cancels. Over all queues (there are at most 32).
+  constexpr int several = 32;
+  const auto median_over_queues = [&](const std::function<double()>& difference) {
+    return median_of(several, [&] {
+      copies.next_queue();
+      return difference();
+    });
+  };
+  const double slope = median_over_queues([&] {
     return (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
            (long_batch - short_batch);
   });
-  const double single = median_of(several, [&] { return with(1) - without(1); });
-  const double each = median_of(several, [&] {
+  const double single = median_over_queues([&] { return with(1) - without(1); });
+  const double each = median_over_queues([&] {
     return (copies.gated(long_batch) - copies.gated(short_batch)) / (long_batch - short_batch);
   });
   return {.slope = slope, .single = single, .each = each};

@@ -26,9 +26,8 @@ struct Samples {
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted);
 
-// Copies behind a gate are timed in batches: so many for copies that take about `seconds`, to fill
-// the `window` (s).
-int batch_of(double seconds, double window);
+// Copies behind a gate are timed in batches: so many for copies that take about `seconds` each.
+int batch_of(double seconds, const CopySet::Batch& wanted);
 
 Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
                const std::stop_token& interrupted);

@@ -1,5 +1,6 @@
 #include "engine/cuda/copies.h"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -21,7 +22,7 @@ constexpr double milli = 1e-3;
 class Lane {
  public:
   Lane(BufferPool& pool, const StreamRing& streams, const Copy& copy, std::size_t number)
-      : copy_(copy), device_(issuer(copy)), streams_(streams), turn_(number) {
+      : pool_(pool), copy_(copy), device_(issuer(copy)), streams_(streams), turn_(number) {
     const auto bytes = static_cast<std::size_t>(copy.bytes);
     source_ = &buffer(pool, copy.from, Role::source, number, bytes);
     destination_ = &buffer(pool, copy.to, Role::destination, number, bytes);
@@ -29,13 +30,12 @@ class Lane {
       between_ = &pool.on_host(device_, copy.memory, Role::destination, number, bytes);
     }
     seed_ = static_cast<std::uint32_t>(number);
-    const int gpu = copy.from == host ? copy.to : copy.from;
     if (source_->seed != seed_) {
-      fill(source_->data(), source_->bytes(), seed_, gpu);
+      pool.fill(*source_, source_->bytes(), seed_, copy.from == host ? copy.to : copy.from);
       source_->seed = seed_;
     }
     constexpr std::uint32_t other = 0x5bd1e995;
-    fill(destination_->data(), bytes, seed_ ^ other, copy.to == host ? copy.from : copy.to);
+    pool.fill(*destination_, bytes, seed_ ^ other, copy.to == host ? copy.from : copy.to);
     destination_->seed.reset();
     check(cudaSetDevice(device_), "cudaSetDevice");
   }
@@ -77,8 +77,8 @@ class Lane {
   }
 
   bool correct() const {
-    return holds(destination_->data(), static_cast<std::size_t>(copy_.bytes), seed_,
-                 copy_.to == host ? copy_.from : copy_.to);
+    return pool_.holds(*destination_, static_cast<std::size_t>(copy_.bytes), seed_,
+                       copy_.to == host ? copy_.from : copy_.to);
   }
 
  private:
@@ -88,6 +88,7 @@ class Lane {
                          : pool.on_gpu(where, role, number, bytes);
   }
 
+  BufferPool& pool_;
   Copy copy_;
   int device_;
   std::uint32_t seed_ = 0;
@@ -115,8 +116,12 @@ class CudaCopies : public CopySet {
     }
   }
 
+  void next_queue() override {
+    for (const auto& lane : lanes_)
+      lane->take_next_stream();
+  }
+
   double call() override {
-    take_next_streams();
     const Lane& lane = *lanes_.front();
     use(lane);
     const auto begin = Clock::now();
@@ -129,14 +134,13 @@ class CudaCopies : public CopySet {
       const double seconds = gated_once(count);
       if (others_outlasted_) return seconds;
       // The others ended early: their bandwidth was free for the last of the timed copies.
-      constexpr int most_queued = 128;  // a stream whose queue is full would wait for the gate
-      if (2 * times_ * count > most_queued) return seconds;
+      constexpr int most_times = 8;
+      if (2 * times_ > most_times || queued(2 * times_, count) > most_queued) return seconds;
       times_ *= 2;
     }
   }
 
   double between_kernels(int count, Payload payload) override {
-    take_next_streams();
     const Lane& lane = *lanes_.front();
     use(lane);
     gate_.close(lane.stream());
@@ -154,18 +158,12 @@ class CudaCopies : public CopySet {
     return elapsed();
   }
 
-  double window() const override {
-    constexpr double clock_is_fine_enough = 100e-6;
+  Batch batch() const override {
+    if (lanes_.size() == 1) return {};
     constexpr double all_have_begun = 1e-3;
     constexpr double many_turns = 20e-3;  // a turn on a copy engine is a millisecond or two
-    if (lanes_.size() == 1) return clock_is_fine_enough;
-    const Lane& first = *lanes_.front();
-    for (std::size_t k = 1; k < lanes_.size(); ++k) {
-      const bool between = first.copy().from != host && first.copy().to != host &&
-                           lanes_[k]->copy().from != host && lanes_[k]->copy().to != host;
-      if (between && lanes_[k]->device() == first.device()) return many_turns;
-    }
-    return all_have_begun;
+    return {.seconds = issued_by_first() > 1 ? many_turns : all_have_begun,
+            .most = std::max(1, most_queued / (1 + times_ * (most_on_one_gpu() - 1)))};
   }
 
   bool correct() override {
@@ -178,18 +176,37 @@ class CudaCopies : public CopySet {
  private:
   static void use(const Lane& lane) { check(cudaSetDevice(lane.device()), "cudaSetDevice"); }
 
+  // A queue that is full waits for the gate, which waits for all to be queued.
+  static constexpr int most_queued = 100;
+
+  int queued(int times, int count) const { return count * (1 + times * (most_on_one_gpu() - 1)); }
+
+  int on_gpu(int device) const {
+    return static_cast<int>(std::ranges::count_if(
+        lanes_, [device](const auto& lane) { return lane->device() == device; }));
+  }
+  int most_on_one_gpu() const {
+    int most = 1;
+    for (const auto& lane : lanes_)
+      most = std::max(most, on_gpu(lane->device()));
+    return most;
+  }
+  // Copies between GPUs that the first one's GPU makes: they may share its engine.
+  int issued_by_first() const {
+    const auto between = [](const Copy& copy) { return copy.from != host && copy.to != host; };
+    const Lane& first = *lanes_.front();
+    if (!between(first.copy())) return 1;
+    return static_cast<int>(std::ranges::count_if(lanes_, [&](const auto& lane) {
+      return between(lane->copy()) && lane->device() == first.device();
+    }));
+  }
+
   static void queue(const Lane& lane) {
     use(lane);
     lane.queue();
   }
 
-  void take_next_streams() {
-    for (const auto& lane : lanes_)
-      lane->take_next_stream();
-  }
-
   double gated_once(int count) {
-    take_next_streams();
     const Lane& first = *lanes_.front();
     use(first);
     gate_.close(first.stream());

@@ -69,8 +69,9 @@ class CudaLaunches : public Launches {
     end_ = std::make_unique<Event>(cudaEventDefault);
   }
 
+  void next_queue() override { ++turn_; }
   double submit() override {
-    use_next_stream();
+    use();
     const auto begin = Clock::now();
     queue_empty(arguments_, stream());
     const double taken = since(begin);
@@ -78,14 +79,14 @@ class CudaLaunches : public Launches {
     return taken;
   }
   double sync() override {
-    use_next_stream();
+    use();
     const auto begin = Clock::now();
     queue_empty(arguments_, stream());
     wait();
     return since(begin);
   }
   double gated(int count) override {
-    use_next_stream();
+    use();
     gate_.close(stream());
     check(cudaEventRecord(begin_->get(), stream()), "cudaEventRecord");
     for (int k = 0; k < count; ++k)
@@ -99,7 +100,7 @@ class CudaLaunches : public Launches {
     return milli * static_cast<double>(elapsed);
   }
   double graph(int count) override {
-    use_next_stream();
+    use();
     auto& graph = graphs_[count];
     if (!graph) {
       graph = std::make_unique<Graph>(arguments_, count);
@@ -114,10 +115,6 @@ class CudaLaunches : public Launches {
 
  private:
   void use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
-  void use_next_stream() {
-    use();
-    ++turn_;
-  }
   cudaStream_t stream() const { return streams_.at(turn_); }
   void wait() const { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 

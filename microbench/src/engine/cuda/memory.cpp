@@ -9,7 +9,6 @@
 #include "engine/cuda/kernels.h"
 #include "engine/numa.h"
 #include "gpucast/devices/cuda/check.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
@@ -27,6 +26,7 @@ class GpuBuffer : public Buffer {
     cudaSetDevice(device_);
     cudaFree(data_);
   }
+  bool on_gpu() const override { return true; }
   GpuBuffer(const GpuBuffer&) = delete;
   GpuBuffer& operator=(const GpuBuffer&) = delete;
 
@@ -124,19 +124,28 @@ Buffer& BufferPool::on_gpu(int device, Role role, std::size_t number, std::size_
   return *buffer;
 }
 
-void fill(void* data, std::size_t bytes, std::uint32_t seed, int device) {
+void BufferPool::fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device) {
+  Buffer& there = buffer.on_gpu() ? buffer : on_gpu(device, Role::scratch, 0, bytes);
   check(cudaSetDevice(device), "cudaSetDevice");
-  const devices::cuda::DeviceArray<unsigned char> all(bytes);
-  queue_fill(all.data(), static_cast<std::int64_t>(bytes), seed, nullptr);
-  check(cudaMemcpy(data, all.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  queue_fill(there.data(), static_cast<std::int64_t>(bytes), seed, nullptr);
+  if (!buffer.on_gpu()) {
+    check(cudaMemcpy(buffer.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  }
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
-bool holds(const void* data, std::size_t bytes, std::uint32_t seed, int device) {
+bool BufferPool::holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device) {
+  constexpr std::size_t counter = 1;  // scratch of its own
+  const Buffer& wrong = on_gpu(device, Role::scratch, counter, sizeof(unsigned long long));
+  const Buffer* there = &buffer;
+  if (!buffer.on_gpu()) {
+    there = &on_gpu(device, Role::scratch, 0, bytes);
+    check(cudaMemcpy(there->data(), buffer.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  }
   check(cudaSetDevice(device), "cudaSetDevice");
-  const devices::cuda::DeviceArray<unsigned char> all(bytes);
-  const devices::cuda::DeviceArray<unsigned long long> wrong(1);
-  check(cudaMemcpy(all.data(), data, bytes, cudaMemcpyDefault), "cudaMemcpy");
-  queue_compare(all.data(), static_cast<std::int64_t>(bytes), seed, wrong.data(), nullptr);
+  check(cudaMemset(wrong.data(), 0, sizeof(unsigned long long)), "cudaMemset");
+  queue_compare(there->data(), static_cast<std::int64_t>(bytes), seed,
+                static_cast<unsigned long long*>(wrong.data()), nullptr);
   unsigned long long count = 1;
   check(cudaMemcpy(&count, wrong.data(), sizeof count, cudaMemcpyDeviceToHost), "cudaMemcpy");
   return count == 0;

@@ -23,6 +23,7 @@ class Buffer {
   virtual ~Buffer() = default;
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  virtual bool on_gpu() const { return false; }
 
   // The pattern that all of it holds, if it was filled and not written since.
   std::optional<std::uint32_t> seed = std::nullopt;
@@ -32,8 +33,9 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-// What a buffer is for: sources keep what they hold, destinations are written.
-enum class Role { source, destination };
+// What a buffer is for: sources keep what they hold, destinations are written; scratch is for the
+// pool itself.
+enum class Role { source, destination, scratch };
 
 // Memory of the host, near a GPU where the system says what is near, touched. Throws DeviceError or
 // std::bad_alloc where there is not so much.
@@ -54,6 +56,12 @@ class BufferPool {
                   std::size_t bytes);
   Buffer& on_gpu(int device, Role role, std::size_t number, std::size_t bytes);
 
+  // The pattern of a seed in the first `bytes` of a buffer, written and looked for by a GPU: that in
+  // which the buffer lies or, for the host's, any. CPUs may read write-combined memory sixty times
+  // slower.
+  void fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
+  bool holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
+
   // Of the first buffer of each kind near each GPU.
   const std::vector<Placement>& placements() const { return placements_; }
 
@@ -71,10 +79,5 @@ class BufferPool {
   std::map<Key, std::unique_ptr<Buffer>> buffers_;
   std::vector<Placement> placements_;
 };
-
-// Bytes that hold the pattern of a seed; through the GPU, since CPUs read write-combined memory
-// sixty times slower.
-void fill(void* data, std::size_t bytes, std::uint32_t seed, int device);
-bool holds(const void* data, std::size_t bytes, std::uint32_t seed, int device);
 
 }  // namespace gpucast::microbench::cuda

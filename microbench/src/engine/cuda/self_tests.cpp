@@ -59,18 +59,18 @@ void gate_opens_when_left(int device) {
 void wrong_bytes_are_seen(BufferPool& pool, int device) {
   constexpr std::size_t size = 100003;
   constexpr std::uint32_t seed = 7;
-  const Buffer& buffer = pool.on_gpu(device, Role::destination, 0, size);
+  Buffer& buffer = pool.on_gpu(device, Role::destination, 0, size);
   auto* bytes = static_cast<unsigned char*>(buffer.data());
-  fill(bytes, size, seed, device);
-  require(holds(bytes, size, seed, device), "the pattern is not found where it was written");
-  require(!holds(bytes, size, seed + 1, device), "the pattern of another seed is taken for right");
+  pool.fill(buffer, size, seed, device);
+  require(pool.holds(buffer, size, seed, device), "the pattern is not found where it was written");
+  require(!pool.holds(buffer, size, seed + 1, device), "the pattern of another seed is taken for right");
   for (const std::size_t place : {std::size_t{0}, size / 2, size - 1}) {
     const int wrong = 0xff ^ pattern(place, seed);
     check(cudaMemset(bytes + place, wrong, 1), "cudaMemset");
-    require(!holds(bytes, size, seed, device), "a wrong byte went unnoticed");
+    require(!pool.holds(buffer, size, seed, device), "a wrong byte went unnoticed");
     check(cudaMemset(bytes + place, pattern(place, seed), 1), "cudaMemset");
   }
-  require(holds(bytes, size, seed, device), "right bytes are taken for wrong");
+  require(pool.holds(buffer, size, seed, device), "right bytes are taken for wrong");
 }
 
 void memory_runs_out_without_harm(BufferPool& pool, int device) {
