@@ -13,7 +13,9 @@ from gpucast.errors import InputError
 from made_data import dataset, machine, transfer
 
 BYTES = 64_000_000
-LINK, DUPLEX, NVLINK, READS, WRITES = 50e9, 80e9, 400e9, 160e9, 120e9
+LINK, DUPLEX, NVLINK = 50e9, 80e9, 400e9
+READS, WRITES = 120e9, 105e9  # of host memory, one direction at a time
+READS_BESIDE, WRITES_BESIDE = 60e9, 50e9  # both at once
 UP, DOWN = [("host", f"gpu{i}") for i in range(4)], [(f"gpu{i}", "host") for i in range(4)]
 
 Copy = tuple[str, str]
@@ -38,7 +40,7 @@ def record(copy: Copy, rate: float, *beside: Copy) -> dict[str, Any]:
 
 
 def four_gpus() -> list[dict[str, Any]]:
-    """Links of 50 GB/s each way, 80 both; memory that reads 160 and writes 120 by turns; NVLink."""
+    """Links of 50 GB/s each way, 80 both; host memory of less than four links; NVLink."""
     peers = [(f"gpu{a}", f"gpu{b}") for a in range(4) for b in range(4) if a != b]
     made = [record(copy, LINK) for copy in (*UP, *DOWN)]
     made += [record(copy, NVLINK) for copy in peers]
@@ -49,9 +51,12 @@ def four_gpus() -> list[dict[str, Any]]:
         record(DOWN[0], LINK, DOWN[1]),
         record(UP[0], LINK, DOWN[1]),
     ]
-    made += [record(UP[0], READS / 4, *UP[1:]), record(DOWN[0], WRITES / 4, *DOWN[1:])]
-    both = 1 / (4 / READS + 4 / WRITES)
-    made.append(record(UP[0], both, *UP[1:], *DOWN))
+    for k in (2, 3, 4):
+        if k > 2:
+            made.append(record(UP[0], READS / k, *UP[1:k]))
+            made.append(record(DOWN[0], WRITES / k, *DOWN[1:k]))
+        made.append(record(UP[0], READS_BESIDE / k, *UP[1:k], *DOWN[:k]))
+        made.append(record(DOWN[0], WRITES_BESIDE / k, *DOWN[1:k], *UP[:k]))
     made.append(record(("gpu0", "gpu1"), NVLINK / 3, ("gpu0", "gpu2"), ("gpu0", "gpu3")))
     made.append(record(("gpu1", "gpu0"), NVLINK / 3, ("gpu2", "gpu0"), ("gpu3", "gpu0")))
     apart = [("gpu1", "gpu0"), ("gpu2", "gpu3"), ("gpu3", "gpu2")]
@@ -77,25 +82,35 @@ def test_what_is_shared_is_told_from_what_is_not() -> None:
 
 
 def test_sets_are_forecast_from_single_copies_pairs_and_the_other_sets() -> None:
-    forecasts = {each.measured.label: each for each in found(four_gpus()).forecasts}
+    answers = found(four_gpus()).forecasts
+    forecasts = {each.measured.label: each for each in answers}
     assert set(forecasts) == {
-        *("4 up", "4 down", "4 up and 4 down", "gpu0 to 3 others", "3 others to gpu0"),
+        *("3 up", "4 up", "3 down", "4 down"),
+        *("2 up and 2 down", "3 up and 3 down", "4 up and 4 down"),
+        *("gpu0 to 3 others", "3 others to gpu0"),
         "gpu0>gpu1, gpu1>gpu0, gpu2>gpu3, gpu3>gpu2",
     }
-    for each in forecasts.values():
+    assert len(answers) == len(forecasts) + 3  # both directions of three sets were timed
+    for each in answers:
         assert abs(each.fitted_error) < 0.01
         assert abs(each.error) < 0.01, each
     assert forecasts["gpu0 to 3 others"].limit == "egress of gpu0"
-    assert forecasts["4 down"].limit == "host memory"
+    assert forecasts["4 down"].limit == "host memory, writes"
 
 
 def test_a_memory_that_no_other_set_fills_is_not_guessed() -> None:
-    few = [r for r in four_gpus() if len(r["concurrent"]) != 7 and r["from"] != "host"]
-    few += [record(copy, LINK) for copy in UP]
-    forecasts = {each.measured.label: each for each in found(few).forecasts}
-    down = forecasts["4 down"]
+    made = [record(copy, LINK) for copy in DOWN]
+    made += [record(DOWN[0], LINK, DOWN[1]), record(DOWN[0], WRITES / 4, *DOWN[1:])]
+    (down,) = found(made).forecasts
     assert down.error == pytest.approx(WRITES / 4 / LINK - 1, rel=0.01)
     assert abs(down.fitted_error) < 0.01
+
+
+def test_a_pair_with_a_copy_that_was_not_timed_alone_stops_nothing() -> None:
+    made = [record(copy, LINK) for copy in DOWN]
+    made += [record(DOWN[0], LINK, ("gpu0", "gpu9")), record(DOWN[0], WRITES / 4, *DOWN[1:])]
+    answer = found(made)
+    assert (len(answer.pairs), len(answer.forecasts)) == (1, 1)
 
 
 def test_copies_that_share_one_port_pairwise_share_it_all_together() -> None:
@@ -148,6 +163,8 @@ def test_sets_may_mix_sizes_and_copies_that_the_receiver_makes_stand_apart() -> 
     large = 8 * BYTES
     made = [record(UP[0], LINK), *(sized(record(copy, NVLINK), large) for copy in out)]
     made += [record(copy, NVLINK / 4) for copy in out]  # not the size of those in the set
+    made.pop(2)  # gpu0>gpu2, which has another size left
+    made.append(sized(record(out[1], NVLINK), large // 2))
     several = sized(record(out[0], NVLINK / 2, out[1], UP[0]), large)
     several["concurrent"][1]["bytes"] = BYTES
     made.append(several)
@@ -176,7 +193,7 @@ def test_the_command_prints_matrix_statement_and_forecasts(run: Run, tmp_path: A
     file = write(tmp_path / "d.jsonl", four_gpus())
     status, out, err = run("data", "contention", file)
     assert (status, err) == (0, "")
-    assert "4 of 17 timed copies are not disturbed" in out
+    assert "4 of 24 timed copies are not disturbed" in out
     assert "host memory" in out
     assert "4 up and 4 down" in out
     _, out, _ = run("data", "contention", file, "--json")

@@ -17,14 +17,13 @@ ed., section 6.5.2). Which resources there are, and what they carry:
   w = 1/rate alone, as one copy fills them;
 - what a set of copies shares that disturb each other pairwise (both directions of one host link; an
   upstream port): w = 1/C, where C is the total rate that two of them reach together;
-- host memory, which serves reads (copies up) and writes (copies down) by turns: w is s_read and
-  s_write. No pair of copies fills it, so both come from measured sets of three and more: in a set
-  of u copies up and d down that is slower than its links explain, each moves r with
-
-      u s_read + d s_write = 1/r
-
-  solved by least relative squares over those sets, with s not negative and no larger than the
-  sets that host memory did not slow allow. Without such a set it is taken to be free.
+- host memory, which all copies up read and all copies down write: w = 1/C, with a capacity for each
+  direction, and another, smaller one while the other direction is under way as well (memory turns
+  between reads and writes, and reads of a device wait behind its writes). No pair of copies fills
+  it. So C comes from measured sets of three and more, in which a copy is slower than its links
+  explain: the number of copies of its direction times its rate, the geometric mean over such sets,
+  and never less than what a set that was not slowed moved. Without such a set it is taken to be
+  free. Measured so far were as many copies up as down; more of one than of the other may differ.
 
 A set is forecast twice: with everything that was measured, and with that set left out.
 """
@@ -148,7 +147,8 @@ class Contention:
     """All that was measured of one setting.
 
     Attributes:
-        rates: byte/s of each copy alone, with the bytes it has beside others.
+        rates: byte/s of each copy alone, with the bytes it has beside others, or the nearest
+            that were measured.
         pairs, sets: copies timed beside one other, and beside several.
         forecasts: of ``sets``.
     """
@@ -189,11 +189,11 @@ def contention(data: Dataset) -> list[Contention]:
     """
     usable = [record for record in data.transfers if record.valid and not record.cold]
     together: dict[Setting, dict[_Set, list[float]]] = {}
-    beside_sizes: set[tuple[Copy, int]] = set()
+    beside_sizes: dict[tuple[Copy, int], None] = {}
     for record in usable:
         if record.concurrent:
             for other in record.concurrent:
-                beside_sizes.add(((other.from_, other.to), other.bytes or record.bytes))
+                beside_sizes[(other.from_, other.to), other.bytes or record.bytes] = None
             beside = sorted((other.from_, other.to) for other in record.concurrent)
             key = (_copy(record), tuple(beside), record.bytes, record.memory)
             together.setdefault(_setting(record), {}).setdefault(key, []).extend(record.seconds)
@@ -242,10 +242,16 @@ def _contention(
             each = Measured(setting, copy, beside, size, median_of(samples), median_of(single))
             measured.append(each)
             rates.setdefault(copy, size / each.alone.value)
-    # Copies that were under way, but never timed beside others.
-    for (of, copy, size, _), samples in alone.items():
-        if of == setting and (copy, size) in beside_sizes:
-            rates.setdefault(copy, size / median_of(samples).value)
+    for copy, size in beside_sizes:
+        # Under way, but never timed beside others: alone, with the nearest size there is.
+        sizes = [of_size for of, other, of_size, _ in alone if (of, other) == (setting, copy)]
+        if copy not in rates and sizes:
+            nearest = min(sizes, key=lambda each: abs(np.log(each / size)))
+            rates[copy] = max(
+                nearest / median_of(samples).value
+                for (of, other, of_size, _), samples in alone.items()
+                if (of, other, of_size) == (setting, copy, nearest)
+            )
     pairs = [each for each in measured if len(each.beside) == 1]
     sets = [each for each in measured if len(each.beside) > 1]
     return Contention(setting, rates, pairs, sets, _forecasts(rates, pairs, sets))
@@ -258,33 +264,26 @@ Resources = dict[str, Callable[[Copy], float]]
 def _forecasts(
     rates: Mapping[Copy, float], pairs: Sequence[Measured], sets: Sequence[Measured]
 ) -> list[Forecast]:
-    known = [each for each in sets if all(copy in rates for copy in each.copies)]
+    links = _links(rates, pairs)
+    known = [each for each in (*pairs, *sets) if all(copy in rates for copy in each.copies)]
     result = []
     for each in known:
-        others = [other for other in known if set(other.copies) != set(each.copies)]
-        fitted, _ = _forecast(each, rates, resources(rates, pairs, known))
-        left_out, limit = _forecast(each, rates, resources(rates, pairs, others))
-        result.append(Forecast(each, fitted, left_out, limit))
+        if len(each.copies) > 2:
+            others = [other for other in known if set(other.copies) != set(each.copies)]
+            fitted, _ = _forecast(each, links, _host_memory(links, known))
+            left_out, limit = _forecast(each, links, _host_memory(links, others))
+            result.append(Forecast(each, fitted, left_out, limit))
     return result
 
 
-def _forecast(
-    measured: Measured, rates: Mapping[Copy, float], shared: Resources
-) -> tuple[float, str]:
-    found = fair_rates(measured.copies, shared)
-    rate, limit = found[measured.copy]
+def _forecast(measured: Measured, links: Resources, memory: HostMemory) -> tuple[float, str]:
+    shared = links | _memory_shared_by(measured.copies, memory)
+    rate, limit = fair_rates(measured.copies, shared)[measured.copy]
     return measured.bytes / rate, limit
 
 
-def resources(
-    rates: Mapping[Copy, float], pairs: Sequence[Measured], sets: Sequence[Measured]
-) -> Resources:
-    """What copies share, by name: links, what pairs show, and host memory from larger sets.
-
-    Args:
-        rates: byte/s of each copy alone.
-        pairs, sets: what was measured beside one other, and beside several.
-    """
+def _links(rates: Mapping[Copy, float], pairs: Sequence[Measured]) -> Resources:
+    """Links by name: those of single copies, and what pairs show to be shared."""
     found: Resources = {}
     for start, end in rates:
         if HOST in (start, end):
@@ -295,10 +294,6 @@ def resources(
     for members, total in _pairwise(pairs):
         names = " and ".join(f"{start}>{end}" for start, end in members)
         found[f"shared by {names}"] = _only(dict.fromkeys(members, 1 / total))
-    memory = _host_memory(found, pairs, sets)
-    found["host memory"] = lambda copy: (
-        memory[0] * (copy[0] == HOST) + memory[1] * (copy[1] == HOST)
-    )
     return found
 
 
@@ -354,27 +349,44 @@ def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
     return found
 
 
-def _host_memory(
-    links: Resources, pairs: Sequence[Measured], sets: Sequence[Measured]
-) -> tuple[float, float]:
-    """Seconds that host memory needs a byte read and a byte written; 0 where nothing shows it."""
-    from scipy.optimize import lsq_linear
+# Byte/s that host memory carries in a direction (0: up, it is read; 1: down, it is written), while
+# the other is under way as well or not.
+HostMemory = dict[tuple[int, bool], float]
 
-    busy: list[tuple[float, float]] = []
-    longest = np.full(2, np.inf)
-    for each in (*pairs, *sets):
-        counts = np.array([sum(copy[side] == HOST for copy in each.copies) for side in (0, 1)])
+
+def _host_memory(links: Resources, measured: Sequence[Measured]) -> HostMemory:
+    """Capacities as far as sets show them."""
+    full: dict[tuple[int, bool], list[float]] = {}
+    carried: HostMemory = {}
+    for each in measured:
+        if HOST not in each.copy:
+            continue
+        side = each.copy.index(HOST)
+        kind = (side, _both_ways(each.copies))
+        total = each.rate * sum(copy[side] == HOST for copy in each.copies)
         free, _ = fair_rates(each.copies, links)[each.copy]
-        if HOST in each.copy and each.disturbed and each.rate * DISTURBED < free:
-            busy.append((counts[0] * each.rate, counts[1] * each.rate))
-        elif HOST in each.copy and 0 in counts:
-            # Not full with copies of one direction: a byte takes no longer than this.
-            side = int(np.argmax(counts))
-            longest[side] = min(longest[side], 1 / (counts[side] * each.rate))
-    if not busy:
-        return 0.0, 0.0
-    found = lsq_linear(np.array(busy), np.ones(len(busy)), bounds=(np.zeros(2), longest))
-    return float(found.x[0]), float(found.x[1])
+        if each.disturbed and each.rate * DISTURBED < free:
+            full.setdefault(kind, []).append(total)
+        else:
+            carried[kind] = max(total, carried.get(kind, 0.0))
+    return {
+        kind: max(float(np.exp(np.mean(np.log(totals)))), carried.get(kind, 0.0))
+        for kind, totals in full.items()
+    }
+
+
+def _both_ways(copies: Sequence[Copy]) -> bool:
+    return all(any(copy[side] == HOST for copy in copies) for side in (0, 1))
+
+
+def _memory_shared_by(copies: Sequence[Copy], memory: HostMemory) -> Resources:
+    both = _both_ways(copies)
+    found: Resources = {}
+    for side, name in ((0, "host memory, reads"), (1, "host memory, writes")):
+        if (side, both) in memory:
+            weight = 1 / memory[side, both]
+            found[name] = _only({copy: weight for copy in copies if copy[side] == HOST})
+    return found
 
 
 def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[float, str]]:
