@@ -59,8 +59,7 @@ TEST(HostEngine, LaunchesTakeTime) {
 TEST(HostEngine, LoopsOverItsMemory) {
   const auto engine = host_engine(1);
   const auto loops = engine->host_loops(0, Memory::pageable, 1 << 16);
-  for (const auto pattern :
-       {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
+  for (const auto pattern : {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
     EXPECT_GT(loops->loop(pattern, Runner::cpu), 0);
     EXPECT_TRUE(loops->correct());
     EXPECT_FALSE(loops->correct());  // results are forgotten

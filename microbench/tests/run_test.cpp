@@ -21,12 +21,12 @@ class RunTest : public testing::Test {
   Outcome measure(std::vector<Cell> cells, double budget = 0, std::stop_token interrupted = {}) {
     FakeEngine engine(fake_);
     const microbench::Run run{.cells = std::move(cells),
-                  .machine = "m",
-                  .path = "native",
-                  .samples = {},
-                  .budget = budget,
-                  .run_to_run = run_to_run_,
-                  .write = [this](const Json& record) { written_.push_back(record); }};
+                              .machine = "m",
+                              .path = "native",
+                              .samples = {},
+                              .budget = budget,
+                              .run_to_run = run_to_run_,
+                              .write = [this](const Json& record) { written_.push_back(record); }};
     std::ostringstream err;
     records::Progress progress(err, {.quiet = true}, run.cells.size());
     return microbench::measure(engine, run, progress, interrupted);
@@ -64,8 +64,12 @@ TEST_F(RunTest, WritesARecordACell) {
 TEST_F(RunTest, WhatIsKnownOfOtherRunsWidensIntervals) {
   EXPECT_EQ(measure({up(1000)}).results[0].relative_half_width, 0);
   for (const double seconds : {1.0, 1.1}) {
-    run_to_run_.add({{"kind", "transfer"}, {"route", "h2d"}, {"engine", "copy"},
-                     {"method", "gated"}, {"bytes", 1000}, {"seconds", {seconds}}});
+    run_to_run_.add({{"kind", "transfer"},
+                     {"route", "h2d"},
+                     {"engine", "copy"},
+                     {"method", "gated"},
+                     {"bytes", 1000},
+                     {"seconds", {seconds}}});
   }
   const Outcome outcome = measure({up(1000)});
   EXPECT_EQ(written_.back()["run_to_run"]["runs"], 2);
@@ -170,8 +174,7 @@ TEST_F(RunTest, TheReportSaysWhoDisturbsWhom) {
   std::ostringstream out;
   print_report(measure({up(1 << 20), both}), out);
   EXPECT_NE(out.str().find("         0>h\n   h>0  2.00\n"), std::string::npos) << out.str();
-  EXPECT_NE(out.str().find("every two of these copies share a link"),
-            std::string::npos)
+  EXPECT_NE(out.str().find("every two of these copies share a link"), std::string::npos)
       << out.str();
 }
 

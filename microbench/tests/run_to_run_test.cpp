@@ -11,8 +11,12 @@ namespace gpucast::microbench {
 namespace {
 
 Json transfer(std::int64_t bytes, double seconds, const char* memory = "pinned") {
-  return {{"kind", "transfer"}, {"route", "h2d"},   {"engine", "copy"},
-          {"method", "gated"},  {"memory", memory}, {"bytes", bytes},
+  return {{"kind", "transfer"},
+          {"route", "h2d"},
+          {"engine", "copy"},
+          {"method", "gated"},
+          {"memory", memory},
+          {"bytes", bytes},
           {"seconds", {seconds, seconds * 3, seconds / 3}}};
 }
 
@@ -49,6 +53,17 @@ TEST_F(RunToRunTest, IsInterpolatedBetweenSizesAndKeptBeyond) {
 TEST_F(RunToRunTest, PinnedMemoriesAreAlikePageableIsNot) {
   EXPECT_NEAR(sd_of(known_, transfer(64, 1, "mapped")), 0.1, 1e-12);
   EXPECT_EQ(sd_of(known_, transfer(64, 1, "pageable")), -1);
+}
+
+TEST_F(RunToRunTest, CopiesThatAreSentAndFetchedAreTwoKinds) {
+  const auto peer = [](const char* issuer, double seconds) {
+    return Json{{"kind", "transfer"}, {"route", "peer"},  {"from", "gpu0"},      {"to", "gpu1"},
+                {"bytes", 64},        {"issuer", issuer}, {"seconds", {seconds}}};
+  };
+  for (const double seconds : {1.0, 2.0})
+    known_.add(peer("gpu1", seconds));
+  EXPECT_GT(sd_of(known_, peer("gpu1", 1)), 0.1);
+  EXPECT_EQ(sd_of(known_, peer("gpu0", 1)), -1);
 }
 
 TEST_F(RunToRunTest, IsNotSaidOfOtherKinds) {

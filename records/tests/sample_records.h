@@ -113,8 +113,8 @@ inline Note note() {
 }
 
 inline std::vector<nlohmann::ordered_json> all() {
-  return {to_json(machine()), to_json(transfer()),    to_json(launch()),
-          to_json(step()),    to_json(overlap()), to_json(host_memory()), to_json(note())};
+  return {to_json(machine()), to_json(transfer()),    to_json(launch()), to_json(step()),
+          to_json(overlap()), to_json(host_memory()), to_json(note())};
 }
 
 }  // namespace gpucast::records::sample

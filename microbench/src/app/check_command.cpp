@@ -81,14 +81,14 @@ class Check : public Command {
 
  private:
   static SelfTest arrives(Engine& engine, const Copy& copy, TransferMethod method) {
-    return {describe(copy) + " " + records::name(method) + ", " + std::to_string(copy.bytes) +
-                " bytes",
-            [&engine, copy, method] {
-              const auto copies = engine.open({&copy, 1});
-              if (copies->correct()) throw DeviceError("arrived before it was sent");
-              method == TransferMethod::call ? copies->call() : copies->gated(3);
-              if (!copies->correct()) throw DeviceError("what arrived is not what was sent");
-            }};
+    return {
+        describe(copy) + " " + records::name(method) + ", " + std::to_string(copy.bytes) + " bytes",
+        [&engine, copy, method] {
+          const auto copies = engine.open({&copy, 1});
+          if (copies->correct()) throw DeviceError("arrived before it was sent");
+          method == TransferMethod::call ? copies->call() : copies->gated(3);
+          if (!copies->correct()) throw DeviceError("what arrived is not what was sent");
+        }};
   }
 
   // Why a test failed; empty if it did not.

@@ -10,7 +10,7 @@ namespace gpucast::microbench {
 RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
                     const std::stop_token& interrupted) {
   // Rough medians will do: runs differ by more.
-  std::vector<std::string> arguments = {"measure", "--probes", "--budget", "1",  "--interval",
+  std::vector<std::string> arguments = {"measure", "--probes", "--budget", "1", "--interval",
                                         "0.02",    "--quiet",  "--output", "-"};
   arguments.insert(arguments.end(), engine_arguments.begin(), engine_arguments.end());
   // Two GPUs are enough for all routes, and sooner ready than all.

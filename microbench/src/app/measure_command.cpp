@@ -34,8 +34,8 @@ std::vector<std::string> words_of(const std::string& list) {
 class Measure : public Command {
  public:
   CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command =
-        *parent.add_subcommand("measure", "transfers, launches, overlap, contention, kinds of host memory");
+    CLI::App& command = *parent.add_subcommand(
+        "measure", "transfers, launches, overlap, contention, kinds of host memory");
     command.add_option("--what", what_, "list of " + std::string(questions_))
         ->capture_default_str();
     engine_.declare(command);
@@ -45,8 +45,7 @@ class Measure : public Command {
                        "mapped-write-combined (default: all; CPU devices have pageable only)");
     command.add_option("--largest", largest_,
                        "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
-    command
-        .add_option("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
+    command.add_option("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
         ->capture_default_str();
     command
         .add_option("--budget", budget_,
@@ -72,7 +71,8 @@ class Measure : public Command {
     require(budget_ >= 0 && std::isfinite(budget_), "--budget: must not be negative");
     require(options_.relative_half_width > 0, "--interval: must be greater than 0");
     constexpr int most_fresh = 100;
-    require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh), "--fresh: must be 0, or 2 to 100");
+    require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh),
+            "--fresh: must be 0, or 2 to 100");
     const Questions questions = questions_of();
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
@@ -101,8 +101,8 @@ class Measure : public Command {
         } catch (const DeviceError& error) {
           const std::string text = "what differs from run to run is not known: ";
           progress.message(text + error.what());
-          file.write(to_json(records::Note{
-              .text = text + error.what(), .machine = machine.id, .path = label}));
+          file.write(to_json(
+              records::Note{.text = text + error.what(), .machine = machine.id, .path = label}));
         }
       }
       constexpr double until_clocks_rise = 0.5;
@@ -190,8 +190,7 @@ class Measure : public Command {
     return suite;
   }
 
-  static constexpr const char* questions_ =
-      "transfers, concurrent, launches, overlap, host-memory";
+  static constexpr const char* questions_ = "transfers, concurrent, launches, overlap, host-memory";
   std::string what_ = "transfers,concurrent,launches,overlap,host-memory";
   EngineOptions engine_;
   std::string devices_;

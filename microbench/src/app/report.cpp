@@ -62,11 +62,12 @@ void print_transfers(const Outcome& outcome, std::ostream& out) {
     }
   });
   if (order.empty()) return;
-  out << "\n" << padded("transfer, alone", 49) << "timed  smallest" << padded("", 23) << "largest\n";
+  out << "\n"
+      << padded("transfer, alone", 49) << "timed  smallest" << padded("", 23) << "largest\n";
   for (const std::string& name : order) {
     const Ends& ends = curves[name];
-    out << name << padded(human_seconds(ends.at_smallest.median), 11) << plus_minus(ends.at_smallest)
-        << padded(std::to_string(ends.smallest) + " B", 6)
+    out << name << padded(human_seconds(ends.at_smallest.median), 11)
+        << plus_minus(ends.at_smallest) << padded(std::to_string(ends.smallest) + " B", 6)
         << rate(ends.largest, ends.at_largest.median) << " " << plus_minus(ends.at_largest)
         << ends.largest << " B\n";
   }
@@ -127,10 +128,10 @@ void print_host_memory(const Outcome& outcome, std::ostream& out) {
   std::map<std::string, std::map<std::string, double>> table;
   each<HostMemoryCell>(outcome, [&](const HostMemoryCell& cell, const Result& result) {
     const std::string row = records::name(cell.memory);
-    const std::string column =
-        cell.phase == HostPhase::loop ? name(cell.runner) + " " + pattern_name(cell)
-        : cell.phase == HostPhase::first_touch ? "touch"
-                                               : name(cell.phase);
+    const std::string column = cell.phase == HostPhase::loop
+                                   ? name(cell.runner) + " " + pattern_name(cell)
+                               : cell.phase == HostPhase::first_touch ? "touch"
+                                                                      : name(cell.phase);
     if (!table.contains(row)) rows.push_back(row);
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
     table[row][column] = result.median;

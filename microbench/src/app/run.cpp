@@ -21,7 +21,8 @@ constexpr std::int64_t smallest_timed_twice = 64;
 
 class Measurement {
  public:
-  Measurement(Engine& engine, const Run& run, records::Progress& progress, std::stop_token interrupted)
+  Measurement(Engine& engine, const Run& run, records::Progress& progress,
+              std::stop_token interrupted)
       : engine_(engine),
         run_(run),
         progress_(progress),

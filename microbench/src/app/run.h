@@ -23,14 +23,14 @@ struct Run {
   std::string machine;
   std::string path;
   SampleOptions samples;
-  double budget = 0;  // seconds for all cells; 0: without end
+  double budget = 0;    // seconds for all cells; 0: without end
   RunToRun run_to_run;  // what is known of it before
   std::function<void(const Json&)> write;
 };
 
 struct Result {
   Cell cell;
-  double median = 0;                           // s
+  double median = 0;  // s
   // Of its 95 % interval, with what is known of other runs; nothing: too few samples.
   std::optional<double> relative_half_width{};
 };

@@ -20,6 +20,16 @@ std::vector<std::int64_t> all_sizes(std::int64_t largest) {
   return sizes;
 }
 
+std::vector<std::int64_t> all_sizes_of_both_alignments(std::int64_t largest) {
+  std::vector<std::int64_t> sizes = all_sizes(largest);
+  for (std::int64_t size = smallest_odd; size + size / 2 <= largest; size *= 2) {
+    sizes.push_back(size + size / 2);
+    sizes.push_back(size + 1);
+  }
+  std::ranges::sort(sizes, std::ranges::greater());
+  return sizes;
+}
+
 std::vector<std::int64_t> few_sizes(std::int64_t largest, int step) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = largest; size >= smallest_odd; size >>= step)

@@ -7,9 +7,13 @@
 namespace gpucast::microbench {
 
 // Powers of two from 1 byte to `largest`, and between them, from 64 bytes to 64 MiB, sizes that are
-// no multiple of anything (three quarters of a power, less 1), descending: buffers of the first then
-// serve all the others. Above, copies are as fast as their link, and take long.
+// no multiple of anything (three quarters of a power, less 1), descending: buffers of the first
+// then serve all the others. Above, copies are as fast as their link, and take long.
 std::vector<std::int64_t> all_sizes(std::int64_t largest);
+
+// Besides those: three halves of each power, and each power and 1 more. Copies within a GPU go
+// another way, at another speed, where sizes are no multiple of 16 bytes.
+std::vector<std::int64_t> all_sizes_of_both_alignments(std::int64_t largest);
 
 // Every `step`th power of two, from 64 bytes on, descending.
 std::vector<std::int64_t> few_sizes(std::int64_t largest, int step);

@@ -1,4 +1,5 @@
-// First touches: pageable memory whose pages nobody has written yet: the system gives them at the first touch.
+// First touches: pageable memory whose pages nobody has written yet: the system gives them at the
+// first touch.
 #pragma once
 
 #include <sys/mman.h>

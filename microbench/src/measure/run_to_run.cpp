@@ -9,14 +9,15 @@
 namespace gpucast::microbench {
 namespace {
 
-// Copies are alike by their route and by who makes them; of host memory only that it is pinned
-// or not matters.
+// Copies are alike by their route and by who makes them (a GPU that sends or one that fetches); of
+// host memory only that it is pinned or not matters.
 std::optional<std::string> kind_of(const Json& record) {
   const auto word = [&record](const char* field) { return record.value(field, std::string()); };
   if (word("kind") == "launch") return "launch " + word("method");
   if (word("kind") != "transfer") return std::nullopt;
   return word("route") + " " + word("engine") + " " + word("method") +
-         (word("memory") == "pageable" ? " pageable" : "");
+         (word("memory") == "pageable" ? " pageable" : "") +
+         (record.contains("issuer") && word("issuer") == word("to") ? " read" : "");
 }
 
 std::int64_t size_of(const Json& record) {
@@ -41,8 +42,7 @@ void RunToRun::add(const Json& record) {
       records::median(record.at("seconds").get<std::vector<double>>()));
 }
 
-std::optional<RunToRun::Spread> RunToRun::spread(const std::string& kind,
-                                                 std::int64_t size) const {
+std::optional<RunToRun::Spread> RunToRun::spread(const std::string& kind, std::int64_t size) const {
   const auto found = medians_.find(kind);
   if (found == medians_.end()) return std::nullopt;
   std::map<std::int64_t, double> known;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "gpucast/records/median.h"
 #include "gpucast/records/stopping.h"
@@ -20,6 +21,17 @@ double median_of(int count, const std::function<double()>& next) {
   return records::median(samples);
 }
 
+// Mean without the lowest and the highest sixteenth: what was interrupted does not count.
+double middle_mean(int count, const std::function<double()>& next) {
+  std::vector<double> samples;
+  for (int k = 0; k < count; ++k)
+    samples.push_back(next());
+  std::ranges::sort(samples);
+  const std::ptrdiff_t cut = count / 16;
+  return std::accumulate(samples.begin() + cut, samples.end() - cut, 0.0) /
+         static_cast<double>(count - 2 * cut);
+}
+
 }  // namespace
 
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
@@ -32,7 +44,8 @@ std::vector<double> take_samples(const std::function<double()>& next, const Samp
     const double seconds = at_least_a_nanosecond(next());
     rule.add(seconds);
     spent += seconds;
-    if (rule.done() || (rule.samples().size() >= options.fewest && spent >= options.max_seconds)) break;
+    if (rule.done() || (rule.samples().size() >= options.fewest && spent >= options.max_seconds))
+      break;
   }
   return rule.samples();
 }
@@ -131,21 +144,22 @@ Latency latency(CopySet& copies) {
   const auto without = [&](int count) { return copies.between_kernels(count, Payload::nothing); };
   with(1);
   without(1);
-  // Medians of differences between neighbours in time, on one queue: what drifts or differs from
-  // queue to queue cancels. Over all queues (there are at most 32).
-  constexpr int several = 32;
-  const auto median_over_queues = [&](const std::function<double()>& difference) {
-    return median_of(several, [&] {
+  // Differences between neighbours in time, on one queue: what drifts or differs from queue to
+  // queue cancels. Over all queues (there are at most 32). A wait for another engine may take one
+  // time or twice that, by chance: many in a row show the mean of both, and so must one.
+  constexpr int queues = 32;
+  const auto mean_over_queues = [&](int rounds, const std::function<double()>& difference) {
+    return middle_mean(rounds * queues, [&] {
       copies.next_queue();
       return difference();
     });
   };
-  const double slope = median_over_queues([&] {
+  const double slope = mean_over_queues(1, [&] {
     return (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
            (long_batch - short_batch);
   });
-  const double single = median_over_queues([&] { return with(1) - without(1); });
-  const double each = median_over_queues([&] {
+  const double single = mean_over_queues(4, [&] { return with(1) - without(1); });
+  const double each = mean_over_queues(1, [&] {
     return (copies.gated(long_batch) - copies.gated(short_batch)) / (long_batch - short_batch);
   });
   return {.slope = slope, .single = single, .each = each};

@@ -91,8 +91,8 @@ class Builder {
                                                  {Part::h2d, Part::d2h, Part::kernel}};
     // One device speaks for those like it.
     for (const auto& parts : sets) {
-      cells_.push_back(OverlapCell{
-          .device = suite_.devices.front(), .bytes = suite_.together, .parts = parts});
+      cells_.push_back(
+          OverlapCell{.device = suite_.devices.front(), .bytes = suite_.together, .parts = parts});
     }
   }
 
@@ -125,10 +125,8 @@ class Builder {
   // What document 3 asked: what each kind of memory costs to get, to copy and to loop over.
   void host_memory() {
     for (const records::Memory memory : suite_.memories) {
-      HostMemoryCell cell{
-          .device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};
-      for (const HostPhase phase :
-           {HostPhase::allocate, HostPhase::first_touch, HostPhase::copy}) {
+      HostMemoryCell cell{.device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};
+      for (const HostPhase phase : {HostPhase::allocate, HostPhase::first_touch, HostPhase::copy}) {
         cell.phase = phase;
         cells_.push_back(cell);
       }
@@ -145,7 +143,7 @@ class Builder {
   }
 
  private:
-  std::vector<std::int64_t> few() const { return few_sizes(suite_.largest, 4); }
+  std::vector<std::int64_t> few() const { return few_sizes(suite_.largest, 6); }
 
   Copy up(int device) const {
     return {.from = host, .to = device, .bytes = suite_.together, .memory = best()};
@@ -202,7 +200,7 @@ class Builder {
   }
 
   void local(int device) {
-    for (const std::int64_t bytes : all_sizes(suite_.largest))
+    for (const std::int64_t bytes : all_sizes_of_both_alignments(suite_.largest))
       add({.from = device, .to = device, .bytes = bytes, .memory = best()}, TransferMethod::gated);
   }
 
@@ -215,6 +213,9 @@ class Builder {
       Copy read = copy;
       read.reads = true;
       add(read, TransferMethod::gated);
+      // In one run the largest through the host would take as long as all others together.
+      constexpr std::int64_t largest_staged = 64 << 20;
+      if (bytes > largest_staged) continue;
       Copy by_host = copy;
       by_host.staged = true;
       add(by_host, TransferMethod::call);
@@ -225,8 +226,8 @@ class Builder {
   void by_kernels(int device) {
     for (const std::int64_t bytes : few()) {
       for (const bool upwards : {true, false}) {
-        for (const Memory memory : suite_.memories) {
-          if (memory == Memory::pageable) continue;
+        for (const Memory memory : {Memory::pinned, Memory::mapped}) {
+          if (std::ranges::find(suite_.memories, memory) == suite_.memories.end()) continue;
           add({.from = upwards ? host : device,
                .to = upwards ? device : host,
                .bytes = bytes,

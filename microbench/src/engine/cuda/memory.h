@@ -56,9 +56,9 @@ class BufferPool {
                   std::size_t bytes);
   Buffer& on_gpu(int device, Role role, std::size_t number, std::size_t bytes);
 
-  // The pattern of a seed in the first `bytes` of a buffer, written and looked for by a GPU: that in
-  // which the buffer lies or, for the host's, any. CPUs may read write-combined memory sixty times
-  // slower.
+  // The pattern of a seed in the first `bytes` of a buffer, written and looked for by a GPU: that
+  // in which the buffer lies or, for the host's, any. CPUs may read write-combined memory sixty
+  // times slower.
   void fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
   bool holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
 

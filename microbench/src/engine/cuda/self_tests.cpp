@@ -38,7 +38,8 @@ void gate_opens_itself(int device) {
   Gate gate(soon);
   gate.close(stream.get());
   use_up_a_stream(stream.get());
-  require(throws([&] { gate.require_opened_in_time(); }), "a gate that nobody opened went unnoticed");
+  require(throws([&] { gate.require_opened_in_time(); }),
+          "a gate that nobody opened went unnoticed");
   gate.close(stream.get());
   gate.open();
   use_up_a_stream(stream.get());
@@ -63,7 +64,8 @@ void wrong_bytes_are_seen(BufferPool& pool, int device) {
   auto* bytes = static_cast<unsigned char*>(buffer.data());
   pool.fill(buffer, size, seed, device);
   require(pool.holds(buffer, size, seed, device), "the pattern is not found where it was written");
-  require(!pool.holds(buffer, size, seed + 1, device), "the pattern of another seed is taken for right");
+  require(!pool.holds(buffer, size, seed + 1, device),
+          "the pattern of another seed is taken for right");
   for (const std::size_t place : {std::size_t{0}, size / 2, size - 1}) {
     const int wrong = 0xff ^ pattern(place, seed);
     check(cudaMemset(bytes + place, wrong, 1), "cudaMemset");
@@ -96,8 +98,8 @@ std::vector<SelfTest> self_tests(BufferPool& pool, int devices) {
     tests.push_back({"a gate that is not opened opens itself, as an error" + on,
                      [device] { gate_opens_itself(device); }});
     tests.push_back({"a gate that is left opens" + on, [device] { gate_opens_when_left(device); }});
-    tests.push_back({"wrong bytes are seen" + on,
-                     [&pool, device] { wrong_bytes_are_seen(pool, device); }});
+    tests.push_back(
+        {"wrong bytes are seen" + on, [&pool, device] { wrong_bytes_are_seen(pool, device); }});
     tests.push_back({"memory runs out without harm" + on,
                      [&pool, device] { memory_runs_out_without_harm(pool, device); }});
   }

@@ -10,6 +10,8 @@ StreamRing::StreamRing(int device) {
     streams_.push_back(devices::cuda::Stream::independent());
 }
 
-const StreamRing& StreamRings::of(int device) { return rings_.try_emplace(device, device).first->second; }
+const StreamRing& StreamRings::of(int device) {
+  return rings_.try_emplace(device, device).first->second;
+}
 
 }  // namespace gpucast::microbench::cuda

@@ -1,6 +1,6 @@
 // Streams of each GPU, used in turn. What a small copy or a kernel takes differs by some percent
-// from one hardware queue to the next; a stream keeps its queue, and another run of the program gets
-// another one. Samples that go round all of them say what to expect of any.
+// from one hardware queue to the next; a stream keeps its queue, and another run of the program
+// gets another one. Samples that go round all of them say what to expect of any.
 #pragma once
 
 #include <cuda_runtime.h>

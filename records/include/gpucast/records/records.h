@@ -61,7 +61,7 @@ struct Measurement {
   std::vector<double> seconds;                       // raw samples, in the order measured
   std::optional<double> uncertainty = std::nullopt;  // relative half-width of known rounding
   std::optional<RunToRun> run_to_run = std::nullopt;
-  std::optional<bool> cold = std::nullopt;           // a first call, with one-off start-up
+  std::optional<bool> cold = std::nullopt;  // a first call, with one-off start-up
   std::optional<std::string> caveat = std::nullopt;
 };
 
@@ -85,7 +85,7 @@ struct Transfer : Measurement {
   std::optional<TransferMethod> method = std::nullopt;
   // Of a peer copy: the GPU that makes it. The source writes, the destination reads.
   std::optional<std::string> issuer = std::nullopt;
-  bool valid = true;             // false: the copied bytes were wrong
+  bool valid = true;  // false: the copied bytes were wrong
 };
 
 // What starting kernels costs; a sample times `count` launches together.
