@@ -33,7 +33,9 @@ class CopySet {
   // Seconds that the caller of the first copy waits for it, blocking; the others rest.
   virtual double call() = 0;
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
-  // before the first begins, with the others under way all the while. 0: of nothing at all.
+  // before the first begins, with the others under way all the while. Of copies that are alike (one
+  // route, one size) until all have made `count` each: those that take turns on one engine end one
+  // after the other. 0: of nothing at all.
   virtual double gated(int count) = 0;
   // The same of the first copy alone, `count` times with an empty kernel behind it, which waits for
   // it and for which the next waits; or of the kernels alone. The difference is what a copy adds to

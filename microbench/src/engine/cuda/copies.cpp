@@ -106,6 +106,10 @@ class CudaCopies : public CopySet {
       const StreamRing& ring = streams.of(issuer(copies[k]));
       lanes_.push_back(std::make_unique<Lane>(pool, ring, copies[k], k));
     }
+    const Copy& one = copies.front();
+    alike_ = std::ranges::all_of(copies, [&one](const Copy& copy) {
+      return route(copy) == route(one) && copy.bytes == one.bytes;
+    });
     use(*lanes_.front());
     begin_ = std::make_unique<Event>(cudaEventDefault);
     end_ = std::make_unique<Event>(cudaEventDefault);
@@ -160,9 +164,8 @@ class CudaCopies : public CopySet {
 
   Batch batch() const override {
     if (lanes_.size() == 1) return {};
-    constexpr double all_have_begun = 1e-3;
-    constexpr double many_turns = 20e-3;  // a turn on a copy engine is a millisecond or two
-    return {.seconds = issued_by_first() > 1 ? many_turns : all_have_begun,
+    constexpr double much_longer_than_starts_differ = 2e-3;
+    return {.seconds = much_longer_than_starts_differ,
             .most = std::max(1, most_queued / (1 + times_ * (most_on_one_gpu() - 1)))};
   }
 
@@ -191,14 +194,9 @@ class CudaCopies : public CopySet {
       most = std::max(most, on_gpu(lane->device()));
     return most;
   }
-  // Copies between GPUs that the first one's GPU makes: they may share its engine.
-  int issued_by_first() const {
-    const auto between = [](const Copy& copy) { return copy.from != host && copy.to != host; };
-    const Lane& first = *lanes_.front();
-    if (!between(first.copy())) return 1;
-    return static_cast<int>(std::ranges::count_if(lanes_, [&](const auto& lane) {
-      return between(lane->copy()) && lane->device() == first.device();
-    }));
+  void end_here(const Lane& lane) const {
+    use(lane);
+    check(cudaEventRecord(end_->get(), lane.stream()), "cudaEventRecord");
   }
 
   static void queue(const Lane& lane) {
@@ -218,16 +216,22 @@ class CudaCopies : public CopySet {
     use(first);
     check(cudaEventRecord(begin_->get(), first.stream()), "cudaEventRecord");
     // In turn, as engines that serve several streams may take them in this order.
-    for (int j = 0; j < times_ * count; ++j) {
+    const int others = alike_ ? count : times_ * count;
+    for (int j = 0; j < others; ++j) {
       if (j < count) queue(first);
-      if (j + 1 == count) check(cudaEventRecord(end_->get(), first.stream()), "cudaEventRecord");
+      if (j + 1 == count && !alike_) end_here(first);
       for (std::size_t k = 1; k < lanes_.size(); ++k)
         queue(*lanes_[k]);
     }
-    if (count == 0) check(cudaEventRecord(end_->get(), first.stream()), "cudaEventRecord");
     for (std::size_t k = 1; k < lanes_.size(); ++k) {
       use(*lanes_[k]);
       check(cudaEventRecord(others_end_[k - 1].get(), lanes_[k]->stream()), "cudaEventRecord");
+    }
+    if (alike_ || count == 0) {
+      use(first);
+      for (const Event& end : others_end_)
+        check(cudaStreamWaitEvent(first.stream(), end.get(), 0), "cudaStreamWaitEvent");
+      end_here(first);
     }
     gate_.open();
     check(cudaEventSynchronize(end_->get()), "cudaEventSynchronize");
@@ -243,7 +247,7 @@ class CudaCopies : public CopySet {
     for (const auto& lane : lanes_)
       check(cudaStreamSynchronize(lane->stream()), "cudaStreamSynchronize");
     gate_.require_opened_in_time();
-    if (count == 0) others_outlasted_ = true;
+    if (alike_ || count == 0) others_outlasted_ = true;
     return elapsed();
   }
 
@@ -259,6 +263,7 @@ class CudaCopies : public CopySet {
   Gate gate_;
   int times_ = 2;  // as many copies as are timed are queued on each of the others' streams
   bool others_outlasted_ = false;
+  bool alike_ = true;  // one route, one size
 };
 
 }  // namespace
