@@ -20,11 +20,14 @@ std::vector<std::int64_t> all_sizes(std::int64_t largest) {
   return sizes;
 }
 
-std::vector<std::int64_t> all_sizes_of_both_alignments(std::int64_t largest) {
+std::vector<std::int64_t> quarter_sizes(std::int64_t largest) {
   std::vector<std::int64_t> sizes = all_sizes(largest);
-  for (std::int64_t size = smallest_odd; size + size / 2 <= largest; size *= 2) {
-    sizes.push_back(size + size / 2);
-    sizes.push_back(size + 1);
+  for (std::int64_t power = smallest_odd; 2 * power <= largest; power *= 2) {
+    for (const int quarters : {4, 5, 6, 7}) {
+      const std::int64_t size = power / 4 * quarters;
+      if (quarters > 4) sizes.push_back(size);
+      sizes.push_back(size + 1);
+    }
   }
   std::ranges::sort(sizes, std::ranges::greater());
   return sizes;

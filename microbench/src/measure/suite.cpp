@@ -200,7 +200,7 @@ class Builder {
   }
 
   void local(int device) {
-    for (const std::int64_t bytes : all_sizes_of_both_alignments(suite_.largest))
+    for (const std::int64_t bytes : quarter_sizes(suite_.largest))
       add({.from = device, .to = device, .bytes = bytes, .memory = best()}, TransferMethod::gated);
   }
 
