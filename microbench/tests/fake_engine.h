@@ -34,7 +34,7 @@ class FakeCopies : public CopySet {
     fake_.before_each();
     return fake_.empty + count * one();
   }
-  double between_kernels(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload, int /*before*/) override {
     return fake_.empty + count * (fake_.empty + (payload == Payload::copies ? one() : 0));
   }
   void next_queue() override {}

@@ -35,8 +35,8 @@ TEST(HostEngine, GatedCopiesArriveToo) {
   EXPECT_TRUE(copies->correct());
   EXPECT_GT(few, 1e-6);
   EXPECT_GT(many, few);
-  EXPECT_GT(copies->between_kernels(4, CopySet::Payload::copies),
-            copies->between_kernels(4, CopySet::Payload::nothing));
+  EXPECT_GT(copies->between_kernels(4, CopySet::Payload::copies, 0),
+            copies->between_kernels(4, CopySet::Payload::nothing, 0));
 }
 
 TEST(HostEngine, CopiesOfOneDeviceShareItsQueue) {

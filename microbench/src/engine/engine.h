@@ -39,9 +39,10 @@ class CopySet {
   virtual double gated(int count) = 0;
   // The same of the first copy alone, `count` times with an empty kernel behind it, which waits for
   // it and for which the next waits; or of the kernels alone. The difference is what a copy adds to
-  // work that depends on it.
+  // work that depends on it. `before` copies and kernels come first and are not timed: what begins
+  // to wait while the gate is closed waits less than what follows other work.
   enum class Payload { copies, nothing };
-  virtual double between_kernels(int count, Payload payload) = 0;
+  virtual double between_kernels(int count, Payload payload, int before) = 0;
   // What one gated sample holds: copies that take so many seconds, so that the clock's resolution
   // is small beside them and those that take turns on one copy engine have had many turns; but not
   // more than so many, as queues are finite.

@@ -72,9 +72,8 @@ Samples sample(CopySet& copies, records::TransferMethod method, const SampleOpti
       copies.next_queue();
       return copies.gated(0);
     });
-    copies.between_kernels(1, Payload::copies);
-    const double alone =
-        copies.between_kernels(1, Payload::copies) - copies.between_kernels(1, Payload::nothing);
+    const double alone = copies.between_kernels(1, Payload::copies, 0) -
+                         copies.between_kernels(1, Payload::nothing, 0);
     const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
     samples.seconds = take_samples(
         [&] {
@@ -138,10 +137,15 @@ std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
 
 Latency latency(CopySet& copies) {
   using Payload = CopySet::Payload;
+  constexpr int before = 3;
   constexpr int short_batch = 4;
   constexpr int long_batch = 32;
-  const auto with = [&](int count) { return copies.between_kernels(count, Payload::copies); };
-  const auto without = [&](int count) { return copies.between_kernels(count, Payload::nothing); };
+  const auto with = [&](int count) {
+    return copies.between_kernels(count, Payload::copies, before);
+  };
+  const auto without = [&](int count) {
+    return copies.between_kernels(count, Payload::nothing, before);
+  };
   with(1);
   without(1);
   // Differences between neighbours in time, on one queue: what drifts or differs from queue to

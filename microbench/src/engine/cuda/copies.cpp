@@ -144,13 +144,10 @@ class CudaCopies : public CopySet {
     }
   }
 
-  double between_kernels(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload, int before) override {
     const Lane& lane = *lanes_.front();
     use(lane);
     gate_.close(lane.stream());
-    // A stream in full work, in which the first copy waits as all later ones do: a wait that began
-    // long ago, while the gate was closed, ends sooner.
-    constexpr int before = 3;
     for (int k = 0; k < before; ++k) {
       lane.queue();
       queue_empty(0, lane.stream());

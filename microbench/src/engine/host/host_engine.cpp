@@ -119,7 +119,7 @@ class HostCopies : public CopySet {
     return seconds(begin, end);
   }
 
-  double between_kernels(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload, int /*before*/) override {
     Clock::time_point begin;
     Clock::time_point end;
     Gate gate;
