@@ -175,6 +175,7 @@ def _fit_transfers(
     output: Any,
 ) -> None:
     from gpucast.errors import InputError
+    from gpucast.launches import launch_costs
     from gpucast.transfers import crossovers, fit_transfers
 
     if output is not None:
@@ -183,6 +184,7 @@ def _fit_transfers(
         )
     fits = fit_transfers(dataset, memory=memory, method=method, replicates=replicates, seed=seed)
     compared = crossovers(fits)
+    costs = launch_costs(dataset)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
     for text in warnings:
         warn(text)
@@ -194,11 +196,13 @@ def _fit_transfers(
                     {"machine": a.machine, "path": a.path, **vars(cross)}
                     for a, _, cross in compared
                 ],
+                "launches": [each.to_dict() for each in costs],
                 "warnings": warnings,
             }
         )
         return
     print_transfers(fits)
+    print_launches(costs)
     for direct, _, cross in compared:
         print(describe_crossover(direct.machine, cross))
 
@@ -225,6 +229,27 @@ def print_transfers(fits: list[Any]) -> None:
     print_table(
         ["machine", "path", "route", "parameter", "value", "95 % interval", ""], rows, "llllrll"
     )
+
+
+def print_launches(costs: list[Any]) -> None:
+    """A line a method; nothing where no launch was timed."""
+    if not costs:
+        return
+    print()
+    rows = []
+    for each in costs:
+        entry = each.to_dict()["t_kernel"]
+        rows.append(
+            [
+                each.machine,
+                each.path,
+                each.method,
+                quantity(entry["value"], "s"),
+                interval(entry["ci95"], "s"),
+                f"one of {each.count}" if each.count > 1 else "",
+            ]
+        )
+    print_table(["machine", "path", "launch", "t_kernel", "95 % interval", ""], rows, "lllrll")
 
 
 def breakpoints(points: Sequence[float]) -> str:
