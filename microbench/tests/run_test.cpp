@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 
 class RunTest : public testing::Test {
  protected:
-  Outcome measure(std::vector<Cell> cells, double budget = 0, std::stop_token interrupted = {}) {
+  Outcome measure(std::vector<Cell> cells, double budget = 0,
+                  const std::stop_token& interrupted = {}) {
     FakeEngine engine(fake_);
     const microbench::Run run{.cells = std::move(cells),
                               .machine = "m",

@@ -97,15 +97,20 @@ def _label(group: Sequence[Series]) -> str:
 
 def transfer_times(panels: Panels, title: str) -> Figure:
     """Time against size, a panel a route."""
-    return _figure(panels, title, lambda _, seconds: seconds, "time of one transfer, s")
+    return _figure(
+        panels, title, lambda _, seconds: seconds, "time of one transfer, s", "upper left"
+    )
 
 
 def bandwidths(panels: Panels, title: str) -> Figure:
     """Bytes a second against size, a panel a route."""
-    return _figure(panels, title, lambda size, seconds: size / seconds / 1e9, "bandwidth, GB/s")
+    return _figure(
+        panels, title, lambda size, seconds: size / seconds / 1e9, "bandwidth, GB/s", "lower right"
+    )
 
 
-def _figure(panels: Panels, title: str, scale: Scale, label: str) -> Figure:
+def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: str) -> Figure:
+    """``corner``: where no curve runs, and the legend stands."""
     colours = _colours_of([each.label for lines in panels.values() for each in lines])
     columns = min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
@@ -126,16 +131,17 @@ def _figure(panels: Panels, title: str, scale: Scale, label: str) -> Figure:
         axes.set_xlabel("size")
         axes.set_ylabel(label)
         axes.grid(which="major", alpha=0.3)
-        _legend(axes, [line.label for line in lines])
+        _legend(axes, [line.label for line in lines], corner)
         low, high = axes.get_ylim()
-        # Room for the legend, which else hides the first points.
-        axes.set_ylim(low, high * (high / low) ** (0.09 * len(lines)))
+        # Room for the legend, which else hides points.
+        room = (high / low) ** (0.09 * len(lines))
+        axes.set_ylim(*((low, high * room) if corner.startswith("upper") else (low / room, high)))
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     return figure
 
 
-def _legend(axes: Axes, labels: Sequence[str]) -> None:
+def _legend(axes: Axes, labels: Sequence[str], corner: str) -> None:
     """Lines in the order drawn, what explains them behind."""
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     order = [*labels, *(label for label in handles if label not in labels)]
@@ -144,7 +150,7 @@ def _legend(axes: Axes, labels: Sequence[str]) -> None:
         order,
         frameon=False,
         fontsize="small",
-        loc="upper left",
+        loc=corner,
     )
 
 

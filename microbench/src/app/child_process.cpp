@@ -83,7 +83,7 @@ std::string output_of(const std::string& program, const std::vector<std::string>
   for (char** variable = environ; *variable != nullptr; ++variable)
     variables.emplace_back(*variable);
   for (const auto& [name, value] : environment)
-    variables.push_back(name + "=" + value);
+    variables.push_back(std::string(name).append("=").append(value));
   Pipe pipe;
   FileActions actions;
   posix_spawn_file_actions_adddup2(actions.get(), pipe.writing(), STDOUT_FILENO);

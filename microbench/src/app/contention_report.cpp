@@ -108,7 +108,7 @@ void print_statement(const std::vector<Beside>& all, std::ostream& out) {
     std::string one = short_name(beside.copies->front());
     std::string two = short_name(beside.copies->back());
     if (two < one) std::swap(one, two);
-    pairs.insert(one + " and " + two);
+    pairs.insert(one.append(" and ").append(two));
   }
   if (undisturbed + pairs.size() == 0) return;
   if (undisturbed == 0) {

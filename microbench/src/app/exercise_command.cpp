@@ -34,6 +34,7 @@ class Exercise : public Command {
     const auto engine = engine_.open(context.err);
     const bool gpus = engine->path() != "host";
     std::vector<int> ends;
+    ends.reserve(devices_.size());
     for (const std::string& word : devices_)
       ends.push_back(devices_of(word, *engine).front());
     const int far = ends.size() == 2 ? ends[1] : host;

@@ -14,18 +14,19 @@ constexpr double shortest = 1e-9;  // s: differences may come out as nothing, re
 
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
 
+std::vector<double> so_many(int count, const std::function<double()>& next) {
+  std::vector<double> samples(static_cast<std::size_t>(count));
+  std::ranges::generate(samples, next);
+  return samples;
+}
+
 double median_of(int count, const std::function<double()>& next) {
-  std::vector<double> samples;
-  for (int k = 0; k < count; ++k)
-    samples.push_back(next());
-  return records::median(samples);
+  return records::median(so_many(count, next));
 }
 
 // Mean without the lowest and the highest sixteenth: what was interrupted does not count.
 double middle_mean(int count, const std::function<double()>& next) {
-  std::vector<double> samples;
-  for (int k = 0; k < count; ++k)
-    samples.push_back(next());
+  std::vector<double> samples = so_many(count, next);
   std::ranges::sort(samples);
   const std::ptrdiff_t cut = count / 16;
   return std::accumulate(samples.begin() + cut, samples.end() - cut, 0.0) /

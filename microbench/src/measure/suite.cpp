@@ -68,15 +68,15 @@ class Builder {
     const int device = suite_.devices.front();
     for (const int arguments : {0, 1, 4, 16}) {
       for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-        cells_.push_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
+        cells_.emplace_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
     }
     for (const int count : {1, 16, 256}) {
       for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
-        cells_.push_back(LaunchCell{.device = device, .method = method, .count = count});
+        cells_.emplace_back(LaunchCell{.device = device, .method = method, .count = count});
     }
     for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
       for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-        cells_.push_back(LaunchCell{.device = suite_.devices[k], .method = method});
+        cells_.emplace_back(LaunchCell{.device = suite_.devices[k], .method = method});
     }
   }
 
@@ -91,7 +91,7 @@ class Builder {
                                                  {Part::h2d, Part::d2h, Part::kernel}};
     // One device speaks for those like it.
     for (const auto& parts : sets) {
-      cells_.push_back(
+      cells_.emplace_back(
           OverlapCell{.device = suite_.devices.front(), .bytes = suite_.together, .parts = parts});
     }
   }
@@ -115,10 +115,10 @@ class Builder {
     }
     if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
     for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-      cells_.push_back(LaunchCell{.device = first, .method = method});
+      cells_.emplace_back(LaunchCell{.device = first, .method = method});
     for (const int count : {1, 256}) {
       for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
-        cells_.push_back(LaunchCell{.device = first, .method = method, .count = count});
+        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
     }
   }
 
@@ -128,7 +128,7 @@ class Builder {
       HostMemoryCell cell{.device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};
       for (const HostPhase phase : {HostPhase::allocate, HostPhase::first_touch, HostPhase::copy}) {
         cell.phase = phase;
-        cells_.push_back(cell);
+        cells_.emplace_back(cell);
       }
       cell.phase = HostPhase::loop;
       for (const Runner runner : {Runner::gpu, Runner::cpu}) {
@@ -136,7 +136,7 @@ class Builder {
         for (const LoopPattern pattern :
              {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
           cell.pattern = pattern;
-          cells_.push_back(cell);
+          cells_.emplace_back(cell);
         }
       }
     }
@@ -183,7 +183,7 @@ class Builder {
   }
   // What belongs to two questions is asked once.
   void add(const TransferCell& cell) {
-    if (known_.insert(describe(Cell(cell))).second) cells_.push_back(cell);
+    if (known_.insert(describe(Cell(cell))).second) cells_.emplace_back(cell);
   }
 
   void host_copies(int device, Memory memory, const std::vector<std::int64_t>& sizes) {

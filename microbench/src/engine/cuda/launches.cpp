@@ -130,14 +130,14 @@ class CudaLaunches : public Launches {
 class CudaOverlaps : public Overlaps {
  public:
   CudaOverlaps(BufferPool& pool, int device, std::int64_t bytes)
-      : device_(device), bytes_(static_cast<std::size_t>(bytes)) {
-    using records::Memory;
-    up_from_ = &pool.on_host(device, Memory::pinned, Role::source, 0, bytes_);
-    up_to_ = &pool.on_gpu(device, Role::destination, 0, bytes_);
-    down_from_ = &pool.on_gpu(device, Role::source, 0, bytes_);
-    down_to_ = &pool.on_host(device, Memory::pinned, Role::destination, 0, bytes_);
-    up_to_->seed.reset();
-    down_to_->seed.reset();
+      : device_(device),
+        bytes_(static_cast<std::size_t>(bytes)),
+        up_from_(pool.on_host(device, records::Memory::pinned, Role::source, 0, bytes_)),
+        up_to_(pool.on_gpu(device, Role::destination, 0, bytes_)),
+        down_from_(pool.on_gpu(device, Role::source, 0, bytes_)),
+        down_to_(pool.on_host(device, records::Memory::pinned, Role::destination, 0, bytes_)) {
+    up_to_.seed.reset();
+    down_to_.seed.reset();
     use();
     for (Stream& stream : streams_)
       stream = Stream::independent();
@@ -159,7 +159,7 @@ class CudaOverlaps : public Overlaps {
     check(cudaEventRecord(begin_->get(), main_.get()), "cudaEventRecord");
     for (const auto part : parts) {
       const auto k = static_cast<std::size_t>(part);
-      const cudaStream_t stream = streams_.at(k).get();
+      cudaStream_t stream = streams_.at(k).get();
       check(cudaStreamWaitEvent(stream, begin_->get(), 0), "cudaStreamWaitEvent");
       queue(part, stream);
       check(cudaEventRecord(ended_[k].get(), stream), "cudaEventRecord");
@@ -184,13 +184,13 @@ class CudaOverlaps : public Overlaps {
     using Part = records::OverlapPart;
     switch (part) {
       case Part::h2d:
-        check(cudaMemcpyAsync(up_to_->data(), up_from_->data(), bytes_, cudaMemcpyDefault, stream),
+        check(cudaMemcpyAsync(up_to_.data(), up_from_.data(), bytes_, cudaMemcpyDefault, stream),
               "cudaMemcpyAsync");
         break;
       case Part::d2h:
-        check(cudaMemcpyAsync(down_to_->data(), down_from_->data(), bytes_, cudaMemcpyDefault,
-                              stream),
-              "cudaMemcpyAsync");
+        check(
+            cudaMemcpyAsync(down_to_.data(), down_from_.data(), bytes_, cudaMemcpyDefault, stream),
+            "cudaMemcpyAsync");
         break;
       case Part::kernel:
         queue_spin(kernel_seconds_, stream);
@@ -200,10 +200,10 @@ class CudaOverlaps : public Overlaps {
 
   int device_;
   std::size_t bytes_;
-  Buffer* up_from_ = nullptr;
-  Buffer* up_to_ = nullptr;
-  Buffer* down_from_ = nullptr;
-  Buffer* down_to_ = nullptr;
+  Buffer& up_from_;
+  Buffer& up_to_;
+  Buffer& down_from_;
+  Buffer& down_to_;
   std::array<Stream, 3> streams_;
   Stream main_;
   std::unique_ptr<Event> begin_, end_;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
 #include "engine/cuda/kernels.h"
 #include "engine/numa.h"
+#include "engine/untouched_memory.h"
 #include "gpucast/devices/cuda/check.h"
 
 namespace gpucast::microbench::cuda {
@@ -36,17 +34,14 @@ class GpuBuffer : public Buffer {
 
 class PageableBuffer : public Buffer {
  public:
-  explicit PageableBuffer(std::size_t bytes) {
-    constexpr std::size_t page = 4096;
-    const std::size_t whole = (bytes + page - 1) / page * page;
-    data_ = std::aligned_alloc(page, whole);
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(data_, 0, whole);  // memory that was never touched is not there yet
+  explicit PageableBuffer(std::size_t bytes) : memory_(bytes) {
+    touch_pages(memory_.data(), bytes);  // pages that were never touched are not there yet
+    data_ = memory_.data();
     bytes_ = bytes;
   }
-  ~PageableBuffer() override { std::free(data_); }
-  PageableBuffer(const PageableBuffer&) = delete;
-  PageableBuffer& operator=(const PageableBuffer&) = delete;
+
+ private:
+  UntouchedMemory memory_;
 };
 
 unsigned flags_of(records::Memory memory) {

@@ -45,6 +45,15 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
+// In destructors: an error has been thrown where its work was waited for.
+void wait_quietly(Worker& worker) noexcept {
+  try {
+    worker.wait();
+  } catch (const DeviceError&) {
+    return;
+  }
+}
+
 // The device whose thread makes a copy.
 int mover(const Copy& copy) { return issuer(copy); }
 
@@ -70,10 +79,7 @@ class HostCopies : public CopySet {
   ~HostCopies() override {
     stop_ = true;
     for (const auto& worker : workers_)
-      try {
-        worker->wait();
-      } catch (const DeviceError&) {  // has been thrown where it was waited for
-      }
+      wait_quietly(*worker);
   }
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;

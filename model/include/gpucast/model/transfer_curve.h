@@ -42,14 +42,15 @@ struct TransferCurve {
 // jumps; B_<route> for the last piece, the throughput of large transfers.
 inline std::vector<Parameter> parameters(const TransferCurve& curve, const std::string& route) {
   std::vector<Parameter> result{{"L_" + route, "s", "latency of a transfer, " + route}};
+  const std::string of_route = ", " + route;
   for (std::size_t piece = 0; piece < curve.breakpoints.size(); ++piece) {
-    const std::string number = std::to_string(piece + 1);
+    const std::string tail = "_" + std::to_string(piece + 1);
     if (curve.jumps(piece)) {
-      result.push_back({"S_" + route + "_" + number, "s",
-                        "time just above breakpoint " + std::to_string(piece) + ", " + route});
+      const std::string meaning = "time just above breakpoint " + std::to_string(piece);
+      result.push_back({"S_" + route + tail, "s", meaning + of_route});
     } else {
-      result.push_back({"B_" + route + "_" + number, "B/s",
-                        "throughput below breakpoint " + number + ", " + route, true});
+      const std::string meaning = "throughput below breakpoint " + std::to_string(piece + 1);
+      result.push_back({"B_" + route + tail, "B/s", meaning + of_route, true});
     }
   }
   result.push_back({"B_" + route, "B/s", "throughput of large transfers, " + route, true});
