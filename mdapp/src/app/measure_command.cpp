@@ -1,5 +1,6 @@
 // gpucast-mdapp measure: times steps over a grid, and writes them as records.
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/command.h"

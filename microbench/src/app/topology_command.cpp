@@ -1,4 +1,6 @@
 // gpucast-microbench topology: what the machine record says, without measuring anything.
+#include <nlohmann/json.hpp>
+
 #include "app/command.h"
 #include "app/engine_options.h"
 #include "app/machine_record.h"
