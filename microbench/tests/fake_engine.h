@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -99,6 +100,7 @@ class FakeEngine : public Engine {
   std::string driver() const override { return "1"; }
   std::string runtime() const override { return "2"; }
   nlohmann::ordered_json topology() const override { return {{"devices", count_}}; }
+  std::vector<nlohmann::ordered_json> placements() const override { return {}; }
   std::optional<std::string> refuses(const Copy& copy,
                                      records::TransferMethod /*method*/) const override {
     if (copy.memory == records::Memory::mapped) return "no mapped memory here";

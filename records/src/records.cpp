@@ -1,5 +1,7 @@
 #include "gpucast/records/records.h"
 
+#include <nlohmann/json.hpp>
+
 #include "checked.h"
 
 namespace gpucast::records {
@@ -42,9 +44,9 @@ Json gpu_json(const Gpu& gpu) {
   add(json, "memory_bytes", gpu.memory_bytes, at_least_one);
   add(json, "max_threads_per_sm", gpu.max_threads_per_sm, at_least_one);
   add(json, "pci", gpu.pci, prose);
-  if (!gpu.links.is_null()) {
-    require_array("gpus.links", gpu.links);
-    json["links"] = gpu.links;
+  if (const Json& links = gpu.links.get(); !links.is_null()) {
+    require_array("gpus.links", links);
+    json["links"] = links;
   }
   return json;
 }
@@ -98,6 +100,13 @@ Json begin(const char* kind, const Measurement& measured) {
 
 }  // namespace
 
+JsonValue::JsonValue(Json value) : value_(std::make_shared<const Json>(std::move(value))) {}
+
+const Json& JsonValue::get() const {
+  static const Json null;
+  return value_ ? *value_ : null;
+}
+
 Json to_json(const Machine& machine) {
   Json json{{"kind", "machine"}, {"id", label("id", machine.id)}};
   add(json, "host", machine.host, label);
@@ -111,7 +120,7 @@ Json to_json(const Machine& machine) {
   }
   add(json, "driver", machine.driver, prose);
   add(json, "runtime", machine.runtime, prose);
-  add_object(json, "topology", machine.topology);
+  add_object(json, "topology", machine.topology.get());
   if (machine.tool) {
     json["tool"] = tool_json(*machine.tool);
   }
@@ -220,7 +229,7 @@ Json to_json(const Note& note) {
   add(json, "machine", note.machine, label);
   add(json, "path", note.path, label);
   json["text"] = prose("text", note.text);
-  add_object(json, "about", note.about);
+  add_object(json, "about", note.about.get());
   require_finite("note", json);
   return json;
 }

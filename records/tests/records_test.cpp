@@ -87,10 +87,12 @@ TEST(Records, OfLabelsThatNoReaderTakesAreRefused) {
 }
 
 TEST(Records, OfFreeObjectsWithNumbersThatJsonLacksAreRefused) {
-  const Note note{.text = "x", .about = {{"a", {1.0, {{"b", std::nan("")}}}}}};
+  const Note note{.text = "x",
+                  .about = nlohmann::ordered_json{{"a", {1.0, {{"b", std::nan("")}}}}}};
   EXPECT_EQ(refused<std::invalid_argument>([&] { to_json(note); }),
             "note.about.a[1].b: not a finite number");
-  EXPECT_EQ(refused<std::invalid_argument>([] { to_json(Note{.text = "x", .about = 3}); }),
+  EXPECT_EQ(refused<std::invalid_argument>(
+                [] { to_json(Note{.text = "x", .about = nlohmann::ordered_json(3)}); }),
             "about: not an object");
 }
 

@@ -23,7 +23,7 @@ inline Machine machine() {
                    .links = nlohmann::ordered_json::array({{{"to", "gpu1"}, {"lanes", 18}}})}};
   machine.driver = "580.95.05";
   machine.runtime = "13.0";
-  machine.topology = {{"numa", {0, 1}}, {"switch", true}};
+  machine.topology = nlohmann::ordered_json{{"numa", {0, 1}}, {"switch", true}};
   machine.source = "made";
   machine.caveats = {"clocks are not fixed"};
   return machine;
@@ -109,7 +109,7 @@ inline Note note() {
   return {.text = "skipped: 8 GPUs asked for, 4 found",
           .machine = "m",
           .path = "native",
-          .about = {{"n", 1000}, {"gpus", 8}, {"reason", nullptr}}};
+          .about = nlohmann::ordered_json{{"n", 1000}, {"gpus", 8}, {"reason", nullptr}}};
 }
 
 inline std::vector<nlohmann::ordered_json> all() {

@@ -1,6 +1,7 @@
 #include "gpucast/devices/cuda/gpus.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/nvml.h"

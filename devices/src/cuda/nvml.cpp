@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <nlohmann/json.hpp>
+
 namespace gpucast::devices::cuda {
 
 using Json = nlohmann::ordered_json;

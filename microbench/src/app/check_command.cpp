@@ -1,5 +1,4 @@
 // gpucast-microbench check: what measurements rely on, on this machine's devices.
-#include <CLI/CLI.hpp>
 #include <new>
 #include <vector>
 
@@ -43,8 +42,8 @@ std::vector<Copy> all_copies(int devices) {
 
 class Check : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command(
         "check", "whether copies of every kind arrive, and gates, memory and errors behave");
     engine_.declare(command);
     return command;

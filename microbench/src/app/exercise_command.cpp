@@ -1,6 +1,5 @@
 // gpucast-microbench exercise: copies without end, a line a second, so that two runs can show
 // whether they disturb each other.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <vector>
 
@@ -17,13 +16,13 @@ using Clock = std::chrono::steady_clock;
 
 class Exercise : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command(
         "exercise", "copy both ways until stopped, between a device and the host or two devices");
-    command.add_option("devices", devices_, "one, or two")->required()->expected(1, 2);
+    command.add("devices", devices_, "one, or two").required().expects(1, 2);
     engine_.declare(command);
-    command.add_option("--bytes", bytes_, "of a copy")->capture_default_str();
-    command.add_option("--seconds", seconds_, "to stop after (0: Ctrl-C)")->capture_default_str();
+    command.add("--bytes", bytes_, "of a copy").show_default();
+    command.add("--seconds", seconds_, "to stop after (0: Ctrl-C)").show_default();
     return command;
   }
 

@@ -1,6 +1,7 @@
 #include "app/fresh_runs.h"
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "app/child_process.h"

@@ -1,8 +1,8 @@
 // gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
@@ -33,37 +33,36 @@ std::vector<std::string> words_of(const std::string& list) {
 
 class Measure : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
-        "measure", "transfers, launches, overlap, contention, kinds of host memory");
-    command.add_option("--what", what_, "list of " + std::string(questions_))
-        ->capture_default_str();
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command =
+        line.command("measure", "transfers, launches, overlap, contention, kinds of host memory");
+    command.add("--what", what_, "list of " + std::string(questions_)).show_default();
     engine_.declare(command);
-    command.add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
-    command.add_option("--memory", memories_,
-                       "host memory, list of pageable, pinned, portable, write-combined, mapped, "
-                       "mapped-write-combined (default: all; CPU devices have pageable only)");
-    command.add_option("--largest", largest_,
-                       "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
-    command.add_option("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
-        ->capture_default_str();
+    command.add("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
+    command.add("--memory", memories_,
+                "host memory, list of pageable, pinned, portable, write-combined, mapped, "
+                "mapped-write-combined (default: all; CPU devices have pageable only)");
+    command.add("--largest", largest_,
+                "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
+    command.add("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
+        .show_default();
     command
-        .add_option("--budget", budget_,
-                    "seconds for all of it; what does not fit is skipped (0: without end)")
-        ->capture_default_str();
+        .add("--budget", budget_,
+             "seconds for all of it; what does not fit is skipped (0: without end)")
+        .show_default();
     command
-        .add_option("--fresh", fresh_,
-                    "runs of this program that first repeat a few cells each, to see what differs "
-                    "from run to run (0: none)")
-        ->capture_default_str();
-    command.add_flag("--probes", probes_, "those few cells, and nothing else");
+        .add("--fresh", fresh_,
+             "runs of this program that first repeat a few cells each, to see what differs "
+             "from run to run (0: none)")
+        .show_default();
+    command.flag("--probes", probes_, "those few cells, and nothing else");
     command
-        .add_option("--interval", options_.relative_half_width,
-                    "samples until the 95 % interval of their median is so narrow (half its width "
-                    "over the median)")
-        ->capture_default_str();
+        .add("--interval", options_.relative_half_width,
+             "samples until the 95 % interval of their median is so narrow (half its width "
+             "over the median)")
+        .show_default();
     output_.declare(command);
-    command.add_flag("--quiet", quiet_, "no progress on stderr");
+    command.flag("--quiet", quiet_, "no progress on stderr");
     return command;
   }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -144,7 +144,7 @@ class Engine {
 
   // What was found out on the way about where host memory lies, an object each: `gpu`, `memory`,
   // `wanted` (NUMA node), `obtained` (null: the system does not say).
-  virtual std::vector<nlohmann::ordered_json> placements() const { return {}; }
+  virtual std::vector<nlohmann::ordered_json> placements() const = 0;
 
   // Of what measurements rely on; the engine must outlive them.
   virtual std::vector<SelfTest> self_tests() = 0;

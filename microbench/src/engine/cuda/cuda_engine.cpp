@@ -1,5 +1,6 @@
 // The GPUs of this machine (or whatever the CUDA runtime takes for them).
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "engine/cuda/copies.h"
 #include "engine/cuda/host_loops.h"

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/engine.h"
@@ -223,6 +224,7 @@ class HostEngine : public Engine {
   std::string driver() const override { return ""; }
   std::string runtime() const override { return ""; }
   nlohmann::ordered_json topology() const override { return nullptr; }
+  std::vector<nlohmann::ordered_json> placements() const override { return {}; }
 
   std::optional<std::string> refuses(const Copy& copy,
                                      records::TransferMethod /*method*/) const override {
