@@ -187,9 +187,7 @@ TEST(NoseHoover, BrakesWhatIsTooHotAndDrivesWhatIsTooCold) {
 
 TEST(NoseHoover, TakesTheMeanForceFromEach) {
   Simulated run(from_positions(nacl(), open_box, {0, 0, 0, 3, 0, 0, 0, 3, 0}, {0, 1, 0}),
-                nose_hoover, [](const Position& at) {
-                  return Force{1 + at.y, 2, -3};
-                });
+                nose_hoover, [](const Position& at) { return Force{1 + at.y, 2, -3}; });
   run.steps(1);
   for (const double component : momentum(run.system))
     EXPECT_NEAR(component, 0, 1e-9);
@@ -284,9 +282,8 @@ TEST(Integrator, RefusesForcesThatAreNotSound) {
   for (const IntegratorOptions& options : {verlet, nose_hoover}) {
     for (const float bad : {nan, infinity, -infinity, 1e3F, -2e3F}) {
       bool broken = false;
-      Simulated run(melt(nacl(), 27), options, [&](const Position&) {
-        return broken ? Force{0, bad, 0} : Force{};
-      });
+      Simulated run(melt(nacl(), 27), options,
+                    [&](const Position&) { return broken ? Force{0, bad, 0} : Force{}; });
       run.steps(2);
       broken = true;
       EXPECT_THROW(run.steps(1), Overlap) << bad;

@@ -137,7 +137,9 @@ TEST_F(Trajectory, HoldsTheFramesWritten) {
 TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
   std::ofstream(path_) << "precious, and longer than a frame\n";
   EXPECT_THROW(TrajectoryFile(path_, false), records::InputError);
-  { const TrajectoryFile unused(path_, true); }
+  {
+    const TrajectoryFile unused(path_, true);
+  }
   EXPECT_EQ(content(), "precious, and longer than a frame\n");
   TrajectoryFile file(path_, true);
   file.write("one\n");
@@ -146,7 +148,9 @@ TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
 }
 
 TEST_F(Trajectory, ANewFileWithoutAFrameIsRemoved) {
-  { const TrajectoryFile unused(path_, false); }
+  {
+    const TrajectoryFile unused(path_, false);
+  }
   EXPECT_FALSE(std::ifstream(path_).is_open());
 }
 

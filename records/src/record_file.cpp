@@ -117,7 +117,7 @@ RecordFile::RecordFile(std::string path, IfExists if_exists)
 }
 
 void RecordFile::open(const std::string& path, IfExists if_exists) {
-  struct stat found {};
+  struct stat found{};
   const bool exists = ::stat(path.c_str(), &found) == 0;
   regular_ = !exists || S_ISREG(found.st_mode);
   if (exists && regular_ && if_exists == IfExists::refuse) {
@@ -141,7 +141,7 @@ void RecordFile::lock() const {
 }
 
 void RecordFile::find_end() {
-  struct stat found {};
+  struct stat found{};
   if (::fstat(descriptor_.get(), &found) != 0) {
     refuse(name_, reason(errno));
   }
@@ -163,7 +163,7 @@ void RecordFile::find_end() {
 }
 
 RecordFile::~RecordFile() {
-  struct stat found {};
+  struct stat found{};
   if (created_ && !started_ && ::fstat(descriptor_.get(), &found) == 0 && found.st_size == 0) {
     ::unlink(path_.c_str());
   }

@@ -90,7 +90,9 @@ TEST_F(RecordFileTest, ThatExistsIsRefusedAndLeftAsItIs) {
 
 TEST_F(RecordFileTest, IsReplacedOnlyByTheFirstRecord) {
   fill("old\n");
-  { const RecordFile file(path(), IfExists::replace); }
+  {
+    const RecordFile file(path(), IfExists::replace);
+  }
   EXPECT_EQ(content(), "old\n");
   RecordFile file(path(), IfExists::replace);
   EXPECT_EQ(content(), "old\n");

@@ -62,9 +62,7 @@ TEST(Records, OfNoSamplesAreRefused) {
 
 TEST(Records, OfTimesThatAreNotPositiveAndFiniteAreRefused) {
   for (const double wrong : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    EXPECT_NE(refusal([&](Step& step) {
-                step.seconds = {1, wrong};
-              }).find("seconds: "),
+    EXPECT_NE(refusal([&](Step& step) { step.seconds = {1, wrong}; }).find("seconds: "),
               std::string::npos);
   }
   EXPECT_EQ(refusal([](Step& step) { step.phases = {.cpu = {{std::nan("")}}}; }),

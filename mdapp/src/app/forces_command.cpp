@@ -32,9 +32,8 @@ class InStartOrder {
   }
 
   Json triples(const std::vector<double>& values) const {
-    return list([&](std::size_t k) {
-      return Json{values[3 * k], values[3 * k + 1], values[3 * k + 2]};
-    });
+    return list(
+        [&](std::size_t k) { return Json{values[3 * k], values[3 * k + 1], values[3 * k + 2]}; });
   }
 
  private:

@@ -17,7 +17,7 @@ namespace gpucast::mdapp {
 namespace {
 
 records::Phases phases_of(const std::vector<Phases>& parts) {
-  const auto column = [&](double Phases::*part) {
+  const auto column = [&](double Phases::* part) {
     std::vector<double> seconds;
     seconds.reserve(parts.size());
     for (const Phases& step : parts)

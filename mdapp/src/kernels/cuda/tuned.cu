@@ -210,7 +210,7 @@ void dispatch(BoundaryKind kind, bool with_sums, int i_per_thread, Body body) {
       case 2:
         return body.template operator()<K, S, 2>();
       default:
-        return body.template operator() < K, S, S ? most_i_with_sums : 4 > ();
+        return body.template operator()<K, S, S ? most_i_with_sums : 4>();
     }
   };
   const auto by_sums = [&]<BoundaryKind K>() {
