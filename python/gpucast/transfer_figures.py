@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,6 +33,7 @@ _METHODS = {"submit": 0, "sync": 1, "gated": 2, "graph": 3}
 MARKERS = "osD^v"
 
 Scale = Callable[[Array, Array], Array]
+Corner = Literal["upper left", "lower right"]
 """What is drawn of bytes and seconds."""
 
 
@@ -109,7 +111,7 @@ def bandwidths(panels: Panels, title: str) -> Figure:
     )
 
 
-def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: str) -> Figure:
+def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: Corner) -> Figure:
     """``corner``: where no curve runs, and the legend stands."""
     colours = _colours_of([each.label for lines in panels.values() for each in lines])
     columns = min(3, len(panels))
@@ -141,7 +143,7 @@ def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: str) -
     return figure
 
 
-def _legend(axes: Axes, labels: Sequence[str], corner: str) -> None:
+def _legend(axes: Axes, labels: Sequence[str], corner: Corner) -> None:
     """Lines in the order drawn, what explains them behind."""
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     order = [*labels, *(label for label in handles if label not in labels)]

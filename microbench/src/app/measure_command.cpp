@@ -1,6 +1,5 @@
 // gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -91,7 +90,6 @@ class Measure : public Command {
     {
       records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
                                  run.cells.size());
-      const auto begin = std::chrono::steady_clock::now();
       if (!probes_ && fresh_ > 0) {
         progress.under_way("what differs from run to run: " + std::to_string(fresh_) +
                            " fresh runs");
@@ -107,11 +105,6 @@ class Measure : public Command {
       constexpr double until_clocks_rise = 0.5;
       constexpr double enough_for_probes = 0.2;
       engine->warm_up(probes_ ? enough_for_probes : until_clocks_rise);
-      if (budget_ > 0) {
-        const double spent =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        run.budget = std::max(budget_ - spent, least_budget);
-      }
       outcome = measure(*engine, run, progress, context.interrupted);
     }
     file.close();
@@ -196,7 +189,6 @@ class Measure : public Command {
   std::string memories_;
   std::string largest_;
   std::string loop_bytes_ = "8388608";
-  static constexpr double least_budget = 1e-3;  // s: 0 would be without end
   double budget_ = 60;
   int fresh_ = 6;
   bool probes_ = false;

@@ -52,7 +52,7 @@ class Measurement {
       skip(what, *why);
       return;
     }
-    const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double spent = std::chrono::duration<double>(Clock::now() - run_.begin).count();
     options_ = run_.samples;
     options_.max_seconds = budget_.next(spent);
     if (options_.max_seconds <= 0) {
@@ -211,7 +211,6 @@ class Measurement {
   const Run& run_;
   records::Progress& progress_;
   std::stop_token interrupted_;
-  Clock::time_point begin_ = Clock::now();
   Budget budget_;
   SampleOptions options_;
   // What was opened for the last cell may serve the next.

@@ -1,6 +1,7 @@
 // Measures cells one after the other and writes their records.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -23,7 +24,8 @@ struct Run {
   std::string machine;
   std::string path;
   SampleOptions samples;
-  double budget = 0;    // seconds for all cells; 0: without end
+  double budget = 0;  // seconds from `begin` for all cells; 0: without end
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   RunToRun run_to_run;  // what is known of it before
   std::function<void(const Json&)> write;
 };

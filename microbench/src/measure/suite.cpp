@@ -99,6 +99,12 @@ class Builder {
   void probes() {
     constexpr std::int64_t largest = 16 << 20;
     const int first = suite_.devices.front();
+    for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
+      cells_.emplace_back(LaunchCell{.device = first, .method = method});
+    for (const int count : {1, 256}) {
+      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
+        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
+    }
     const auto sizes = few_sizes(std::min(largest, suite_.largest), 4);
     host_copies(first, suite_.memories.front(), sizes);
     if (suite_.gpus) host_copies(first, Memory::pageable, sizes);
@@ -114,12 +120,6 @@ class Builder {
       }
     }
     if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
-    for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-      cells_.emplace_back(LaunchCell{.device = first, .method = method});
-    for (const int count : {1, 256}) {
-      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
-        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
-    }
   }
 
   // What document 3 asked: what each kind of memory costs to get, to copy and to loop over.
