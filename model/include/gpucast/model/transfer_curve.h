@@ -42,15 +42,19 @@ struct TransferCurve {
 // jumps; B_<route> for the last piece, the throughput of large transfers.
 inline std::vector<Parameter> parameters(const TransferCurve& curve, const std::string& route) {
   std::vector<Parameter> result{{"L_" + route, "s", "latency of a transfer, " + route}};
+  const auto joined = [](std::string text, const std::string& more, const std::string& last) {
+    return text.append(more).append(last);
+  };
   const std::string of_route = ", " + route;
   for (std::size_t piece = 0; piece < curve.breakpoints.size(); ++piece) {
-    const std::string tail = "_" + std::to_string(piece + 1);
+    const std::string number = std::to_string(piece + 1);
+    const std::string tail = joined(route, "_", number);
     if (curve.jumps(piece)) {
-      const std::string meaning = "time just above breakpoint " + std::to_string(piece);
-      result.push_back({"S_" + route + tail, "s", meaning + of_route});
+      result.push_back({"S_" + tail, "s",
+                        joined("time just above breakpoint ", std::to_string(piece), of_route)});
     } else {
-      const std::string meaning = "throughput below breakpoint " + std::to_string(piece + 1);
-      result.push_back({"B_" + route + tail, "B/s", meaning + of_route, true});
+      result.push_back(
+          {"B_" + tail, "B/s", joined("throughput below breakpoint ", number, of_route), true});
     }
   }
   result.push_back({"B_" + route, "B/s", "throughput of large transfers, " + route, true});
