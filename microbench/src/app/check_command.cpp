@@ -52,9 +52,8 @@ class Check : public Command {
   int run(Context& context) override {
     const auto engine = engine_.open(context.err);
     auto tests = engine->self_tests();
-    const auto devices = static_cast<int>(engine->devices().size());
     for (const auto method : {TransferMethod::call, TransferMethod::gated}) {
-      for (Copy copy : all_copies(devices)) {
+      for (Copy copy : all_copies(engine->count())) {
         // CPU devices have pageable memory only, which copies between them then name.
         if (engine->path() == "host" && copy.from != host && copy.to != host) {
           copy.memory = Memory::pageable;

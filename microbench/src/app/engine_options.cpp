@@ -37,7 +37,7 @@ std::vector<std::string> EngineOptions::arguments() const {
 }
 
 std::vector<int> devices_of(const std::string& list, const Engine& engine) {
-  const auto count = static_cast<int>(engine.devices().size());
+  const int count = engine.count();
   std::vector<int> devices;
   if (list.empty()) {
     devices.resize(static_cast<std::size_t>(count));

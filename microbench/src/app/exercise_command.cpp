@@ -1,10 +1,10 @@
 // gpucast-microbench exercise: copies without end, a line a second, so that two runs can show
 // whether they disturb each other.
-#include <chrono>
 #include <vector>
 
 #include "app/command.h"
 #include "app/engine_options.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/errors.h"
 #include "gpucast/records/human.h"
 #include "gpucast/records/number_list.h"
@@ -12,7 +12,8 @@
 namespace gpucast::microbench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using devices::Clock;
+using devices::seconds_since;
 
 class Exercise : public Command {
  public:
@@ -50,7 +51,8 @@ class Exercise : public Command {
     const auto first = engine->open(std::vector{out, back});
     const auto second = engine->open(std::vector{back, out});
     const auto begin = Clock::now();
-    while (!context.interrupted.stop_requested() && (seconds_ <= 0 || since(begin) < seconds_)) {
+    while (!context.interrupted.stop_requested() &&
+           (seconds_ <= 0 || seconds_since(begin) < seconds_)) {
       const double there = for_half_a_second(*first, context);
       const double return_trip = for_half_a_second(*second, context);
       constexpr double giga = 1e9;
@@ -68,10 +70,6 @@ class Exercise : public Command {
   }
 
  private:
-  static double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-
   // Seconds of a copy, on average.
   static double for_half_a_second(CopySet& copies, const Context& context) {
     constexpr double half = 0.5;
@@ -82,7 +80,7 @@ class Exercise : public Command {
     do {
       seconds += copies.gated(in_a_row);
       count += in_a_row;
-    } while (since(begin) < half && !context.interrupted.stop_requested());
+    } while (seconds_since(begin) < half && !context.interrupted.stop_requested());
     return seconds / count;
   }
 

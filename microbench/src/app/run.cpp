@@ -1,6 +1,5 @@
 #include "app/run.h"
 
-#include <chrono>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -14,7 +13,6 @@
 namespace gpucast::microbench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using records::TransferMethod;
 
 // The smallest copies that all routes measure: their time is latency alone.
@@ -52,7 +50,7 @@ class Measurement {
       skip(what, *why);
       return;
     }
-    const double spent = std::chrono::duration<double>(Clock::now() - run_.begin).count();
+    const double spent = devices::seconds_since(run_.begin);
     options_ = run_.samples;
     options_.max_seconds = budget_.next(spent);
     if (options_.max_seconds <= 0) {

@@ -1,7 +1,6 @@
 // Measures cells one after the other and writes their records.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/progress.h"
 #include "measure/budget.h"
 #include "measure/cell.h"
@@ -25,7 +25,7 @@ struct Run {
   std::string path;
   SampleOptions samples;
   double budget = 0;  // seconds from `begin` for all cells; 0: without end
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  devices::Clock::time_point begin = devices::Clock::now();
   RunToRun run_to_run;  // what is known of it before
   std::function<void(const Json&)> write;
 };

@@ -44,8 +44,8 @@ class CopySet {
   enum class Payload { copies, nothing };
   virtual double between_kernels(int count, Payload payload, int before) = 0;
   // What one gated sample holds: copies that take so many seconds, so that the clock's resolution
-  // is small beside them and those that take turns on one copy engine have had many turns; but not
-  // more than so many, as queues are finite.
+  // is small beside them and it does not matter that those under way together begin one after the
+  // other; but not more than so many, as queues are finite.
   struct Batch {
     double seconds = 100e-6;
     int most = 32;
@@ -120,6 +120,7 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::string_view path() const = 0;  // "host" or "native"
+  virtual int count() const = 0;              // of devices
   virtual std::vector<records::Gpu> devices() const = 0;
   virtual std::string driver() const = 0;  // versions; empty where there is none
   virtual std::string runtime() const = 0;

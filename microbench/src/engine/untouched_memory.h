@@ -4,9 +4,10 @@
 
 #include <sys/mman.h>
 
-#include <chrono>
 #include <cstddef>
 #include <new>
+
+#include "gpucast/devices/clock.h"
 
 namespace gpucast::microbench {
 
@@ -32,10 +33,10 @@ class UntouchedMemory {
 inline double touch_pages(void* data, std::size_t bytes) {
   constexpr std::size_t page = 4096;
   auto* first = static_cast<volatile unsigned char*>(data);
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = devices::Clock::now();
   for (std::size_t k = 0; k < bytes; k += page)
     first[k] = 1;
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return devices::seconds_since(begin);
 }
 
 }  // namespace gpucast::microbench

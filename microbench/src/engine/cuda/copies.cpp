@@ -1,20 +1,21 @@
 #include "engine/cuda/copies.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "engine/cuda/gate.h"
 #include "engine/cuda/kernels.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
+using devices::Clock;
+using devices::seconds_since;
 using devices::cuda::check;
 using devices::cuda::Event;
-using Clock = std::chrono::steady_clock;
 
 constexpr double milli = 1e-3;
 
@@ -130,7 +131,7 @@ class CudaCopies : public CopySet {
     use(lane);
     const auto begin = Clock::now();
     lane.block();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return seconds_since(begin);
   }
 
   double gated(int count) override {

@@ -1,5 +1,4 @@
 // The GPUs of this machine (or whatever the CUDA runtime takes for them).
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "engine/cuda/copies.h"
@@ -10,6 +9,7 @@
 #include "engine/cuda/self_tests.h"
 #include "engine/engine.h"
 #include "engine/numa.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/devices/cuda/nvml.h"
@@ -48,6 +48,7 @@ class CudaEngine : public Engine {
   }
 
   std::string_view path() const override { return "native"; }
+  int count() const override { return count_; }
   std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }
   std::string runtime() const override { return gpus::runtime_version(); }
@@ -107,10 +108,9 @@ class CudaEngine : public Engine {
   }
 
   void warm_up(double seconds) override {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = devices::Clock::now();
     constexpr double slice = 0.02;
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-           seconds) {
+    while (devices::seconds_since(begin) < seconds) {
       for (int device = 0; device < count_; ++device) {
         check(cudaSetDevice(device), "cudaSetDevice");
         queue_spin(slice, nullptr);

@@ -1,7 +1,6 @@
 #include "engine/cuda/host_loops.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <vector>
 
@@ -9,19 +8,17 @@
 #include "engine/cuda/memory.h"
 #include "engine/loop.h"
 #include "engine/untouched_memory.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
+using devices::Clock;
+using devices::seconds_since;
 using devices::cuda::check;
 using devices::cuda::DeviceArray;
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
@@ -56,10 +53,10 @@ class CudaHostLoops : public HostLoops {
     const auto begin = Clock::now();
     if (memory_ == records::Memory::pageable) {
       const UntouchedMemory array(bytes_of());
-      return since(begin);
+      return seconds_since(begin);
     }
     const auto array = host_buffer(device_, memory_, bytes_of());
-    return since(begin);
+    return seconds_since(begin);
   }
 
   double first_touch() override {
@@ -80,7 +77,7 @@ class CudaHostLoops : public HostLoops {
     const auto begin = Clock::now();
     copy_bytes(in_on_gpu_.data(), in_->data(), bytes_of());
     copy_bytes(out_->data(), out_on_gpu_.data(), bytes_of());
-    return since(begin);
+    return seconds_since(begin);
   }
 
   double loop(LoopPattern pattern, Runner runner) override {
@@ -96,7 +93,7 @@ class CudaHostLoops : public HostLoops {
       queue_loop(out_of_gpu(), in_of_gpu(), list.on_gpu.data(), count_, nullptr);
       check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     }
-    return since(begin);
+    return seconds_since(begin);
   }
 
   bool correct() override {

@@ -2,27 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 
 #include "engine/cuda/gate.h"
 #include "engine/cuda/kernels.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
+using devices::Clock;
+using devices::seconds_since;
 using devices::cuda::check;
 using devices::cuda::Event;
 using devices::cuda::Stream;
-using Clock = std::chrono::steady_clock;
 
 constexpr double milli = 1e-3;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Graph {
  public:
@@ -74,7 +71,7 @@ class CudaLaunches : public Launches {
     use();
     const auto begin = Clock::now();
     queue_empty(arguments_, stream());
-    const double taken = since(begin);
+    const double taken = seconds_since(begin);
     wait();
     return taken;
   }
@@ -83,7 +80,7 @@ class CudaLaunches : public Launches {
     const auto begin = Clock::now();
     queue_empty(arguments_, stream());
     wait();
-    return since(begin);
+    return seconds_since(begin);
   }
   double gated(int count) override {
     use();
@@ -110,7 +107,7 @@ class CudaLaunches : public Launches {
     const auto begin = Clock::now();
     check(cudaGraphLaunch(graph->get(), stream()), "cudaGraphLaunch");
     wait();
-    return since(begin);
+    return seconds_since(begin);
   }
 
  private:

@@ -87,10 +87,16 @@ std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::siz
   return std::make_unique<PinnedBuffer>(memory, bytes);
 }
 
+std::optional<int> BufferPool::node_near(int device) {
+  const auto known = nodes_.find(device);
+  if (known != nodes_.end()) return known->second;
+  return nodes_.emplace(device, near_node(device)).first->second;
+}
+
 Buffer& BufferPool::on_host(int device, records::Memory memory, Role role, std::size_t number,
                             std::size_t bytes) {
   constexpr int host_itself = -1;
-  auto& buffer = buffers_[{near_node(device).value_or(-1), host_itself, memory, role, number}];
+  auto& buffer = buffers_[{node_near(device).value_or(-1), host_itself, memory, role, number}];
   if (!buffer || buffer->bytes() < bytes) {
     buffer.reset();
     buffer = host_buffer(device, memory, bytes);
@@ -106,7 +112,7 @@ void BufferPool::note_placement(int device, records::Memory memory, const Buffer
   if (known) return;
   placements_.push_back({.device = device,
                          .memory = memory,
-                         .wanted = near_node(device),
+                         .wanted = node_near(device),
                          .obtained = node_of(buffer.data())});
 }
 

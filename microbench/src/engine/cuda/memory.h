@@ -74,10 +74,13 @@ class BufferPool {
     std::size_t number;
     auto operator<=>(const Key&) const = default;
   };
+  // Asked of the system once a device, not for each buffer.
+  std::optional<int> node_near(int device);
   void note_placement(int device, records::Memory memory, const Buffer& buffer);
 
   std::map<Key, std::unique_ptr<Buffer>> buffers_;
   std::vector<Placement> placements_;
+  std::map<int, std::optional<int>> nodes_;
 };
 
 }  // namespace gpucast::microbench::cuda

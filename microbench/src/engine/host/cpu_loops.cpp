@@ -1,20 +1,14 @@
 #include "engine/host/cpu_loops.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "engine/untouched_memory.h"
+#include "gpucast/devices/clock.h"
 
 namespace gpucast::microbench {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-}  // namespace
+using devices::Clock;
+using devices::seconds_since;
 
 CpuLoops::CpuLoops(std::size_t bytes)
     : in_(loop_inputs(std::max<std::size_t>(1, bytes / sizeof(float)))), out_(in_.size()) {}
@@ -22,7 +16,7 @@ CpuLoops::CpuLoops(std::size_t bytes)
 double CpuLoops::allocate() {
   const auto begin = Clock::now();
   const UntouchedMemory array(in_.size() * sizeof(float));
-  return since(begin);
+  return seconds_since(begin);
 }
 
 double CpuLoops::first_touch() {
@@ -39,7 +33,7 @@ double CpuLoops::loop(LoopPattern pattern, Runner runner) {
   last_ = pattern;
   const auto begin = Clock::now();
   run_loop(out_.data(), in_.data(), found->second, in_.size());
-  return since(begin);
+  return seconds_since(begin);
 }
 
 bool CpuLoops::correct() {

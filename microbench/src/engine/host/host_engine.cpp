@@ -216,6 +216,7 @@ class HostEngine : public Engine {
   }
 
   std::string_view path() const override { return "host"; }
+  int count() const override { return static_cast<int>(workers_.size()); }
   std::vector<records::Gpu> devices() const override {
     std::ifstream cpuinfo("/proc/cpuinfo");
     const records::Gpu thread{.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread"};
