@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "fake_engine.h"
 #include "gpucast/records/median.h"
@@ -38,8 +40,17 @@ TEST(TakeSamples, TakesMoreWhereTheyScatter) {
 
 TEST(TakeSamples, StopsAfterItsTimeButNotBeforeSix) {
   double value = 1;
-  const auto samples = take_samples([&] { return value *= 1.5; }, {.max_seconds = 0.1}, {});
-  EXPECT_EQ(samples.size(), 6U);
+  const auto scatter = [&] { return value *= 1.5; };
+  EXPECT_EQ(take_samples(scatter, {.max_seconds = 0}, {}).size(), 6U);
+}
+
+TEST(TakeSamples, CountsWhatSamplesCostNotWhatTheySay) {
+  double value = 1e-9;
+  const auto slow = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return value *= 1.5;
+  };
+  EXPECT_LE(take_samples(slow, {.max_seconds = 0.05}, {}).size(), 26U);
 }
 
 TEST(TakeSamples, StopsWhenInterrupted) {

@@ -37,10 +37,10 @@ class CopySet {
   // route, one size) until all have made `count` each: those that take turns on one engine end one
   // after the other. 0: of nothing at all.
   virtual double gated(int count) = 0;
-  // The same of the first copy alone, `count` times with an empty kernel behind it, which waits for
-  // it and for which the next waits; or of the kernels alone. The difference is what a copy adds to
-  // work that depends on it. `before` copies and kernels come first and are not timed: what begins
-  // to wait while the gate is closed waits less than what follows other work.
+  // The same of an empty kernel and the first copy alone, `count` times with another kernel behind
+  // it, which waits for it and for which the next waits; or of the kernels alone. The difference is
+  // what a copy adds to work that depends on it. `before` copies and kernels come first and are not
+  // timed: what begins to wait while the gate is closed waits less than what follows other work.
   enum class Payload { copies, nothing };
   virtual double between_kernels(int count, Payload payload, int before) = 0;
   // What one gated sample holds: copies that take so many seconds, so that the clock's resolution

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/median.h"
 #include "gpucast/records/stopping.h"
 
@@ -14,23 +16,18 @@ constexpr double shortest = 1e-9;  // s: differences may come out as nothing, re
 
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
 
-std::vector<double> so_many(int count, const std::function<double()>& next) {
+double median_of(int count, const std::function<double()>& next) {
   std::vector<double> samples(static_cast<std::size_t>(count));
   std::ranges::generate(samples, next);
-  return samples;
-}
-
-double median_of(int count, const std::function<double()>& next) {
-  return records::median(so_many(count, next));
+  return records::median(samples);
 }
 
 // Mean without the lowest and the highest sixteenth: what was interrupted does not count.
-double middle_mean(int count, const std::function<double()>& next) {
-  std::vector<double> samples = so_many(count, next);
+double middle_mean(std::vector<double> samples) {
   std::ranges::sort(samples);
-  const std::ptrdiff_t cut = count / 16;
+  const auto cut = std::ssize(samples) / 16;
   return std::accumulate(samples.begin() + cut, samples.end() - cut, 0.0) /
-         static_cast<double>(count - 2 * cut);
+         static_cast<double>(std::ssize(samples) - 2 * cut);
 }
 
 }  // namespace
@@ -40,13 +37,12 @@ std::vector<double> take_samples(const std::function<double()>& next, const Samp
   records::StopByInterval rule(
       {.relative_half_width = options.relative_half_width, .min_samples = options.fewest});
   next();
-  double spent = 0;
+  // What a sample costs is more than what it measures, gates and all.
+  const auto begin = devices::Clock::now();
+  const auto time_is_up = [&] { return devices::seconds_since(begin) >= options.max_seconds; };
   while (!interrupted.stop_requested()) {
-    const double seconds = at_least_a_nanosecond(next());
-    rule.add(seconds);
-    spent += seconds;
-    if (rule.done() || (rule.samples().size() >= options.fewest && spent >= options.max_seconds))
-      break;
+    rule.add(at_least_a_nanosecond(next()));
+    if (rule.done() || (rule.samples().size() >= options.fewest && time_is_up())) break;
   }
   return rule.samples();
 }
@@ -150,24 +146,27 @@ Latency latency(CopySet& copies) {
   with(1);
   without(1);
   // Differences between neighbours in time, on one queue: what drifts or differs from queue to
-  // queue cancels. Over all queues (there are at most 32). A wait for another engine may take one
-  // time or twice that, by chance: many in a row show the mean of both, and so must one.
-  constexpr int queues = 32;
-  const auto mean_over_queues = [&](int rounds, const std::function<double()>& difference) {
-    return middle_mean(rounds * queues, [&] {
-      copies.next_queue();
-      return difference();
-    });
-  };
-  const double slope = mean_over_queues(1, [&] {
-    return (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
-           (long_batch - short_batch);
-  });
-  const double single = mean_over_queues(4, [&] { return with(1) - without(1); });
-  const double each = mean_over_queues(1, [&] {
-    return (copies.gated(long_batch) - copies.gated(short_batch)) / (long_batch - short_batch);
-  });
-  return {.slope = slope, .single = single, .each = each};
+  // queue cancels. Over all queues (there are at most 32), and by turns. A wait for another engine
+  // may take one time or twice that, by chance: many in a row show the mean of both, and so must
+  // one.
+  constexpr int rounds = 64;
+  constexpr int singles = 4;  // a round
+  std::vector<double> slopes;
+  std::vector<double> single;
+  std::vector<double> each;
+  for (int round = 0; round < rounds; ++round) {
+    copies.next_queue();
+    slopes.push_back(
+        (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
+        (long_batch - short_batch));
+    for (int k = 0; k < singles; ++k)
+      single.push_back(with(1) - without(1));
+    each.push_back((copies.gated(long_batch) - copies.gated(short_batch)) /
+                   (long_batch - short_batch));
+  }
+  return {.slope = middle_mean(std::move(slopes)),
+          .single = middle_mean(std::move(single)),
+          .each = middle_mean(std::move(each))};
 }
 
 }  // namespace gpucast::microbench

@@ -13,7 +13,7 @@ namespace gpucast::microbench {
 
 struct SampleOptions {
   double relative_half_width = 0.01;  // of the median's 95 % interval
-  double max_seconds = 0.5;           // of samples, once there are `fewest`
+  double max_seconds = 0.5;           // spent on samples, once there are `fewest`
   std::size_t fewest = 6;             // with six the 95 % interval is bounded
 };
 
