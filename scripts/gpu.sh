@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds gpucast-mdapp on a GPU machine, checks it there and measures with it.
+# Builds the two programs on a GPU machine, checks them there and measures with them.
 #
 #   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
-#   scripts/gpu.sh check FOLDER       forces, bytes, trajectories, on all GPUs
+#   scripts/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
+#   scripts/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
+#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for benchmarks/transfer_intervals.py
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
 #                                     instructions a pair
@@ -11,14 +13,16 @@
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
 #
-# Output goes to FOLDER. The program is build/gpu/mdapp/gpucast-mdapp. Headers of CLI11 and
+# Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11 and
 # nlohmann/json that the system lacks may lie in GPUCAST_HEADERS.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly program=build/gpu/mdapp/gpucast-mdapp
-readonly what=${1:?build, check, sanitize, throughput, steps, mpi, large or remote}
+readonly microbench=build/gpu/microbench/gpucast-microbench
+readonly all="build, check, sanitize, transfers, runs, throughput, steps, mpi, large or remote"
+readonly what=${1:?$all}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
 
@@ -36,13 +40,18 @@ build() {
   cmake -S . -B build/gpu -G Ninja -DGPUCAST_FIT=OFF -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CUDA_ARCHITECTURES=native ${GPUCAST_HEADERS:+-DCMAKE_INCLUDE_PATH="$GPUCAST_HEADERS"} \
     >"$out/configure.log"
-  cmake --build build/gpu --target gpucast-mdapp >"$out/build.log" || {
+  cmake --build build/gpu --target gpucast-mdapp gpucast-microbench >"$out/build.log" || {
     grep -E 'error|FAILED' "$out/build.log" >&2
     return 1
   }
 }
 
 check() {
+  "$microbench" check --engine cuda >"$out/check-microbench.txt" || {
+    grep FAILED "$out/check-microbench.txt" >&2
+    return 1
+  }
+  tail -n 1 "$out/check-microbench.txt"
   "$program" check --engine cuda >"$out/check.txt" || {
     grep FAILED "$out/check.txt" >&2
     return 1
@@ -52,6 +61,20 @@ check() {
 
 sanitize() {
   local tool
+  echo "== memcheck, gpucast-microbench"
+  # Running out of memory and gates that time out are among what it checks.
+  compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 3 \
+    "$microbench" check --engine cuda | grep -E 'SUMMARY|passed'
+  # initcheck makes copies block: behind a gate they would wait for ever.
+  local what
+  for tool in racecheck initcheck; do
+    what=launches,overlap,host-memory
+    [[ "$tool" == initcheck ]] && what=launches,host-memory || what+=,transfers
+    echo "== $tool, gpucast-microbench"
+    compute-sanitizer --tool "$tool" --error-exitcode 3 "$microbench" measure --engine cuda \
+      --devices 0 --memory pinned,mapped --largest 64 --loop-bytes 4096 --interval 1 --fresh 0 \
+      --what "$what" --budget 0 --quiet -o "$out/sanitize.jsonl" --force | grep SUMMARY
+  done
   for tool in memcheck racecheck initcheck synccheck; do
     echo "== $tool"
     sanitized "$tool" --kernel claret,tuned --schedule star-serial,star-async --energy
@@ -76,6 +99,27 @@ sanitized() {
   compute-sanitizer --tool "$1" "${options[@]}" \
     "$program" measure --engine cuda --n 5,216,997 --gpus "1-$(gpus)" --steps 2 --warm-up 0 \
     --quiet "${@:2}" -o "$out/sanitize.jsonl" --force | grep SUMMARY
+}
+
+transfers() {
+  local begin=$SECONDS
+  "$microbench" topology --engine cuda >"$out/topology.json"
+  "$microbench" measure --engine cuda --budget 55 --quiet -o "$out/transfers.jsonl" --force \
+    >"$out/transfers.txt"
+  echo "$((SECONDS - begin)) s"
+}
+
+runs() {
+  local run
+  for run in $(seq 20); do
+    "$microbench" measure --engine cuda --devices 0 --memory pinned,pageable \
+      --what transfers,launches --largest 1048576 --budget 30 --interval 0.02 --quiet \
+      --machine h200 -o "$out/run$run.jsonl" --force >/dev/null
+  done
+  for run in $(seq 6); do
+    "$microbench" measure --engine cuda --what transfers,concurrent --memory pinned --budget 20 \
+      --fresh 0 --quiet --machine h200 -o "$out/large$run.jsonl" --force >/dev/null
+  done
 }
 
 throughput() {
@@ -115,6 +159,6 @@ remote() {
 
 find_nccl
 case "$what" in
-  build | check | sanitize | throughput | steps | mpi | large | remote) "$what" ;;
-  *) echo "$0: $what: build, check, sanitize, throughput, steps, mpi, large or remote" >&2; exit 2 ;;
+  build | check | sanitize | transfers | runs | throughput | steps | mpi | large | remote) "$what" ;;
+  *) echo "$0: $what: $all" >&2; exit 2 ;;
 esac

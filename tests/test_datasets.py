@@ -11,7 +11,7 @@ import pytest
 
 from gpucast import datasets
 from gpucast.errors import InputError
-from records_samples import EXAMPLES, MACHINE, STEP, TRANSFER
+from records_samples import EXAMPLES, LAUNCH, MACHINE, OVERLAP, STEP, TRANSFER
 
 
 def write(path: Path, *values: dict[str, Any]) -> Path:
@@ -74,6 +74,23 @@ def test_the_same_samples_from_two_files_get_a_warning(tmp_path: Path) -> None:
     second = write(tmp_path / "b.jsonl", MACHINE, STEP)
     (warning,) = datasets.load(first, second).warnings
     assert warning.startswith("1 records repeat an earlier one")
+
+
+def test_cells_that_differ_in_any_field_are_no_repetitions(tmp_path: Path) -> None:
+    samples = {"seconds": [1e-5, 2e-5, 3e-5]}
+    alone = {**TRANSFER, "concurrent": [], "method": "call", **samples}
+    beside = {**alone, "concurrent": [{"from": "gpu1", "to": "host"}]}
+    another = {**alone, "concurrent": [{"from": "gpu2", "to": "host"}]}
+    launch = {**LAUNCH, "arguments": 0, **samples}
+    overlap = {**OVERLAP, **samples}
+    file = write(
+        tmp_path / "a.jsonl", MACHINE, alone, {**alone, "method": "gated"}, beside, another,
+        launch, {**launch, "arguments": 4}, overlap, {**overlap, "parts": ["h2d"]},
+    )  # fmt: skip
+    assert datasets.load(file).warnings == []
+    again = write(tmp_path / "b.jsonl", overlap, another)
+    (warning,) = datasets.load(file, again).warnings
+    assert warning.startswith("2 records repeat")
 
 
 def test_the_same_file_twice_is_an_error(tmp_path: Path) -> None:
@@ -140,7 +157,13 @@ def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
     transfers = data.frame("transfer")
     assert list(transfers["from"]) == ["host", "host"]
     assert list(transfers["concurrent"]) == [1, 1]
-    assert [len(data.frame(kind)) for kind in datasets.FRAME_KINDS] == [2, 2, 1, 1]
+    assert {kind: len(data.frame(kind)) for kind in datasets.FRAME_KINDS} == {
+        "step": 2,
+        "transfer": 2,
+        "launch": 1,
+        "overlap": 1,
+        "host_memory": 1,
+    }
 
 
 def test_a_frame_of_steps_has_their_kind_bytes_and_exchange(tmp_path: Path) -> None:

@@ -21,7 +21,10 @@ PROGRAM = Path(
     os.environ.get("GPUCAST_MICROBENCH", Path(sys.executable).with_name("gpucast-microbench"))
 )
 HOST = ("--engine", "host", "--host-devices", "2")
-QUICK = (*HOST, "--largest", "65536", "--budget", "10", "--interval", "0.2", "--quiet")
+QUICK = (
+    *HOST, "--largest", "65536", "--loop-bytes", "65536", "--budget", "0", "--interval", "0.5",
+    "--fresh", "0", "--quiet",
+)  # fmt: skip
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -86,6 +89,18 @@ def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> N
     }  # fmt: skip
 
 
+def test_fresh_runs_show_what_differs_from_run_to_run(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    finished = run(
+        "measure", *HOST, "--what", "launches", "--fresh", 3, "--budget", 10, "--quiet", "-o", path
+    )
+    assert finished.returncode == 0, finished.stderr
+    for launch in gc.load(path).launches:
+        assert launch.run_to_run is not None
+        assert launch.run_to_run.runs == 3
+        assert launch.run_to_run.sd >= 0  # 0: all medians fell on one tick of the clock
+
+
 def test_what_is_not_there_is_noted_with_its_reason(measured: tuple[Path, str]) -> None:
     path, _ = measured
     texts = [note["text"] for note in records(path, "note")]
@@ -95,7 +110,10 @@ def test_what_is_not_there_is_noted_with_its_reason(measured: tuple[Path, str]) 
 def test_the_report_is_readable(measured: tuple[Path, str]) -> None:
     _, report = measured
     assert "\x1b" not in report
-    for heading in ("launch", "transfer, alone", "latency behind a gate", "copies beside others"):
+    for heading in (
+        "launch", "transfer, alone", "latency of 64 bytes", "times as long beside another copy",
+        "host memory",
+    ):  # fmt: skip
         assert heading in report
 
 
@@ -111,7 +129,9 @@ def test_records_may_go_to_stdout() -> None:
 def test_a_budget_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     begin = time.monotonic()
-    finished = run("measure", *HOST, "--budget", 2, "--interval", 1e-9, "--quiet", "-o", path)
+    finished = run(
+        "measure", *HOST, "--fresh", 0, "--budget", 2, "--interval", 1e-9, "--quiet", "-o", path
+    )
     # The clocks' rise, and cells that were begun in time, come on top.
     assert time.monotonic() - begin < 15
     assert finished.returncode == 0, finished.stderr
@@ -123,7 +143,19 @@ def test_a_budget_is_kept(tmp_path: Path) -> None:
 def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     running = subprocess.Popen(
-        [PROGRAM, "measure", *HOST, "--budget", "0", "--interval", "1e-9", "-o", path],
+        [
+            PROGRAM,
+            "measure",
+            *HOST,
+            "--fresh",
+            "0",
+            "--budget",
+            "0",
+            "--interval",
+            "1e-9",
+            "-o",
+            path,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -156,12 +188,16 @@ def test_topology_is_the_machine_record() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("measure", "--what", "all"), '--what: "all" is none of transfers, concurrent'),
+        (
+            ("measure", "--what", "all"),
+            '--what: "all" is none of transfers, concurrent, launches, overlap, host-memory',
+        ),
         (("measure", "--memory", "pined"), '--memory: "pined" is none of pageable, pinned'),
         (("measure", *HOST, "--memory", "pinned"), '--memory: "pinned" is not there on CPU'),
         (("measure", *HOST, "--devices", "2"), "--devices: 2 wanted, 2 present"),
         (("measure", "--engine", "opencl"), '--engine: "opencl" is none of auto, host, cuda'),
         (("measure", *HOST, "--budget", "-1"), "--budget: must not be negative"),
+        (("measure", *HOST, "--fresh", "1"), "--fresh: must be 0, or 2 to 100"),
         (("measure", *HOST, "--interval", "0"), "--interval: must be greater than 0"),
         (("measure", *HOST, "--largest", "1"), "--largest"),
         (("measure", *HOST, "--colour"), "--colour"),

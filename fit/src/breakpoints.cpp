@@ -17,6 +17,11 @@ constexpr double smallest_scale = 1e-4;  // curves closer to the data than this 
 // difference of 6 in this criterion is "strong" evidence (Kass & Raftery 1995).
 constexpr double strong_evidence = 6;
 
+// A jump can take the place of a steep piece by chance: it has to earn "very strong" evidence more.
+constexpr double very_strong_evidence = 10;
+
+constexpr std::size_t cells_a_parameter = 3;
+
 constexpr double rough = 1e-4;  // convergence of fits that are only compared
 
 // Mean absolute value of standard normal noise.
@@ -41,17 +46,22 @@ double mean_scale(const std::vector<double>& residual, const std::vector<double>
   return std::exp(above);
 }
 
-using Knots = std::vector<std::size_t>;  // indices of measured sizes, ascending
+struct Knot {
+  std::size_t at;  // index of a measured size
+  bool jump;
+};
+
+using Knots = std::vector<Knot>;  // ascending
 
 class Search {
  public:
-  explicit Search(const Observations& observations) : observations_(observations) {}
+  Search(const Observations& observations, bool jumps)
+      : observations_(observations), jumps_(jumps) {}
 
-  std::vector<double> sizes(const Knots& knots) const {
+  std::vector<double> breakpoints(const Knots& knots) const {
     std::vector<double> bytes;
-    bytes.reserve(knots.size());
-    for (const std::size_t knot : knots) {
-      bytes.push_back(observations_.cells()[knot].bytes);
+    for (const Knot& knot : knots) {
+      bytes.insert(bytes.end(), knot.jump ? 2 : 1, observations_.cells()[knot.at].bytes);
     }
     return bytes;
   }
@@ -59,7 +69,7 @@ class Search {
   double criterion(const Knots& knots) const {
     const model::Route route = observations_.cells().front().route;
     model::TransferCurves curves;
-    curves[static_cast<std::size_t>(route)] = model::TransferCurve{sizes(knots)};
+    curves[static_cast<std::size_t>(route)] = model::TransferCurve{breakpoints(knots)};
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit =
         estimate(model, observations_, start_values(model, observations_), {}, rough, Loss::huber);
@@ -79,81 +89,101 @@ class Search {
       deviance += 2 * std::log(b) + 2 * std::abs(residual[j]) / b;
     }
     const double parameters = static_cast<double>(model.parameter_count() + knots.size());
-    return deviance + parameters * std::log(static_cast<double>(observations_.cell_count()));
+    const double jumps =
+        very_strong_evidence * static_cast<double>(std::ranges::count_if(knots, &Knot::jump));
+    return deviance + jumps +
+           parameters * std::log(static_cast<double>(observations_.cell_count()));
   }
 
   // Pieces hold at least two sizes: first knot at index >= 1, knots two apart, two sizes after
-  // the last.
+  // the last. What is estimated besides the latency has three sizes each.
   bool allowed(const Knots& knots) const {
     constexpr std::size_t apart = 2;
-    if (knots.front() < 1 || knots.back() + apart >= observations_.cell_count()) {
+    if (knots.front().at < 1 || knots.back().at + apart >= observations_.cell_count() ||
+        observations_.cell_count() < (breakpoints(knots).size() + 1) * cells_a_parameter) {
       return false;
     }
     for (std::size_t i = 1; i < knots.size(); ++i) {
-      if (knots[i] < knots[i - 1] + apart) {
+      if (knots[i].at < knots[i - 1].at + apart) {
         return false;
       }
     }
     return true;
   }
 
-  // Best place for the knot at `position` with all others held; returns its criterion.
+  // Best place and form for the knot at `position` with all others held; returns its criterion.
   double place(Knots& knots, std::size_t position) const {
     double best = std::numeric_limits<double>::infinity();
     Knots winner = knots;
     Knots others = knots;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(position));
     for (std::size_t at = 1; at < observations_.cell_count(); ++at) {
-      Knots trial = others;
-      trial.insert(std::ranges::upper_bound(trial, at), at);
-      if (!allowed(trial)) {
-        continue;
-      }
-      const double value = criterion(trial);
-      if (value < best) {
-        best = value;
-        winner = trial;
+      for (const bool jump : {false, true}) {
+        if (jump && !jumps_) {
+          continue;
+        }
+        Knots trial = others;
+        trial.insert(std::ranges::upper_bound(trial, at, {}, &Knot::at), Knot{at, jump});
+        if (!allowed(trial)) {
+          continue;
+        }
+        const double value = criterion(trial);
+        if (value < best) {
+          best = value;
+          winner = trial;
+        }
       }
     }
     knots = winner;
     return best;
   }
 
+  struct Found {
+    Knots knots;
+    double criterion;
+  };
+
+  Found best(std::size_t largest) const {
+    Found best{{}, criterion({})};
+    while (best.knots.size() < largest) {
+      Knots trial = best.knots;
+      trial.push_back({observations_.cell_count(), false});  // a place holder
+      double value = place(trial, trial.size() - 1);
+      // Earlier knots were placed without this one: let them all move until none gains.
+      for (bool moved = std::isfinite(value); moved;) {
+        moved = false;
+        for (std::size_t i = 0; i < trial.size(); ++i) {
+          const double after = place(trial, i);
+          moved = moved || after < value;
+          value = std::min(value, after);
+        }
+      }
+      if (!(value < best.criterion - strong_evidence)) {
+        break;
+      }
+      best = {trial, value};
+    }
+    return best;
+  }
+
  private:
   const Observations& observations_;
+  bool jumps_;
 };
 
 }  // namespace
 
 std::vector<double> find_breakpoints(const Observations& observations, std::size_t largest) {
-  constexpr std::size_t cells_a_parameter = 3;
-  const Search search(observations);
-  Knots best;
   if (observations.cell_count() < 2 * cells_a_parameter) {
     return {};
   }
-  double least = search.criterion(best);
-  while (best.size() < largest &&
-         observations.cell_count() >= (best.size() + 2) * cells_a_parameter) {
-    Knots trial = best;
-    trial.push_back(observations.cell_count());  // a place holder for the knot to be placed
-    double value = search.place(trial, trial.size() - 1);
-    // Earlier knots were placed without this one: let them all move until none gains.
-    for (bool moved = std::isfinite(value); moved;) {
-      moved = false;
-      for (std::size_t i = 0; i < trial.size(); ++i) {
-        const double after = search.place(trial, i);
-        moved = moved || after < value;
-        value = std::min(value, after);
-      }
-    }
-    if (!(value < least - strong_evidence)) {
-      break;
-    }
-    least = value;
-    best = trial;
-  }
-  return search.sizes(best);
+  // A jump taken early may stand in the way of the two kinks that are the truth: look for both.
+  const Search kinks(observations, false);
+  const Search jumps(observations, true);
+  const Search::Found plain = kinks.best(largest);
+  const Search::Found jumping = jumps.best(largest);
+  const bool jumps_win = jumping.criterion < plain.criterion;
+  return kinks.breakpoints((jumps_win ? jumping : plain).knots);
 }
 
 }  // namespace gpucast::fit

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -132,6 +133,48 @@ TEST(Breakpoints, KeepToTheirNumberAndApart) {
         EXPECT_GE(found[i], 4 * found[i - 1]);
       }
     }
+  }
+}
+
+// A driver's command queue up to 16 KiB, a copy engine beyond: slower per byte, then suddenly less.
+double two_protocols(double bytes) {
+  return bytes <= 16384 ? 7e-6 + bytes / 5e9 : 7.2e-6 + bytes / 5.4e10;
+}
+
+TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    synthetic::Noisy noisy(seed, 0.01, 0);
+    synthetic::Samples samples;
+    for (int power = 6; power <= 29; ++power) {
+      for (int repetition = 0; repetition < 5; ++repetition) {
+        const double bytes = std::ldexp(1.0, power);
+        samples.add(synthetic::transfer(route, bytes), noisy(two_protocols(bytes)));
+      }
+    }
+    const Observations observations = samples.observations();
+    const auto found = find_breakpoints(observations, 4);
+    ASSERT_GE(found.size(), 2U) << "seed " << seed;
+    EXPECT_EQ(std::ranges::count(found, 16384), 2) << "seed " << seed;
+    model::TransferCurves curves;
+    curves[static_cast<std::size_t>(route)] = model::TransferCurve{found};
+    const model::StepModel model(std::nullopt, {}, 1, curves);
+    const Estimate fit = estimate(model, observations, start_values(model, observations));
+    const Eigen::VectorXd values = values_from_log(model, fit.z);
+    for (int power = 6; power < 29; ++power) {
+      if (power != 14) {  // between the two protocols' sizes nothing tells where one ends
+        const double bytes = 1.4 * std::ldexp(1.0, power);
+        EXPECT_NEAR(model.transfer_seconds(values.data(), route, bytes) / two_protocols(bytes), 1.0,
+                    0.05)
+            << "seed " << seed << ", bytes " << bytes;
+      }
+    }
+  }
+}
+
+TEST(Breakpoints, AKinkIsNoJump) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto found = find_breakpoints(timed(bent(), seed, 0.02), 3);
+    EXPECT_EQ(std::ranges::adjacent_find(found), found.end()) << "seed " << seed;
   }
 }
 

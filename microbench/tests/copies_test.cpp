@@ -43,6 +43,18 @@ TEST(Sizes, AreAllPowersOfTwoAndOddOnesBetweenDescending) {
   EXPECT_EQ(odd, 14);  // 95 to 786431
 }
 
+TEST(Sizes, QuarterStepsHaveBothAlignments) {
+  const auto sizes = quarter_sizes(1 << 20);
+  EXPECT_TRUE(std::ranges::is_sorted(sizes, std::ranges::greater()));
+  EXPECT_EQ(std::ranges::adjacent_find(sizes), sizes.end());
+  for (std::int64_t octave = 128; octave < 1 << 20; octave *= 2) {
+    const auto within = [octave](std::int64_t size) { return size >= octave && size < 2 * octave; };
+    const auto aligned = [&](std::int64_t size) { return within(size) && size % 16 == 0; };
+    EXPECT_EQ(std::ranges::count_if(sizes, within), 9) << octave;
+    EXPECT_EQ(std::ranges::count_if(sizes, aligned), 4) << octave;
+  }
+}
+
 TEST(Sizes, FewAreFew) {
   EXPECT_EQ(few_sizes(1 << 20, 4), (std::vector<std::int64_t>{1 << 20, 1 << 16, 1 << 12, 1 << 8}));
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,9 +35,11 @@ class FakeCopies : public CopySet {
     fake_.before_each();
     return fake_.empty + count * one();
   }
-  double gated_one_by_one(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload, int /*before*/) override {
     return fake_.empty + count * (fake_.empty + (payload == Payload::copies ? one() : 0));
   }
+  void next_queue() override {}
+  Batch batch() const override { return {}; }
   bool correct() override { return fake_.correct; }
 
  private:
@@ -52,6 +55,7 @@ class FakeCopies : public CopySet {
 class FakeLaunches : public Launches {
  public:
   explicit FakeLaunches(const Fake& fake) : fake_(fake) {}
+  void next_queue() override {}
   double submit() override { return fake_.latency; }
   double sync() override { return 2 * fake_.latency; }
   double gated(int count) override { return fake_.empty + count * fake_.latency / 2; }
@@ -68,11 +72,28 @@ class FakeOverlaps : public Overlaps {
   }
 };
 
+// Loops by the GPU take 1 ms, by the CPU 2, random ones five times as long.
+class FakeLoops : public HostLoops {
+ public:
+  explicit FakeLoops(const Fake& fake) : fake_(fake) {}
+  double allocate() override { return 1e-5; }
+  double first_touch() override { return 2e-4; }
+  double copy() override { return 3e-4; }
+  double loop(LoopPattern pattern, Runner runner) override {
+    return (pattern == LoopPattern::random ? 5 : 1) * (runner == Runner::gpu ? 1e-3 : 2e-3);
+  }
+  bool correct() override { return fake_.correct; }
+
+ private:
+  const Fake& fake_;
+};
+
 class FakeEngine : public Engine {
  public:
   explicit FakeEngine(Fake& fake, int devices = 2) : fake_(fake), count_(devices) {}
 
   std::string_view path() const override { return "native"; }
+  int count() const override { return count_; }
   std::vector<records::Gpu> devices() const override {
     return std::vector<records::Gpu>(static_cast<std::size_t>(count_),
                                      records::Gpu{.name = "fake"});
@@ -80,6 +101,7 @@ class FakeEngine : public Engine {
   std::string driver() const override { return "1"; }
   std::string runtime() const override { return "2"; }
   nlohmann::ordered_json topology() const override { return {{"devices", count_}}; }
+  std::vector<nlohmann::ordered_json> placements() const override { return {}; }
   std::optional<std::string> refuses(const Copy& copy,
                                      records::TransferMethod /*method*/) const override {
     if (copy.memory == records::Memory::mapped) return "no mapped memory here";
@@ -87,6 +109,9 @@ class FakeEngine : public Engine {
   }
   std::optional<std::string> refuses_graphs() const override { return "no graphs here"; }
   std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
+  std::optional<std::string> refuses_runner(Runner /*runner*/) const override {
+    return std::nullopt;
+  }
   void warm_up(double /*seconds*/) override {}
   std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
     ++fake_.opened;
@@ -98,6 +123,11 @@ class FakeEngine : public Engine {
   std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
     return std::make_unique<FakeOverlaps>();
   }
+  std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
+                                        std::int64_t /*bytes*/) override {
+    return std::make_unique<FakeLoops>(fake_);
+  }
+  std::vector<SelfTest> self_tests() override { return {}; }
 
  private:
   Fake& fake_;

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/engine.h"
+#include "engine/loop.h"
 #include "engine/pattern.h"
 
 namespace gpucast::microbench {
@@ -32,8 +35,8 @@ TEST(HostEngine, GatedCopiesArriveToo) {
   EXPECT_TRUE(copies->correct());
   EXPECT_GT(few, 1e-6);
   EXPECT_GT(many, few);
-  EXPECT_GT(copies->gated_one_by_one(4, CopySet::Payload::copies),
-            copies->gated_one_by_one(4, CopySet::Payload::nothing));
+  EXPECT_GT(copies->between_kernels(4, CopySet::Payload::copies, 0),
+            copies->between_kernels(4, CopySet::Payload::nothing, 0));
 }
 
 TEST(HostEngine, CopiesOfOneDeviceShareItsQueue) {
@@ -51,6 +54,30 @@ TEST(HostEngine, LaunchesTakeTime) {
   EXPECT_GT(launches->submit(), 0);
   EXPECT_GT(launches->gated(256), launches->gated(0));
   EXPECT_TRUE(engine->refuses_graphs().has_value());
+}
+
+TEST(HostEngine, LoopsOverItsMemory) {
+  const auto engine = host_engine(1);
+  const auto loops = engine->host_loops(0, Memory::pageable, 1 << 16);
+  for (const auto pattern : {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
+    EXPECT_GT(loops->loop(pattern, Runner::cpu), 0);
+    EXPECT_TRUE(loops->correct());
+    EXPECT_FALSE(loops->correct());  // results are forgotten
+  }
+  EXPECT_GT(loops->allocate(), 0);
+  EXPECT_GT(loops->first_touch(), 0);
+  EXPECT_THROW(loops->copy(), DeviceError);
+  EXPECT_THROW(loops->loop(LoopPattern::indirect, Runner::gpu), DeviceError);
+}
+
+TEST(Loop, ListsAreWhatTheirPatternSays) {
+  EXPECT_TRUE(loop_list(LoopPattern::sequential, 100).empty());
+  const auto in_order = loop_list(LoopPattern::indirect, 100);
+  EXPECT_TRUE(std::ranges::is_sorted(in_order));
+  auto random = loop_list(LoopPattern::random, 100);
+  EXPECT_FALSE(std::ranges::is_sorted(random));
+  std::ranges::sort(random);
+  EXPECT_EQ(random, in_order);
 }
 
 TEST(HostEngine, SaysWhatItDoesNotHave) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "app/report.h"
@@ -18,14 +19,16 @@ using Json = nlohmann::ordered_json;
 
 class RunTest : public testing::Test {
  protected:
-  Outcome measure(std::vector<Cell> cells, double budget = 0, std::stop_token interrupted = {}) {
+  Outcome measure(std::vector<Cell> cells, double budget = 0,
+                  const std::stop_token& interrupted = {}) {
     FakeEngine engine(fake_);
     const microbench::Run run{.cells = std::move(cells),
-                  .machine = "m",
-                  .path = "native",
-                  .samples = {},
-                  .budget = budget,
-                  .write = [this](const Json& record) { written_.push_back(record); }};
+                              .machine = "m",
+                              .path = "native",
+                              .samples = {},
+                              .budget = budget,
+                              .run_to_run = run_to_run_,
+                              .write = [this](const Json& record) { written_.push_back(record); }};
     std::ostringstream err;
     records::Progress progress(err, {.quiet = true}, run.cells.size());
     return microbench::measure(engine, run, progress, interrupted);
@@ -38,6 +41,7 @@ class RunTest : public testing::Test {
   }
 
   Fake fake_;
+  RunToRun run_to_run_;
   std::vector<Json> written_;
 };
 
@@ -57,6 +61,21 @@ TEST_F(RunTest, WritesARecordACell) {
   EXPECT_EQ(written_[2]["arguments"], 4);
   EXPECT_EQ(written_[3]["parts"], Json::array({"h2d"}));
   EXPECT_EQ(fake_.opened, 1);  // the same copies, timed in two ways
+}
+
+TEST_F(RunTest, WhatIsKnownOfOtherRunsWidensIntervals) {
+  EXPECT_EQ(measure({up(1000)}).results[0].relative_half_width, 0);
+  for (const double seconds : {1.0, 1.1}) {
+    run_to_run_.add({{"kind", "transfer"},
+                     {"route", "h2d"},
+                     {"engine", "copy"},
+                     {"method", "gated"},
+                     {"bytes", 1000},
+                     {"seconds", {seconds}}});
+  }
+  const Outcome outcome = measure({up(1000)});
+  EXPECT_EQ(written_.back()["run_to_run"]["runs"], 2);
+  EXPECT_GT(outcome.results[0].relative_half_width, 0.5);
 }
 
 TEST_F(RunTest, CopiesBesideOthersAreNamed) {
@@ -124,13 +143,41 @@ TEST_F(RunTest, SmallestCopiesGetTwoEstimatesOfTheirLatency) {
   EXPECT_EQ(written_.back()["about"]["bytes"], 64);
 }
 
+TEST_F(RunTest, LoopsOverHostMemoryAreRecorded) {
+  HostMemoryCell cell{.bytes = 4096};
+  const HostMemoryCell touch{.bytes = 4096, .phase = HostPhase::first_touch};
+  cell.pattern = LoopPattern::random;
+  cell.runner = Runner::gpu;
+  const Outcome outcome = measure({cell, touch});
+  ASSERT_EQ(written_.size(), 2U);
+  EXPECT_EQ(written_[0]["kind"], "host_memory");
+  EXPECT_EQ(written_[0]["pattern"], "random");
+  EXPECT_EQ(written_[0]["runner"], "gpu");
+  EXPECT_EQ(written_[0]["phase"], "loop");
+  EXPECT_EQ(written_[0]["seconds"][0], 5e-3);
+  EXPECT_EQ(written_[1]["pattern"], "none");
+  EXPECT_EQ(written_[1]["phase"], "first_touch");
+  std::ostringstream out;
+  print_report(outcome, out);
+  EXPECT_NE(out.str().find("gpu random"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("5 ms"), std::string::npos) << out.str();
+}
+
+TEST_F(RunTest, ALoopWithWrongResultsFails) {
+  fake_.correct = false;
+  const Outcome outcome = measure({HostMemoryCell{.bytes = 4096}});
+  EXPECT_EQ(outcome.failed, 1U);
+  EXPECT_EQ(written_[0]["kind"], "note");
+}
+
 TEST_F(RunTest, TheReportSaysWhoDisturbsWhom) {
   TransferCell both = up(1 << 20);
   both.copies.push_back({.from = 0, .to = host, .bytes = 1 << 20});
   std::ostringstream out;
   print_report(measure({up(1 << 20), both}), out);
-  EXPECT_NE(out.str().find("beside gpu0>host"), std::string::npos) << out.str();
-  EXPECT_NE(out.str().find("2.00 times as long"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("         0>h\n   h>0  2.00\n"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("every two of these copies share a link"), std::string::npos)
+      << out.str();
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "fake_engine.h"
 #include "gpucast/records/median.h"
@@ -31,13 +33,24 @@ TEST(TakeSamples, TakesMoreWhereTheyScatter) {
   std::lognormal_distribution<double> scatter(-12, 0.1);
   const auto samples = take_samples([&] { return scatter(random); }, {.max_seconds = 1e9}, {});
   EXPECT_GT(samples.size(), 100U);
-  EXPECT_LE(records::median_interval(samples)->relative_half_width(), 0.01);
+  const auto interval = records::median_interval(samples);
+  ASSERT_TRUE(interval.has_value());
+  EXPECT_LE(interval->relative_half_width(), 0.01);
 }
 
 TEST(TakeSamples, StopsAfterItsTimeButNotBeforeSix) {
   double value = 1;
-  const auto samples = take_samples([&] { return value *= 1.5; }, {.max_seconds = 0.1}, {});
-  EXPECT_EQ(samples.size(), 6U);
+  const auto scatter = [&] { return value *= 1.5; };
+  EXPECT_EQ(take_samples(scatter, {.max_seconds = 0}, {}).size(), 6U);
+}
+
+TEST(TakeSamples, CountsWhatSamplesCostNotWhatTheySay) {
+  double value = 1e-9;
+  const auto slow = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return value *= 1.5;
+  };
+  EXPECT_LE(take_samples(slow, {.max_seconds = 0.05}, {}).size(), 26U);
 }
 
 TEST(TakeSamples, StopsWhenInterrupted) {
@@ -55,9 +68,11 @@ TEST(TakeSamples, StopsWhenInterrupted) {
 }
 
 TEST(Batch, IsLongWhereCopiesAreShort) {
-  EXPECT_EQ(batch_of(1e-9), 32);
-  EXPECT_EQ(batch_of(10e-6), 10);
-  EXPECT_EQ(batch_of(1), 1);
+  EXPECT_EQ(batch_of(1e-9, {}), 32);
+  EXPECT_EQ(batch_of(10e-6, {}), 10);
+  EXPECT_EQ(batch_of(1e-3, {.seconds = 20e-3}), 20);
+  EXPECT_EQ(batch_of(1e-3, {.seconds = 20e-3, .most = 7}), 7);
+  EXPECT_EQ(batch_of(1, {}), 1);
 }
 
 TEST(Sample, GatedCopiesAreTimedWithoutWhatNothingTakes) {

@@ -17,6 +17,8 @@ Suite suite_of(int gpus) {
   suite.memories = {records::Memory::pinned, records::Memory::pageable};
   suite.largest = 1 << 20;
   suite.together = 1 << 16;
+  suite.together_between = 1 << 17;
+  suite.loop = 1 << 12;
   suite.gpus = true;
   return suite;
 }
@@ -49,8 +51,10 @@ TEST(Suite, MeasuresEveryTwoCopiesTogether) {
     const auto* transfer = std::get_if<TransferCell>(&cell);
     if (transfer != nullptr && transfer->copies.size() == 2) pairs.insert(describe(cell));
   }
-  // 3 up, 3 down and 3 between: each beside each other, and there and back between two.
-  EXPECT_EQ(pairs.size(), 9U * 8U + 1U + 1U);
+  // 3 up, 3 down and 3 between: each beside each other. There and back: with the host and between
+  // two of large copies, each first; between 0 and 1, 0 and 2. 0 to both others, both to 0, 0 to
+  // both by their reads.
+  EXPECT_EQ(pairs.size(), 9U * 8U + 2U + 2U + 2U + 3U);
 }
 
 TEST(Suite, OneDeviceHasNobodyToCopyTo) {

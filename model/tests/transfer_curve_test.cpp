@@ -44,13 +44,37 @@ TEST(TransferCurve, HasTheSlopeOfItsPiece) {
   EXPECT_NEAR(slope(1e6), 2e-9, 1e-16);
 }
 
-TEST(TransferCurve, NeverFallsAsTransfersGrow) {
+TEST(TransferCurve, NeverFallsAsTransfersGrowWithoutAJump) {
   double before = 0;
   for (int step = 0; step < 1400; ++step) {
     const double bytes = 7.5 * step;
     EXPECT_GT(chain_time(bytes), before);
     before = chain_time(bytes);
   }
+}
+
+// A jump down at 16 KiB, to 8 us, and a bend at 1 MiB.
+const auto jumping = [] { return TransferCurve{{16384, 16384, 1048576}}; };
+constexpr double jumping_parameter[] = {7e-6, 5e9, 8e-6, 1e10, 5e10};
+
+TEST(TransferCurve, JumpsWhereABreakpointStandsTwice) {
+  const auto time = [](double bytes) { return transfer_time(jumping(), jumping_parameter, bytes); };
+  EXPECT_DOUBLE_EQ(time(1000), 7e-6 + 1000 / 5e9);
+  EXPECT_DOUBLE_EQ(time(16384), 7e-6 + 16384 / 5e9);
+  EXPECT_NEAR(time(16384.001), 8e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(time(116384), 8e-6 + 1e5 / 1e10);
+  EXPECT_DOUBLE_EQ(time(1048576 + 5e6), 8e-6 + (1048576 - 16384) / 1e10 + 1e-4);
+}
+
+TEST(TransferCurve, NamesTheTimeAboveAJump) {
+  const auto list = parameters(jumping(), "h2d");
+  ASSERT_EQ(list.size(), jumping().parameter_count());
+  EXPECT_EQ(list[1].name, "B_h2d_1");
+  EXPECT_EQ(list[2].name, "S_h2d_2");
+  EXPECT_EQ(list[2].unit, "s");
+  EXPECT_FALSE(list[2].reciprocal);
+  EXPECT_EQ(list[3].name, "B_h2d_3");
+  EXPECT_EQ(list[4].name, "B_h2d");
 }
 
 TEST(TransferCurve, OfEqualThroughputsIsTheStraightLine) {

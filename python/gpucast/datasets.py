@@ -361,34 +361,23 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
     ]
 
 
+_CELLS: dict[type[Measurement], tuple[str, ...]] = {
+    Step: ("path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph", "boundary"),
+    Transfer: (
+        "path", "memory", "engine", "route", "from_", "to", "bytes", "concurrent", "method",
+        "issuer",
+    ),
+    Launch: ("path", "method", "count", "arguments"),
+    Overlap: ("path", "memory", "device", "bytes", "parts"),
+    HostMemory: ("memory", "pattern", "runner", "phase", "bytes"),
+}  # fmt: skip
+
+
 def _cell(record: Measurement) -> tuple[Any, ...]:
-    if isinstance(record, Step):
-        return (
-            record.kind,
-            record.machine,
-            record.path,
-            record.schedule,
-            record.kernel,
-            record.n,
-            record.gpus,
-            record.block,
-            record.memory,
-            record.graph,
-            record.boundary,
-        )
-    if isinstance(record, Transfer):
-        return (
-            record.kind,
-            record.machine,
-            record.path,
-            record.memory,
-            record.engine,
-            record.route,
-            record.from_,
-            record.to,
-            record.bytes,
-            len(record.concurrent),
-        )
-    if isinstance(record, Launch):
-        return (record.kind, record.machine, record.path, record.method, record.count)
-    return (record.kind, record.machine, record.memory, record.pattern, record.runner, record.phase)
+    """What names the cell that a record's samples were measured in."""
+    fields = (getattr(record, name) for name in _CELLS[type(record)])
+    return (
+        record.kind,
+        record.machine,
+        *(tuple(field) if isinstance(field, list) else field for field in fields),
+    )

@@ -37,13 +37,18 @@ def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -
     Raises:
         InputError: the ending is of no known format, or the file cannot be written.
     """
-    buffer = io.BytesIO()
     kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
     known = figure.canvas.get_supported_filetypes()
     if kind not in known:
         raise InputError(f"{kind!r} is no format; it is one of {', '.join(known)}", file=path)
+    atomic.write_bytes(path, render(figure, kind), force=force)
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ..."""
+    buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=160)
-    atomic.write_bytes(path, buffer.getvalue(), force=force)
+    return buffer.getvalue()
 
 
 def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
@@ -72,6 +77,8 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
             t
             for t in data.transfers
             if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
+            and t.valid
+            and not t.concurrent
         ]
         _points(
             axes,
@@ -81,9 +88,7 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
             colour,
         )
     _log_axes(axes, "bytes", "seconds of one transfer")
-    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(0, 41, 5)]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(_binary))
+    byte_axis(axes)
     axes.legend(frameon=False)
     return figure
 
@@ -234,7 +239,15 @@ def _log_axes(axes: Axes, x: str, y: str) -> None:
     axes.grid(which="major", alpha=0.3)
 
 
-def _binary(value: float, _position: int) -> str:
+def byte_axis(axes: Axes) -> None:
+    """Label a logarithmic x axis of bytes in binary units."""
+    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(0, 41, 5)]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(binary))
+
+
+def binary(value: float, _position: int) -> str:
+    """Bytes in binary units, for labels of an axis."""
     for unit, power in (("G", 30), ("M", 20), ("k", 10)):
         if value >= 2**power:
             return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")

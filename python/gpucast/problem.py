@@ -86,13 +86,7 @@ class Problem:
             for name, records in self.transfers.items():
                 if route is None or route == name:
                     for record in records:
-                        rows.add(
-                            _TRANSFER,
-                            record.seconds,
-                            record.uncertainty,
-                            route=_core.ROUTES.index(name),
-                            bytes_=record.bytes,
-                        )
+                        rows.add_transfer(name, record.bytes, record.seconds, record.uncertainty)
             if route is None:
                 for launch in self.launches:
                     rows.add(_LAUNCH, launch.seconds, launch.uncertainty, count=launch.count)
@@ -126,6 +120,12 @@ class _Rows:
         self._columns[6].extend(seconds)
         self._columns[7].extend([variance] * size)
 
+    def add_transfer(
+        self, route: str, size: int, seconds: Sequence[float], uncertainty: float | None
+    ) -> None:
+        where = _core.ROUTES.index(route)
+        self.add(_TRANSFER, seconds, uncertainty, route=where, bytes_=size)
+
     def observations(self) -> _core.Observations:
         kind, route, *rest = self._columns
         return _core.Observations(
@@ -133,6 +133,16 @@ class _Rows:
             np.array(route, dtype=np.uint8),
             *(np.array(column, dtype=np.float64) for column in rest),
         )
+
+
+def transfer_observations(
+    route: str, cells: Iterable[tuple[int, Sequence[float], float | None]]
+) -> _core.Observations:
+    """Transfers of one route for the core: size in bytes, samples in s, relative rounding."""
+    rows = _Rows()
+    for size, seconds, uncertainty in cells:
+        rows.add_transfer(route, size, seconds, uncertainty)
+    return rows.observations()
 
 
 def pose(
@@ -289,8 +299,15 @@ def _usable(
                 f"took {best} (--memory chooses)"
             )
             records = [t for t in records if t.memory == best]
-        by_route[route] = _of_method(records, methods, route, name)
-    return by_route
+        if any(not _is_read(t) for t in records):
+            records = [t for t in records if not _is_read(t)]
+        by_route[route] = records
+    return _of_method(by_route, methods, warnings, name)
+
+
+def _is_read(transfer: Transfer) -> bool:
+    """A peer copy that its destination makes; programs send, unless they say otherwise."""
+    return transfer.issuer is not None and transfer.issuer == transfer.to
 
 
 def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
@@ -301,17 +318,26 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 
 
 def _of_method(
-    transfers: list[Transfer], methods: Sequence[str], route: str, name: str
-) -> list[Transfer]:
-    stated = {t.method for t in transfers} - {None}
-    best = next((method for method in methods if method in stated), None)
-    if stated and best is None:
+    by_route: dict[str, list[Transfer]], methods: Sequence[str], warnings: list[str], name: str
+) -> dict[str, list[Transfer]]:
+    """Of each route those timed by the first of ``methods`` that it has, and those not stated."""
+    kept: dict[str, list[Transfer]] = {}
+    for route, transfers in by_route.items():
+        stated = {t.method for t in transfers if t.method is not None}
+        best = next((method for method in methods if method in stated), None)
+        timed = [t for t in transfers if t.method in (None, best)]
+        if timed:
+            kept[route] = timed
+        else:
+            warnings.append(f"left out {route}: no transfers timed by {methods[0]!r}")
+    if by_route and not kept:
+        there = {t.method for transfers in by_route.values() for t in transfers if t.method}
         raise InputError(
-            f"no {route} transfers timed by {methods[0]!r}; there are: {', '.join(sorted(stated))}",
+            f"no transfers timed by {methods[0]!r}; there are: {', '.join(sorted(there))}",
             file=name,
             field="method",
         )
-    return [t for t in transfers if t.method in (None, best)]
+    return kept
 
 
 def _like_steps(transfers: list[Transfer], memory: str, warnings: list[str]) -> list[Transfer]:

@@ -153,6 +153,13 @@ class _Record(_Model):
     kind: str
 
 
+class RunToRun(_Model):
+    """What differs from run to run of a program, beyond the scatter of one run's samples."""
+
+    sd: NotNegative = Field(description="relative standard deviation of the runs' medians")
+    runs: Annotated[int, Field(strict=True, ge=2, le=_LARGEST_INT), BeforeValidator(_integral)]
+
+
 class _Measurement(_Record):
     """What all timed records share."""
 
@@ -161,6 +168,7 @@ class _Measurement(_Record):
     uncertainty: NotNegative | None = Field(
         None, description="relative half-width of the known rounding of each sample"
     )
+    run_to_run: RunToRun | None = None
     cold: Flag | None = Field(None, description="first call: includes one-off start-up")
     caveat: Text | None = None
 
@@ -200,6 +208,11 @@ class Transfer(_Measurement):
         None,
         description="call: what the caller of a blocking copy waits; gated: the device's own time "
         "of one of many copies queued behind a gate",
+    )
+    issuer: Label | None = Field(
+        None,
+        description="of a peer copy, the GPU that makes it: the source writes, the destination "
+        "reads; absent: the source, or not known",
     )
     valid: Flag = Field(description="false: the copied bytes were wrong")
 

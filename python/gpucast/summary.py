@@ -15,6 +15,7 @@ KINDS: dict[str, str] = {
     "step": "steps",
     "transfer": "transfers",
     "launch": "launches",
+    "overlap": "overlaps",
     "host_memory": "host_memory",
 }
 """Kinds of measurement and the dataset's attribute that lists them."""

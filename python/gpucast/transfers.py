@@ -1,7 +1,7 @@
 """Transfers on their own: latency, throughput and breakpoints of each route, and which is faster.
 
-The time of a transfer is L + bytes/B, in pieces where the data show breakpoints
-(model/transfer_curve.h).
+The time of a transfer is L + bytes/B, in pieces where the data show breakpoints, and with jumps
+where a driver changes from one way of copying to another (model/transfer_curve.h).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpucast import _core
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.fitting import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
-from gpucast.problem import Problem, pose
+from gpucast.problem import Problem, pose, transfer_observations
 
 Array = NDArray[np.float64]
 
@@ -30,8 +30,8 @@ class TransferFit:
 
     Attributes:
         machine, path, route: what was measured.
-        breakpoints: bytes, ascending; empty for a straight line.
-        values: L (s), then the B (byte/s) of each piece.
+        breakpoints: bytes, ascending; empty for a straight line; a jump is listed twice.
+        values: L (s), then the B (byte/s) of each piece, or the S (s) just above a jump.
         replicates: the same of each bootstrap refit, shape (B, values).
         noise: relative noise of one transfer around the curve.
         bytes: smallest and largest size measured.
@@ -131,25 +131,68 @@ def fit_transfers(
 def _fit_route(
     problem: Problem, route: str, piecewise: bool, replicates: int, seed: int
 ) -> TransferFit:
-    records = problem.transfers[route]
-    sizes = {record.bytes for record in records}
     require_sizes(problem, route)
-    observations = problem.observations(route=route)
+    return fit_curve(
+        problem.machine,
+        problem.path,
+        route,
+        [(each.bytes, each.seconds, each.uncertainty) for each in problem.transfers[route]],
+        piecewise=piecewise,
+        # Percentiles of fewer than forty draws do not reach 2.5 %.
+        replicates=max(40, replicates),
+        seed=seed,
+        warnings=tuple(problem.warnings),
+    )
+
+
+def fit_curve(
+    machine: str,
+    path: str,
+    route: str,
+    cells: Sequence[tuple[int, Sequence[float], float | None]],
+    *,
+    piecewise: bool = True,
+    replicates: int = REPLICATES,
+    seed: int = 1,
+    warnings: tuple[str, ...] = (),
+) -> TransferFit:
+    """Fit the curve of one way to move data.
+
+    Args:
+        cells: size (bytes), samples (s) and their relative rounding or None; sizes may repeat.
+        replicates: bootstrap refits; 0: none.
+
+    Raises:
+        InputError: fewer than three sizes.
+    """
+    sizes = {size for size, _, _ in cells}
+    if len(sizes) < FEWEST_SIZES:
+        raise too_few_sizes(f"{machine}, {path}, {route}", len(sizes), machine)
+    observations = transfer_observations(route, cells)
     points = _core.find_breakpoints(observations, LARGEST_BREAKPOINTS) if piecewise else []
-    model = _core.Model(curves={route: points})
-    found = _core.fit(model, observations, [1])
-    values, _ = found.bootstrap(max(40, replicates), seed)
+    found = _core.fit(_core.Model(curves={route: points}), observations, [1])
+    values = np.asarray(found.values)
+    draws = found.bootstrap(replicates, seed)[0] if replicates else np.empty((0, values.size))
     return TransferFit(
-        machine=problem.machine,
-        path=problem.path,
+        machine=machine,
+        path=path,
         route=route,
         breakpoints=list(points),
-        values=np.asarray(found.values),
-        replicates=np.asarray(values),
+        values=values,
+        replicates=np.asarray(draws),
         noise=float(found.noise[route].total),
         bytes=(min(sizes), max(sizes)),
         sizes=len(sizes),
-        warnings=tuple(problem.warnings),
+        warnings=warnings,
+    )
+
+
+def too_few_sizes(what: str, count: int, name: str) -> InputError:
+    """The error of a curve that has too few sizes."""
+    return InputError(
+        f"{what}: {count} size(s); a latency and a throughput need at least three",
+        file=name,
+        field="bytes",
     )
 
 
@@ -161,12 +204,8 @@ def require_sizes(problem: Problem, route: str) -> None:
     """
     count = len({record.bytes for record in problem.transfers[route]})
     if count < FEWEST_SIZES:
-        raise InputError(
-            f"{problem.machine}, {problem.path}, {route}: {count} size(s); a latency and a "
-            "throughput need at least three",
-            file=problem.dataset.name,
-            field="bytes",
-        )
+        what = f"{problem.machine}, {problem.path}, {route}"
+        raise too_few_sizes(what, count, problem.dataset.name)
 
 
 @dataclass(frozen=True)

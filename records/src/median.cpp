@@ -1,6 +1,8 @@
 #include "gpucast/records/median.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <stdexcept>
 
 namespace gpucast::records {
@@ -69,6 +71,14 @@ std::optional<MedianInterval> median_interval(std::vector<double> samples, doubl
   std::ranges::sort(samples);
   return MedianInterval{sorted_median(samples), samples[ranks->low - 1], samples[ranks->high - 1],
                         ranks->coverage};
+}
+
+double with_run_to_run(double relative_half_width, double sd, std::size_t runs) {
+  // Student's t at 97.5 %, for 1, 2, ... degrees of freedom (any table of it).
+  constexpr std::array<double, 10> student = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                              2.447,  2.365, 2.306, 2.262, 2.228};
+  const std::size_t freedom = std::clamp<std::size_t>(runs, 2, student.size() + 1) - 1;
+  return std::hypot(relative_half_width, student.at(freedom - 1) * sd);
 }
 
 }  // namespace gpucast::records

@@ -1,6 +1,5 @@
 #include "gpucast/records/output_options.h"
 
-#include <CLI/CLI.hpp>
 #include <stdexcept>
 
 #include "gpucast/records/label.h"
@@ -18,15 +17,14 @@ std::string checked(const char* option, const std::string& text) {
 
 }  // namespace
 
-void OutputOptions::declare(CLI::App& command) {
-  command.add_option("-o,--output", path_, "file for the records (-: stdout)")
-      ->capture_default_str();
-  command.add_option("--path", label_, "label of the records (default: host or native)");
-  command.add_option("--machine", machine_,
-                     "name of this machine in the records; under one name, records of several runs "
-                     "and programs are fitted together (default: a new one for every run)");
-  command.add_flag("--append", append_, "add to the file");
-  command.add_flag("--force", force_, "replace the file");
+void OutputOptions::declare(Options command) {
+  command.add("-o,--output", path_, "file for the records (-: stdout)").show_default();
+  command.add("--path", label_, "label of the records (default: host or native)");
+  command.add("--machine", machine_,
+              "name of this machine in the records; under one name, records of several runs "
+              "and programs are fitted together (default: a new one for every run)");
+  command.flag("--append", append_, "add to the file");
+  command.flag("--force", force_, "replace the file");
 }
 
 IfExists OutputOptions::if_exists() const {

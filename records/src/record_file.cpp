@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #include "gpucast/records/records.h"
 
+#include <nlohmann/json.hpp>
+
 #include "checked.h"
 
 namespace gpucast::records {
@@ -42,9 +44,9 @@ Json gpu_json(const Gpu& gpu) {
   add(json, "memory_bytes", gpu.memory_bytes, at_least_one);
   add(json, "max_threads_per_sm", gpu.max_threads_per_sm, at_least_one);
   add(json, "pci", gpu.pci, prose);
-  if (!gpu.links.is_null()) {
-    require_array("gpus.links", gpu.links);
-    json["links"] = gpu.links;
+  if (const Json& links = gpu.links.get(); !links.is_null()) {
+    require_array("gpus.links", links);
+    json["links"] = links;
   }
   return json;
 }
@@ -84,6 +86,10 @@ Json bytes_json(const StepBytes& bytes) {
 void add_measured(Json& json, const Measurement& measured) {
   json["seconds"] = samples("seconds", measured.seconds);
   add(json, "uncertainty", measured.uncertainty, not_negative);
+  if (measured.run_to_run) {
+    json["run_to_run"] = {{"sd", not_negative("run_to_run.sd", measured.run_to_run->sd)},
+                          {"runs", count("run_to_run.runs", measured.run_to_run->runs, 2)}};
+  }
   add(json, "cold", measured.cold, flag);
   add(json, "caveat", measured.caveat, prose);
 }
@@ -93,6 +99,13 @@ Json begin(const char* kind, const Measurement& measured) {
 }
 
 }  // namespace
+
+JsonValue::JsonValue(Json value) : value_(std::make_shared<const Json>(std::move(value))) {}
+
+const Json& JsonValue::get() const {
+  static const Json null;
+  return value_ ? *value_ : null;
+}
 
 Json to_json(const Machine& machine) {
   Json json{{"kind", "machine"}, {"id", label("id", machine.id)}};
@@ -107,7 +120,7 @@ Json to_json(const Machine& machine) {
   }
   add(json, "driver", machine.driver, prose);
   add(json, "runtime", machine.runtime, prose);
-  add_object(json, "topology", machine.topology);
+  add_object(json, "topology", machine.topology.get());
   if (machine.tool) {
     json["tool"] = tool_json(*machine.tool);
   }
@@ -141,6 +154,9 @@ Json to_json(const Transfer& transfer) {
   }
   if (transfer.method) {
     json["method"] = name(*transfer.method);
+  }
+  if (transfer.issuer) {
+    json["issuer"] = label("issuer", *transfer.issuer);
   }
   json["valid"] = transfer.valid;
   add_measured(json, transfer);
@@ -213,7 +229,7 @@ Json to_json(const Note& note) {
   add(json, "machine", note.machine, label);
   add(json, "path", note.path, label);
   json["text"] = prose("text", note.text);
-  add_object(json, "about", note.about);
+  add_object(json, "about", note.about.get());
   require_finite("note", json);
   return json;
 }

@@ -84,5 +84,12 @@ TEST(MedianInterval, CoversTheTrueMedianAsOftenAsItSays) {
   }
 }
 
+TEST(RunToRun, WidensIntervals) {
+  EXPECT_DOUBLE_EQ(with_run_to_run(0.01, 0, 6), 0.01);
+  EXPECT_NEAR(with_run_to_run(0, 0.01, 6), 0.02571, 1e-12);
+  EXPECT_NEAR(with_run_to_run(0.03, 0.04 / 12.706, 2), 0.05, 1e-12);
+  EXPECT_NEAR(with_run_to_run(0, 1, 1000), 2.228, 1e-12);
+}
+
 }  // namespace
 }  // namespace gpucast::records

@@ -1,6 +1,7 @@
 // Prints a record of every kind, for tests of those who read them.
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 
 #include "gpucast/records/record_file.h"
 #include "sample_records.h"

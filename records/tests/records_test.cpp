@@ -38,14 +38,15 @@ TEST(Records, LeaveOutWhatIsNotSet) {
 }
 
 TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
-  EXPECT_EQ(to_json(sample::step()).dump(),
-            R"({"kind":"step","machine":"m","path":"native","schedule":"star-async",)"
-            R"("kernel":"tuned","n":100000,"gpus":4,"block":128,"memory":"pinned","graph":true,)"
-            R"("boundary":"periodic","bytes":{"h2d":6400000,"d2h":1600000,"exchange":0},)"
-            R"("energy_drift":-1e-09,"seconds":[0.1,0.3333333333333333,5e-324],)"
-            R"("uncertainty":0.01,"cold":false,"caveat":"beside\nothers","phases":{)"
-            R"("h2d":[0.0001,0.0],"kernel":[0.002],"d2h":[0.0001],"cpu":[0.0],)"
-            R"("exchange":[1e-05]}})");
+  EXPECT_EQ(
+      to_json(sample::step()).dump(),
+      R"({"kind":"step","machine":"m","path":"native","schedule":"star-async",)"
+      R"("kernel":"tuned","n":100000,"gpus":4,"block":128,"memory":"pinned","graph":true,)"
+      R"("boundary":"periodic","bytes":{"h2d":6400000,"d2h":1600000,"exchange":0},)"
+      R"("energy_drift":-1e-09,"seconds":[0.1,0.3333333333333333,5e-324],)"
+      R"("uncertainty":0.01,"run_to_run":{"sd":0.02,"runs":6},"cold":false,"caveat":"beside\nothers","phases":{)"
+      R"("h2d":[0.0001,0.0],"kernel":[0.002],"d2h":[0.0001],"cpu":[0.0],)"
+      R"("exchange":[1e-05]}})");
 }
 
 TEST(Records, KeepIntegersWholeAndDoublesToTheLastBit) {
@@ -86,10 +87,12 @@ TEST(Records, OfLabelsThatNoReaderTakesAreRefused) {
 }
 
 TEST(Records, OfFreeObjectsWithNumbersThatJsonLacksAreRefused) {
-  const Note note{.text = "x", .about = {{"a", {1.0, {{"b", std::nan("")}}}}}};
+  const Note note{.text = "x",
+                  .about = nlohmann::ordered_json{{"a", {1.0, {{"b", std::nan("")}}}}}};
   EXPECT_EQ(refused<std::invalid_argument>([&] { to_json(note); }),
             "note.about.a[1].b: not a finite number");
-  EXPECT_EQ(refused<std::invalid_argument>([] { to_json(Note{.text = "x", .about = 3}); }),
+  EXPECT_EQ(refused<std::invalid_argument>(
+                [] { to_json(Note{.text = "x", .about = nlohmann::ordered_json(3)}); }),
             "about: not an object");
 }
 

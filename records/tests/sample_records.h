@@ -23,7 +23,7 @@ inline Machine machine() {
                    .links = nlohmann::ordered_json::array({{{"to", "gpu1"}, {"lanes", 18}}})}};
   machine.driver = "580.95.05";
   machine.runtime = "13.0";
-  machine.topology = {{"numa", {0, 1}}, {"switch", true}};
+  machine.topology = nlohmann::ordered_json{{"numa", {0, 1}}, {"switch", true}};
   machine.source = "made";
   machine.caveats = {"clocks are not fixed"};
   return machine;
@@ -35,6 +35,7 @@ Measured measured() {
   record.machine = "m";
   record.seconds = {0.1, 1.0 / 3, 5e-324};
   record.uncertainty = 0.01;
+  record.run_to_run = {.sd = 0.02, .runs = 6};
   record.cold = false;
   record.caveat = "beside\nothers";
   return record;
@@ -52,6 +53,7 @@ inline Transfer transfer() {
   transfer.concurrent = {{.from = "host", .to = "gpu1", .bytes = 1024},
                          {.from = "gpu1", .to = "gpu2"}};
   transfer.method = TransferMethod::gated;
+  transfer.issuer = "gpu0";
   transfer.valid = false;
   return transfer;
 }
@@ -107,12 +109,12 @@ inline Note note() {
   return {.text = "skipped: 8 GPUs asked for, 4 found",
           .machine = "m",
           .path = "native",
-          .about = {{"n", 1000}, {"gpus", 8}, {"reason", nullptr}}};
+          .about = nlohmann::ordered_json{{"n", 1000}, {"gpus", 8}, {"reason", nullptr}}};
 }
 
 inline std::vector<nlohmann::ordered_json> all() {
-  return {to_json(machine()), to_json(transfer()),    to_json(launch()),
-          to_json(step()),    to_json(overlap()), to_json(host_memory()), to_json(note())};
+  return {to_json(machine()), to_json(transfer()),    to_json(launch()), to_json(step()),
+          to_json(overlap()), to_json(host_memory()), to_json(note())};
 }
 
 }  // namespace gpucast::records::sample

@@ -345,7 +345,8 @@ void check_errors() {
   void* arguments[] = {&n, &value, &data, &data};
   const cudaError_t status =
       cudaLaunchKernel(saxpy_symbol(), dim3(1), dim3(4096), arguments, 0, nullptr);
-  require(status == cudaErrorInvalidConfiguration, "a block that is too large");
+  require(status == cudaErrorInvalidConfiguration,
+          std::string("a block that is too large: ") + cudaGetErrorName(status));
   require(cudaPeekAtLastError() == cudaErrorInvalidConfiguration, "is the last error");
   cudaGetLastError();
   require(cudaDeviceSynchronize(), "nothing is left behind");

@@ -1,8 +1,10 @@
 #include "gpucast/devices/cuda/gpus.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/nvml.h"
 
 namespace gpucast::devices::cuda {
 namespace {
@@ -64,8 +66,12 @@ records::Gpu describe(int device) {
 std::vector<records::Gpu> describe_all(int count) {
   std::vector<records::Gpu> result;
   result.reserve(static_cast<std::size_t>(count));
-  for (int device = 0; device < count; ++device)
+  std::string why_not;
+  const auto nvml = Nvml::open(why_not);
+  for (int device = 0; device < count; ++device) {
     result.push_back(describe(device));
+    if (nvml) result.back().links = nvml->links(result.back().pci.value_or(""));
+  }
   return result;
 }
 

@@ -1,5 +1,4 @@
 // gpucast-mdapp check: does this machine compute what it should? Needs nothing but the program.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -14,12 +13,12 @@ namespace {
 
 class CheckCommand : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command(
         "check", "hold forces, bytes and trajectories of this machine's devices against limits");
     engine_.declare(command);
-    command.add_flag("--json", json_, "one JSON object on stdout");
-    command.add_flag("--failed", only_failed_, "list only what failed");
+    command.flag("--json", json_, "one JSON object on stdout");
+    command.flag("--failed", only_failed_, "list only what failed");
     return command;
   }
 

@@ -1,9 +1,9 @@
 #include "app/double_stepper.h"
 
-#include <chrono>
 #include <cmath>
 #include <utility>
 
+#include "gpucast/devices/clock.h"
 #include "physics/motion.h"
 #include "physics/overlap.h"
 #include "physics/reference.h"
@@ -11,7 +11,7 @@
 namespace gpucast::mdapp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using devices::Clock;
 
 class DoubleStepper : public Stepper {
  public:
@@ -28,7 +28,7 @@ class DoubleStepper : public Stepper {
     for (int k = 0; k < count; ++k) {
       const auto begin = Clock::now();
       step();
-      result.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+      result.push_back(devices::seconds_since(begin));
     }
     return result;
   }

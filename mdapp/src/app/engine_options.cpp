@@ -1,7 +1,5 @@
 #include "app/engine_options.h"
 
-#include <CLI/CLI.hpp>
-
 #include "app/context.h"
 #include "app/words.h"
 
@@ -12,19 +10,17 @@ constexpr int most_host_devices = 1024;
 
 }  // namespace
 
-void EngineOptions::declare(CLI::App& command) {
+void EngineOptions::declare(records::Options command) {
   declared_ = {
-      command.add_option("--engine", engine_, choices<EngineChoice>())->capture_default_str(),
+      command.add("--engine", engine_, choices<EngineChoice>()).show_default(),
       command
-          .add_option("--host-devices", host_devices_,
-                      "devices of the engine host (0: one for each core)")
-          ->capture_default_str()};
+          .add("--host-devices", host_devices_, "devices of the engine host (0: one for each core)")
+          .show_default()};
 }
 
 void EngineOptions::refuse_given(const std::string& why) const {
-  for (const CLI::Option* option : declared_) {
-    if (option->count() > 0) throw records::InputError(option->get_name() + ": " + why);
-  }
+  for (const records::Option& option : declared_)
+    option.refuse_given(why);
 }
 
 std::unique_ptr<Engine> EngineOptions::open(std::ostream& err) const {

@@ -7,17 +7,13 @@
 #include <vector>
 
 #include "engine/engine.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "gpucast/records/command_line.h"
 
 namespace gpucast::mdapp {
 
 class EngineOptions {
  public:
-  void declare(CLI::App& command);
+  void declare(records::Options command);
 
   // auto: CUDA where there is a GPU, otherwise the host, with a line that says why. Throws
   // InputError.
@@ -29,7 +25,7 @@ class EngineOptions {
  private:
   std::string engine_ = "auto";
   int host_devices_ = 0;
-  std::vector<const CLI::Option*> declared_;
+  std::vector<records::Option> declared_;
 };
 
 }  // namespace gpucast::mdapp

@@ -1,5 +1,4 @@
 // gpucast-mdapp forces: energy, virial and forces of one configuration, for others to compare with.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -65,16 +64,16 @@ Json json_of(const System& system, const Forces& forces) {
 
 class ForcesOf : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
-        "forces", "energy, virial and forces of one configuration, as JSON on stdout");
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command =
+        line.command("forces", "energy, virial and forces of one configuration, as JSON on stdout");
     start_.declare(command);
-    command.add_option("--displace", displace_,
-                       "move each particle at random by at most so much in x, y and z, angstrom");
+    command.add("--displace", displace_,
+                "move each particle at random by at most so much in x, y and z, angstrom");
     physics_.declare_potential(command);
     physics_.declare_seed(command);
-    command.add_option("--precision", precision_, choices<Precision>() + " (double: on the host)")
-        ->capture_default_str();
+    command.add("--precision", precision_, choices<Precision>() + " (double: on the host)")
+        .show_default();
     engine_.declare(command);
     schedule_.declare_schedule(command, false);
     return command;

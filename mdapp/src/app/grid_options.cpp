@@ -1,6 +1,5 @@
 #include "app/grid_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "app/capacity.h"
@@ -34,14 +33,14 @@ std::vector<int> counts(const char* option, const std::string& text, int most) {
   return result;
 }
 
-void GridOptions::declare_n(CLI::App& command) {
-  command.add_option("--n", n_, "particles: 216,512,1e5 or 1000-5000:1000")->required();
+void GridOptions::declare_n(records::Options command) {
+  command.add("--n", n_, "particles: 216,512,1e5 or 1000-5000:1000").required();
 }
 
-void GridOptions::declare_schedule(CLI::App& command, bool lists) {
+void GridOptions::declare_schedule(records::Options command, bool lists) {
   const std::string list = lists ? "list of " : "";
   const auto add = [&](const char* option, auto& value, const std::string& description) {
-    declared_.push_back(command.add_option(option, value, description)->capture_default_str());
+    declared_.push_back(command.add(option, value, description).show_default());
   };
   add("--gpus", gpus_, lists ? "devices: 1,2,4 or 1-4" : "devices");
   add("--schedule", schedules_, list + choices<ScheduleName>());
@@ -53,13 +52,12 @@ void GridOptions::declare_schedule(CLI::App& command, bool lists) {
   add("--block", block_, "threads a block (0: the kernel's own choice)");
   add("--j-split", j_split_, "parts that tuned splits a sum into (0: as many as fill the GPU)");
   declared_.push_back(
-      command.add_flag("--graph", graph_, "record a step as a CUDA graph and replay it"));
+      command.flag("--graph", graph_, "record a step as a CUDA graph and replay it"));
 }
 
 void GridOptions::refuse_given(const std::string& why) const {
-  for (const CLI::Option* option : declared_) {
-    if (option->count() > 0) throw records::InputError(option->get_name() + ": " + why);
-  }
+  for (const records::Option& option : declared_)
+    option.refuse_given(why);
 }
 
 Grid GridOptions::read() const {
@@ -79,7 +77,7 @@ Grid GridOptions::read_schedules() const {
             .block = block_,
             .j_split = j_split_,
             .graph = graph_};
-  require_used(grid, memory_->count() > 0);
+  require_used(grid, memory_ && memory_->given());
   return grid;
 }
 

@@ -1,22 +1,19 @@
 // The grid's options.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/plan.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "gpucast/records/command_line.h"
 
 namespace gpucast::mdapp {
 
 class GridOptions {
  public:
-  void declare_n(CLI::App& command);
-  void declare_schedule(CLI::App& command, bool lists);
+  void declare_n(records::Options command);
+  void declare_schedule(records::Options command, bool lists);
   // Throw InputError.
   Grid read() const;
   ScheduleOptions read_one() const;  // one of each, where lists make no sense
@@ -35,8 +32,8 @@ class GridOptions {
   int block_ = 0;
   int j_split_ = 0;
   bool graph_ = false;
-  std::vector<const CLI::Option*> declared_;
-  const CLI::Option* memory_ = nullptr;
+  std::vector<records::Option> declared_;
+  std::optional<records::Option> memory_;
 };
 
 // A list of whole numbers from 1 to `most`. Throws InputError.

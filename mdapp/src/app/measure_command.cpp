@@ -1,6 +1,6 @@
 // gpucast-mdapp measure: times steps over a grid, and writes them as records.
-#include <CLI/CLI.hpp>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/command.h"
@@ -19,22 +19,23 @@ namespace {
 
 class StoppingOptions {
  public:
-  void declare(CLI::App& command) {
-    CLI::Option* steps = command.add_option("--steps", steps_, "timed steps a cell, exactly");
-    CLI::Option* interval =
-        command.add_option("--interval", interval_,
-                           "steps until the 95 % interval of their median is so narrow (half its "
-                           "width over the median)");
-    interval->capture_default_str()->excludes(steps);
-    command.add_option("--max-time", max_seconds_, "seconds of timed steps a cell at most")
-        ->capture_default_str()
-        ->excludes(steps);
+  void declare(records::Options command) {
+    const records::Option steps = command.add("--steps", steps_, "timed steps a cell, exactly");
     command
-        .add_option("--warm-up", warm_up_,
-                    "seconds of steps before those that count; where a GPU has not worked yet, up "
-                    "to 25 times as long, until its clock has settled")
-        ->capture_default_str();
-    command.add_flag("--energy", energy_, "record how far the total energy drifts");
+        .add("--interval", interval_,
+             "steps until the 95 % interval of their median is so narrow (half its "
+             "width over the median)")
+        .show_default()
+        .excludes(steps);
+    command.add("--max-time", max_seconds_, "seconds of timed steps a cell at most")
+        .show_default()
+        .excludes(steps);
+    command
+        .add("--warm-up", warm_up_,
+             "seconds of steps before those that count; where a GPU has not worked yet, up "
+             "to 25 times as long, until its clock has settled")
+        .show_default();
+    command.flag("--energy", energy_, "record how far the total energy drifts");
   }
 
   MeasureOptions read(const Physics& physics) const {
@@ -78,8 +79,8 @@ int report(const Outcome& outcome, std::size_t cells, Context& context) {
 
 class Measure : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand("measure", "time steps over a grid of cells");
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command("measure", "time steps over a grid of cells");
     grid_.declare_n(command);
     grid_.declare_schedule(command, true);
     engine_.declare(command);
@@ -87,7 +88,7 @@ class Measure : public Command {
     physics_.declare_motion(command);
     stopping_.declare(command);
     output_.declare(command);
-    command.add_flag("--quiet", quiet_, "no progress on stderr");
+    command.flag("--quiet", quiet_, "no progress on stderr");
     return command;
   }
 

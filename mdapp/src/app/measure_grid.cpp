@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 
 #include "app/words.h"
 #include "gpucast/records/human.h"
@@ -60,12 +61,12 @@ records::Note note_of(const Cell& cell, const Common& common, const std::string&
   return {.text = describe(cell) + ": " + why,
           .machine = common.machine,
           .path = common.path,
-          .about = {{"schedule", std::string(name(options.name))},
-                    {"kernel", records::name(options.kernel.name)},
-                    {"memory", std::string(name(options.memory))},
-                    {"n", cell.n},
-                    {"gpus", options.gpus},
-                    {"graph", options.graph}}};
+          .about = Record{{"schedule", std::string(name(options.name))},
+                          {"kernel", records::name(options.kernel.name)},
+                          {"memory", std::string(name(options.memory))},
+                          {"n", cell.n},
+                          {"gpus", options.gpus},
+                          {"graph", options.graph}}};
 }
 
 // "52.1 us +- 0.4 %"

@@ -1,6 +1,5 @@
 #include "app/physics_options.h"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 
 #include "app/context.h"
@@ -18,37 +17,35 @@ void require_positive(const char* option, double value) {
 
 }  // namespace
 
-void PhysicsOptions::declare_potential(CLI::App& command) {
-  command.add_option("--salt", salt_, "NaCl, KCl")->capture_default_str();
-  command.add_option("--constants", constants_, "physical constants: " + choices<ConstantSet>())
-      ->capture_default_str();
-  command.add_option("--boundary", boundary_, choices<BoundaryKind>())->capture_default_str();
-  command.add_option("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
-  command.add_option("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
+void PhysicsOptions::declare_potential(records::Options command) {
+  command.add("--salt", salt_, "NaCl, KCl").show_default();
+  command.add("--constants", constants_, "physical constants: " + choices<ConstantSet>())
+      .show_default();
+  command.add("--boundary", boundary_, choices<BoundaryKind>()).show_default();
+  command.add("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
+  command.add("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
 }
 
-void PhysicsOptions::declare_motion(CLI::App& command) {
-  command.add_option("--integrator", integrator_, choices<IntegratorKind>())->capture_default_str();
-  command.add_option("--dt", motion_.dt, "time step, s")->capture_default_str();
+void PhysicsOptions::declare_motion(records::Options command) {
+  command.add("--integrator", integrator_, choices<IntegratorKind>()).show_default();
+  command.add("--dt", motion_.dt, "time step, s").show_default();
   temperature_ =
-      command
-          .add_option("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
-          ->capture_default_str();
-  command.add_option("--relaxation", motion_.relaxation, "of nose-hoover, s")
-      ->capture_default_str();
+      command.add("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
+          .show_default();
+  command.add("--relaxation", motion_.relaxation, "of nose-hoover, s").show_default();
   declare_seed(command);
 }
 
-void PhysicsOptions::declare_seed(CLI::App& command) {
-  command.add_option("--seed", seed_, "of what is drawn at random")->capture_default_str();
+void PhysicsOptions::declare_seed(records::Options command) {
+  command.add("--seed", seed_, "of what is drawn at random").show_default();
 }
 
 Physics PhysicsOptions::read() const {
-  // Parsed here: as an unsigned number CLI11 takes -1 for the largest of all.
+  // Parsed here: an unsigned option would take -1 for the largest of all.
   const auto seed = records::parse_number("--seed", seed_, {.least = 0});
   Physics physics{.integrator = motion_,
                   .seed = static_cast<std::uint64_t>(seed),
-                  .temperature_given = temperature_ != nullptr && temperature_->count() > 0};
+                  .temperature_given = temperature_ && temperature_->given()};
   if (salt_ != "NaCl" && salt_ != "KCl") records::refuse_word("--salt", salt_, "NaCl, KCl");
   physics.salt = salt(salt_, records::parse_word<ConstantSet>("--constants", constants_));
   physics.around.kind = records::parse_word<BoundaryKind>("--boundary", boundary_);

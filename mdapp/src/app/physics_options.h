@@ -6,15 +6,11 @@
 #include <ostream>
 #include <string>
 
+#include "gpucast/records/command_line.h"
 #include "physics/integrator.h"
 #include "physics/salt.h"
 #include "physics/start.h"
 #include "physics/system.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace gpucast::mdapp {
 
@@ -28,9 +24,9 @@ struct Physics {
 
 class PhysicsOptions {
  public:
-  void declare_potential(CLI::App& command);  // salt, constants, boundary
-  void declare_motion(CLI::App& command);     // integrator, time step, temperature, seed
-  void declare_seed(CLI::App& command);
+  void declare_potential(records::Options command);  // salt, constants, boundary
+  void declare_motion(records::Options command);     // integrator, time step, temperature, seed
+  void declare_seed(records::Options command);
 
   // Throws InputError.
   Physics read() const;
@@ -44,7 +40,7 @@ class PhysicsOptions {
   std::optional<double> alpha_;
   std::string integrator_ = "verlet";
   IntegratorOptions motion_;
-  const CLI::Option* temperature_ = nullptr;
+  std::optional<records::Option> temperature_;
   std::string seed_ = "1";
 };
 

@@ -1,9 +1,9 @@
 #include "app/scalar_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "gpucast/devices/clock.h"
 #include "physics/pair.h"
 
 namespace gpucast::mdapp {
@@ -32,7 +32,7 @@ void scalar_loop(const System& system, const ForceField<double>& field,
 }  // namespace
 
 double scalar_loop_pairs_per_second(const System& system) {
-  using Clock = std::chrono::steady_clock;
+  using devices::Clock;
   const auto field = force_field<double>(system.salt, system.boundary);
   std::vector<double> r = system.r;
   for (double& x : r)
@@ -42,7 +42,7 @@ double scalar_loop_pairs_per_second(const System& system) {
   for (int repetition = 0; repetition < 5; ++repetition) {
     const auto begin = Clock::now();
     scalar_loop(system, field, r, forces);
-    shortest = std::min(shortest, std::chrono::duration<double>(Clock::now() - begin).count());
+    shortest = std::min(shortest, devices::seconds_since(begin));
   }
   // A sum that is used keeps the loop from being left out.
   const double sum = forces[0] + forces[forces.size() - 1];

@@ -1,5 +1,4 @@
 // gpucast-mdapp simulate: a physical run with observables and a trajectory.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -66,22 +65,22 @@ void print(const Summary& summary, std::ostream& out) {
 
 class Simulate : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand("simulate", "run a simulation, with observables");
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command("simulate", "run a simulation, with observables");
     start_.declare(command);
-    CLI::Option* steps = command.add_option("--steps", steps_, "how many");
-    command.add_option("--time", time_, "simulated time, s")->excludes(steps);
+    const records::Option steps = command.add("--steps", steps_, "how many");
+    command.add("--time", time_, "simulated time, s").excludes(steps);
     physics_.declare_potential(command);
     physics_.declare_motion(command);
-    command.add_option("--precision", precision_, choices<Precision>() + " (double: on the host)")
-        ->capture_default_str();
+    command.add("--precision", precision_, choices<Precision>() + " (double: on the host)")
+        .show_default();
     engine_.declare(command);
     schedule_.declare_schedule(command, false);
-    command.add_option("--every", every_,
-                       "steps from one observation, or frame, to the next (default: 200 of them)");
-    command.add_option("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
-    command.add_flag("--force", force_, "replace the trajectory");
-    command.add_flag("--json", json_, "one JSON object on stdout");
+    command.add("--every", every_,
+                "steps from one observation, or frame, to the next (default: 200 of them)");
+    command.add("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
+    command.flag("--force", force_, "replace the trajectory");
+    command.flag("--json", json_, "one JSON object on stdout");
     return command;
   }
 

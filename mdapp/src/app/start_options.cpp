@@ -1,7 +1,5 @@
 #include "app/start_options.h"
 
-#include <CLI/CLI.hpp>
-
 #include "app/capacity.h"
 #include "gpucast/records/errors.h"
 #include "gpucast/records/number_list.h"
@@ -11,9 +9,9 @@ namespace gpucast::mdapp {
 
 using records::InputError;
 
-void StartOptions::declare(CLI::App& command) {
-  CLI::Option* n = command.add_option("--n", n_, "particles of a lattice");
-  command.add_option("--start", start_, "start configuration, extended XYZ")->excludes(n);
+void StartOptions::declare(records::Options command) {
+  const records::Option n = command.add("--n", n_, "particles of a lattice");
+  command.add("--start", start_, "start configuration, extended XYZ").excludes(n);
 }
 
 System StartOptions::read(const Physics& physics) const {

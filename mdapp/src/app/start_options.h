@@ -4,16 +4,13 @@
 #include <string>
 
 #include "app/physics_options.h"
-
-namespace CLI {
-class App;
-}
+#include "gpucast/records/command_line.h"
 
 namespace gpucast::mdapp {
 
 class StartOptions {
  public:
-  void declare(CLI::App& command);
+  void declare(records::Options command);
 
   // With velocities: those of the file, or drawn. Throws InputError.
   System read(const Physics& physics) const;

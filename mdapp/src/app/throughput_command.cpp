@@ -1,5 +1,4 @@
 // gpucast-mdapp throughput: pairs a second of the kernels, side by side in one run.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -39,19 +38,16 @@ constexpr Variant variants[] = {
 
 class Throughput : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
-        "throughput", "pairs a second of the kernels, side by side in one run");
-    command.add_option("--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)")
-        ->capture_default_str();
-    command.add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once")
-        ->capture_default_str();
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command =
+        line.command("throughput", "pairs a second of the kernels, side by side in one run");
+    command.add("--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)").show_default();
+    command.add("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once").show_default();
     engine_.declare(command);
-    command.add_option("--seconds", options_.seconds, "of repetitions for each figure, at least")
-        ->capture_default_str();
-    command.add_option("--warm-up", options_.warm_up, "seconds before the first")
-        ->capture_default_str();
-    command.add_flag("--json", json_, "one JSON object on stdout");
+    command.add("--seconds", options_.seconds, "of repetitions for each figure, at least")
+        .show_default();
+    command.add("--warm-up", options_.warm_up, "seconds before the first").show_default();
+    command.flag("--json", json_, "one JSON object on stdout");
     return command;
   }
 

@@ -1,6 +1,5 @@
 #include "app/engine_options.h"
 
-#include <CLI/CLI.hpp>
 #include <numeric>
 
 #include "app/context.h"
@@ -10,12 +9,10 @@
 
 namespace gpucast::microbench {
 
-void EngineOptions::declare(CLI::App& command) {
-  command.add_option("--engine", engine_, "auto, host, cuda")->capture_default_str();
-  command
-      .add_option("--host-devices", host_devices_,
-                  "devices of the engine host (0: one for each core)")
-      ->capture_default_str();
+void EngineOptions::declare(records::Options command) {
+  command.add("--engine", engine_, "auto, host, cuda").show_default();
+  command.add("--host-devices", host_devices_, "devices of the engine host (0: one for each core)")
+      .show_default();
 }
 
 std::unique_ptr<Engine> EngineOptions::open(std::ostream& err) const {
@@ -35,8 +32,12 @@ std::unique_ptr<Engine> EngineOptions::open(std::ostream& err) const {
   return host_engine(host_devices_);
 }
 
+std::vector<std::string> EngineOptions::arguments() const {
+  return {"--engine", engine_, "--host-devices", std::to_string(host_devices_)};
+}
+
 std::vector<int> devices_of(const std::string& list, const Engine& engine) {
-  const auto count = static_cast<int>(engine.devices().size());
+  const int count = engine.count();
   std::vector<int> devices;
   if (list.empty()) {
     devices.resize(static_cast<std::size_t>(count));

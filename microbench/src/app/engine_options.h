@@ -7,19 +7,18 @@
 #include <vector>
 
 #include "engine/engine.h"
-
-namespace CLI {
-class App;
-}
+#include "gpucast/records/command_line.h"
 
 namespace gpucast::microbench {
 
 class EngineOptions {
  public:
-  void declare(CLI::App& command);
+  void declare(records::Options command);
   // Throws InputError where the engine asked for is not there. `err` gets a note where CPU threads
   // take the place of GPUs.
   std::unique_ptr<Engine> open(std::ostream& err) const;
+  // Another run of this program gets the same engine by them.
+  std::vector<std::string> arguments() const;
 
  private:
   std::string engine_ = "auto";

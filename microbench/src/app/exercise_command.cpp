@@ -1,11 +1,10 @@
 // gpucast-microbench exercise: copies without end, a line a second, so that two runs can show
 // whether they disturb each other.
-#include <CLI/CLI.hpp>
-#include <chrono>
 #include <vector>
 
 #include "app/command.h"
 #include "app/engine_options.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/errors.h"
 #include "gpucast/records/human.h"
 #include "gpucast/records/number_list.h"
@@ -13,17 +12,18 @@
 namespace gpucast::microbench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using devices::Clock;
+using devices::seconds_since;
 
 class Exercise : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command = *parent.add_subcommand(
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command(
         "exercise", "copy both ways until stopped, between a device and the host or two devices");
-    command.add_option("devices", devices_, "one, or two")->required()->expected(1, 2);
+    command.add("devices", devices_, "one, or two").required().expects(1, 2);
     engine_.declare(command);
-    command.add_option("--bytes", bytes_, "of a copy")->capture_default_str();
-    command.add_option("--seconds", seconds_, "to stop after (0: Ctrl-C)")->capture_default_str();
+    command.add("--bytes", bytes_, "of a copy").show_default();
+    command.add("--seconds", seconds_, "to stop after (0: Ctrl-C)").show_default();
     return command;
   }
 
@@ -34,6 +34,7 @@ class Exercise : public Command {
     const auto engine = engine_.open(context.err);
     const bool gpus = engine->path() != "host";
     std::vector<int> ends;
+    ends.reserve(devices_.size());
     for (const std::string& word : devices_)
       ends.push_back(devices_of(word, *engine).front());
     const int far = ends.size() == 2 ? ends[1] : host;
@@ -50,7 +51,8 @@ class Exercise : public Command {
     const auto first = engine->open(std::vector{out, back});
     const auto second = engine->open(std::vector{back, out});
     const auto begin = Clock::now();
-    while (!context.interrupted.stop_requested() && (seconds_ <= 0 || since(begin) < seconds_)) {
+    while (!context.interrupted.stop_requested() &&
+           (seconds_ <= 0 || seconds_since(begin) < seconds_)) {
       const double there = for_half_a_second(*first, context);
       const double return_trip = for_half_a_second(*second, context);
       constexpr double giga = 1e9;
@@ -68,10 +70,6 @@ class Exercise : public Command {
   }
 
  private:
-  static double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-
   // Seconds of a copy, on average.
   static double for_half_a_second(CopySet& copies, const Context& context) {
     constexpr double half = 0.5;
@@ -82,7 +80,7 @@ class Exercise : public Command {
     do {
       seconds += copies.gated(in_a_row);
       count += in_a_row;
-    } while (since(begin) < half && !context.interrupted.stop_requested());
+    } while (seconds_since(begin) < half && !context.interrupted.stop_requested());
     return seconds / count;
   }
 

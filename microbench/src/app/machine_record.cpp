@@ -1,5 +1,7 @@
 #include "app/machine_record.h"
 
+#include <nlohmann/json.hpp>
+
 #include "gpucast/records/this_machine.h"
 
 namespace gpucast::microbench {

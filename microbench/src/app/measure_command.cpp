@@ -1,11 +1,13 @@
 // gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "app/command.h"
 #include "app/engine_options.h"
+#include "app/fresh_runs.h"
 #include "app/machine_record.h"
 #include "app/report.h"
 #include "app/run.h"
@@ -30,35 +32,45 @@ std::vector<std::string> words_of(const std::string& list) {
 
 class Measure : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command =
-        *parent.add_subcommand("measure", "transfers, launches, overlap and contention");
-    command.add_option("--what", what_, "list of transfers, concurrent, launches, overlap")
-        ->capture_default_str();
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command =
+        line.command("measure", "transfers, launches, overlap, contention, kinds of host memory");
+    command.add("--what", what_, "list of " + std::string(questions_)).show_default();
     engine_.declare(command);
-    command.add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
-    command.add_option("--memory", memories_,
-                       "host memory, list of pageable, pinned, portable, write-combined, mapped, "
-                       "mapped-write-combined (default: all; CPU devices have pageable only)");
-    command.add_option("--largest", largest_,
-                       "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
+    command.add("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
+    command.add("--memory", memories_,
+                "host memory, list of pageable, pinned, portable, write-combined, mapped, "
+                "mapped-write-combined (default: all; CPU devices have pageable only)");
+    command.add("--largest", largest_,
+                "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
+    command.add("--loop-bytes", loop_bytes_, "of each array of the loops over host memory")
+        .show_default();
     command
-        .add_option("--budget", budget_,
-                    "seconds for all of it; what does not fit is skipped (0: without end)")
-        ->capture_default_str();
+        .add("--budget", budget_,
+             "seconds for all of it; what does not fit is skipped (0: without end)")
+        .show_default();
     command
-        .add_option("--interval", options_.relative_half_width,
-                    "samples until the 95 % interval of their median is so narrow (half its width "
-                    "over the median)")
-        ->capture_default_str();
+        .add("--fresh", fresh_,
+             "runs of this program that first repeat a few cells each, to see what differs "
+             "from run to run (0: none)")
+        .show_default();
+    command.flag("--probes", probes_, "those few cells, and nothing else");
+    command
+        .add("--interval", options_.relative_half_width,
+             "samples until the 95 % interval of their median is so narrow (half its width "
+             "over the median)")
+        .show_default();
     output_.declare(command);
-    command.add_flag("--quiet", quiet_, "no progress on stderr");
+    command.flag("--quiet", quiet_, "no progress on stderr");
     return command;
   }
 
   int run(Context& context) override {
     require(budget_ >= 0 && std::isfinite(budget_), "--budget: must not be negative");
     require(options_.relative_half_width > 0, "--interval: must be greater than 0");
+    constexpr int most_fresh = 100;
+    require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh),
+            "--fresh: must be 0, or 2 to 100");
     const Questions questions = questions_of();
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
@@ -67,18 +79,32 @@ class Measure : public Command {
     const auto machine = machine_record(*engine, context, output_.machine());
     records::RecordFile file(output_.path(), if_exists);
     file.write(to_json(machine));
-    Run run{.cells = cells_of(questions, suite),
+    Run run{.cells = probes_ ? probes_of(suite) : cells_of(questions, suite),
             .machine = machine.id,
             .path = label,
             .samples = options_,
             .budget = budget_,
-            .write = [&file](const nlohmann::ordered_json& record) { file.write(record); }};
+            .run_to_run = {},
+            .write = [&file](const Json& record) { file.write(record); }};
     Outcome outcome;
     {
       records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
                                  run.cells.size());
+      if (!probes_ && fresh_ > 0) {
+        progress.under_way("what differs from run to run: " + std::to_string(fresh_) +
+                           " fresh runs");
+        try {
+          run.run_to_run = fresh_runs(fresh_, engine_.arguments(), context.interrupted);
+        } catch (const DeviceError& error) {
+          const std::string text = "what differs from run to run is not known: ";
+          progress.message(text + error.what());
+          file.write(to_json(
+              records::Note{.text = text + error.what(), .machine = machine.id, .path = label}));
+        }
+      }
       constexpr double until_clocks_rise = 0.5;
-      engine->warm_up(until_clocks_rise);
+      constexpr double enough_for_probes = 0.2;
+      engine->warm_up(probes_ ? enough_for_probes : until_clocks_rise);
       outcome = measure(*engine, run, progress, context.interrupted);
     }
     file.close();
@@ -103,8 +129,11 @@ class Measure : public Command {
   }
 
   Questions questions_of() const {
-    Questions questions{
-        .transfers = false, .concurrent = false, .launches = false, .overlap = false};
+    Questions questions{.transfers = false,
+                        .concurrent = false,
+                        .launches = false,
+                        .overlap = false,
+                        .host_memory = false};
     for (const std::string& word : words_of(what_)) {
       if (word == "transfers") {
         questions.transfers = true;
@@ -114,8 +143,10 @@ class Measure : public Command {
         questions.launches = true;
       } else if (word == "overlap") {
         questions.overlap = true;
+      } else if (word == "host-memory") {
+        questions.host_memory = true;
       } else {
-        records::refuse_word("--what", word, "transfers, concurrent, launches, overlap");
+        records::refuse_word("--what", word, questions_);
       }
     }
     return questions;
@@ -146,15 +177,21 @@ class Measure : public Command {
                         ? (gpus ? 1024 : 64) * mebibyte
                         : records::parse_number("--largest", largest_, {.least = 64, .most = most});
     suite.together = std::min(suite.largest, (gpus ? 64 : 4) * mebibyte);
+    suite.together_between = std::min(suite.largest, (gpus ? 256 : 4) * mebibyte);
+    suite.loop = records::parse_number("--loop-bytes", loop_bytes_, {.least = 4, .most = most});
     return suite;
   }
 
-  std::string what_ = "transfers,concurrent,launches,overlap";
+  static constexpr const char* questions_ = "transfers, concurrent, launches, overlap, host-memory";
+  std::string what_ = "transfers,concurrent,launches,overlap,host-memory";
   EngineOptions engine_;
   std::string devices_;
   std::string memories_;
   std::string largest_;
+  std::string loop_bytes_ = "8388608";
   double budget_ = 60;
+  int fresh_ = 6;
+  bool probes_ = false;
   SampleOptions options_;
   records::OutputOptions output_;
   bool quiet_ = false;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "app/contention_report.h"
 #include "gpucast/records/human.h"
 
 namespace gpucast::microbench {
@@ -25,89 +26,69 @@ std::string rate(std::int64_t bytes, double seconds) {
 template <class Wanted, class Body>
 void each(const Outcome& outcome, Body body) {
   for (const Result& result : outcome.results) {
-    if (const auto* cell = std::get_if<Wanted>(&result.cell)) body(*cell, result.median);
+    if (const auto* cell = std::get_if<Wanted>(&result.cell)) body(*cell, result);
   }
 }
 
+// The smallest and the largest copy of one kind.
 struct Ends {
   std::int64_t smallest = 0, largest = 0;
-  double smallest_seconds = 0, largest_seconds = 0;
+  Result at_smallest, at_largest;
 };
+
+// Half the width of the median's 95 % interval.
+std::string plus_minus(const Result& result) {
+  constexpr double percent = 100;
+  if (!result.relative_half_width) return padded("", 9);
+  return padded(figure("+-%.1f %%", percent * *result.relative_half_width), 9);
+}
 
 void print_transfers(const Outcome& outcome, std::ostream& out) {
   std::vector<std::string> order;
   std::map<std::string, Ends> curves;
-  each<TransferCell>(outcome, [&](const TransferCell& cell, double seconds) {
+  each<TransferCell>(outcome, [&](const TransferCell& cell, const Result& result) {
     if (cell.copies.size() != 1) return;
     const Copy& copy = cell.copies.front();
-    const std::string name = padded(describe(copy), 42) + padded(records::name(cell.method), 7);
+    const std::string name = padded(describe(copy), 49) + padded(records::name(cell.method), 7);
     if (!curves.contains(name)) order.push_back(name);
     Ends& ends = curves[name];
     if (ends.largest < copy.bytes) {
       ends.largest = copy.bytes;
-      ends.largest_seconds = seconds;
+      ends.at_largest = result;
     }
     if (ends.smallest == 0 || copy.bytes < ends.smallest) {
       ends.smallest = copy.bytes;
-      ends.smallest_seconds = seconds;
+      ends.at_smallest = result;
     }
   });
   if (order.empty()) return;
-  out << "\ntransfer, alone" << padded("", 27) << "timed  smallest              largest\n";
+  out << "\n"
+      << padded("transfer, alone", 49) << "timed  smallest" << padded("", 23) << "largest\n";
   for (const std::string& name : order) {
     const Ends& ends = curves[name];
-    out << name << padded(human_seconds(ends.smallest_seconds), 10) << " "
-        << padded(std::to_string(ends.smallest) + " B", 10)
-        << rate(ends.largest, ends.largest_seconds) << " " << ends.largest << " B\n";
+    out << name << padded(human_seconds(ends.at_smallest.median), 11)
+        << plus_minus(ends.at_smallest) << padded(std::to_string(ends.smallest) + " B", 6)
+        << rate(ends.largest, ends.at_largest.median) << " " << plus_minus(ends.at_largest)
+        << ends.largest << " B\n";
   }
 }
 
 void print_latencies(const Outcome& outcome, std::ostream& out) {
   if (outcome.latencies.empty()) return;
-  out << "\nlatency behind a gate, 64 bytes" << padded("", 11)
-      << "slope      single     each of many\n";
+  out << "\n"
+      << padded("latency of 64 bytes: added between two kernels", 49)
+      << "by slope   by one     each of many alone\n";
   for (const LatencyResult& each : outcome.latencies) {
-    out << padded(describe(each.copy), 42) << padded(human_seconds(each.latency.slope), 10) << " "
-        << padded(human_seconds(each.latency.single), 10) << " " << human_seconds(each.latency.each)
+    out << padded(describe(each.copy), 49) << padded(human_seconds(each.latency.slope), 11)
+        << padded(human_seconds(each.latency.single), 11) << human_seconds(each.latency.each)
         << "\n";
-  }
-}
-
-// Copies that were also measured alone: how much longer beside others.
-void print_contention(const Outcome& outcome, std::ostream& out) {
-  const auto key = [](const Copy& c) { return describe(c) + std::to_string(c.bytes); };
-  std::map<std::string, double> alone;
-  each<TransferCell>(outcome, [&](const TransferCell& cell, double seconds) {
-    if (cell.copies.size() == 1 && cell.method == records::TransferMethod::gated)
-      alone[key(cell.copies.front())] = seconds;
-  });
-  std::string slowed;
-  int undisturbed = 0;
-  constexpr double shared = 1.1;
-  each<TransferCell>(outcome, [&](const TransferCell& cell, double seconds) {
-    if (cell.copies.size() < 2) return;
-    const auto single = alone.find(key(cell.copies.front()));
-    if (single == alone.end()) return;
-    const double factor = seconds / single->second;
-    if (factor < shared) {
-      ++undisturbed;
-      return;
-    }
-    const std::string text = describe(Cell(cell));
-    slowed += padded(text, 90) + figure(" %5.2f times as long", factor) + "\n";
-  });
-  if (slowed.empty() && undisturbed == 0) return;
-  out << "\ncopies beside others: " << undisturbed << " are not disturbed";
-  if (slowed.empty()) {
-    out << ", none share a link\n";
-  } else {
-    out << "; these share a link or a memory:\n" << slowed;
   }
 }
 
 void print_launches(const Outcome& outcome, std::ostream& out) {
   bool head = false;
-  each<LaunchCell>(outcome, [&](const LaunchCell& cell, double seconds) {
+  each<LaunchCell>(outcome, [&](const LaunchCell& cell, const Result& result) {
+    const double seconds = result.median;
     if (!head) out << "\nlaunch" << padded("", 44) << "all        each\n";
     head = true;
     out << padded(describe(Cell(cell)), 50) << padded(human_seconds(seconds), 10) << " "
@@ -118,11 +99,12 @@ void print_launches(const Outcome& outcome, std::ostream& out) {
 // Of what could be hidden behind the longest part, how much was.
 void print_overlap(const Outcome& outcome, std::ostream& out) {
   std::map<records::OverlapPart, double> alone;
-  each<OverlapCell>(outcome, [&](const OverlapCell& cell, double seconds) {
-    if (cell.parts.size() == 1) alone[cell.parts.front()] = seconds;
+  each<OverlapCell>(outcome, [&](const OverlapCell& cell, const Result& result) {
+    if (cell.parts.size() == 1) alone[cell.parts.front()] = result.median;
   });
   bool head = false;
-  each<OverlapCell>(outcome, [&](const OverlapCell& cell, double seconds) {
+  each<OverlapCell>(outcome, [&](const OverlapCell& cell, const Result& result) {
+    const double seconds = result.median;
     double sum = 0;
     double longest = 0;
     for (const auto part : cell.parts) {
@@ -138,6 +120,38 @@ void print_overlap(const Outcome& outcome, std::ostream& out) {
   });
 }
 
+void print_host_memory(const Outcome& outcome, std::ostream& out) {
+  constexpr std::size_t name_width = 23;
+  constexpr std::size_t width = 11;
+  std::vector<std::string> columns;
+  std::vector<std::string> rows;
+  std::map<std::string, std::map<std::string, double>> table;
+  each<HostMemoryCell>(outcome, [&](const HostMemoryCell& cell, const Result& result) {
+    const std::string row = records::name(cell.memory);
+    const std::string column = cell.phase == HostPhase::loop
+                                   ? name(cell.runner) + " " + pattern_name(cell)
+                               : cell.phase == HostPhase::first_touch ? "touch"
+                                                                      : name(cell.phase);
+    if (!table.contains(row)) rows.push_back(row);
+    if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
+    table[row][column] = result.median;
+  });
+  if (rows.empty()) return;
+  out << "\n" << padded("host memory", name_width);
+  for (const std::string& column : columns)
+    out << padded(column, std::max(width, column.size() + 1));
+  out << "\n";
+  for (const std::string& row : rows) {
+    out << padded(row, name_width);
+    for (const std::string& column : columns) {
+      const auto found = table[row].find(column);
+      out << padded(found == table[row].end() ? "-" : human_seconds(found->second),
+                    std::max(width, column.size() + 1));
+    }
+    out << "\n";
+  }
+}
+
 }  // namespace
 
 void print_report(const Outcome& outcome, std::ostream& out) {
@@ -146,6 +160,7 @@ void print_report(const Outcome& outcome, std::ostream& out) {
   print_transfers(outcome, out);
   print_latencies(outcome, out);
   print_contention(outcome, out);
+  print_host_memory(outcome, out);
 }
 
 }  // namespace gpucast::microbench

@@ -1,36 +1,27 @@
 #include "app/run.h"
 
-#include <chrono>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
+#include "app/record_of.h"
 #include "gpucast/records/human.h"
 #include "gpucast/records/median.h"
 
 namespace gpucast::microbench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using records::TransferMethod;
 
-// The smallest copies: their time is latency alone.
+// The smallest copies that all routes measure: their time is latency alone.
 constexpr std::int64_t smallest_timed_twice = 64;
 
-bool same_copies(const std::vector<Copy>& a, const std::vector<Copy>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    if (a[k].from != b[k].from || a[k].to != b[k].to || a[k].bytes != b[k].bytes ||
-        a[k].memory != b[k].memory || a[k].engine != b[k].engine || a[k].staged != b[k].staged) {
-      return false;
-    }
-  }
-  return true;
-}
-
-class Runner {
+class Measurement {
  public:
-  Runner(Engine& engine, const Run& run, records::Progress& progress, std::stop_token interrupted)
+  Measurement(Engine& engine, const Run& run, records::Progress& progress,
+              std::stop_token interrupted)
       : engine_(engine),
         run_(run),
         progress_(progress),
@@ -46,6 +37,8 @@ class Runner {
       one(cell);
       budget_.done();
     }
+    for (const auto& placement : engine_.placements())
+      note("where host memory lies", placement);
     return std::move(outcome_);
   }
 
@@ -57,20 +50,22 @@ class Runner {
       skip(what, *why);
       return;
     }
-    const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double spent = devices::seconds_since(run_.begin);
     options_ = run_.samples;
     options_.max_seconds = budget_.next(spent);
     if (options_.max_seconds <= 0) {
       skip(what, "the budget of " + records::figure("%g", run_.budget) + " s is spent");
       return;
     }
+    std::string why;
     try {
-      std::visit([this, &what](const auto& c) { take(c, what); }, cell);
+      why = std::visit([this](const auto& c) { return take(c); }, cell);
     } catch (const DeviceError& error) {
-      fail(what, error.what());
+      why = error.what();
     } catch (const std::bad_alloc&) {
-      fail(what, "out of memory");
+      why = "out of memory";
     }
+    if (!why.empty()) fail(what, why);
   }
 
   // ---- whether it can be made ----
@@ -89,89 +84,75 @@ class Runner {
   std::optional<std::string> refused(const OverlapCell& /*cell*/) const {
     return engine_.refuses_overlap();
   }
+  std::optional<std::string> refused(const HostMemoryCell& cell) const {
+    return engine_.refuses_runner(runner_of(cell));
+  }
 
-  // ---- measuring ----
+  // ---- measuring: each returns why it failed, if it did ----
 
-  void take(const TransferCell& cell, const std::string& what) {
-    if (!open_ || !same_copies(open_of_, cell.copies)) {
-      open_.reset();
-      open_ = engine_.open(cell.copies);
-      open_of_ = cell.copies;
+  std::string take(const TransferCell& cell) {
+    if (!copies_ || copies_of_ != cell.copies) {
+      copies_.reset();
+      copies_ = engine_.open(cell.copies);
+      copies_of_ = cell.copies;
     }
-    Samples samples;
-    try {
-      samples = sample(*open_, cell.method, options_, interrupted_);
-    } catch (...) {
-      open_.reset();  // whatever state it is in
-      throw;
-    }
-    if (samples.seconds.empty()) return;
+    const Samples samples = sample(*copies_, cell.method, options_, interrupted_);
+    if (samples.seconds.empty()) return "";
+    const Json written = write(record_of(cell, samples));
+    if (!samples.valid) return "what arrived is not what was sent";
+    done(cell, samples.seconds, written);
     const Copy& first = cell.copies.front();
-    records::Transfer record;
-    record.machine = run_.machine;
-    record.path = run_.path;
-    record.memory = by_host(first) ? first.memory : records::Memory::unknown;
-    record.engine = first.engine;
-    record.route = route(first);
-    record.from = place(first.from);
-    record.to = place(first.to);
-    record.bytes = first.bytes;
-    for (std::size_t k = 1; k < cell.copies.size(); ++k) {
-      const Copy& other = cell.copies[k];
-      record.concurrent.push_back(
-          {.from = place(other.from), .to = place(other.to), .bytes = other.bytes});
-    }
-    record.method = cell.method;
-    record.valid = samples.valid;
-    record.seconds = samples.seconds;
-    run_.write(to_json(record));
-    if (!samples.valid) {
-      fail(what, "what arrived is not what was sent");
-      return;
-    }
-    done(cell, what, samples.seconds);
     if (cell.method == TransferMethod::gated && cell.copies.size() == 1 &&
         first.bytes == smallest_timed_twice) {
       estimate(first);
     }
+    return "";
   }
 
-  void take(const LaunchCell& cell, const std::string& what) {
+  std::string take(const LaunchCell& cell) {
     if (!launches_ || launches_of_ != std::pair(cell.device, cell.arguments)) {
       launches_ = engine_.launches(cell.device, cell.arguments);
       launches_of_ = {cell.device, cell.arguments};
     }
-    records::Launch record;
-    record.seconds = sample(*launches_, cell, options_, interrupted_);
-    if (record.seconds.empty()) return;
-    record.machine = run_.machine;
-    record.path = run_.path;
-    record.method = cell.method;
-    record.count = cell.count;
-    record.arguments = cell.arguments;
-    run_.write(to_json(record));
-    done(cell, what, record.seconds);
+    const auto seconds = sample(*launches_, cell, options_, interrupted_);
+    if (seconds.empty()) return "";
+    done(cell, seconds, write(record_of(cell, seconds)));
+    return "";
   }
 
-  void take(const OverlapCell& cell, const std::string& what) {
-    if (!overlaps_) overlaps_ = engine_.overlaps(cell.device, cell.bytes);
-    records::Overlap record;
-    record.seconds =
+  std::string take(const OverlapCell& cell) {
+    if (!overlaps_ || overlaps_of_ != std::pair(cell.device, cell.bytes)) {
+      overlaps_.reset();
+      overlaps_ = engine_.overlaps(cell.device, cell.bytes);
+      overlaps_of_ = {cell.device, cell.bytes};
+    }
+    const auto seconds =
         take_samples([&] { return overlaps_->together(cell.parts); }, options_, interrupted_);
-    if (record.seconds.empty()) return;
+    if (seconds.empty()) return "";
+    done(cell, seconds, write(record_of(cell, seconds)));
+    return "";
+  }
+
+  std::string take(const HostMemoryCell& cell) {
+    if (!loops_ || loops_of_ != std::tuple(cell.device, cell.memory, cell.bytes)) {
+      loops_.reset();
+      loops_ = engine_.host_loops(cell.device, cell.memory, cell.bytes);
+      loops_of_ = {cell.device, cell.memory, cell.bytes};
+    }
+    const auto seconds = sample(*loops_, cell, options_, interrupted_);
+    if (seconds.empty()) return "";
+    if (cell.phase == HostPhase::loop && !loops_->correct()) return "the results are wrong";
+    auto record = record_of(cell, seconds);
     record.machine = run_.machine;
-    record.path = run_.path;
-    record.memory = records::Memory::pinned;
-    record.device = place(cell.device);
-    record.bytes = cell.bytes;
-    record.parts = cell.parts;
-    run_.write(to_json(record));
-    done(cell, what, record.seconds);
+    const Json written = to_json(record);
+    run_.write(written);
+    done(cell, seconds, written);
+    return "";
   }
 
   // Two ways to the same latency, which should agree.
   void estimate(const Copy& copy) {
-    const Latency found = latency(*open_);
+    const Latency found = latency(*copies_);
     outcome_.latencies.push_back({copy, found});
     note("latency of " + describe(copy) + " behind a gate, by two estimates",
          {{"copy", describe(copy)},
@@ -181,16 +162,28 @@ class Runner {
           {"each_of_many_s", found.each}});
   }
 
-  static bool by_host(const Copy& copy) {
-    return copy.from == host || copy.to == host || copy.staged;
-  }
-
   // ---- what came of it ----
 
-  void done(const Cell& cell, const std::string& what, const std::vector<double>& seconds) {
+  template <class Record>
+  Json write(Record record) {
+    record.machine = run_.machine;
+    record.path = run_.path;
+    Json json = to_json(record);
+    run_.run_to_run.annotate(json);
+    run_.write(json);
+    return json;
+  }
+  void done(const Cell& cell, const std::vector<double>& seconds, const Json& written) {
     const double median = records::median(seconds);
-    outcome_.results.push_back({cell, median});
-    progress_.finished(what + ": " + records::human_seconds(median) + ", " +
+    const auto interval = records::median_interval(seconds);
+    std::optional<double> half_width;
+    if (interval) half_width = interval->relative_half_width();
+    if (const auto known = written.find("run_to_run"); interval && known != written.end()) {
+      half_width = records::with_run_to_run(*half_width, known->at("sd").get<double>(),
+                                            known->at("runs").get<std::size_t>());
+    }
+    outcome_.results.push_back({cell, median, half_width});
+    progress_.finished(describe(cell) + ": " + records::human_seconds(median) + ", " +
                        std::to_string(seconds.size()) + " samples");
   }
   void skip(const std::string& what, const std::string& why) {
@@ -198,12 +191,17 @@ class Runner {
     note(what + ": skipped, " + why, nullptr);
     progress_.finished(what + ": skipped, " + why);
   }
+  // What was open may be in any state.
   void fail(const std::string& what, const std::string& why) {
+    copies_.reset();
+    launches_.reset();
+    overlaps_.reset();
+    loops_.reset();
     ++outcome_.failed;
     note(what + ": failed, " + why, nullptr);
     progress_.message(what + ": failed, " + why);
   }
-  void note(const std::string& text, const nlohmann::ordered_json& about) {
+  void note(const std::string& text, const Json& about) {
     run_.write(to_json(
         records::Note{.text = text, .machine = run_.machine, .path = run_.path, .about = about}));
   }
@@ -212,14 +210,17 @@ class Runner {
   const Run& run_;
   records::Progress& progress_;
   std::stop_token interrupted_;
-  Clock::time_point begin_ = Clock::now();
   Budget budget_;
   SampleOptions options_;
-  std::unique_ptr<CopySet> open_;
-  std::vector<Copy> open_of_;
+  // What was opened for the last cell may serve the next.
+  std::unique_ptr<CopySet> copies_;
+  std::vector<Copy> copies_of_;
   std::unique_ptr<Launches> launches_;
   std::pair<int, int> launches_of_;
   std::unique_ptr<Overlaps> overlaps_;
+  std::pair<int, std::int64_t> overlaps_of_;
+  std::unique_ptr<HostLoops> loops_;
+  std::tuple<int, records::Memory, std::int64_t> loops_of_;
   Outcome outcome_;
 };
 
@@ -227,7 +228,7 @@ class Runner {
 
 Outcome measure(Engine& engine, const Run& run, records::Progress& progress,
                 const std::stop_token& interrupted) {
-  return Runner(engine, run, progress, interrupted).all();
+  return Measurement(engine, run, progress, interrupted).all();
 }
 
 }  // namespace gpucast::microbench

@@ -3,16 +3,18 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/progress.h"
 #include "measure/budget.h"
 #include "measure/cell.h"
+#include "measure/run_to_run.h"
 #include "measure/sample.h"
 
 namespace gpucast::microbench {
@@ -22,13 +24,17 @@ struct Run {
   std::string machine;
   std::string path;
   SampleOptions samples;
-  double budget = 0;  // seconds for all cells; 0: without end
-  std::function<void(const nlohmann::ordered_json&)> write;
+  double budget = 0;  // seconds from `begin` for all cells; 0: without end
+  devices::Clock::time_point begin = devices::Clock::now();
+  RunToRun run_to_run;  // what is known of it before
+  std::function<void(const Json&)> write;
 };
 
 struct Result {
   Cell cell;
   double median = 0;  // s
+  // Of its 95 % interval, with what is known of other runs; nothing: too few samples.
+  std::optional<double> relative_half_width{};
 };
 
 struct LatencyResult {

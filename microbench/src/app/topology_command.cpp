@@ -1,5 +1,5 @@
 // gpucast-microbench topology: what the machine record says, without measuring anything.
-#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "app/command.h"
 #include "app/engine_options.h"
@@ -10,9 +10,9 @@ namespace {
 
 class Topology : public Command {
  public:
-  CLI::App& declare(CLI::App& parent) override {
-    CLI::App& command =
-        *parent.add_subcommand("topology", "devices and how they reach each other, as JSON");
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command =
+        line.command("topology", "devices and how they reach each other, as JSON");
     engine_.declare(command);
     return command;
   }

@@ -10,6 +10,13 @@ records::Route route(const Copy& copy) {
   return copy.staged ? Route::staged : Route::peer;
 }
 
+int issuer(const Copy& copy) {
+  if (copy.from == host) return copy.to;
+  if (copy.to == host) return copy.from;
+  // A kernel runs where what it copies is wanted.
+  return copy.reads || copy.engine == records::Engine::kernel ? copy.to : copy.from;
+}
+
 std::string place(int where) { return where == host ? "host" : "gpu" + std::to_string(where); }
 
 std::string describe(const Copy& copy) {
@@ -17,6 +24,7 @@ std::string describe(const Copy& copy) {
   std::string text = records::name(route(copy));
   if (by_host) text += " " + records::name(copy.memory);
   if (copy.engine == records::Engine::kernel) text += " by a kernel";
+  if (copy.reads) text += " read";
   return text + " " + place(copy.from) + ">" + place(copy.to);
 }
 

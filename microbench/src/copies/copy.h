@@ -19,7 +19,13 @@ struct Copy {
   records::Memory memory = records::Memory::pinned;
   records::Engine engine = records::Engine::copy;
   bool staged = false;  // between devices, through the host
+  bool reads = false;   // between devices: the destination fetches, where else the source sends
+
+  bool operator==(const Copy&) const = default;
 };
+
+// The device that makes a copy.
+int issuer(const Copy& copy);
 
 records::Route route(const Copy& copy);
 

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,15 +28,29 @@ class CopySet {
   CopySet& operator=(const CopySet&) = delete;
   virtual ~CopySet() = default;
 
+  // Goes on to the next of the hardware's queues, which differ; what follows uses that one.
+  virtual void next_queue() = 0;
   // Seconds that the caller of the first copy waits for it, blocking; the others rest.
   virtual double call() = 0;
   // Seconds, by the device's clock, of `count` of the first copy, one behind the other, all queued
-  // before the first begins, with the others under way all the while. 0: of nothing at all.
+  // before the first begins, with the others under way all the while. Of copies that are alike (one
+  // route, one size) until all have made `count` each: those that take turns on one engine end one
+  // after the other. 0: of nothing at all.
   virtual double gated(int count) = 0;
-  // The same of the first copy alone, but each ends, as an event behind it sees, before the next
-  // begins: what devices can do of several at a time is left out. With no bytes: of the ends alone.
+  // The same of an empty kernel and the first copy alone, `count` times with another kernel behind
+  // it, which waits for it and for which the next waits; or of the kernels alone. The difference is
+  // what a copy adds to work that depends on it. `before` copies and kernels come first and are not
+  // timed: what begins to wait while the gate is closed waits less than what follows other work.
   enum class Payload { copies, nothing };
-  virtual double gated_one_by_one(int count, Payload payload) = 0;
+  virtual double between_kernels(int count, Payload payload, int before) = 0;
+  // What one gated sample holds: copies that take so many seconds, so that the clock's resolution
+  // is small beside them and it does not matter that those under way together begin one after the
+  // other; but not more than so many, as queues are finite.
+  struct Batch {
+    double seconds = 100e-6;
+    int most = 32;
+  };
+  virtual Batch batch() const = 0;
   // Whether what arrived is what was sent, by every copy. For copies made before.
   virtual bool correct() = 0;
 };
@@ -48,6 +63,7 @@ class Launches {
   Launches& operator=(const Launches&) = delete;
   virtual ~Launches() = default;
 
+  virtual void next_queue() = 0;        // as of copies
   virtual double submit() = 0;          // seconds that the caller of one launch waits, queue empty
   virtual double sync() = 0;            // seconds until one has run
   virtual double gated(int count) = 0;  // seconds of `count`, by the device's clock; 0: of nothing
@@ -65,6 +81,37 @@ class Overlaps {
   virtual double together(std::span<const records::OverlapPart> parts) = 0;
 };
 
+// How a loop reads its array: in order; in the order that a list says, which is in order; in one
+// that is random.
+enum class LoopPattern { sequential, indirect, random };
+enum class Runner { gpu, cpu };
+
+// Two arrays of floats in one kind of host memory, and a loop from one to the other:
+// out[k] = 2 in[list[k]] + 1.
+class HostLoops {
+ public:
+  HostLoops() = default;
+  HostLoops(const HostLoops&) = delete;
+  HostLoops& operator=(const HostLoops&) = delete;
+  virtual ~HostLoops() = default;
+
+  virtual double allocate() = 0;     // seconds to get memory for one array
+  virtual double first_touch() = 0;  // seconds of a CPU's first write to all pages of one array
+  // Seconds of one array up and one down.
+  virtual double copy() = 0;
+  // Seconds until the loop has run, as its caller waits. A GPU reaches mapped memory itself and
+  // has copies of the arrays otherwise.
+  virtual double loop(LoopPattern pattern, Runner runner) = 0;
+  // Whether the last loop's results are right.
+  virtual bool correct() = 0;
+};
+
+// Something that must hold on this machine; `run` throws DeviceError where it does not.
+struct SelfTest {
+  std::string name;
+  std::function<void()> run;
+};
+
 class Engine {
  public:
   Engine() = default;
@@ -73,6 +120,7 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::string_view path() const = 0;  // "host" or "native"
+  virtual int count() const = 0;              // of devices
   virtual std::vector<records::Gpu> devices() const = 0;
   virtual std::string driver() const = 0;  // versions; empty where there is none
   virtual std::string runtime() const = 0;
@@ -84,6 +132,7 @@ class Engine {
   virtual std::optional<std::string> refuses_graphs() const = 0;
   virtual std::optional<std::string> refuses_gated_launches() const { return std::nullopt; }
   virtual std::optional<std::string> refuses_overlap() const = 0;
+  virtual std::optional<std::string> refuses_runner(Runner runner) const = 0;
 
   // Until clocks have risen.
   virtual void warm_up(double seconds) = 0;
@@ -91,6 +140,16 @@ class Engine {
   virtual std::unique_ptr<CopySet> open(std::span<const Copy> copies) = 0;
   virtual std::unique_ptr<Launches> launches(int device, int arguments) = 0;
   virtual std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) = 0;
+  // `bytes`: of each array.
+  virtual std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
+                                                std::int64_t bytes) = 0;
+
+  // What was found out on the way about where host memory lies, an object each: `gpu`, `memory`,
+  // `wanted` (NUMA node), `obtained` (null: the system does not say).
+  virtual std::vector<nlohmann::ordered_json> placements() const = 0;
+
+  // Of what measurements rely on; the engine must outlive them.
+  virtual std::vector<SelfTest> self_tests() = 0;
 };
 
 // CPU threads as devices; 0: one for each core.

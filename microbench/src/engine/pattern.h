@@ -3,11 +3,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define GPUCAST_HD __host__ __device__
-#else
-#define GPUCAST_HD
-#endif
+#include "engine/host_device.h"
 
 namespace gpucast::microbench {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "copies/copy.h"
+#include "engine/engine.h"
 #include "gpucast/records/records.h"
 
 namespace gpucast::microbench {
@@ -30,7 +31,26 @@ struct OverlapCell {
   std::vector<records::OverlapPart> parts;
 };
 
-using Cell = std::variant<TransferCell, LaunchCell, OverlapCell>;
+// What is timed of an array in host memory.
+enum class HostPhase { allocate, first_touch, copy, loop };
+
+struct HostMemoryCell {
+  int device = 0;
+  records::Memory memory = records::Memory::pageable;
+  std::int64_t bytes = 0;
+  HostPhase phase = HostPhase::loop;
+  LoopPattern pattern = LoopPattern::sequential;  // of a loop
+  Runner runner = Runner::cpu;                    // of a loop
+};
+
+// As they stand in records; "none" for the pattern of what is no loop.
+std::string name(HostPhase phase);
+std::string pattern_name(const HostMemoryCell& cell);
+std::string name(Runner runner);
+// Who is needed: a GPU for copies and its own loops, the CPU for the rest.
+Runner runner_of(const HostMemoryCell& cell);
+
+using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, HostMemoryCell>;
 
 // One line, for progress and notes.
 std::string describe(const Cell& cell);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/median.h"
 #include "gpucast/records/stopping.h"
 
@@ -14,49 +17,67 @@ constexpr double shortest = 1e-9;  // s: differences may come out as nothing, re
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
 
 double median_of(int count, const std::function<double()>& next) {
-  std::vector<double> samples;
-  for (int k = 0; k < count; ++k)
-    samples.push_back(next());
+  std::vector<double> samples(static_cast<std::size_t>(count));
+  std::ranges::generate(samples, next);
   return records::median(samples);
+}
+
+// Mean without the lowest and the highest sixteenth: what was interrupted does not count.
+double middle_mean(std::vector<double> samples) {
+  std::ranges::sort(samples);
+  const auto cut = std::ssize(samples) / 16;
+  return std::accumulate(samples.begin() + cut, samples.end() - cut, 0.0) /
+         static_cast<double>(std::ssize(samples) - 2 * cut);
 }
 
 }  // namespace
 
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted) {
-  constexpr std::size_t fewest = 6;
   records::StopByInterval rule(
-      {.relative_half_width = options.relative_half_width, .min_samples = fewest});
+      {.relative_half_width = options.relative_half_width, .min_samples = options.fewest});
   next();
-  double spent = 0;
+  // What a sample costs is more than what it measures, gates and all.
+  const auto begin = devices::Clock::now();
+  const auto time_is_up = [&] { return devices::seconds_since(begin) >= options.max_seconds; };
   while (!interrupted.stop_requested()) {
-    const double seconds = at_least_a_nanosecond(next());
-    rule.add(seconds);
-    spent += seconds;
-    if (rule.done() || (rule.samples().size() >= fewest && spent >= options.max_seconds)) break;
+    rule.add(at_least_a_nanosecond(next()));
+    if (rule.done() || (rule.samples().size() >= options.fewest && time_is_up())) break;
   }
   return rule.samples();
 }
 
-int batch_of(double seconds) {
-  constexpr double long_enough = 100e-6;
-  constexpr double most = 32;  // with the copies beside them, what fits into a stream's queue
-  return static_cast<int>(std::clamp(std::ceil(long_enough / seconds), 1.0, most));
+int batch_of(double seconds, const CopySet::Batch& wanted) {
+  const double most = wanted.most;
+  return static_cast<int>(std::clamp(std::ceil(wanted.seconds / seconds), 1.0, most));
 }
 
 Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
                const std::stop_token& interrupted) {
   Samples samples;
   if (method == records::TransferMethod::call) {
-    samples.seconds = take_samples([&] { return copies.call(); }, options, interrupted);
+    samples.seconds = take_samples(
+        [&] {
+          copies.next_queue();
+          return copies.call();
+        },
+        options, interrupted);
   } else {
+    using Payload = CopySet::Payload;
     constexpr int few = 5;
-    copies.gated(1);
-    const double nothing = median_of(few, [&] { return copies.gated(0); });
-    const double one = median_of(few, [&] { return copies.gated(1); }) - nothing;
-    const int batch = batch_of(at_least_a_nanosecond(one));
-    samples.seconds =
-        take_samples([&] { return (copies.gated(batch) - nothing) / batch; }, options, interrupted);
+    const double nothing = median_of(few, [&] {
+      copies.next_queue();
+      return copies.gated(0);
+    });
+    const double alone = copies.between_kernels(1, Payload::copies, 0) -
+                         copies.between_kernels(1, Payload::nothing, 0);
+    const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
+    samples.seconds = take_samples(
+        [&] {
+          copies.next_queue();
+          return (copies.gated(batch) - nothing) / batch;
+        },
+        options, interrupted);
   }
   samples.valid = copies.correct();
   return samples;
@@ -65,41 +86,87 @@ Samples sample(CopySet& copies, records::TransferMethod method, const SampleOpti
 std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,
                            const std::stop_token& interrupted) {
   using records::LaunchMethod;
-  switch (cell.method) {
-    case LaunchMethod::submit:
-      return take_samples([&] { return launches.submit(); }, options, interrupted);
-    case LaunchMethod::sync:
-      return take_samples([&] { return launches.sync(); }, options, interrupted);
-    case LaunchMethod::graph:
-      return take_samples([&] { return launches.graph(cell.count); }, options, interrupted);
-    case LaunchMethod::gated:
-      break;
+  const auto once = [&] {
+    launches.next_queue();
+    switch (cell.method) {
+      case LaunchMethod::submit:
+        return launches.submit();
+      case LaunchMethod::sync:
+        return launches.sync();
+      case LaunchMethod::graph:
+        return launches.graph(cell.count);
+      case LaunchMethod::gated:
+        break;
+    }
+    return launches.gated(cell.count);
+  };
+  double nothing = 0;
+  if (cell.method == LaunchMethod::gated) {
+    constexpr int several = 11;
+    nothing = median_of(several, [&] {
+      launches.next_queue();
+      return launches.gated(0);
+    });
   }
-  constexpr int several = 11;
-  const double nothing = median_of(several, [&] { return launches.gated(0); });
-  return take_samples([&] { return launches.gated(cell.count) - nothing; }, options, interrupted);
+  return take_samples([&] { return once() - nothing; }, options, interrupted);
+}
+
+std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
+                           const SampleOptions& options, const std::stop_token& interrupted) {
+  const auto once = [&] {
+    switch (cell.phase) {
+      case HostPhase::allocate:
+        return loops.allocate();
+      case HostPhase::first_touch:
+        return loops.first_touch();
+      case HostPhase::copy:
+        return loops.copy();
+      case HostPhase::loop:
+        break;
+    }
+    return loops.loop(cell.pattern, cell.runner);
+  };
+  // CPUs read write-combined memory sixty times slower: there is time for a few such loops only.
+  SampleOptions few = options;
+  few.fewest = std::min<std::size_t>(few.fewest, 3);
+  return take_samples(once, few, interrupted);
 }
 
 Latency latency(CopySet& copies) {
-  constexpr int several = 21;
+  using Payload = CopySet::Payload;
+  constexpr int before = 3;
   constexpr int short_batch = 4;
   constexpr int long_batch = 32;
-  copies.gated(1);
-  const double nothing = median_of(several, [&] { return copies.gated(0); });
-  const double one = median_of(several, [&] { return copies.gated(1); });
-  const auto slope = [](const std::function<double(int)>& batch) {
-    const double few = median_of(several, [&] { return batch(short_batch); });
-    const double many = median_of(several, [&] { return batch(long_batch); });
-    return (many - few) / (long_batch - short_batch);
+  const auto with = [&](int count) {
+    return copies.between_kernels(count, Payload::copies, before);
   };
-  using Payload = CopySet::Payload;
-  const double copying =
-      slope([&](int count) { return copies.gated_one_by_one(count, Payload::copies); });
-  const double ending =
-      slope([&](int count) { return copies.gated_one_by_one(count, Payload::nothing); });
-  return {.slope = copying - ending, .single = one - nothing, .each = slope([&](int count) {
-                                                                return copies.gated(count);
-                                                              })};
+  const auto without = [&](int count) {
+    return copies.between_kernels(count, Payload::nothing, before);
+  };
+  with(1);
+  without(1);
+  // Differences between neighbours in time, on one queue: what drifts or differs from queue to
+  // queue cancels. Over all queues (there are at most 32), and by turns. A wait for another engine
+  // may take one time or twice that, by chance: many in a row show the mean of both, and so must
+  // one.
+  constexpr int rounds = 64;
+  constexpr int singles = 4;  // a round
+  std::vector<double> slopes;
+  std::vector<double> single;
+  std::vector<double> each;
+  for (int round = 0; round < rounds; ++round) {
+    copies.next_queue();
+    slopes.push_back(
+        (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
+        (long_batch - short_batch));
+    for (int k = 0; k < singles; ++k)
+      single.push_back(with(1) - without(1));
+    each.push_back((copies.gated(long_batch) - copies.gated(short_batch)) /
+                   (long_batch - short_batch));
+  }
+  return {.slope = middle_mean(std::move(slopes)),
+          .single = middle_mean(std::move(single)),
+          .each = middle_mean(std::move(each))};
 }
 
 }  // namespace gpucast::microbench

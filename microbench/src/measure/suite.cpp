@@ -1,5 +1,9 @@
 #include "measure/suite.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "copies/sizes.h"
 
 namespace gpucast::microbench {
@@ -17,37 +21,38 @@ class Builder {
 
   std::vector<Cell> take() { return std::move(cells_); }
 
-  void transfers() {
+  // One device with the host, two with each other.
+  void first_transfers() {
     const int first = suite_.devices.front();
-    for (const Memory memory : suite_.memories)
-      host_copies(first, memory, all_sizes(suite_.largest));
+    host_copies(first, suite_.memories.front(), all_sizes(suite_.largest));
+    if (suite_.devices.size() > 1) between(first, suite_.devices[1], all_sizes(suite_.largest));
+  }
+
+  // Other kinds of memory, other devices, within one, by kernels.
+  void other_transfers() {
+    const int first = suite_.devices.front();
+    for (std::size_t k = 1; k < suite_.memories.size(); ++k)
+      host_copies(first, suite_.memories[k], all_sizes(suite_.largest));
     for (std::size_t k = 1; k < suite_.devices.size(); ++k)
       host_copies(suite_.devices[k], suite_.memories.front(), few());
     local(first);
-    bool whole = true;
     for (const int from : suite_.devices) {
       for (const int to : suite_.devices) {
-        if (from == to) continue;
-        between(from, to, whole ? all_sizes(suite_.largest) : few());
-        whole = false;
+        if (from != to) between(from, to, few());
       }
     }
     if (suite_.gpus) by_kernels(first);
   }
 
-  // Every two host copies, then sets of many.
+  // Copies alone, every two, and sets of many.
   void concurrent() {
     std::vector<Copy> singles;
     for (const int device : suite_.devices) {
       singles.push_back(up(device));
       singles.push_back(down(device));
     }
-    if (suite_.devices.size() > 1) {
-      const int count = static_cast<int>(suite_.devices.size());
-      for (int k = 0; k < count; ++k)
-        singles.push_back(peer(suite_.devices[static_cast<std::size_t>(k)],
-                               suite_.devices[static_cast<std::size_t>((k + 1) % count)]));
-    }
+    const auto ring = ring_of_peers();
+    singles.insert(singles.end(), ring.begin(), ring.end());
     for (const Copy& copy : singles)
       together({copy});
     for (const Copy& copy : singles) {
@@ -55,30 +60,23 @@ class Builder {
         if (&copy != &other) together({copy, other});
       }
     }
-    if (suite_.devices.size() < 2) return;
-    together(all(&Builder::up));
-    together(all(&Builder::down));
-    auto both = all(&Builder::up);
-    const auto downs = all(&Builder::down);
-    both.insert(both.end(), downs.begin(), downs.end());
-    together(both);
-    one_to_all();
-    disjoint_pairs();
+    there_and_back();
+    if (suite_.devices.size() > 1) sets_of_many(ring);
   }
 
   void launches() {
     const int device = suite_.devices.front();
     for (const int arguments : {0, 1, 4, 16}) {
       for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-        cells_.push_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
+        cells_.emplace_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
     }
     for (const int count : {1, 16, 256}) {
       for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
-        cells_.push_back(LaunchCell{.device = device, .method = method, .count = count});
+        cells_.emplace_back(LaunchCell{.device = device, .method = method, .count = count});
     }
     for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
       for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-        cells_.push_back(LaunchCell{.device = suite_.devices[k], .method = method});
+        cells_.emplace_back(LaunchCell{.device = suite_.devices[k], .method = method});
     }
   }
 
@@ -91,15 +89,61 @@ class Builder {
                                                  {Part::h2d, Part::kernel},
                                                  {Part::d2h, Part::kernel},
                                                  {Part::h2d, Part::d2h, Part::kernel}};
-    for (const int device : suite_.devices) {
-      for (const auto& parts : sets)
-        cells_.push_back(OverlapCell{.device = device, .bytes = suite_.together, .parts = parts});
-      break;  // one device speaks for those like it
+    // One device speaks for those like it.
+    for (const auto& parts : sets) {
+      cells_.emplace_back(
+          OverlapCell{.device = suite_.devices.front(), .bytes = suite_.together, .parts = parts});
+    }
+  }
+
+  void probes() {
+    constexpr std::int64_t largest = 16 << 20;
+    const int first = suite_.devices.front();
+    for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
+      cells_.emplace_back(LaunchCell{.device = first, .method = method});
+    for (const int count : {1, 256}) {
+      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
+        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
+    }
+    const auto sizes = few_sizes(std::min(largest, suite_.largest), 4);
+    host_copies(first, suite_.memories.front(), sizes);
+    if (suite_.gpus) host_copies(first, Memory::pageable, sizes);
+    for (const std::int64_t bytes : sizes) {
+      add({.from = first, .to = first, .bytes = bytes, .memory = best()}, TransferMethod::gated);
+      if (!suite_.gpus) continue;
+      for (const bool upwards : {true, false}) {
+        add({.from = upwards ? host : first,
+             .to = upwards ? first : host,
+             .bytes = bytes,
+             .engine = Engine::kernel},
+            TransferMethod::gated);
+      }
+    }
+    if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
+  }
+
+  // What document 3 asked: what each kind of memory costs to get, to copy and to loop over.
+  void host_memory() {
+    for (const records::Memory memory : suite_.memories) {
+      HostMemoryCell cell{.device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};
+      for (const HostPhase phase : {HostPhase::allocate, HostPhase::first_touch, HostPhase::copy}) {
+        cell.phase = phase;
+        cells_.emplace_back(cell);
+      }
+      cell.phase = HostPhase::loop;
+      for (const Runner runner : {Runner::gpu, Runner::cpu}) {
+        cell.runner = runner;
+        for (const LoopPattern pattern :
+             {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
+          cell.pattern = pattern;
+          cells_.emplace_back(cell);
+        }
+      }
     }
   }
 
  private:
-  std::vector<std::int64_t> few() const { return few_sizes(suite_.largest, 4); }
+  std::vector<std::int64_t> few() const { return few_sizes(suite_.largest, 6); }
 
   Copy up(int device) const {
     return {.from = host, .to = device, .bytes = suite_.together, .memory = best()};
@@ -108,24 +152,38 @@ class Builder {
     return {.from = device, .to = host, .bytes = suite_.together, .memory = best()};
   }
   Copy peer(int from, int to) const {
-    return {.from = from, .to = to, .bytes = suite_.together, .memory = best()};
+    return {.from = from, .to = to, .bytes = suite_.together_between, .memory = best()};
   }
   // Copies that are to be under way together must not block.
   Memory best() const { return suite_.gpus ? Memory::pinned : Memory::pageable; }
 
-  std::vector<Copy> all(Copy (Builder::*make)(int) const) const {
+  // The first `count` devices.
+  std::vector<Copy> all(Copy (Builder::*make)(int) const, std::size_t count) const {
     std::vector<Copy> copies;
-    copies.reserve(suite_.devices.size());
-    for (const int device : suite_.devices)
-      copies.push_back((this->*make)(device));
+    copies.reserve(count);
+    for (std::size_t k = 0; k < count; ++k)
+      copies.push_back((this->*make)(suite_.devices[k]));
     return copies;
   }
 
+  // From each device to the next, the last to the first.
+  std::vector<Copy> ring_of_peers() const {
+    std::vector<Copy> ring;
+    const std::size_t count = suite_.devices.size();
+    for (std::size_t k = 0; count > 1 && k < count; ++k)
+      ring.push_back(peer(suite_.devices[k], suite_.devices[(k + 1) % count]));
+    return ring;
+  }
+
   void add(const Copy& copy, TransferMethod method) {
-    cells_.push_back(TransferCell{.copies = {copy}, .method = method});
+    add(TransferCell{.copies = {copy}, .method = method});
   }
   void together(const std::vector<Copy>& copies) {
-    cells_.push_back(TransferCell{.copies = copies, .method = TransferMethod::gated});
+    add(TransferCell{.copies = copies, .method = TransferMethod::gated});
+  }
+  // What belongs to two questions is asked once.
+  void add(const TransferCell& cell) {
+    if (known_.insert(describe(Cell(cell))).second) cells_.emplace_back(cell);
   }
 
   void host_copies(int device, Memory memory, const std::vector<std::int64_t>& sizes) {
@@ -142,7 +200,7 @@ class Builder {
   }
 
   void local(int device) {
-    for (const std::int64_t bytes : all_sizes(suite_.largest))
+    for (const std::int64_t bytes : quarter_sizes(suite_.largest))
       add({.from = device, .to = device, .bytes = bytes, .memory = best()}, TransferMethod::gated);
   }
 
@@ -152,6 +210,12 @@ class Builder {
       add(copy, TransferMethod::call);
       add(copy, TransferMethod::gated);
       if (!suite_.gpus) continue;
+      Copy read = copy;
+      read.reads = true;
+      add(read, TransferMethod::gated);
+      // In one run the largest through the host would take as long as all others together.
+      constexpr std::int64_t largest_staged = 64 << 20;
+      if (bytes > largest_staged) continue;
       Copy by_host = copy;
       by_host.staged = true;
       add(by_host, TransferMethod::call);
@@ -162,8 +226,8 @@ class Builder {
   void by_kernels(int device) {
     for (const std::int64_t bytes : few()) {
       for (const bool upwards : {true, false}) {
-        for (const Memory memory : suite_.memories) {
-          if (memory == Memory::pageable) continue;
+        for (const Memory memory : {Memory::pinned, Memory::mapped}) {
+          if (std::ranges::find(suite_.memories, memory) == suite_.memories.end()) continue;
           add({.from = upwards ? host : device,
                .to = upwards ? device : host,
                .bytes = bytes,
@@ -180,19 +244,79 @@ class Builder {
     }
   }
 
+  // Both directions of one link at once, of large copies as well: what others call bidirectional.
+  void there_and_back() {
+    const int first = suite_.devices.front();
+    const std::int64_t large = suite_.largest / 2;
+    Copy out = up(first);
+    Copy back = down(first);
+    out.bytes = back.bytes = large;
+    together({out, back});
+    together({back, out});
+    for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
+      out = peer(first, suite_.devices[k]);
+      back = peer(suite_.devices[k], first);
+      if (suite_.devices.size() > 2) together({out, back});  // of two: neighbours in the ring
+      if (k > 1) continue;
+      out.bytes = back.bytes = large;
+      together({out, back});
+      together({back, out});
+    }
+  }
+
+  void sets_of_many(const std::vector<Copy>& ring) {
+    const std::size_t count = suite_.devices.size();
+    for (std::size_t k = 2; k <= count; ++k) {
+      const auto ups = all(&Builder::up, k);
+      const auto downs = all(&Builder::down, k);
+      if (k > 2) {  // every two have been asked for
+        together(ups);
+        together(downs);
+      }
+      auto both = ups;
+      both.insert(both.end(), downs.begin(), downs.end());
+      together(both);
+      std::ranges::rotate(both, both.begin() + static_cast<std::ptrdiff_t>(k));
+      together(both);
+    }
+    if (count > 2) {
+      together(ring);
+      one_to_all();
+      every_pair();
+    }
+    if (count > 3) disjoint_pairs();
+  }
+
   void one_to_all() {
     const int first = suite_.devices.front();
     std::vector<Copy> out;
     std::vector<Copy> in;
+    std::vector<Copy> read;
     for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
       out.push_back(peer(first, suite_.devices[k]));
       in.push_back(peer(suite_.devices[k], first));
+      read.push_back(out.back());
+      read.back().reads = true;
     }
     together(out);
     together(in);
-    together({out.front(), in.front()});
+    together(read);
+    auto ups = all(&Builder::up, 1);
+    ups.insert(ups.end(), out.begin(), out.end());
+    together(ups);
   }
 
+  void every_pair() {
+    std::vector<Copy> copies;
+    for (const int from : suite_.devices) {
+      for (const int to : suite_.devices) {
+        if (from != to) copies.push_back(peer(from, to));
+      }
+    }
+    together(copies);
+  }
+
+  // 0 and 1, 2 and 3, ...: both ways.
   void disjoint_pairs() {
     std::vector<Copy> pairs;
     for (std::size_t k = 0; k + 1 < suite_.devices.size(); k += 2) {
@@ -204,16 +328,25 @@ class Builder {
 
   const Suite& suite_;
   std::vector<Cell> cells_;
+  std::set<std::string> known_;  // transfers among them
 };
 
 }  // namespace
 
+std::vector<Cell> probes_of(const Suite& suite) {
+  Builder builder(suite);
+  builder.probes();
+  return builder.take();
+}
+
 std::vector<Cell> cells_of(const Questions& questions, const Suite& suite) {
   Builder builder(suite);
   if (questions.launches) builder.launches();
+  if (questions.transfers) builder.first_transfers();
   if (questions.overlap && suite.gpus) builder.overlap();
   if (questions.concurrent) builder.concurrent();
-  if (questions.transfers) builder.transfers();
+  if (questions.transfers) builder.other_transfers();
+  if (questions.host_memory) builder.host_memory();
   return builder.take();
 }
 

@@ -30,12 +30,13 @@ class Command:
 
 
 COMMANDS = (
-    Command("data", "gpucast.cli.data:app", "Bundled and user datasets: list, show, export."),
+    Command("data", "gpucast.cli.data:app", "Datasets: list, show, export, compare, contention."),
     Command("import", "gpucast.cli.importing:command", "Turn other programs' files into records."),
     Command("fit", "gpucast.cli.fit:command", "Fit step times, or transfer times."),
     Command("predict", "gpucast.cli.predict:command", "Forecast step times and best GPU counts."),
     Command("compare", "gpucast.cli.compare:command", "Native against remote, or any two models."),
     Command("what-if", "gpucast.cli.what_if:command", "One path's steps, another's transfers."),
+    Command("figures", "gpucast.cli.figures:app", "Draw measurements."),
     Command("validate", "gpucast.cli.validate:command", "A model against held-out measurements."),
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
 )

@@ -1,4 +1,4 @@
-"""``gpucast data``: list, show and export datasets."""
+"""``gpucast data``: list, show and export datasets; contention and comparison of transfers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gpucast import atomic, datasets, jsonl, summary
-from gpucast.cli import options, output
+from gpucast.cli import contention, documents, options, output
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.formats import formats
@@ -17,6 +17,8 @@ from gpucast.formats.csv_transfers import expressible
 from gpucast.records import HostMemory, Launch, Machine, Measurement, Overlap, Step, Transfer
 
 app = typer.Typer(rich_markup_mode=None)
+app.command("contention")(contention.command)
+app.command("compare")(documents.command)
 
 LONGEST_TABLE = 40
 """Rows; a longer table of a kind is shown as one row a series."""

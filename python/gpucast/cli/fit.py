@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -122,8 +123,7 @@ def _print_structure(content: dict[str, Any]) -> None:
         )
     for route, points in content["breakpoints"].items():
         if points:
-            where = ", ".join(f"{point:.0f}" for point in points)
-            print(f"breakpoints of {route}: {where} bytes")
+            print(f"breakpoints of {route}: {breakpoints(points)} bytes")
     if content["k_profile"]:
         least = min(entry["cost"] for entry in content["k_profile"])
         near = sorted(content["k_profile"], key=lambda entry: (entry["cost"], entry["k"]))
@@ -175,6 +175,7 @@ def _fit_transfers(
     output: Any,
 ) -> None:
     from gpucast.errors import InputError
+    from gpucast.launches import launch_costs
     from gpucast.transfers import crossovers, fit_transfers
 
     if output is not None:
@@ -183,6 +184,7 @@ def _fit_transfers(
         )
     fits = fit_transfers(dataset, memory=memory, method=method, replicates=replicates, seed=seed)
     compared = crossovers(fits)
+    costs = launch_costs(dataset)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))
     for text in warnings:
         warn(text)
@@ -194,11 +196,13 @@ def _fit_transfers(
                     {"machine": a.machine, "path": a.path, **vars(cross)}
                     for a, _, cross in compared
                 ],
+                "launches": [each.to_dict() for each in costs],
                 "warnings": warnings,
             }
         )
         return
     print_transfers(fits)
+    print_launches(costs)
     for direct, _, cross in compared:
         print(describe_crossover(direct.machine, cross))
 
@@ -210,7 +214,7 @@ def print_transfers(fits: list[Any]) -> None:
         content = each.to_dict()
         for i, (name, entry) in enumerate(content["parameters"].items()):
             first = i == 0
-            upper = [*content["breakpoints"], None]
+            points = content["breakpoints"]
             rows.append(
                 [
                     each.machine if first else "",
@@ -219,12 +223,47 @@ def print_transfers(fits: list[Any]) -> None:
                     name,
                     quantity(entry["value"], entry["unit"]),
                     interval(entry["ci95"], entry["unit"]),
-                    f"up to {upper[i - 1]:.0f} bytes" if i and upper[i - 1] is not None else "",
+                    _piece(points, i - 1) if 0 < i <= len(points) else "",
                 ]
             )
     print_table(
         ["machine", "path", "route", "parameter", "value", "95 % interval", ""], rows, "llllrll"
     )
+
+
+def print_launches(costs: list[Any]) -> None:
+    """A line a method; nothing where no launch was timed."""
+    if not costs:
+        return
+    print()
+    rows = []
+    for each in costs:
+        entry = each.to_dict()["t_kernel"]
+        rows.append(
+            [
+                each.machine,
+                each.path,
+                each.method,
+                quantity(entry["value"], "s"),
+                interval(entry["ci95"], "s"),
+                f"one of {each.count}" if each.count > 1 else "",
+            ]
+        )
+    print_table(["machine", "path", "launch", "t_kernel", "95 % interval", ""], rows, "lllrll")
+
+
+def breakpoints(points: Sequence[float]) -> str:
+    """Breakpoints in bytes; a jump, which is listed twice, once and named."""
+    return ", ".join(
+        f"{point:.0f} (jump)" if points.count(point) > 1 else f"{point:.0f}"
+        for point in dict.fromkeys(points)
+    )
+
+
+def _piece(points: Sequence[float], piece: int) -> str:
+    """What the parameter of a piece below a breakpoint is about."""
+    jump = piece > 0 and points[piece] == points[piece - 1]
+    return f"just above {points[piece]:.0f} bytes" if jump else f"up to {points[piece]:.0f} bytes"
 
 
 def describe_crossover(machine: str, cross: Any) -> str:

@@ -1,56 +1,50 @@
 #include "engine/cuda/copies.h"
 
-#include <chrono>
+#include <algorithm>
 #include <vector>
 
 #include "engine/cuda/gate.h"
 #include "engine/cuda/kernels.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
+using devices::Clock;
+using devices::seconds_since;
 using devices::cuda::check;
 using devices::cuda::Event;
-using devices::cuda::Stream;
-using Clock = std::chrono::steady_clock;
 
 constexpr double milli = 1e-3;
 
-// What one copy of a set works with. Peer copies are queued on the GPU that they come from: it
-// writes; kernels run where the copy ends, or where it comes from if that is the only GPU.
+// What one copy of a set works with.
 class Lane {
  public:
-  Lane(BufferPool& pool, const Copy& copy, std::size_t number) : copy_(copy), device_(owner(copy)) {
+  Lane(BufferPool& pool, const StreamRing& streams, const Copy& copy, std::size_t number)
+      : pool_(pool), copy_(copy), device_(issuer(copy)), streams_(streams), turn_(number) {
     const auto bytes = static_cast<std::size_t>(copy.bytes);
-    check(cudaSetDevice(device_), "cudaSetDevice");
-    stream_ = Stream::independent();
     source_ = &buffer(pool, copy.from, Role::source, number, bytes);
     destination_ = &buffer(pool, copy.to, Role::destination, number, bytes);
     if (copy.staged) {
-      between_ = &pool.on_host(copy.memory, Role::destination, number, bytes);
+      between_ = &pool.on_host(device_, copy.memory, Role::destination, number, bytes);
     }
     seed_ = static_cast<std::uint32_t>(number);
-    const int gpu = copy.from == host ? copy.to : copy.from;
     if (source_->seed != seed_) {
-      fill(source_->data(), source_->bytes(), seed_, gpu);
+      pool.fill(*source_, source_->bytes(), seed_, copy.from == host ? copy.to : copy.from);
       source_->seed = seed_;
     }
     constexpr std::uint32_t other = 0x5bd1e995;
-    fill(destination_->data(), bytes, seed_ ^ other, copy.to == host ? copy.from : copy.to);
+    pool.fill(*destination_, bytes, seed_ ^ other, copy.to == host ? copy.from : copy.to);
     destination_->seed.reset();
     check(cudaSetDevice(device_), "cudaSetDevice");
   }
 
-  static int owner(const Copy& copy) {
-    if (copy.from == host) return copy.to;
-    if (copy.to == host) return copy.from;
-    return copy.engine == records::Engine::kernel ? copy.to : copy.from;
-  }
-
+  const Copy& copy() const { return copy_; }
   int device() const { return device_; }
-  cudaStream_t stream() const { return stream_.get(); }
+  cudaStream_t stream() const { return streams_.at(turn_); }
+  void take_next_stream() { ++turn_; }
 
   void queue() const {
     const auto bytes = static_cast<std::size_t>(copy_.bytes);
@@ -84,21 +78,23 @@ class Lane {
   }
 
   bool correct() const {
-    return holds(destination_->data(), static_cast<std::size_t>(copy_.bytes), seed_,
-                 copy_.to == host ? copy_.from : copy_.to);
+    return pool_.holds(*destination_, static_cast<std::size_t>(copy_.bytes), seed_,
+                       copy_.to == host ? copy_.from : copy_.to);
   }
 
  private:
   Buffer& buffer(BufferPool& pool, int where, Role role, std::size_t number,
                  std::size_t bytes) const {
-    return where == host ? pool.on_host(copy_.memory, role, number, bytes)
+    return where == host ? pool.on_host(device_, copy_.memory, role, number, bytes)
                          : pool.on_gpu(where, role, number, bytes);
   }
 
+  BufferPool& pool_;
   Copy copy_;
   int device_;
   std::uint32_t seed_ = 0;
-  Stream stream_;
+  const StreamRing& streams_;
+  std::size_t turn_;
   Buffer* source_ = nullptr;
   Buffer* destination_ = nullptr;
   Buffer* between_ = nullptr;
@@ -106,9 +102,15 @@ class Lane {
 
 class CudaCopies : public CopySet {
  public:
-  CudaCopies(BufferPool& pool, std::span<const Copy> copies) {
-    for (std::size_t k = 0; k < copies.size(); ++k)
-      lanes_.push_back(std::make_unique<Lane>(pool, copies[k], k));
+  CudaCopies(BufferPool& pool, StreamRings& streams, std::span<const Copy> copies) {
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      const StreamRing& ring = streams.of(issuer(copies[k]));
+      lanes_.push_back(std::make_unique<Lane>(pool, ring, copies[k], k));
+    }
+    const Copy& one = copies.front();
+    alike_ = std::ranges::all_of(copies, [&one](const Copy& copy) {
+      return route(copy) == route(one) && copy.bytes == one.bytes;
+    });
     use(*lanes_.front());
     begin_ = std::make_unique<Event>(cudaEventDefault);
     end_ = std::make_unique<Event>(cudaEventDefault);
@@ -119,12 +121,17 @@ class CudaCopies : public CopySet {
     }
   }
 
+  void next_queue() override {
+    for (const auto& lane : lanes_)
+      lane->take_next_stream();
+  }
+
   double call() override {
     const Lane& lane = *lanes_.front();
     use(lane);
     const auto begin = Clock::now();
     lane.block();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return seconds_since(begin);
   }
 
   double gated(int count) override {
@@ -132,29 +139,39 @@ class CudaCopies : public CopySet {
       const double seconds = gated_once(count);
       if (others_outlasted_) return seconds;
       // The others ended early: their bandwidth was free for the last of the timed copies.
-      constexpr int most_times = 64;
-      if (times_ >= most_times) return seconds;
+      constexpr int most_times = 8;
+      if (2 * times_ > most_times || queued(2 * times_, count) > most_queued) return seconds;
       times_ *= 2;
     }
   }
 
-  double gated_one_by_one(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload, int before) override {
     const Lane& lane = *lanes_.front();
     use(lane);
-    while (ends_.size() < static_cast<std::size_t>(count))
-      ends_.emplace_back(cudaEventDefault);
     gate_.close(lane.stream());
+    for (int k = 0; k < before; ++k) {
+      lane.queue();
+      queue_empty(0, lane.stream());
+    }
     check(cudaEventRecord(begin_->get(), lane.stream()), "cudaEventRecord");
+    // Behind the event a copy from another GPU takes 7 us longer than behind a kernel.
+    queue_empty(0, lane.stream());
     for (int k = 0; k < count; ++k) {
       if (payload == Payload::copies) lane.queue();
-      check(cudaEventRecord(ends_[static_cast<std::size_t>(k)].get(), lane.stream()),
-            "cudaEventRecord");
+      queue_empty(0, lane.stream());
     }
     check(cudaEventRecord(end_->get(), lane.stream()), "cudaEventRecord");
     gate_.open();
     check(cudaStreamSynchronize(lane.stream()), "cudaStreamSynchronize");
     gate_.require_opened_in_time();
     return elapsed();
+  }
+
+  Batch batch() const override {
+    if (lanes_.size() == 1) return {};
+    constexpr double much_longer_than_starts_differ = 2e-3;
+    return {.seconds = much_longer_than_starts_differ,
+            .most = std::max(1, most_queued / (1 + times_ * (most_on_one_gpu() - 1)))};
   }
 
   bool correct() override {
@@ -167,24 +184,60 @@ class CudaCopies : public CopySet {
  private:
   static void use(const Lane& lane) { check(cudaSetDevice(lane.device()), "cudaSetDevice"); }
 
+  // A queue that is full waits for the gate, which waits for all to be queued.
+  static constexpr int most_queued = 100;
+
+  int queued(int times, int count) const { return count * (1 + times * (most_on_one_gpu() - 1)); }
+
+  int on_gpu(int device) const {
+    return static_cast<int>(std::ranges::count_if(
+        lanes_, [device](const auto& lane) { return lane->device() == device; }));
+  }
+  int most_on_one_gpu() const {
+    int most = 1;
+    for (const auto& lane : lanes_)
+      most = std::max(most, on_gpu(lane->device()));
+    return most;
+  }
+  void end_here(const Lane& lane) const {
+    use(lane);
+    check(cudaEventRecord(end_->get(), lane.stream()), "cudaEventRecord");
+  }
+
+  static void queue(const Lane& lane) {
+    use(lane);
+    lane.queue();
+  }
+
   double gated_once(int count) {
     const Lane& first = *lanes_.front();
     use(first);
     gate_.close(first.stream());
     check(cudaEventRecord(open_->get(), first.stream()), "cudaEventRecord");
     for (std::size_t k = 1; k < lanes_.size(); ++k) {
-      const Lane& other = *lanes_[k];
-      use(other);
-      check(cudaStreamWaitEvent(other.stream(), open_->get(), 0), "cudaStreamWaitEvent");
-      for (int j = 0; j < times_ * count; ++j)
-        other.queue();
-      check(cudaEventRecord(others_end_[k - 1].get(), other.stream()), "cudaEventRecord");
+      use(*lanes_[k]);
+      check(cudaStreamWaitEvent(lanes_[k]->stream(), open_->get(), 0), "cudaStreamWaitEvent");
     }
     use(first);
     check(cudaEventRecord(begin_->get(), first.stream()), "cudaEventRecord");
-    for (int j = 0; j < count; ++j)
-      first.queue();
-    check(cudaEventRecord(end_->get(), first.stream()), "cudaEventRecord");
+    // In turn, as engines that serve several streams may take them in this order.
+    const int others = alike_ ? count : times_ * count;
+    for (int j = 0; j < others; ++j) {
+      if (j < count) queue(first);
+      if (j + 1 == count && !alike_) end_here(first);
+      for (std::size_t k = 1; k < lanes_.size(); ++k)
+        queue(*lanes_[k]);
+    }
+    for (std::size_t k = 1; k < lanes_.size(); ++k) {
+      use(*lanes_[k]);
+      check(cudaEventRecord(others_end_[k - 1].get(), lanes_[k]->stream()), "cudaEventRecord");
+    }
+    if (alike_ || count == 0) {
+      use(first);
+      for (const Event& end : others_end_)
+        check(cudaStreamWaitEvent(first.stream(), end.get(), 0), "cudaStreamWaitEvent");
+      end_here(first);
+    }
     gate_.open();
     check(cudaEventSynchronize(end_->get()), "cudaEventSynchronize");
     others_outlasted_ = true;
@@ -199,7 +252,7 @@ class CudaCopies : public CopySet {
     for (const auto& lane : lanes_)
       check(cudaStreamSynchronize(lane->stream()), "cudaStreamSynchronize");
     gate_.require_opened_in_time();
-    if (count == 0) others_outlasted_ = true;
+    if (alike_ || count == 0) others_outlasted_ = true;
     return elapsed();
   }
 
@@ -212,16 +265,17 @@ class CudaCopies : public CopySet {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Event> begin_, end_, open_;
   std::vector<Event> others_end_;
-  std::vector<Event> ends_;  // of each copy of a batch
   Gate gate_;
   int times_ = 2;  // as many copies as are timed are queued on each of the others' streams
   bool others_outlasted_ = false;
+  bool alike_ = true;  // one route, one size
 };
 
 }  // namespace
 
-std::unique_ptr<CopySet> open_copies(BufferPool& pool, std::span<const Copy> copies) {
-  return std::make_unique<CudaCopies>(pool, copies);
+std::unique_ptr<CopySet> open_copies(BufferPool& pool, StreamRings& streams,
+                                     std::span<const Copy> copies) {
+  return std::make_unique<CudaCopies>(pool, streams, copies);
 }
 
 }  // namespace gpucast::microbench::cuda

@@ -1,14 +1,18 @@
 // The GPUs of this machine (or whatever the CUDA runtime takes for them).
-#include <chrono>
-#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "engine/cuda/copies.h"
+#include "engine/cuda/host_loops.h"
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/launches.h"
 #include "engine/cuda/memory.h"
+#include "engine/cuda/self_tests.h"
 #include "engine/engine.h"
+#include "engine/numa.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
+#include "gpucast/devices/cuda/nvml.h"
 
 namespace gpucast::microbench {
 namespace cuda {
@@ -24,16 +28,7 @@ bool can_reach(int from, int to) {
   return can != 0;
 }
 
-// Of the host's memory that the device is nearest to; -1 where the system does not say.
-int numa_node(const std::string& pci) {
-  std::string lower;
-  for (const char c : pci)
-    lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  std::ifstream file("/sys/bus/pci/devices/" + lower + "/numa_node");
-  int node = -1;
-  file >> node;
-  return node;
-}
+Json node_json(const std::optional<int>& node) { return node ? Json(*node) : Json(nullptr); }
 
 // Of a CUDA runtime that reaches GPUs in other ways than the usual one.
 bool has_graphs() {
@@ -69,6 +64,7 @@ class CudaEngine : public Engine {
   }
 
   std::string_view path() const override { return "native"; }
+  int count() const override { return count_; }
   std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }
   std::string runtime() const override { return gpus::runtime_version(); }
@@ -79,7 +75,7 @@ class CudaEngine : public Engine {
     for (int device = 0; device < count_; ++device) {
       devices.push_back(
           {{"gpu", place(device)},
-           {"numa_node", numa_node(gpus::describe(device).pci.value_or(""))},
+           {"numa_node", node_json(node_of_pci(gpus::describe(device).pci.value_or("")))},
            {"copy_engines", gpus::attribute(cudaDevAttrAsyncEngineCount, device)},
            {"unified_addressing", gpus::attribute(cudaDevAttrUnifiedAddressing, device) != 0},
            {"reaches_pageable", gpus::attribute(cudaDevAttrPageableMemoryAccess, device) != 0}});
@@ -96,7 +92,11 @@ class CudaEngine : public Engine {
                          {"atomics", atomics != 0}});
       }
     }
-    return {{"devices", devices}, {"peers", peers}};
+    std::string why_not;
+    const bool nvml = gpus::Nvml::open(why_not) != nullptr;
+    return {{"devices", devices},
+            {"peers", peers},
+            {"nvml", nvml ? Json("present") : Json("not present: " + why_not)}};
   }
 
   std::optional<std::string> refuses(const Copy& copy,
@@ -130,11 +130,14 @@ class CudaEngine : public Engine {
   }
   std::optional<std::string> refuses_overlap() const override { return refuses_gated_launches(); }
 
+  std::optional<std::string> refuses_runner(Runner /*runner*/) const override {
+    return std::nullopt;
+  }
+
   void warm_up(double seconds) override {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = devices::Clock::now();
     constexpr double slice = 0.02;
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-           seconds) {
+    while (devices::seconds_since(begin) < seconds) {
       for (int device = 0; device < count_; ++device) {
         check(cudaSetDevice(device), "cudaSetDevice");
         queue_spin(slice, nullptr);
@@ -147,13 +150,30 @@ class CudaEngine : public Engine {
   }
 
   std::unique_ptr<CopySet> open(std::span<const Copy> copies) override {
-    return open_copies(pool_, copies);
+    return open_copies(pool_, streams_, copies);
   }
   std::unique_ptr<Launches> launches(int device, int arguments) override {
-    return open_launches(device, arguments);
+    return open_launches(streams_, device, arguments);
   }
   std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override {
     return open_overlaps(pool_, device, bytes);
+  }
+  std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
+                                        std::int64_t bytes) override {
+    return open_host_loops(device, memory, bytes);
+  }
+
+  std::vector<SelfTest> self_tests() override { return cuda::self_tests(pool_, count_); }
+
+  std::vector<Json> placements() const override {
+    std::vector<Json> found;
+    for (const Placement& placement : pool_.placements()) {
+      found.push_back({{"gpu", place(placement.device)},
+                       {"memory", records::name(placement.memory)},
+                       {"wanted", node_json(placement.wanted)},
+                       {"obtained", node_json(placement.obtained)}});
+    }
+    return found;
   }
 
  private:
@@ -161,6 +181,7 @@ class CudaEngine : public Engine {
   bool has_graphs_;
   bool maps_host_memory_ = true;  // which a gate, too, consists of
   BufferPool pool_;
+  StreamRings streams_;
 };
 
 }  // namespace

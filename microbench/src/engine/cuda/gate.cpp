@@ -5,13 +5,11 @@
 #include "engine/cuda/kernels.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/error.h"
+#include "gpucast/records/human.h"
 
 namespace gpucast::microbench::cuda {
-namespace {
 
-constexpr double timeout = 10;  // s
-
-}  // namespace
+Gate::Gate(double timeout) : timeout_(timeout) {}
 
 Gate::~Gate() {
   if (flags_ == nullptr) return;
@@ -29,14 +27,15 @@ void Gate::close(cudaStream_t stream) {
   }
   std::atomic_ref<int>(flags_[0]).store(0);
   std::atomic_ref<int>(flags_[1]).store(0);
-  queue_gate(flags_, flags_ + 1, timeout, stream);
+  queue_gate(flags_, flags_ + 1, timeout_, stream);
 }
 
 void Gate::open() noexcept { std::atomic_ref<int>(flags_[0]).store(1); }
 
 void Gate::require_opened_in_time() const {
   if (std::atomic_ref<int>(flags_[1]).load() != 0) {
-    throw devices::DeviceError("the gate in front of queued work did not open within 10 s");
+    throw devices::DeviceError("the gate in front of queued work did not open within " +
+                               records::figure("%g s", timeout_));
   }
 }
 

@@ -9,7 +9,8 @@ namespace gpucast::microbench::cuda {
 // stream waiting.
 class Gate {
  public:
-  Gate() = default;
+  // Opens itself `timeout` seconds after the stream has come to it.
+  explicit Gate(double timeout = 10);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -21,6 +22,7 @@ class Gate {
   void require_opened_in_time() const;
 
  private:
+  double timeout_;
   // Pinned and mapped: open, timed out. Made when first closed: remote GPUs have no such memory.
   int* flags_ = nullptr;
 };

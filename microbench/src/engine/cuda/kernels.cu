@@ -66,6 +66,14 @@ __global__ void compare(const unsigned char* data, std::int64_t count, std::uint
   if (mine != 0) atomicAdd(wrong, mine);
 }
 
+template <bool listed>
+__global__ void loop(float* out, const float* in, const Index* list, std::size_t count) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < count;
+       k += stride)
+    out[k] = loop_result(in[listed ? list[k] : k]);
+}
+
 // Its arguments, 8 bytes each, are all that it has.
 template <class... Argument>
 __global__ void empty(Argument... /*arguments*/) {}
@@ -136,6 +144,17 @@ void queue_compare(const void* data, std::int64_t bytes, std::uint32_t seed,
   check(cudaGetLastError(), "launch of compare");
 }
 
+void queue_loop(float* out, const float* in, const Index* list, std::size_t count,
+                cudaStream_t stream) {
+  const unsigned grid = blocks(static_cast<std::int64_t>(count));
+  if (list == nullptr) {
+    loop<false><<<grid, threads, 0, stream>>>(out, in, list, count);
+  } else {
+    loop<true><<<grid, threads, 0, stream>>>(out, in, list, count);
+  }
+  check(cudaGetLastError(), "launch of loop");
+}
+
 const void* empty_kernel(int arguments) {
   return empty_of(arguments, std::make_index_sequence<most_arguments + 1>());
 }
@@ -153,7 +172,8 @@ void load_kernels() {
   for (const void* kernel :
        {reinterpret_cast<const void*>(gate), reinterpret_cast<const void*>(spin),
         reinterpret_cast<const void*>(copy_wide), reinterpret_cast<const void*>(copy_bytes),
-        reinterpret_cast<const void*>(fill), reinterpret_cast<const void*>(compare)})
+        reinterpret_cast<const void*>(fill), reinterpret_cast<const void*>(loop<false>),
+        reinterpret_cast<const void*>(loop<true>), reinterpret_cast<const void*>(compare)})
     check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
   for (int arguments = 0; arguments <= most_arguments; ++arguments)
     check(cudaFuncGetAttributes(&attributes, empty_kernel(arguments)), "cudaFuncGetAttributes");

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "engine/loop.h"
+
 namespace gpucast::microbench::cuda {
 
 // Holds the stream until *flag (mapped host memory) is not 0, or, as an error, until *timed_out is
@@ -21,6 +23,10 @@ void queue_fill(void* data, std::int64_t bytes, std::uint32_t seed, cudaStream_t
 // Adds to *wrong how many bytes are not those of the pattern.
 void queue_compare(const void* data, std::int64_t bytes, std::uint32_t seed,
                    unsigned long long* wrong, cudaStream_t stream);
+
+// out[k] = loop_result(in[list[k]]) for `count` elements, by all of the GPU; no list: in order.
+void queue_loop(float* out, const float* in, const Index* list, std::size_t count,
+                cudaStream_t stream);
 
 // An empty kernel of so many arguments, up to most_arguments; its address, for graphs.
 inline constexpr int most_arguments = 16;

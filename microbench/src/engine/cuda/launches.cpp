@@ -2,27 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 
 #include "engine/cuda/gate.h"
 #include "engine/cuda/kernels.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
 
+using devices::Clock;
+using devices::seconds_since;
 using devices::cuda::check;
 using devices::cuda::Event;
 using devices::cuda::Stream;
-using Clock = std::chrono::steady_clock;
 
 constexpr double milli = 1e-3;
-
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Graph {
  public:
@@ -62,35 +59,36 @@ class Graph {
 
 class CudaLaunches : public Launches {
  public:
-  CudaLaunches(int device, int arguments) : device_(device), arguments_(arguments) {
+  CudaLaunches(const StreamRing& streams, int device, int arguments)
+      : device_(device), arguments_(arguments), streams_(streams) {
     use();
-    stream_ = Stream::independent();
     begin_ = std::make_unique<Event>(cudaEventDefault);
     end_ = std::make_unique<Event>(cudaEventDefault);
   }
 
+  void next_queue() override { ++turn_; }
   double submit() override {
     use();
     const auto begin = Clock::now();
-    queue_empty(arguments_, stream_.get());
-    const double taken = since(begin);
+    queue_empty(arguments_, stream());
+    const double taken = seconds_since(begin);
     wait();
     return taken;
   }
   double sync() override {
     use();
     const auto begin = Clock::now();
-    queue_empty(arguments_, stream_.get());
+    queue_empty(arguments_, stream());
     wait();
-    return since(begin);
+    return seconds_since(begin);
   }
   double gated(int count) override {
     use();
-    gate_.close(stream_.get());
-    check(cudaEventRecord(begin_->get(), stream_.get()), "cudaEventRecord");
+    gate_.close(stream());
+    check(cudaEventRecord(begin_->get(), stream()), "cudaEventRecord");
     for (int k = 0; k < count; ++k)
-      queue_empty(arguments_, stream_.get());
-    check(cudaEventRecord(end_->get(), stream_.get()), "cudaEventRecord");
+      queue_empty(arguments_, stream());
+    check(cudaEventRecord(end_->get(), stream()), "cudaEventRecord");
     gate_.open();
     wait();
     gate_.require_opened_in_time();
@@ -103,22 +101,24 @@ class CudaLaunches : public Launches {
     auto& graph = graphs_[count];
     if (!graph) {
       graph = std::make_unique<Graph>(arguments_, count);
-      check(cudaGraphUpload(graph->get(), stream_.get()), "cudaGraphUpload");
+      check(cudaGraphUpload(graph->get(), stream()), "cudaGraphUpload");
       wait();
     }
     const auto begin = Clock::now();
-    check(cudaGraphLaunch(graph->get(), stream_.get()), "cudaGraphLaunch");
+    check(cudaGraphLaunch(graph->get(), stream()), "cudaGraphLaunch");
     wait();
-    return since(begin);
+    return seconds_since(begin);
   }
 
  private:
   void use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
-  void wait() const { check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"); }
+  cudaStream_t stream() const { return streams_.at(turn_); }
+  void wait() const { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 
   int device_;
   int arguments_;
-  Stream stream_;
+  const StreamRing& streams_;
+  std::size_t turn_ = 0;
   std::unique_ptr<Event> begin_, end_;
   std::map<int, std::unique_ptr<Graph>> graphs_;
   Gate gate_;
@@ -127,14 +127,14 @@ class CudaLaunches : public Launches {
 class CudaOverlaps : public Overlaps {
  public:
   CudaOverlaps(BufferPool& pool, int device, std::int64_t bytes)
-      : device_(device), bytes_(static_cast<std::size_t>(bytes)) {
-    using records::Memory;
-    up_from_ = &pool.on_host(Memory::pinned, Role::source, 0, bytes_);
-    up_to_ = &pool.on_gpu(device, Role::destination, 0, bytes_);
-    down_from_ = &pool.on_gpu(device, Role::source, 0, bytes_);
-    down_to_ = &pool.on_host(Memory::pinned, Role::destination, 0, bytes_);
-    up_to_->seed.reset();
-    down_to_->seed.reset();
+      : device_(device),
+        bytes_(static_cast<std::size_t>(bytes)),
+        up_from_(pool.on_host(device, records::Memory::pinned, Role::source, 0, bytes_)),
+        up_to_(pool.on_gpu(device, Role::destination, 0, bytes_)),
+        down_from_(pool.on_gpu(device, Role::source, 0, bytes_)),
+        down_to_(pool.on_host(device, records::Memory::pinned, Role::destination, 0, bytes_)) {
+    up_to_.seed.reset();
+    down_to_.seed.reset();
     use();
     for (Stream& stream : streams_)
       stream = Stream::independent();
@@ -156,7 +156,7 @@ class CudaOverlaps : public Overlaps {
     check(cudaEventRecord(begin_->get(), main_.get()), "cudaEventRecord");
     for (const auto part : parts) {
       const auto k = static_cast<std::size_t>(part);
-      const cudaStream_t stream = streams_.at(k).get();
+      cudaStream_t stream = streams_.at(k).get();
       check(cudaStreamWaitEvent(stream, begin_->get(), 0), "cudaStreamWaitEvent");
       queue(part, stream);
       check(cudaEventRecord(ended_[k].get(), stream), "cudaEventRecord");
@@ -181,13 +181,13 @@ class CudaOverlaps : public Overlaps {
     using Part = records::OverlapPart;
     switch (part) {
       case Part::h2d:
-        check(cudaMemcpyAsync(up_to_->data(), up_from_->data(), bytes_, cudaMemcpyDefault, stream),
+        check(cudaMemcpyAsync(up_to_.data(), up_from_.data(), bytes_, cudaMemcpyDefault, stream),
               "cudaMemcpyAsync");
         break;
       case Part::d2h:
-        check(cudaMemcpyAsync(down_to_->data(), down_from_->data(), bytes_, cudaMemcpyDefault,
-                              stream),
-              "cudaMemcpyAsync");
+        check(
+            cudaMemcpyAsync(down_to_.data(), down_from_.data(), bytes_, cudaMemcpyDefault, stream),
+            "cudaMemcpyAsync");
         break;
       case Part::kernel:
         queue_spin(kernel_seconds_, stream);
@@ -197,10 +197,10 @@ class CudaOverlaps : public Overlaps {
 
   int device_;
   std::size_t bytes_;
-  Buffer* up_from_ = nullptr;
-  Buffer* up_to_ = nullptr;
-  Buffer* down_from_ = nullptr;
-  Buffer* down_to_ = nullptr;
+  Buffer& up_from_;
+  Buffer& up_to_;
+  Buffer& down_from_;
+  Buffer& down_to_;
   std::array<Stream, 3> streams_;
   Stream main_;
   std::unique_ptr<Event> begin_, end_;
@@ -211,8 +211,8 @@ class CudaOverlaps : public Overlaps {
 
 }  // namespace
 
-std::unique_ptr<Launches> open_launches(int device, int arguments) {
-  return std::make_unique<CudaLaunches>(device, arguments);
+std::unique_ptr<Launches> open_launches(StreamRings& streams, int device, int arguments) {
+  return std::make_unique<CudaLaunches>(streams.of(device), device, arguments);
 }
 
 std::unique_ptr<Overlaps> open_overlaps(BufferPool& pool, int device, std::int64_t bytes) {

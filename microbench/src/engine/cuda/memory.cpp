@@ -1,13 +1,12 @@
 #include "engine/cuda/memory.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
+#include <array>
 
 #include "engine/cuda/kernels.h"
+#include "engine/numa.h"
+#include "engine/untouched_memory.h"
 #include "gpucast/devices/cuda/check.h"
-#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
@@ -25,6 +24,7 @@ class GpuBuffer : public Buffer {
     cudaSetDevice(device_);
     cudaFree(data_);
   }
+  bool on_gpu() const override { return true; }
   GpuBuffer(const GpuBuffer&) = delete;
   GpuBuffer& operator=(const GpuBuffer&) = delete;
 
@@ -34,17 +34,14 @@ class GpuBuffer : public Buffer {
 
 class PageableBuffer : public Buffer {
  public:
-  explicit PageableBuffer(std::size_t bytes) {
-    constexpr std::size_t page = 4096;
-    const std::size_t whole = (bytes + page - 1) / page * page;
-    data_ = std::aligned_alloc(page, whole);
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(data_, 0, whole);  // memory that was never touched is not there yet
+  explicit PageableBuffer(std::size_t bytes) : memory_(bytes) {
+    touch_pages(memory_.data(), bytes);  // pages that were never touched are not there yet
+    data_ = memory_.data();
     bytes_ = bytes;
   }
-  ~PageableBuffer() override { std::free(data_); }
-  PageableBuffer(const PageableBuffer&) = delete;
-  PageableBuffer& operator=(const PageableBuffer&) = delete;
+
+ private:
+  UntouchedMemory memory_;
 };
 
 unsigned flags_of(records::Memory memory) {
@@ -74,24 +71,53 @@ class PinnedBuffer : public Buffer {
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
 };
 
+std::optional<int> near_node(int device) {
+  std::array<char, 32> pci{};
+  check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device),
+        "cudaDeviceGetPCIBusId");
+  return node_of_pci(pci.data());
+}
+
 }  // namespace
 
-Buffer& BufferPool::on_host(records::Memory memory, Role role, std::size_t number,
+std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::size_t bytes) {
+  const PreferNode near(near_node(device));
+  check(cudaSetDevice(device), "cudaSetDevice");
+  if (memory == records::Memory::pageable) return std::make_unique<PageableBuffer>(bytes);
+  return std::make_unique<PinnedBuffer>(memory, bytes);
+}
+
+std::optional<int> BufferPool::node_near(int device) {
+  const auto known = nodes_.find(device);
+  if (known != nodes_.end()) return known->second;
+  return nodes_.emplace(device, near_node(device)).first->second;
+}
+
+Buffer& BufferPool::on_host(int device, records::Memory memory, Role role, std::size_t number,
                             std::size_t bytes) {
-  auto& buffer = buffers_[{-1, memory, role, number}];
+  constexpr int host_itself = -1;
+  auto& buffer = buffers_[{node_near(device).value_or(-1), host_itself, memory, role, number}];
   if (!buffer || buffer->bytes() < bytes) {
     buffer.reset();
-    if (memory == records::Memory::pageable) {
-      buffer = std::make_unique<PageableBuffer>(bytes);
-    } else {
-      buffer = std::make_unique<PinnedBuffer>(memory, bytes);
-    }
+    buffer = host_buffer(device, memory, bytes);
+    note_placement(device, memory, *buffer);
   }
   return *buffer;
 }
 
+void BufferPool::note_placement(int device, records::Memory memory, const Buffer& buffer) {
+  const bool known = std::ranges::any_of(placements_, [&](const Placement& placement) {
+    return placement.device == device && placement.memory == memory;
+  });
+  if (known) return;
+  placements_.push_back({.device = device,
+                         .memory = memory,
+                         .wanted = node_near(device),
+                         .obtained = node_of(buffer.data())});
+}
+
 Buffer& BufferPool::on_gpu(int device, Role role, std::size_t number, std::size_t bytes) {
-  auto& buffer = buffers_[{device, records::Memory::unknown, role, number}];
+  auto& buffer = buffers_[{-1, device, records::Memory::unknown, role, number}];
   if (!buffer || buffer->bytes() < bytes) {
     buffer.reset();
     buffer = std::make_unique<GpuBuffer>(device, bytes);
@@ -99,19 +125,28 @@ Buffer& BufferPool::on_gpu(int device, Role role, std::size_t number, std::size_
   return *buffer;
 }
 
-void fill(void* data, std::size_t bytes, std::uint32_t seed, int device) {
+void BufferPool::fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device) {
+  Buffer& there = buffer.on_gpu() ? buffer : on_gpu(device, Role::scratch, 0, bytes);
   check(cudaSetDevice(device), "cudaSetDevice");
-  const devices::cuda::DeviceArray<unsigned char> all(bytes);
-  queue_fill(all.data(), static_cast<std::int64_t>(bytes), seed, nullptr);
-  check(cudaMemcpy(data, all.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  queue_fill(there.data(), static_cast<std::int64_t>(bytes), seed, nullptr);
+  if (!buffer.on_gpu()) {
+    check(cudaMemcpy(buffer.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  }
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
-bool holds(const void* data, std::size_t bytes, std::uint32_t seed, int device) {
+bool BufferPool::holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device) {
+  constexpr std::size_t counter = 1;  // scratch of its own
+  const Buffer& wrong = on_gpu(device, Role::scratch, counter, sizeof(unsigned long long));
+  const Buffer* there = &buffer;
+  if (!buffer.on_gpu()) {
+    there = &on_gpu(device, Role::scratch, 0, bytes);
+    check(cudaMemcpy(there->data(), buffer.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  }
   check(cudaSetDevice(device), "cudaSetDevice");
-  const devices::cuda::DeviceArray<unsigned char> all(bytes);
-  const devices::cuda::DeviceArray<unsigned long long> wrong(1);
-  check(cudaMemcpy(all.data(), data, bytes, cudaMemcpyDefault), "cudaMemcpy");
-  queue_compare(all.data(), static_cast<std::int64_t>(bytes), seed, wrong.data(), nullptr);
+  check(cudaMemset(wrong.data(), 0, sizeof(unsigned long long)), "cudaMemset");
+  queue_compare(there->data(), static_cast<std::int64_t>(bytes), seed,
+                static_cast<unsigned long long*>(wrong.data()), nullptr);
   unsigned long long count = 1;
   check(cudaMemcpy(&count, wrong.data(), sizeof count, cudaMemcpyDeviceToHost), "cudaMemcpy");
   return count == 0;

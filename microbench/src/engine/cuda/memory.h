@@ -3,12 +3,13 @@
 
 #include <cuda_runtime.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
+#include <vector>
 
 #include "gpucast/records/records.h"
 
@@ -22,6 +23,7 @@ class Buffer {
   virtual ~Buffer() = default;
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  virtual bool on_gpu() const { return false; }
 
   // The pattern that all of it holds, if it was filled and not written since.
   std::optional<std::uint32_t> seed = std::nullopt;
@@ -31,23 +33,54 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-// What a buffer is for: sources keep what they hold, destinations are written.
-enum class Role { source, destination };
+// What a buffer is for: sources keep what they hold, destinations are written; scratch is for the
+// pool itself.
+enum class Role { source, destination, scratch };
+
+// Memory of the host, near a GPU where the system says what is near, touched. Throws DeviceError or
+// std::bad_alloc where there is not so much.
+std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::size_t bytes);
+
+// Where a buffer of the host was wanted, and where its first page lies; nothing: not known.
+struct Placement {
+  int device = 0;
+  records::Memory memory = records::Memory::pinned;
+  std::optional<int> wanted;
+  std::optional<int> obtained;
+};
 
 class BufferPool {
  public:
-  // Of the host, touched; `number` tells apart those in use together.
-  Buffer& on_host(records::Memory memory, Role role, std::size_t number, std::size_t bytes);
+  // `number` tells apart those in use together.
+  Buffer& on_host(int device, records::Memory memory, Role role, std::size_t number,
+                  std::size_t bytes);
   Buffer& on_gpu(int device, Role role, std::size_t number, std::size_t bytes);
 
- private:
-  using Key = std::tuple<int, records::Memory, Role, std::size_t>;
-  std::map<Key, std::unique_ptr<Buffer>> buffers_;
-};
+  // The pattern of a seed in the first `bytes` of a buffer, written and looked for by a GPU: that
+  // in which the buffer lies or, for the host's, any. CPUs may read write-combined memory sixty
+  // times slower.
+  void fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
+  bool holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
 
-// Bytes that hold the pattern of a seed; through the GPU, since CPUs read write-combined memory
-// sixty times slower.
-void fill(void* data, std::size_t bytes, std::uint32_t seed, int device);
-bool holds(const void* data, std::size_t bytes, std::uint32_t seed, int device);
+  // Of the first buffer of each kind near each GPU.
+  const std::vector<Placement>& placements() const { return placements_; }
+
+ private:
+  struct Key {
+    int node;    // of the host's memory
+    int device;  // -1: the host
+    records::Memory memory;
+    Role role;
+    std::size_t number;
+    auto operator<=>(const Key&) const = default;
+  };
+  // Asked of the system once a device, not for each buffer.
+  std::optional<int> node_near(int device);
+  void note_placement(int device, records::Memory memory, const Buffer& buffer);
+
+  std::map<Key, std::unique_ptr<Buffer>> buffers_;
+  std::vector<Placement> placements_;
+  std::map<int, std::optional<int>> nodes_;
+};
 
 }  // namespace gpucast::microbench::cuda

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/engine.h"
+#include "engine/host/cpu_loops.h"
 #include "engine/pattern.h"
 #include "gpucast/devices/host/worker.h"
 #include "gpucast/records/this_machine.h"
@@ -44,8 +46,17 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
+// In destructors: an error has been thrown where its work was waited for.
+void wait_quietly(Worker& worker) noexcept {
+  try {
+    worker.wait();
+  } catch (const DeviceError&) {
+    return;
+  }
+}
+
 // The device whose thread makes a copy.
-int mover(const Copy& copy) { return copy.to == host ? copy.from : copy.to; }
+int mover(const Copy& copy) { return issuer(copy); }
 
 struct Buffers {
   std::vector<unsigned char> source;
@@ -69,10 +80,7 @@ class HostCopies : public CopySet {
   ~HostCopies() override {
     stop_ = true;
     for (const auto& worker : workers_)
-      try {
-        worker->wait();
-      } catch (const DeviceError&) {  // has been thrown where it was waited for
-      }
+      wait_quietly(*worker);
   }
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;
@@ -118,7 +126,7 @@ class HostCopies : public CopySet {
     return seconds(begin, end);
   }
 
-  double gated_one_by_one(int count, Payload payload) override {
+  double between_kernels(int count, Payload payload, int /*before*/) override {
     Clock::time_point begin;
     Clock::time_point end;
     Gate gate;
@@ -128,15 +136,17 @@ class HostCopies : public CopySet {
       begin = Clock::now();
     });
     for (int k = 0; k < count; ++k) {
-      worker.queue([this, payload] {
-        if (payload == Payload::copies) move(0);
-      });
+      if (payload == Payload::copies) worker.queue([this] { move(0); });
+      worker.queue([] {});
     }
     worker.queue([&end] { end = Clock::now(); });
     gate.open();
     worker.wait();
     return seconds(begin, end);
   }
+
+  void next_queue() override {}  // a thread has one
+  Batch batch() const override { return {}; }
 
   bool correct() override {
     return std::ranges::all_of(buffers_,
@@ -163,6 +173,7 @@ class HostLaunches : public Launches {
  public:
   explicit HostLaunches(Worker& worker) : worker_(worker) {}
 
+  void next_queue() override {}  // a thread has one
   double submit() override {
     const auto begin = Clock::now();
     worker_.queue([] {});
@@ -205,6 +216,7 @@ class HostEngine : public Engine {
   }
 
   std::string_view path() const override { return "host"; }
+  int count() const override { return static_cast<int>(workers_.size()); }
   std::vector<records::Gpu> devices() const override {
     std::ifstream cpuinfo("/proc/cpuinfo");
     const records::Gpu thread{.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread"};
@@ -213,6 +225,7 @@ class HostEngine : public Engine {
   std::string driver() const override { return ""; }
   std::string runtime() const override { return ""; }
   nlohmann::ordered_json topology() const override { return nullptr; }
+  std::vector<nlohmann::ordered_json> placements() const override { return {}; }
 
   std::optional<std::string> refuses(const Copy& copy,
                                      records::TransferMethod /*method*/) const override {
@@ -226,6 +239,10 @@ class HostEngine : public Engine {
   }
   std::optional<std::string> refuses_overlap() const override {
     return "a CPU device does one thing at a time";
+  }
+  std::optional<std::string> refuses_runner(Runner runner) const override {
+    if (runner == Runner::gpu) return "there is no GPU";
+    return std::nullopt;
   }
 
   void warm_up(double wanted) override {
@@ -247,6 +264,11 @@ class HostEngine : public Engine {
   std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
     throw DeviceError("a CPU device does one thing at a time");
   }
+  std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
+                                        std::int64_t bytes) override {
+    return std::make_unique<CpuLoops>(static_cast<std::size_t>(bytes));
+  }
+  std::vector<SelfTest> self_tests() override { return {}; }
 
  private:
   Workers workers_;

@@ -45,4 +45,9 @@ struct MedianInterval {
 std::optional<MedianInterval> median_interval(std::vector<double> samples,
                                               double confidence = 0.95);
 
+// The interval's half-width over the median, for the median of all runs of a program where `sd` is
+// the relative standard deviation from run to run, known from so many of them: the two are
+// independent, and Student's factor covers that sd is an estimate.
+double with_run_to_run(double relative_half_width, double sd, std::size_t runs);
+
 }  // namespace gpucast::records

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,18 @@
 #include "gpucast/records/words.h"
 
 namespace gpucast::records {
+
+// JSON of any content, for those who have records but neither make nor read any: nlohmann's header
+// takes seconds to compile.
+class JsonValue {
+ public:
+  JsonValue() = default;                    // null
+  JsonValue(nlohmann::ordered_json value);  // not explicit: it is the same value
+  const nlohmann::ordered_json& get() const;
+
+ private:
+  std::shared_ptr<const nlohmann::ordered_json> value_;  // never changed; empty: null
+};
 
 struct Gpu {
   std::string name;
@@ -22,7 +35,7 @@ struct Gpu {
   std::optional<std::int64_t> memory_bytes = std::nullopt;
   std::optional<std::int64_t> max_threads_per_sm = std::nullopt;
   std::optional<std::string> pci = std::nullopt;  // bus id
-  nlohmann::ordered_json links = nullptr;         // an array: NVLink or other links
+  JsonValue links{};                              // an array: NVLink or other links
 };
 
 // The program that writes the records.
@@ -40,7 +53,7 @@ struct Machine {
   std::optional<std::vector<Gpu>> gpus = std::nullopt;
   std::optional<std::string> driver = std::nullopt;
   std::optional<std::string> runtime = std::nullopt;
-  nlohmann::ordered_json topology = nullptr;  // an object of any content
+  JsonValue topology{};  // an object of any content
   std::optional<Tool> tool = std::nullopt;
   std::optional<std::string> started = std::nullopt;  // UTC, ISO 8601 with Z
   std::optional<std::vector<std::string>> command = std::nullopt;
@@ -48,12 +61,20 @@ struct Machine {
   std::optional<std::vector<std::string>> caveats = std::nullopt;
 };
 
+// What differs from run to run of a program, beyond the scatter of one run's samples: the relative
+// standard deviation of the medians of so many runs.
+struct RunToRun {
+  double sd = 0;
+  std::int64_t runs = 2;
+};
+
 // What all timed records share.
 struct Measurement {
   std::string machine;                               // id of the machine record
   std::vector<double> seconds;                       // raw samples, in the order measured
   std::optional<double> uncertainty = std::nullopt;  // relative half-width of known rounding
-  std::optional<bool> cold = std::nullopt;           // a first call, with one-off start-up
+  std::optional<RunToRun> run_to_run = std::nullopt;
+  std::optional<bool> cold = std::nullopt;  // a first call, with one-off start-up
   std::optional<std::string> caveat = std::nullopt;
 };
 
@@ -75,7 +96,9 @@ struct Transfer : Measurement {
   std::int64_t bytes = 0;
   std::vector<Copy> concurrent;  // empty if alone
   std::optional<TransferMethod> method = std::nullopt;
-  bool valid = true;             // false: the copied bytes were wrong
+  // Of a peer copy: the GPU that makes it. The source writes, the destination reads.
+  std::optional<std::string> issuer = std::nullopt;
+  bool valid = true;  // false: the copied bytes were wrong
 };
 
 // What starting kernels costs; a sample times `count` launches together.
@@ -141,7 +164,7 @@ struct Note {
   std::string text;
   std::optional<std::string> machine = std::nullopt;
   std::optional<std::string> path = std::nullopt;
-  nlohmann::ordered_json about = nullptr;  // an object of any content
+  JsonValue about{};  // an object of any content
 };
 
 // The record as RecordFile::write takes it. Throws std::invalid_argument, which names the field,

@@ -14,7 +14,8 @@ namespace gpucast::records {
 // How a step moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
 
-// Kind of host memory. `portable`: pinned for all GPUs, not for one. `unknown` is for data of others.
+// Kind of host memory. `portable`: pinned for all GPUs, not for one. `unknown` is for data of
+// others.
 enum class Memory {
   pageable,
   pinned,
@@ -51,11 +52,14 @@ inline constexpr Words<Schedule, 4> words<Schedule>{{{Schedule::star_serial, "st
                                                      {Schedule::allgather, "allgather"},
                                                      {Schedule::mpi, "mpi"}}};
 template <>
-inline constexpr Words<Memory, 7> words<Memory>{{{Memory::pageable, "pageable"},
-                                                 {Memory::pinned, "pinned"},{Memory::portable, "portable"},
-                                                 {Memory::write_combined, "write-combined"},
-                                                 {Memory::mapped, "mapped"},{Memory::mapped_write_combined, "mapped-write-combined"},
-                                                 {Memory::unknown, "unknown"}}};
+inline constexpr Words<Memory, 7> words<Memory>{
+    {{Memory::pageable, "pageable"},
+     {Memory::pinned, "pinned"},
+     {Memory::portable, "portable"},
+     {Memory::write_combined, "write-combined"},
+     {Memory::mapped, "mapped"},
+     {Memory::mapped_write_combined, "mapped-write-combined"},
+     {Memory::unknown, "unknown"}}};
 template <>
 inline constexpr Words<Engine, 2> words<Engine>{
     {{Engine::copy, "copy"}, {Engine::kernel, "kernel"}}};

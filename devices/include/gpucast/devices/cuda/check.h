@@ -11,6 +11,7 @@ namespace gpucast::devices::cuda {
 
 inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess) {
+    cudaGetLastError();  // or the next launch would be blamed for it
     throw DeviceError(std::string(call) + ": " + cudaGetErrorString(status));
   }
 }

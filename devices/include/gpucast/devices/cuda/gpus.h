@@ -15,6 +15,7 @@ int gpu_count(std::string& why_none);
 
 int attribute(cudaDeviceAttr which, int device);
 records::Gpu describe(int device);
+// With their links, where NVML is there to ask.
 std::vector<records::Gpu> describe_all(int count);
 
 // "CUDA 13.0"

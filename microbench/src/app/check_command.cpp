@@ -1,0 +1,111 @@
+// gpucast-microbench check: what measurements rely on, on this machine's devices.
+#include <new>
+#include <vector>
+
+#include "app/command.h"
+#include "app/engine_options.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using records::Memory;
+using records::TransferMethod;
+
+// Every way to copy there is, in sizes that are no multiple of anything.
+std::vector<Copy> all_copies(int devices) {
+  std::vector<Copy> copies;
+  for (const std::int64_t bytes : {1, 77, 4099, 1048583}) {
+    for (const auto engine : {records::Engine::copy, records::Engine::kernel}) {
+      for (int device = 0; device < devices; ++device) {
+        for (const auto& [memory, word] : records::words<Memory>) {
+          if (memory == Memory::unknown) continue;
+          copies.push_back(
+              {.from = host, .to = device, .bytes = bytes, .memory = memory, .engine = engine});
+          copies.push_back(
+              {.from = device, .to = host, .bytes = bytes, .memory = memory, .engine = engine});
+        }
+        for (int other = 0; other < devices; ++other) {
+          Copy copy{.from = device, .to = other, .bytes = bytes, .engine = engine};
+          copies.push_back(copy);
+          if (device == other || engine == records::Engine::kernel) continue;
+          copy.reads = true;
+          copies.push_back(copy);
+          copy.reads = false;
+          copy.staged = true;
+          copies.push_back(copy);
+        }
+      }
+    }
+  }
+  return copies;
+}
+
+class Check : public Command {
+ public:
+  records::Options declare(records::CommandLine& line) override {
+    records::Options command = line.command(
+        "check", "whether copies of every kind arrive, and gates, memory and errors behave");
+    engine_.declare(command);
+    return command;
+  }
+
+  int run(Context& context) override {
+    const auto engine = engine_.open(context.err);
+    auto tests = engine->self_tests();
+    for (const auto method : {TransferMethod::call, TransferMethod::gated}) {
+      for (Copy copy : all_copies(engine->count())) {
+        // CPU devices have pageable memory only, which copies between them then name.
+        if (engine->path() == "host" && copy.from != host && copy.to != host) {
+          copy.memory = Memory::pageable;
+        }
+        if (!engine->refuses(copy, method)) tests.push_back(arrives(*engine, copy, method));
+      }
+    }
+    int passed = 0;
+    int failed = 0;
+    for (const SelfTest& test : tests) {
+      if (context.interrupted.stop_requested()) break;
+      const std::string why = failure(test);
+      if (why.empty()) {
+        ++passed;
+        continue;
+      }
+      ++failed;
+      context.out << "FAILED " << test.name << ": " << why << "\n";
+    }
+    context.out << passed << " passed, " << failed << " failed\n";
+    return failed > 0 || context.interrupted.stop_requested() ? 1 : 0;
+  }
+
+ private:
+  static SelfTest arrives(Engine& engine, const Copy& copy, TransferMethod method) {
+    return {
+        describe(copy) + " " + records::name(method) + ", " + std::to_string(copy.bytes) + " bytes",
+        [&engine, copy, method] {
+          const auto copies = engine.open({&copy, 1});
+          if (copies->correct()) throw DeviceError("arrived before it was sent");
+          method == TransferMethod::call ? copies->call() : copies->gated(3);
+          if (!copies->correct()) throw DeviceError("what arrived is not what was sent");
+        }};
+  }
+
+  // Why a test failed; empty if it did not.
+  static std::string failure(const SelfTest& test) {
+    try {
+      test.run();
+    } catch (const DeviceError& error) {
+      return error.what();
+    } catch (const std::bad_alloc&) {
+      return "out of memory";
+    }
+    return "";
+  }
+
+  EngineOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> check_command() { return std::make_unique<Check>(); }
+
+}  // namespace gpucast::microbench

@@ -1,0 +1,140 @@
+#include "app/contention_report.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "gpucast/records/human.h"
+
+namespace gpucast::microbench {
+namespace {
+
+using records::figure;
+
+// A copy takes so much longer beside another with which it shares a link or a memory.
+constexpr double shared = 1.1;
+
+struct Beside {
+  const std::vector<Copy>* copies;
+  double factor;  // of the first's time, over its time alone
+};
+
+std::string short_name(const Copy& copy) {
+  const auto end = [](int where) { return where == host ? "h" : std::to_string(where); };
+  return end(copy.from) + ">" + end(copy.to) + (copy.reads ? "r" : "");
+}
+
+std::string right(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+std::vector<Beside> besides(const Outcome& outcome) {
+  const auto key = [](const Copy& c) { return describe(c) + std::to_string(c.bytes); };
+  std::map<std::string, double> alone;
+  std::vector<Beside> found;
+  for (const Result& result : outcome.results) {
+    const auto* cell = std::get_if<TransferCell>(&result.cell);
+    if (cell == nullptr || cell->method != records::TransferMethod::gated) continue;
+    const std::string first = key(cell->copies.front());
+    if (cell->copies.size() == 1) alone[first] = result.median;
+  }
+  for (const Result& result : outcome.results) {
+    const auto* cell = std::get_if<TransferCell>(&result.cell);
+    if (cell == nullptr || cell->copies.size() < 2) continue;
+    const auto single = alone.find(key(cell->copies.front()));
+    if (single == alone.end()) continue;
+    found.push_back({.copies = &cell->copies, .factor = result.median / single->second});
+  }
+  return found;
+}
+
+void print_matrix(const std::vector<Beside>& all, std::ostream& out) {
+  constexpr std::size_t width = 6;
+  std::vector<std::string> rows;
+  std::vector<std::string> columns;
+  std::map<std::pair<std::string, std::string>, double> factors;
+  std::map<std::string, std::int64_t> sizes;
+  for (const Beside& beside : all) {
+    if (beside.copies->size() != 2) continue;
+    const Copy& first = beside.copies->front();
+    const std::string one = short_name(first);
+    const std::string two = short_name(beside.copies->back());
+    // Of copies of several sizes, the first measured.
+    const auto [size, is_new] = sizes.try_emplace(one, first.bytes);
+    if (is_new) rows.push_back(one);
+    if (std::ranges::find(columns, two) == columns.end()) columns.push_back(two);
+    if (size->second == first.bytes) factors.try_emplace({one, two}, beside.factor);
+  }
+  if (rows.empty()) return;
+  std::ranges::sort(rows);
+  std::ranges::sort(columns);
+  out << "\ntimes as long beside another copy (h: host, a number: a GPU)\n" << right("", width);
+  for (const std::string& other : columns)
+    out << right(other, width);
+  out << "\n";
+  for (const std::string& name : rows) {
+    out << right(name, width);
+    for (const std::string& other : columns) {
+      const auto factor = factors.find({name, other});
+      out << right(factor == factors.end() ? "-" : figure("%.2f", factor->second), width);
+    }
+    out << "\n";
+  }
+}
+
+void print_sets(const std::vector<Beside>& all, std::ostream& out) {
+  bool head = false;
+  for (const Beside& beside : all) {
+    if (beside.copies->size() == 2) continue;
+    if (!head) out << "\ntimes as long beside several\n";
+    head = true;
+    std::string text = "  " + short_name(beside.copies->front()) + " beside";
+    for (std::size_t k = 1; k < beside.copies->size(); ++k)
+      text += " " + short_name((*beside.copies)[k]);
+    out << figure("%6.2f", beside.factor) << text << "\n";
+  }
+}
+
+void print_statement(const std::vector<Beside>& all, std::ostream& out) {
+  std::set<std::string> pairs;
+  std::size_t undisturbed = 0;
+  for (const Beside& beside : all) {
+    if (beside.copies->size() != 2) continue;
+    if (beside.factor < shared) {
+      ++undisturbed;
+      continue;
+    }
+    std::string one = short_name(beside.copies->front());
+    std::string two = short_name(beside.copies->back());
+    if (two < one) std::swap(one, two);
+    pairs.insert(one.append(" and ").append(two));
+  }
+  if (undisturbed + pairs.size() == 0) return;
+  if (undisturbed == 0) {
+    out << "\nevery two of these copies share a link, a copy engine or a memory\n";
+    return;
+  }
+  if (pairs.empty()) {
+    out << "\nnone takes 1.1 times as long beside another: no two of these copies share a link\n";
+    return;
+  }
+  out << "\nthese take 1.1 times as long or more, and share a link, a copy engine or a memory:";
+  std::string between = " ";
+  for (const std::string& pair : pairs) {
+    out << between << pair;
+    between = ", ";
+  }
+  out << "\n";
+}
+
+}  // namespace
+
+void print_contention(const Outcome& outcome, std::ostream& out) {
+  const auto all = besides(outcome);
+  print_matrix(all, out);
+  print_sets(all, out);
+  print_statement(all, out);
+}
+
+}  // namespace gpucast::microbench

@@ -1,0 +1,151 @@
+#include "engine/cuda/host_loops.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/memory.h"
+#include "engine/loop.h"
+#include "engine/untouched_memory.h"
+#include "gpucast/devices/clock.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+using devices::Clock;
+using devices::seconds_since;
+using devices::cuda::check;
+using devices::cuda::DeviceArray;
+
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
+// A list in the CPU's memory and in the GPU's.
+struct List {
+  std::vector<Index> on_cpu;
+  DeviceArray<Index> on_gpu;
+};
+
+class CudaHostLoops : public HostLoops {
+ public:
+  CudaHostLoops(int device, records::Memory memory, std::int64_t bytes)
+      : device_(device),
+        memory_(memory),
+        count_(std::max<std::size_t>(1, static_cast<std::size_t>(bytes) / sizeof(float))),
+        mapped_(memory == records::Memory::mapped ||
+                memory == records::Memory::mapped_write_combined),
+        in_(host_buffer(device, memory, bytes_of())),
+        out_(host_buffer(device, memory, bytes_of())) {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    const std::vector<float> inputs = loop_inputs(count_);
+    copy_bytes(in_->data(), inputs.data(), bytes_of());
+    if (mapped_) return;
+    in_on_gpu_ = DeviceArray<float>(count_);
+    out_on_gpu_ = DeviceArray<float>(count_);
+    copy_bytes(in_on_gpu_.data(), in_->data(), bytes_of());
+  }
+
+  double allocate() override {
+    const auto begin = Clock::now();
+    if (memory_ == records::Memory::pageable) {
+      const UntouchedMemory array(bytes_of());
+      return seconds_since(begin);
+    }
+    const auto array = host_buffer(device_, memory_, bytes_of());
+    return seconds_since(begin);
+  }
+
+  double first_touch() override {
+    if (memory_ == records::Memory::pageable) {
+      const UntouchedMemory array(bytes_of());
+      return touch_pages(array.data(), bytes_of());
+    }
+    const auto array = host_buffer(device_, memory_, bytes_of());
+    return touch_pages(array->data(), bytes_of());
+  }
+
+  double copy() override {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    if (in_on_gpu_.size() == 0) {  // mapped memory needs none, but can be copied
+      in_on_gpu_ = DeviceArray<float>(count_);
+      out_on_gpu_ = DeviceArray<float>(count_);
+    }
+    const auto begin = Clock::now();
+    copy_bytes(in_on_gpu_.data(), in_->data(), bytes_of());
+    copy_bytes(out_->data(), out_on_gpu_.data(), bytes_of());
+    return seconds_since(begin);
+  }
+
+  double loop(LoopPattern pattern, Runner runner) override {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    const List& list = list_of(pattern);
+    last_list_ = &list;
+    last_runner_ = runner;
+    const auto begin = Clock::now();
+    if (runner == Runner::cpu) {
+      run_loop(static_cast<float*>(out_->data()), static_cast<const float*>(in_->data()),
+               list.on_cpu, count_);
+    } else {
+      queue_loop(out_of_gpu(), in_of_gpu(), list.on_gpu.data(), count_, nullptr);
+      check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    }
+    return seconds_since(begin);
+  }
+
+  bool correct() override {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    const void* where = last_runner_ == Runner::gpu ? out_of_gpu() : out_->data();
+    std::vector<float> out(count_);
+    copy_bytes(out.data(), where, bytes_of());
+    const bool right = last_list_ != nullptr && loop_is_correct(out, last_list_->on_cpu);
+    // The next loop must not find these.
+    out.assign(count_, -1);
+    copy_bytes(const_cast<void*>(where), out.data(), bytes_of());
+    return right;
+  }
+
+ private:
+  std::size_t bytes_of() const { return count_ * sizeof(float); }
+
+  // Host memory in the GPU's own address space.
+  static float* as_seen_by_gpu(const Buffer& buffer) {
+    void* pointer = nullptr;
+    check(cudaHostGetDevicePointer(&pointer, buffer.data(), 0), "cudaHostGetDevicePointer");
+    return static_cast<float*>(pointer);
+  }
+  const float* in_of_gpu() const { return mapped_ ? as_seen_by_gpu(*in_) : in_on_gpu_.data(); }
+  float* out_of_gpu() const { return mapped_ ? as_seen_by_gpu(*out_) : out_on_gpu_.data(); }
+
+  const List& list_of(LoopPattern pattern) {
+    const auto [found, is_new] = lists_.try_emplace(pattern);
+    List& list = found->second;
+    if (is_new && pattern != LoopPattern::sequential) {
+      list.on_cpu = loop_list(pattern, count_);
+      list.on_gpu = DeviceArray<Index>(count_);
+      copy_bytes(list.on_gpu.data(), list.on_cpu.data(), list.on_gpu.bytes());
+    }
+    return list;
+  }
+
+  int device_;
+  records::Memory memory_;
+  std::size_t count_;
+  bool mapped_;
+  std::unique_ptr<Buffer> in_, out_;
+  DeviceArray<float> in_on_gpu_, out_on_gpu_;
+  std::map<LoopPattern, List> lists_;
+  const List* last_list_ = nullptr;
+  Runner last_runner_ = Runner::cpu;
+};
+
+}  // namespace
+
+std::unique_ptr<HostLoops> open_host_loops(int device, records::Memory memory, std::int64_t bytes) {
+  return std::make_unique<CudaHostLoops>(device, memory, bytes);
+}
+
+}  // namespace gpucast::microbench::cuda

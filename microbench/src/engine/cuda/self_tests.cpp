@@ -1,0 +1,109 @@
+#include "engine/cuda/self_tests.h"
+
+#include "engine/cuda/gate.h"
+#include "engine/cuda/kernels.h"
+#include "engine/pattern.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+using devices::cuda::check;
+using devices::cuda::Stream;
+
+void require(bool holds, const char* otherwise) {
+  if (!holds) throw DeviceError(otherwise);
+}
+
+template <class Call>
+bool throws(Call call) {
+  try {
+    call();
+  } catch (const DeviceError&) {
+    return true;
+  }
+  return false;
+}
+
+void use_up_a_stream(cudaStream_t stream) {
+  queue_empty(0, stream);
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+void gate_opens_itself(int device) {
+  check(cudaSetDevice(device), "cudaSetDevice");
+  const Stream stream = Stream::independent();
+  constexpr double soon = 0.05;
+  Gate gate(soon);
+  gate.close(stream.get());
+  use_up_a_stream(stream.get());
+  require(throws([&] { gate.require_opened_in_time(); }),
+          "a gate that nobody opened went unnoticed");
+  gate.close(stream.get());
+  gate.open();
+  use_up_a_stream(stream.get());
+  gate.require_opened_in_time();
+}
+
+void gate_opens_when_left(int device) {
+  check(cudaSetDevice(device), "cudaSetDevice");
+  const Stream stream = Stream::independent();
+  {
+    Gate gate;
+    gate.close(stream.get());
+    queue_empty(0, stream.get());
+  }
+  use_up_a_stream(stream.get());
+}
+
+void wrong_bytes_are_seen(BufferPool& pool, int device) {
+  constexpr std::size_t size = 100003;
+  constexpr std::uint32_t seed = 7;
+  Buffer& buffer = pool.on_gpu(device, Role::destination, 0, size);
+  auto* bytes = static_cast<unsigned char*>(buffer.data());
+  pool.fill(buffer, size, seed, device);
+  require(pool.holds(buffer, size, seed, device), "the pattern is not found where it was written");
+  require(!pool.holds(buffer, size, seed + 1, device),
+          "the pattern of another seed is taken for right");
+  for (const std::size_t place : {std::size_t{0}, size / 2, size - 1}) {
+    const int wrong = 0xff ^ pattern(place, seed);
+    check(cudaMemset(bytes + place, wrong, 1), "cudaMemset");
+    require(!pool.holds(buffer, size, seed, device), "a wrong byte went unnoticed");
+    check(cudaMemset(bytes + place, pattern(place, seed), 1), "cudaMemset");
+  }
+  require(pool.holds(buffer, size, seed, device), "right bytes are taken for wrong");
+}
+
+void memory_runs_out_without_harm(BufferPool& pool, int device) {
+  constexpr std::size_t too_much = std::size_t{1} << 50;
+  constexpr std::size_t number = 99;  // no other's
+  require(throws([&] { pool.on_gpu(device, Role::destination, number, too_much); }),
+          "a pebibyte of GPU memory was given");
+  require(throws([&] { host_buffer(device, records::Memory::pinned, too_much); }),
+          "a pebibyte of pinned memory was given");
+  const Stream stream = Stream::independent();
+  use_up_a_stream(stream.get());
+  constexpr std::size_t little = 1024;
+  require(pool.on_gpu(device, Role::destination, number, little).bytes() >= little,
+          "no memory is left");
+}
+
+}  // namespace
+
+std::vector<SelfTest> self_tests(BufferPool& pool, int devices) {
+  std::vector<SelfTest> tests;
+  for (int device = 0; device < devices; ++device) {
+    const std::string on = " on " + place(device);
+    tests.push_back({"a gate that is not opened opens itself, as an error" + on,
+                     [device] { gate_opens_itself(device); }});
+    tests.push_back({"a gate that is left opens" + on, [device] { gate_opens_when_left(device); }});
+    tests.push_back(
+        {"wrong bytes are seen" + on, [&pool, device] { wrong_bytes_are_seen(pool, device); }});
+    tests.push_back({"memory runs out without harm" + on,
+                     [&pool, device] { memory_runs_out_without_harm(pool, device); }});
+  }
+  return tests;
+}
+
+}  // namespace gpucast::microbench::cuda

@@ -1,0 +1,84 @@
+"""Medians of samples and their confidence intervals, free of any assumption on how times spread.
+
+``records/include/gpucast/records/median.h`` is the same for the programs that measure: they stop
+by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+MOST_FREEDOM = 10
+"""Degrees of freedom beyond which Student's factor is taken as it is there."""
+
+FEWEST_SAMPLES = 6
+"""Below, the range of all samples holds the median with less than 95 %."""
+
+
+@dataclass(frozen=True)
+class Median:
+    """A median and the interval that contains the true one with at least ``confidence``.
+
+    Attributes:
+        value: the median of the samples, in their unit.
+        low, high: ends of the interval, two of the samples; None with too few of them.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+
+    def with_run_to_run(self, sd: float, runs: int) -> Median:
+        """The interval for the median of all runs of a program.
+
+        Args:
+            sd: relative standard deviation of the medians of runs.
+            runs: how many it is known from.
+
+        What differs between runs is independent of what one run's samples scatter; Student's
+        factor covers that sd is an estimate (records/include/gpucast/records/median.h).
+        """
+        from scipy.special import stdtrit
+
+        if self.low is None or self.high is None:
+            return self
+        freedom = min(max(runs, 2) - 1, MOST_FREEDOM)
+        within = (self.high - self.low) / 2 / self.value
+        half = float(np.hypot(within, stdtrit(freedom, 0.975) * sd)) * self.value
+        return Median(self.value, self.value - half, self.value + half)
+
+
+def median_of(samples: Sequence[float], confidence: float = 0.95) -> Median:
+    """The median of independent samples with its order-statistics interval.
+
+    Of n samples the number below the true median is binomial with n trials and probability one
+    half, whatever their distribution. The interval from the (r+1)-th smallest sample to the
+    (r+1)-th largest misses the median with probability 2 P(X <= r); the largest r that keeps this
+    within 1 - confidence is taken (David & Nagaraja, Order Statistics, 3rd ed., section 7.1).
+
+    Raises:
+        ValueError: no samples.
+    """
+    if not samples:
+        raise ValueError("no samples have no median")
+    rank = outer_rank(len(samples), confidence)
+    ordered = np.sort(np.asarray(samples, dtype=np.float64))
+    value = float(np.median(ordered))
+    if rank is None:
+        return Median(value, None, None)
+    return Median(value, float(ordered[rank]), float(ordered[-1 - rank]))
+
+
+def outer_rank(count: int, confidence: float = 0.95) -> int | None:
+    """How many samples may lie outside the interval on each side; None where not even 0 may."""
+    from scipy.special import bdtr
+
+    rank = None
+    for r in range((count - 1) // 2 + 1):
+        if 2 * bdtr(r, count, 0.5) > 1 - confidence:
+            break
+        rank = r
+    return rank
