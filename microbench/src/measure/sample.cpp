@@ -143,8 +143,8 @@ Latency latency(CopySet& copies) {
   const auto without = [&](int count) {
     return copies.between_kernels(count, Payload::nothing, before);
   };
-  with(1);
-  without(1);
+  with(2);
+  without(2);
   // Differences between neighbours in time, on one queue: what drifts or differs from queue to
   // queue cancels. Over all queues (there are at most 32), and by turns. A wait for another engine
   // may take one time or twice that, by chance: many in a row show the mean of both, and so must
@@ -159,8 +159,9 @@ Latency latency(CopySet& copies) {
     slopes.push_back(
         (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
         (long_batch - short_batch));
+    // The second: the first follows an event, which changes what it waits for by a microsecond.
     for (int k = 0; k < singles; ++k)
-      single.push_back(with(1) - without(1));
+      single.push_back(with(2) - with(1) - without(2) + without(1));
     each.push_back((copies.gated(long_batch) - copies.gated(short_batch)) /
                    (long_batch - short_batch));
   }

@@ -42,7 +42,7 @@ std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
 // costs where nothing comes between copies.
 struct Latency {
   double slope = 0;   // of the time of many against their number
-  double single = 0;  // of one
+  double single = 0;  // of one behind another
   double each = 0;    // of many with nothing between them: the slope
 };
 Latency latency(CopySet& copies);
