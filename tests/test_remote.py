@@ -392,6 +392,17 @@ def test_clients_that_come_and_go_leave_nothing_behind() -> None:
         wait_until(lambda: server.descriptors() == before)
 
 
+@pytest.mark.parametrize("sync", ["0", "1"])
+def test_mixed_calls_by_several_threads_leave_nothing_behind(sync: str) -> None:
+    with servers(2) as running:
+        before = [server.descriptors() for server in running]
+        finished = run_remote(addresses(running), PROBE, "soak", 2, GPUCAST_REMOTE_SYNC=sync)
+        assert finished.returncode == 0, finished.stderr
+        assert int(finished.stdout.split()[0]) > 0
+        wait_until(lambda: not any(server.children() for server in running))
+        wait_until(lambda: [server.descriptors() for server in running] == before)
+
+
 def test_files_of_the_build_are_there() -> None:
     assert FAKE.exists()
     assert KERNELS.exists()

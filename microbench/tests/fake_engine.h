@@ -109,7 +109,8 @@ class FakeEngine : public Engine {
   }
   std::optional<std::string> refuses_graphs() const override { return "no graphs here"; }
   std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
-  std::optional<std::string> refuses_runner(Runner /*runner*/) const override {
+  std::optional<std::string> refuses_loops(records::Memory /*memory*/,
+                                           Runner /*runner*/) const override {
     return std::nullopt;
   }
   void warm_up(double /*seconds*/) override {}

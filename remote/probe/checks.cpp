@@ -10,6 +10,7 @@
 
 #include "gpucast/devices/cuda/resources.h"
 #include "kernels.h"
+#include "memory.h"
 
 namespace gpucast::probe {
 namespace {
@@ -17,43 +18,6 @@ namespace {
 using devices::cuda::DeviceArray;
 using devices::cuda::Event;
 using devices::cuda::Stream;
-
-class Pinned {
- public:
-  explicit Pinned(std::size_t bytes) {
-    require(cudaHostAlloc(&data_, bytes, cudaHostAllocPortable), "cudaHostAlloc");
-  }
-  ~Pinned() { cudaFreeHost(data_); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-  std::uint8_t* data() const { return static_cast<std::uint8_t*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
-
-int device_count() {
-  int count = 0;
-  require(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  require(count > 0, "there is a device");
-  return count;
-}
-
-std::uint8_t pattern(std::size_t k, unsigned seed) {
-  return static_cast<std::uint8_t>((k * 2654435761U + seed) >> 13);
-}
-
-void fill(std::uint8_t* data, std::size_t bytes, unsigned seed) {
-  for (std::size_t k = 0; k < bytes; ++k)
-    data[k] = pattern(k, seed);
-}
-
-bool holds(const std::uint8_t* data, std::size_t bytes, unsigned seed) {
-  for (std::size_t k = 0; k < bytes; ++k) {
-    if (data[k] != pattern(k, seed)) return false;
-  }
-  return true;
-}
 
 void check_devices() {
   for (int device = 0; device < device_count(); ++device) {

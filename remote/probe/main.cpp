@@ -3,10 +3,11 @@
 //
 //   gpucast-remote-probe check             0 if all is right
 //   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second
-//   gpucast-remote-probe sockets [BYTES]   the same of raw sockets
+//   gpucast-remote-probe sockets [BYTES [CONNECTIONS]]  the same of raw sockets
 //   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
 //   gpucast-remote-probe copies TIMES SIZE...  blocking ones of each size, timed: JSON Lines
 //   gpucast-remote-probe touch             allocates, frees and ends
+//   gpucast-remote-probe soak SECONDS      calls of all kinds by several threads, compared
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include "checks.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "measurements.h"
+#include "soak.h"
 
 namespace {
 
@@ -76,7 +78,8 @@ int run(const std::vector<std::string>& words) {
   constexpr unsigned long long large = 256ULL << 20;
   if (what == "check") return check();
   if (what == "measure") return print(measure_calls(number(1, large)));
-  if (what == "sockets") return print(measure_sockets(number(1, large)));
+  if (what == "sockets")
+    return print(measure_sockets(number(1, large), static_cast<int>(number(2, 1))));
   if (what == "copy") return copy(number(1, large), static_cast<int>(number(2, 1)));
   if (what == "copies" && words.size() > 2) {
     std::vector<std::size_t> sizes;
@@ -86,7 +89,12 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   if (what == "touch") return touch();
-  std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy, copies or touch\n";
+  if (what == "soak") {
+    std::cout << soak(static_cast<double>(number(1, 1))) << " rounds\n";
+    return 0;
+  }
+  std::cerr
+      << "gpucast-remote-probe: error: check, measure, sockets, copy, copies, touch or soak\n";
   return 2;
 }
 

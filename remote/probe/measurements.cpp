@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "checks.h"
@@ -162,25 +164,38 @@ void print_copies(const std::vector<std::size_t>& sizes, int times) {
   require(cudaFreeHost(pinned), "cudaFreeHost");
 }
 
-Figures measure_sockets(std::size_t bytes) {
-  const Other other(bytes);
-  std::vector<std::byte> data(bytes);
+Figures measure_sockets(std::size_t bytes, int connections) {
+  const std::size_t share = bytes / static_cast<std::size_t>(connections);
+  std::vector<std::unique_ptr<const Other>> others;
+  for (int k = 0; k < connections; ++k)
+    others.push_back(std::make_unique<const Other>(share));
+  std::vector<std::byte> data(share * others.size());
   std::array<std::byte, small> answer{};
   Figures result;
   result["socket_round_trip_64"] = median_of(2000, [&] {
-    other.say('r');
-    other.hear(answer.data(), small);
+    others[0]->say('r');
+    others[0]->hear(answer.data(), small);
   });
+  // A thread for each connection, as a share of the bytes takes longer than to start one.
+  const auto by_all = [&](const std::function<void(const Other&, std::byte*)>& transfer) {
+    std::vector<std::jthread> threads;
+    for (std::size_t k = 0; k < others.size(); ++k)
+      threads.emplace_back([&, k] { transfer(*others[k], data.data() + k * share); });
+  };
   constexpr int repetitions = 7;
-  result["socket_up"] = static_cast<double>(bytes) / median_of(repetitions, [&] {
-                          other.say('u');
-                          other.stream(data.data(), bytes);
-                          other.hear(answer.data(), small);
-                        });
-  result["socket_down"] = static_cast<double>(bytes) / median_of(repetitions, [&] {
-                            other.say('d');
-                            other.hear(data.data(), bytes);
-                          });
+  const auto per_second = [&](const std::function<void(const Other&, std::byte*)>& transfer) {
+    return static_cast<double>(data.size()) / median_of(repetitions, [&] { by_all(transfer); });
+  };
+  result["socket_up"] = per_second([&](const Other& other, std::byte* mine) {
+    std::array<std::byte, small> end{};
+    other.say('u');
+    other.stream(mine, share);
+    other.hear(end.data(), small);
+  });
+  result["socket_down"] = per_second([&](const Other& other, std::byte* mine) {
+    other.say('d');
+    other.hear(mine, share);
+  });
   return result;
 }
 

@@ -16,7 +16,7 @@ Figures measure_calls(std::size_t bytes);
 // Blocking copies of pinned memory, `times` of each size either way, as a JSON object a line:
 // route, bytes, seconds.
 void print_copies(const std::vector<std::size_t>& sizes, int times);
-// Round trips of 64 bytes and one-way streams over TCP on loopback.
-Figures measure_sockets(std::size_t bytes);
+// Round trips of 64 bytes, and one-way streams over so many TCP connections on loopback at once.
+Figures measure_sockets(std::size_t bytes, int connections);
 
 }  // namespace gpucast::probe

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/loop.h"
 #include "engine/pattern.h"
 #include "fake/kernels.h"
 
@@ -16,6 +17,8 @@ namespace {
 using gpucast::fake::Contents;
 using gpucast::fake::kernel;
 using gpucast::fake::Shape;
+using gpucast::microbench::Index;
+using gpucast::microbench::loop_result;
 using gpucast::microbench::pattern;
 
 struct Wide {
@@ -41,6 +44,13 @@ void compare(const Shape& /*shape*/, const unsigned char* data, std::int64_t cou
   for (std::int64_t k = 0; k < count; ++k) {
     if (data[k] != pattern(static_cast<std::uint64_t>(k), seed)) ++*wrong;
   }
+}
+
+template <bool listed>
+void loop(const Shape& /*shape*/, float* out, const float* in, const Index* list,
+          std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k)
+    out[k] = loop_result(in[listed ? list[k] : k]);
 }
 
 // A remote GPU does not reach the flags; that it is there is all that is asked for.
@@ -76,6 +86,8 @@ extern "C" __attribute__((visibility("default"))) void gpucast_fake_contents(Con
   contents.kernels.push_back(kernel("copy_bytes", copy<unsigned char>));
   contents.kernels.push_back(kernel("fill", fill));
   contents.kernels.push_back(kernel("compare", compare));
+  contents.kernels.push_back(kernel("loop<false>", loop<false>));
+  contents.kernels.push_back(kernel("loop<true>", loop<true>));
   contents.kernels.push_back(kernel("gate", gate));
   constexpr std::size_t most_arguments = 16;
   add_all_empty(contents, std::make_index_sequence<most_arguments + 1>());

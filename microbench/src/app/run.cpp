@@ -85,7 +85,7 @@ class Measurement {
     return engine_.refuses_overlap();
   }
   std::optional<std::string> refused(const HostMemoryCell& cell) const {
-    return engine_.refuses_runner(runner_of(cell));
+    return engine_.refuses_loops(cell.memory, runner_of(cell));
   }
 
   // ---- measuring: each returns why it failed, if it did ----

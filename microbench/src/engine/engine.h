@@ -132,7 +132,7 @@ class Engine {
   virtual std::optional<std::string> refuses_graphs() const = 0;
   virtual std::optional<std::string> refuses_gated_launches() const { return std::nullopt; }
   virtual std::optional<std::string> refuses_overlap() const = 0;
-  virtual std::optional<std::string> refuses_runner(Runner runner) const = 0;
+  virtual std::optional<std::string> refuses_loops(records::Memory memory, Runner runner) const = 0;
 
   // Until clocks have risen.
   virtual void warm_up(double seconds) = 0;

@@ -43,6 +43,10 @@ bool has_graphs() {
   return true;
 }
 
+bool is_mapped(records::Memory memory) {
+  return memory == records::Memory::mapped || memory == records::Memory::mapped_write_combined;
+}
+
 constexpr const char* no_mapped_memory = "the devices do not reach the host's memory";
 
 class CudaEngine : public Engine {
@@ -104,8 +108,7 @@ class CudaEngine : public Engine {
     const bool by_host = copy.from == host || copy.to == host;
     const bool gated = method == records::TransferMethod::gated;
     const bool pageable = copy.memory == records::Memory::pageable;
-    const bool mapped = copy.memory == records::Memory::mapped ||
-                        copy.memory == records::Memory::mapped_write_combined;
+    const bool mapped = is_mapped(copy.memory);
     const bool kernel = by_host && copy.engine == records::Engine::kernel;
     if (!maps_host_memory_ && (gated || mapped || kernel)) return no_mapped_memory;
     if (by_host && gated && pageable) {
@@ -130,7 +133,9 @@ class CudaEngine : public Engine {
   }
   std::optional<std::string> refuses_overlap() const override { return refuses_gated_launches(); }
 
-  std::optional<std::string> refuses_runner(Runner /*runner*/) const override {
+  std::optional<std::string> refuses_loops(records::Memory memory,
+                                           Runner /*runner*/) const override {
+    if (!maps_host_memory_ && is_mapped(memory)) return no_mapped_memory;
     return std::nullopt;
   }
 

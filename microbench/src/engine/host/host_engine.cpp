@@ -240,7 +240,8 @@ class HostEngine : public Engine {
   std::optional<std::string> refuses_overlap() const override {
     return "a CPU device does one thing at a time";
   }
-  std::optional<std::string> refuses_runner(Runner runner) const override {
+  std::optional<std::string> refuses_loops(records::Memory /*memory*/,
+                                           Runner runner) const override {
     if (runner == Runner::gpu) return "there is no GPU";
     return std::nullopt;
   }
