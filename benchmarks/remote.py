@@ -22,6 +22,10 @@ ALLGATHER_OFF = {"GPUCAST_NCCL": "/nonexistent/libnccl.so.2"}
 """NCCL talks to the GPUs of its own machine, past the CUDA runtime."""
 
 
+CHANNELS = 2
+"""What clients open to each server unless told otherwise."""
+
+
 class Machine:
     """Servers for all GPUs on loopback, and programs with and without them."""
 
@@ -50,9 +54,18 @@ class Machine:
             self.check(f"server {gpu} ends cleanly", server.wait(timeout=30) == 0)
 
     def run(
-        self, what: str, program: str, *arguments: object, remote: int = 0, **variables: str
+        self,
+        what: str,
+        program: str,
+        *arguments: object,
+        remote: int = 0,
+        quiet: bool = False,
+        **variables: str,
     ) -> str:
-        """Standard output, natively or over the first `remote` servers; both streams are kept."""
+        """Standard output, natively or over the first `remote` servers; both streams are kept.
+
+        `quiet`: only a failure is told.
+        """
         environment = {**os.environ, **variables}
         if remote:
             environment |= {
@@ -73,8 +86,11 @@ class Machine:
         except subprocess.TimeoutExpired:
             self.check(what, False, "took more than four minutes")
             return ""
-        log.write_text(finished.stdout + finished.stderr)
-        self.check(what, finished.returncode == 0, f"exit status {finished.returncode}, see {log}")
+        if not quiet or finished.returncode != 0:
+            log.write_text(finished.stdout + finished.stderr)
+            self.check(
+                what, finished.returncode == 0, f"exit status {finished.returncode}, see {log}"
+            )
         return finished.stdout
 
     def check(self, what: str, right: bool, otherwise: str = "") -> None:
@@ -96,35 +112,49 @@ def calls(machine: Machine, megabytes: int) -> dict[str, Any]:
     """Latencies and bandwidths beside their targets."""
     size = megabytes << 20
     native = figures(machine.run("calls, native", PROBE, "measure", size))
-    remote = figures(machine.run("calls, remote", PROBE, "measure", size, remote=1))
     sync = figures(
         machine.run(
             "calls, remote, --sync", PROBE, "measure", size, remote=1, GPUCAST_REMOTE_SYNC="1"
         )
     )
-    sockets = figures(machine.run("raw sockets", PROBE, "sockets", size))
-    if native and remote and sockets:
-        trip = sockets["socket_round_trip_64"]
-        print(f"raw 64-byte round trip {1e6 * trip:.1f} us")
-        for name in ("h2d_64", "d2h_64", "launch_submit", "launch_submit_in_a_row"):
-            print(
-                f"{name:24} native {1e6 * native[name]:7.2f} us"
-                f"  remote {1e6 * remote[name]:7.2f} us"
-                f"  ratio {remote[name] / native[name]:6.2f}"
-                f"  (remote - native) / round trip {(remote[name] - native[name]) / trip:6.2f}"
+    answer: dict[str, Any] = {"native": native, "sync": sync, "channels": {}}
+    for channels in (CHANNELS, *(each for each in (1, 2, 4, 8) if each != CHANNELS)):
+        sockets = figures(machine.run(f"{channels} raw sockets", PROBE, "sockets", size, channels))
+        remote = figures(
+            machine.run(
+                f"calls, remote, {channels} channels", PROBE, "measure", size, remote=1,
+                GPUCAST_REMOTE_CHANNELS=str(channels),
             )
+        )  # fmt: skip
+        answer["channels"][channels] = {"remote": remote, "sockets": sockets}
+        if not (native and remote and sockets):
+            continue
+        if channels == CHANNELS:
+            compare_latencies(native, remote, sockets["socket_round_trip_64"])
         for name, raw in (("h2d_pinned", "socket_up"), ("d2h_pinned", "socket_down")):
             print(
-                f"{name:24} native {native[name] / 1e9:7.2f}     remote {remote[name] / 1e9:7.2f}"
-                f" GB/s  raw {sockets[raw] / 1e9:6.2f} GB/s"
+                f"{name}, {channels} channels  native {native[name] / 1e9:6.2f}"
+                f"  remote {remote[name] / 1e9:6.2f}"
+                f"  as many raw sockets {sockets[raw] / 1e9:6.2f} GB/s"
                 f"  remote / raw {remote[name] / sockets[raw]:5.2f}"
                 f"  remote / native {remote[name] / native[name]:5.2f}"
             )
+    print(
+        "targets: blocking 64-byte copies at most 1.5 round trips above native, 256 MiB copies "
+        "at least 0.80 of raw, an empty launch submitted in at most 10 us"
+    )
+    return answer
+
+
+def compare_latencies(native: dict[str, float], remote: dict[str, float], trip: float) -> None:
+    print(f"raw 64-byte round trip {1e6 * trip:.1f} us")
+    for name in ("h2d_64", "d2h_64", "launch_submit", "launch_submit_in_a_row"):
         print(
-            "targets: blocking 64-byte copies at most 1.5 round trips above native, 256 MiB copies "
-            "at least 0.80 of raw, an empty launch submitted in at most 10 us"
+            f"{name:24} native {1e6 * native[name]:7.2f} us"
+            f"  remote {1e6 * remote[name]:7.2f} us"
+            f"  ratio {remote[name] / native[name]:6.2f}"
+            f"  (remote - native) / round trip {(remote[name] - native[name]) / trip:6.2f}"
         )
-    return {"native": native, "remote": remote, "sync": sync, "sockets": sockets}
 
 
 def trajectories(machine: Machine, gpus: int, n: int, kernels: list[str]) -> None:

@@ -154,7 +154,11 @@ remote() {
     grep 'remote GPUs' "$out"/configure.log >&2
     return 1
   }
-  python3 benchmarks/remote.py --build build/gpu -o "$out" | tee "$out/remote.txt"
+  local status=0
+  python3 benchmarks/remote.py --build build/gpu -o "$out" | tee "$out/remote.txt" || status=$?
+  python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
+    --seconds 30 | tee "$out/remote-soak.txt" || status=$?
+  return "$status"
 }
 
 find_nccl
