@@ -307,12 +307,21 @@ void check_errors() {
   int n = 16;
   float* data = array.data();
   void* arguments[] = {&n, &value, &data, &data};
-  const cudaError_t status =
-      cudaLaunchKernel(saxpy_symbol(), dim3(1), dim3(4096), arguments, 0, nullptr);
-  require(status == cudaErrorInvalidConfiguration,
-          std::string("a block that is too large: ") + cudaGetErrorName(status));
-  require(cudaPeekAtLastError() == cudaErrorInvalidConfiguration, "is the last error");
-  cudaGetLastError();
+  std::string wrong;
+  const auto refused = [&](dim3 grid, dim3 block, std::size_t shared, cudaError_t expected,
+                           const std::string& what) {
+    const cudaError_t status =
+        cudaLaunchKernel(saxpy_symbol(), grid, block, arguments, shared, nullptr);
+    if (status != expected) wrong += what + ": " + cudaGetErrorName(status) + "; ";
+    if (cudaGetLastError() != status) wrong += what + ": is not the last error; ";
+  };
+  refused(dim3(1), dim3(4096), 0, cudaErrorInvalidValue, "a block that is too large");
+  refused(dim3(1), dim3(1, 1, 128), 0, cudaErrorInvalidValue, "a block that is too deep");
+  refused(dim3(1, 1 << 20), dim3(1), 0, cudaErrorInvalidValue, "a grid that is too large");
+  refused(dim3(0), dim3(1), 0, cudaErrorInvalidConfiguration, "a grid of nothing");
+  refused(dim3(1), dim3(0), 0, cudaErrorInvalidConfiguration, "a block of nothing");
+  refused(dim3(1), dim3(1), 1 << 20, cudaErrorInvalidValue, "too much shared memory");
+  require(wrong.empty(), wrong);
   require(cudaDeviceSynchronize(), "nothing is left behind");
 }
 

@@ -119,6 +119,8 @@ class Other {
     send_at_once(socket_);
   }
   ~Other() {
+    // Other children have this end, too: closing it would not end the process.
+    ::shutdown(socket_.get(), SHUT_RDWR);
     socket_.reset();
     ::waitpid(process_, nullptr, 0);
   }
