@@ -62,7 +62,7 @@ cuda_objects() {
   python - build/test/compile_commands.json <<'PY'
 import json, shlex, sys
 for entry in json.load(open(sys.argv[1])):
-    if "/cuda/" in entry["file"]:
+    if "/cuda/" in entry["file"] or "/probe/" in entry["file"]:
         words = shlex.split(entry["command"])
         print(words[words.index("-o") + 1])
 PY
@@ -76,15 +76,33 @@ cuda() {
   }
   configure test || return
   mapfile -t objects < <(cuda_objects)
-  # What tests/test_remote*.py run, too, where remote GPUs are built.
-  local remote=()
-  if grep -q '^GPUCAST_ASIO_INCLUDE:PATH=/' build/test/CMakeCache.txt; then
-    remote=(gpucast-gpu-server gpucast_cudart gpucast-remote-probe fake_cuda probe_kernels
-      microbench_kernels mdapp_kernels gpucast-mdapp gpucast-microbench)
-  fi
-  compile test cuda_toolchain "${remote[@]}" "${objects[@]}" && imports_shared_runtime gpucast-mdapp &&
+  compile test cuda_toolchain "${objects[@]}" && imports_shared_runtime gpucast-mdapp &&
     imports_shared_runtime gpucast-microbench &&
     ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
+}
+
+# A fake CUDA driver, kernels for it and a CUDA program: tests/test_remote*.py run them with the
+# server, the client and the programs of the same build, those that were installed.
+remote() {
+  [[ -x "$venv/bin/gpucast-gpu-server" ]] && scripts/nvcc.sh >/dev/null || {
+    skip "remote GPUs over a fake driver" "no Asio or no CUDA compiler"
+    return
+  }
+  quietly build-remote.log cmake --build build/wheel --target fake_cuda probe_kernels \
+    microbench_kernels mdapp_kernels gpucast-remote-probe || {
+    grep -E 'error|FAILED' "$logs/build-remote.log" | head -n 40
+    return 1
+  }
+}
+
+# Client, server and fake driver have threads of their own.
+remote_threads() {
+  [[ -x "$venv/bin/gpucast-gpu-server" ]] || {
+    skip "remote GPUs under ThreadSanitizer" "built without them"
+    return
+  }
+  compile tsan remote_tests remote_client_tests &&
+    ctest --preset tsan -L remote --output-junit "$PWD/$results/ctest-tsan.xml"
 }
 
 # The same program can then run over a runtime that takes its place.
@@ -120,6 +138,8 @@ fi
 step "C++ tests under AddressSanitizer and UBSan (warnings are errors)" compile_and_ctest asan
 # nvcc and the sanitizers do not go together.
 step "CUDA code, and what it links with" cuda
+step "remote GPUs under ThreadSanitizer" remote_threads
+step "remote GPUs over a fake driver: what their tests run" remote
 if any_file 'test_*.py' tests; then
   step "Python tests" pytest_all
 else

@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
-"""The folder `remote` of a build with tests."""
+"""The folder `remote` of a build in which `make test` made all that its step for remote GPUs names."""
 
 BIN = Path(sys.executable).parent
 
 
 def built(*names: str) -> Path:
-    """A file of the build, or of the test build that `make test` leaves."""
-    root = Path(BUILD) if BUILD else Path(__file__).parents[1] / "build" / "test" / "remote"
+    """A file of that build: of the installed package's, unless another is named."""
+    root = Path(BUILD) if BUILD else Path(__file__).parents[1] / "build" / "wheel" / "remote"
     return root.joinpath(*names)
 
 
 SERVER = built("gpucast-gpu-server")
 CLIENT = built("client")
 FAKE = built("fake", "libcuda.so.1")
-KERNELS = built("tests", "libprobe_kernels.so")
+KERNELS = built("fake", "libprobe_kernels.so")
 PROBE = built("probe", "gpucast-remote-probe")
 
 
