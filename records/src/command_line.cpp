@@ -30,6 +30,16 @@ Option Option::expects(int least, int most) const {
   return *this;
 }
 
+Option Option::within(int least, int most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option Option::environment(const std::string& variable) const {
+  option_->envname(variable);
+  return *this;
+}
+
 Option Option::excludes(Option other) const {
   option_->excludes(other.option_);
   return *this;
@@ -63,6 +73,12 @@ Option Options::add(const std::string& names, std::vector<std::string>& value,
   return Option(*command_->add_option(names, value, description));
 }
 
+Option Options::add_bytes(const std::string& names, std::uint64_t& value,
+                          const std::string& description) {
+  return Option(
+      *command_->add_option(names, value, description)->transform(CLI::AsSizeValue(false)));
+}
+
 Option Options::flag(const std::string& names, bool& value, const std::string& description) {
   return Option(*command_->add_flag(names, value, description));
 }
@@ -77,6 +93,8 @@ CommandLine::CommandLine(const std::string& program, const std::string& descript
 }
 
 CommandLine::~CommandLine() = default;
+
+Options CommandLine::options() { return Options(*app_); }
 
 Options CommandLine::command(const std::string& name, const std::string& description) {
   return Options(*app_->add_subcommand(name, description));
@@ -93,7 +111,8 @@ bool CommandLine::parse(const std::vector<std::string>& words, std::ostream& out
   } catch (const CLI::ParseError& error) {
     throw InputError(one_line(error.what()) + "; see --help");
   }
-  if (!app_->get_subcommands().empty()) return true;
+  const bool any_declared = !app_->get_subcommands([](const CLI::App*) { return true; }).empty();
+  if (!any_declared || !app_->get_subcommands().empty()) return true;
   out << app_->help();
   return false;
 }

@@ -4,6 +4,7 @@
 // includes it, and one source does.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -25,7 +26,10 @@ class Option {
   Option show_default() const;  // in the help: the value that it has now
   Option required() const;
   Option expects(int least, int most) const;  // so many values
-  Option excludes(Option other) const;        // the user gives one of them or neither
+  Option within(int least, int most) const;   // the value's limits
+  // Where the user does not give it, this environment variable's value counts.
+  Option environment(const std::string& variable) const;
+  Option excludes(Option other) const;  // the user gives one of them or neither
 
   // Once parsed: by the user.
   bool given() const;
@@ -38,9 +42,9 @@ class Option {
   CLI::Option* option_;
 };
 
-// The options of one subcommand; a handle as Option is. What the user gives is written to `value`,
-// which must stay where it is until the command line is parsed. `names`: "-o,--output", or a word
-// without dashes for values that have no option in front.
+// The options of one subcommand, or of a program without; a handle as Option is. What the user
+// gives is written to `value`, which must stay where it is until the command line is parsed.
+// `names`: "-o,--output", or a word without dashes for values that have no option in front.
 class Options {
  public:
   Option add(const std::string& names, std::string& value, const std::string& description);
@@ -50,6 +54,8 @@ class Options {
              const std::string& description);
   Option add(const std::string& names, std::vector<std::string>& value,
              const std::string& description);
+  // A size in bytes: a number, with a unit or without (10GB, 512MiB).
+  Option add_bytes(const std::string& names, std::uint64_t& value, const std::string& description);
   // True where it is given; takes no value.
   Option flag(const std::string& names, bool& value, const std::string& description);
 
@@ -70,12 +76,14 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
+  // Of a program without subcommands.
+  Options options();
   // The user chooses one subcommand or none.
   Options command(const std::string& name, const std::string& description);
 
-  // `words`: the program's name, then what the user gave. True: a subcommand was chosen. Otherwise
-  // what the user gets is written to `out`: help, the version, or help where nothing was asked for.
-  // Throws InputError, one line, for what does not fit.
+  // `words`: the program's name, then what the user gave. True: a subcommand was chosen, or there
+  // are none. Otherwise what the user gets is written to `out`: help, the version, or help where
+  // nothing was asked for. Throws InputError, one line, for what does not fit.
   bool parse(const std::vector<std::string>& words, std::ostream& out);
 
  private:
