@@ -206,6 +206,22 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   EXPECT_EQ(cudaFree(on_device), cudaSuccess);
 }
 
+// Which waited for an event that the reset had destroyed.
+TEST_F(Client, StreamsThatAreMadeAfterAResetWork) {
+  constexpr std::size_t bytes = 1000;
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  ASSERT_EQ(cudaMemset(memory, 1, bytes), cudaSuccess);
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(memory, 2, bytes, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
 TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   std::array<void*, 4> arguments{};

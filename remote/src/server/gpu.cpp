@@ -190,11 +190,13 @@ Elapsed Gpu::elapsed(const std::vector<EventPair>& pairs) const {
 CUresult Gpu::run(const Reset& /*call*/, Nothing& /*result*/) {
   const CUresult status = driver_.cuCtxSynchronize();
   fence_.reset();
+  // Nor do streams that come have anything to wait for.
+  fences_ = 0;
   events_.clear();
   for (const auto& [id, stream] : streams_) {
     if (id >= first_id) driver_.cuStreamDestroy(stream.handle);
   }
-  streams_ = {{legacy_stream, {.handle = CU_STREAM_LEGACY, .fences_seen = fences_}}};
+  streams_ = {{legacy_stream, {.handle = CU_STREAM_LEGACY}}};
   kernels_.clear();
   for (const auto& [id, module] : modules_) {
     if (module.library != nullptr) driver_.cuLibraryUnload(module.library);
