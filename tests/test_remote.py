@@ -28,6 +28,8 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
+PROTOCOL = 2
+"""The version that client and server speak."""
 
 
 def wait_until(condition: object, seconds: float = 10) -> None:
@@ -271,7 +273,7 @@ def test_garbage_disturbs_nobody() -> None:
             connection.sendall(noise)
         # A greeting, then garbage on the lane.
         hello = (0x5453414355504721).to_bytes(8, "little")
-        hello += (1).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
+        hello += PROTOCOL.to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
         lane = server.connect()
         lane.sendall(hello)
         assert len(lane.recv(48, 0x100)) == 48  # MSG_WAITALL
@@ -298,7 +300,7 @@ def test_another_version_of_the_protocol_is_told() -> None:
         hello = (0x5453414355504721).to_bytes(8, "little") + (99).to_bytes(4, "little")
         connection.sendall(hello + (1).to_bytes(2, "little") + bytes(2 + 16))
         challenge = connection.recv(48, 0x100)
-        assert int.from_bytes(challenge[8:12], "little") == 1
+        assert int.from_bytes(challenge[8:12], "little") == PROTOCOL
         assert connection.recv(1) == b""
         assert "it speaks version 99" in server.stop()[1]
 
