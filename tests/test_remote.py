@@ -86,6 +86,65 @@ def test_slow_gpus_are_waited_for() -> None:
         assert finished.returncode == 0, failures(finished)
 
 
+# ---- copies between devices ----
+
+
+def copies_between_devices(running: list[Server], path: Path) -> dict[str, int]:
+    """How many of each kind the probe's copies are."""
+    finished = run_remote(
+        addresses(running), PROBE, "check", "between devices", GPUCAST_REMOTE_COUNTERS=str(path)
+    )
+    assert finished.returncode == 0, failures(finished)
+    assert "ok  " in finished.stdout
+    lines = map(json.loads, path.read_text().splitlines())
+    kinds = {"direct", "staged"}
+    named = {line["entry"].strip("()").split(", ")[-1]: line["calls"] for line in lines}
+    return {kind: calls for kind, calls in named.items() if kind in kinds}
+
+
+def test_servers_of_one_host_copy_directly(tmp_path: Path) -> None:
+    with servers(2, XDG_RUNTIME_DIR=private_folder(tmp_path / "key")) as running:
+        counted = copies_between_devices(running, tmp_path / "counters")
+        assert set(counted) == {"direct"}
+        assert counted["direct"] > 50
+        assert [server.stop() for server in running] == [(0, "")] * 2
+
+
+def test_servers_of_several_hosts_copy_through_the_client(tmp_path: Path) -> None:
+    with (
+        servers(1, XDG_RUNTIME_DIR=private_folder(tmp_path / "here")) as (here,),
+        servers(1, XDG_RUNTIME_DIR=private_folder(tmp_path / "there")) as (there,),
+    ):
+        counted = copies_between_devices([here, there], tmp_path / "counters")
+        assert set(counted) == {"staged"}
+
+
+def test_a_driver_that_opens_no_memory_of_others_is_asked_once(tmp_path: Path) -> None:
+    fails = {"GPUCAST_FAKE_FAIL": "cuIpcOpenMemHandle:1:217"}  # once: it is not asked again
+    with servers(2, XDG_RUNTIME_DIR=private_folder(tmp_path / "key"), **fails) as running:
+        counted = copies_between_devices(running, tmp_path / "counters")
+        assert set(counted) == {"staged"}
+
+
+def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path / "key")
+    key = Path(folder) / "gpucast-host-key"
+    key.write_bytes(bytes(32))
+    key.chmod(0o644)
+    with servers(2, XDG_RUNTIME_DIR=folder) as running:
+        assert set(copies_between_devices(running, tmp_path / "counters")) == {"staged"}
+        for server in running:
+            status, errors = server.stop()
+            assert status == 0
+            assert "copies between GPUs go through the client" in errors
+            assert str(key) in errors
+
+
+def private_folder(path: Path) -> str:
+    path.mkdir(mode=0o700)
+    return str(path)
+
+
 # ---- the library ----
 
 
