@@ -218,19 +218,31 @@ TEST_F(DeviceCopies, FindWhatABlockingCallHasLeftToTheOtherServer) {
   EXPECT_EQ(destination.content(), Content(some, 5));
 }
 
-TEST_F(DeviceCopies, ThatBlockComeAfterTheLegacyStreamsAndAreDone) {
-  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.1,memset:0.1", 1);
+TEST_F(DeviceCopies, ThatBlockComeAfterTheLegacyStreamsOfBoth) {
+  ::setenv("GPUCAST_FAKE_DELAY", "memset:0.3", 1);
+  serve();
+  ::unsetenv("GPUCAST_FAKE_DELAY");
+  serve();
+  for (int from = 0; from < 2; ++from) {
+    const DeviceMemory source(from, Content(some, 1));
+    const DeviceMemory destination(1 - from, Content(some, 2));
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    const DeviceMemory& of_the_slow = from == 0 ? source : destination;
+    EXPECT_EQ(cudaMemsetAsync(of_the_slow.data(), 3, some, nullptr), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1 - from, source.data(), from, some), cudaSuccess);
+    EXPECT_EQ(destination.content(), Content(some, from == 0 ? 3 : 1));
+  }
+}
+
+TEST_F(DeviceCopies, ThatBlockAreDoneForEveryStream) {
+  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.1", 1);
   serve_two();
   for (int on = 0; on < 2; ++on) {
-    const DeviceMemory source(0, some);
+    const DeviceMemory source(0, Content(some, 4));
     const DeviceMemory destination(1, some);
-    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-    EXPECT_EQ(cudaMemsetAsync(destination.data(), 3, some, nullptr), cudaSuccess);
-    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-    EXPECT_EQ(cudaMemsetAsync(source.data(), 4, some, nullptr), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
     EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
-    // Streams of both devices that wait for nothing find it done, and may change the source.
     const Stream sending(0);
     EXPECT_EQ(cudaMemsetAsync(source.data(), 5, some, sending.get()), cudaSuccess);
     const Stream receiving(1);

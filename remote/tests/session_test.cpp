@@ -150,7 +150,7 @@ TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
   Allocated placed;
   const Address at = Address{0x2000} << 32;
   ASSERT_EQ(client.ask(MemAlloc{.bytes = bytes, .at = at}, placed), 0U);
-  EXPECT_EQ(client.ask(Share{.address = at}), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(client.ask(Share{.address = at}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(client.ask(MemFree{.address = address}), 0U);
   EXPECT_EQ(client.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
 }

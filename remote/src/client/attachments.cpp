@@ -13,9 +13,13 @@ bool in_one_group(int first, int second) {
   return !group.empty() && group == runtime().gpu(second).device().group;
 }
 
-// Says something about this memory, and nothing about the two devices.
-bool of_this_memory_alone(Status status) {
-  return status == Status{cudaErrorMemoryAllocation} || status == Status{cudaErrorAlreadyMapped};
+// Some failures say something about the memory, and nothing about the two devices.
+bool concerns_devices(const Share& /*call*/, Status status) {
+  return status != 0 && status != Status{cudaErrorInvalidValue};
+}
+bool concerns_devices(const Attach& /*call*/, Status status) {
+  return status != 0 && status != Status{cudaErrorMemoryAllocation} &&
+         status != Status{cudaErrorAlreadyMapped};
 }
 
 }  // namespace
@@ -51,23 +55,26 @@ Attachments::Use Attachments::ask(const MemoryBook::DeviceMemory& memory, int de
   }
   if (!shared) {
     Shared got;
-    const Status status = runtime().gpu(memory.device).ask(Share{.address = memory.begin}, got);
+    const Share call{.address = memory.begin};
+    const Status status = runtime().gpu(memory.device).ask(call, got);
     // Both mean the same memory by it.
     const bool whole = status == 0 && got.bytes == memory.bytes;
     const std::unique_lock lock(mutex_);
     Allocation& allocation = allocations_[memory.begin];
     allocation = {.device = memory.device, .refused = !whole};
+    if (concerns_devices(call, status)) refused_.insert({memory.device, device});
     if (!whole) return {};
     allocation.shared = shared = got;
   }
   Gpu& user = runtime().gpu(device);
   Use use{.id = user.new_id()};
+  const Attach call{.id = use.id, .memory = *shared};
   Attached attached;
-  const Status status = user.ask(Attach{.id = use.id, .memory = *shared}, attached);
+  const Status status = user.ask(call, attached);
   if (status == 0) use.address = attached.address;
   const std::unique_lock lock(mutex_);
   allocations_[memory.begin].uses[device] = use;
-  if (status != 0 && !of_this_memory_alone(status)) refused_.insert({memory.device, device});
+  if (concerns_devices(call, status)) refused_.insert({memory.device, device});
   return use;
 }
 

@@ -285,7 +285,8 @@ struct Shared {
     v(handle), v(offset), v(bytes), v(proof);
   }
 };
-// The one that holds the address; those at an address that the client chose are refused.
+// The one that holds the address. Invalid where none does that can be shared: those at an address
+// that the client chose cannot; any other failure is the server's or its driver's own.
 struct Share {
   static constexpr Call call = Call::share;
   using Result = Shared;

@@ -336,9 +336,9 @@ CUresult Gpu::run(const Share& call, Shared& result) const {
   auto found = allocations_.upper_bound(call.address);
   if (found == allocations_.begin()) return CUDA_ERROR_INVALID_VALUE;
   const auto& [begin, allocation] = *--found;
-  if (call.address - begin >= allocation.bytes) return CUDA_ERROR_INVALID_VALUE;
-  return allocation.placed ? CUDA_ERROR_NOT_SUPPORTED
-                           : peers_.share(begin, allocation.bytes, result);
+  if (call.address - begin >= allocation.bytes || allocation.placed)
+    return CUDA_ERROR_INVALID_VALUE;
+  return peers_.share(begin, allocation.bytes, result);
 }
 
 CUresult Gpu::run(const Attach& call, Attached& result) { return peers_.attach(call, result); }
