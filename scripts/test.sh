@@ -101,7 +101,7 @@ remote_threads() {
     skip "remote GPUs under ThreadSanitizer" "built without them"
     return
   }
-  compile tsan remote_tests remote_client_tests &&
+  compile tsan remote_tests remote_client_tests remote_session_tests &&
     ctest --preset tsan -L remote --output-junit "$PWD/$results/ctest-tsan.xml"
 }
 

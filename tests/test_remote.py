@@ -28,6 +28,8 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
+PROTOCOL = 2
+"""The version that client and server speak."""
 
 
 def wait_until(condition: object, seconds: float = 10) -> None:
@@ -82,6 +84,66 @@ def test_slow_gpus_are_waited_for() -> None:
     with servers(1, GPUCAST_FAKE_DELAY="kernel:0.001,copy:0.001,cuMemAlloc:0.001") as running:
         finished = run_remote(addresses(running), PROBE, "check")
         assert finished.returncode == 0, failures(finished)
+
+
+# ---- copies between devices ----
+
+
+def copies_between_devices(running: list[Server], path: Path) -> dict[str, int]:
+    """How many of each kind the probe's copies are."""
+    finished = run_remote(
+        addresses(running), PROBE, "check", "between devices", GPUCAST_REMOTE_COUNTERS=str(path)
+    )
+    assert finished.returncode == 0, failures(finished)
+    assert "ok  " in finished.stdout
+    lines = map(json.loads, path.read_text().splitlines())
+    kinds = {"direct", "staged"}
+    named = {line["entry"].strip("()").split(", ")[-1]: line["calls"] for line in lines}
+    return {kind: calls for kind, calls in named.items() if kind in kinds}
+
+
+def test_servers_of_one_host_copy_directly(tmp_path: Path) -> None:
+    with servers(2, XDG_RUNTIME_DIR=private_folder(tmp_path / "key")) as running:
+        counted = copies_between_devices(running, tmp_path / "counters")
+        assert set(counted) == {"direct"}
+        assert counted["direct"] > 50
+        assert [server.stop() for server in running] == [(0, "")] * 2
+
+
+def test_servers_of_several_hosts_copy_through_the_client(tmp_path: Path) -> None:
+    with (
+        servers(1, XDG_RUNTIME_DIR=private_folder(tmp_path / "here")) as (here,),
+        servers(1, XDG_RUNTIME_DIR=private_folder(tmp_path / "there")) as (there,),
+    ):
+        counted = copies_between_devices([here, there], tmp_path / "counters")
+        assert set(counted) == {"staged"}
+
+
+@pytest.mark.parametrize("step", ["cuIpcGetMemHandle:1:801", "cuIpcOpenMemHandle:1:217"])
+def test_a_driver_that_shares_no_memory_is_asked_once(step: str, tmp_path: Path) -> None:
+    fails = {"GPUCAST_FAKE_FAIL": step}  # once: it would succeed if it were asked again
+    with servers(2, XDG_RUNTIME_DIR=private_folder(tmp_path / "key"), **fails) as running:
+        counted = copies_between_devices(running, tmp_path / "counters")
+        assert set(counted) == {"staged"}
+
+
+def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path / "key")
+    key = Path(folder) / "gpucast-host-key"
+    key.write_bytes(bytes(32))
+    key.chmod(0o644)
+    with servers(2, XDG_RUNTIME_DIR=folder) as running:
+        assert set(copies_between_devices(running, tmp_path / "counters")) == {"staged"}
+        for server in running:
+            status, errors = server.stop()
+            assert status == 0
+            assert "copies between GPUs go through the client" in errors
+            assert str(key) in errors
+
+
+def private_folder(path: Path) -> str:
+    path.mkdir(mode=0o700)
+    return str(path)
 
 
 # ---- the library ----
@@ -271,7 +333,7 @@ def test_garbage_disturbs_nobody() -> None:
             connection.sendall(noise)
         # A greeting, then garbage on the lane.
         hello = (0x5453414355504721).to_bytes(8, "little")
-        hello += (1).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
+        hello += PROTOCOL.to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2 + 16)
         lane = server.connect()
         lane.sendall(hello)
         assert len(lane.recv(48, 0x100)) == 48  # MSG_WAITALL
@@ -298,7 +360,7 @@ def test_another_version_of_the_protocol_is_told() -> None:
         hello = (0x5453414355504721).to_bytes(8, "little") + (99).to_bytes(4, "little")
         connection.sendall(hello + (1).to_bytes(2, "little") + bytes(2 + 16))
         challenge = connection.recv(48, 0x100)
-        assert int.from_bytes(challenge[8:12], "little") == 1
+        assert int.from_bytes(challenge[8:12], "little") == PROTOCOL
         assert connection.recv(1) == b""
         assert "it speaks version 99" in server.stop()[1]
 

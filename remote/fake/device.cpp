@@ -1,15 +1,38 @@
 #include "fake/device.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
+#include <cstring>
 #include <exception>
+#include <string>
+#include <utility>
 
 namespace gpucast::fake {
 namespace {
 
+using records::Descriptor;
+
 constexpr std::size_t page = std::size_t{2} << 20;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+
+// What a handle says: whose file of memory it is. The file's number tells another one that has come
+// to the same place.
+struct Shared {
+  std::uint64_t magic = 0x656b6146;
+  std::int64_t process = 0;
+  std::int64_t file = 0;
+  std::uint64_t file_id = 0;
+};
+
+// None where the system has no more of them; such memory is not shared.
+Descriptor memory_file(std::size_t bytes) {
+  Descriptor file(memfd_create("fake-gpu", MFD_CLOEXEC));
+  if (file && ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) file.reset();
+  return file;
+}
 
 }  // namespace
 
@@ -23,37 +46,49 @@ Device::~Device() {
     changed_.notify_all();
   }
   thread_.join();
-  for (const auto& [address, bytes] : allocations_)
-    munmap(reinterpret_cast<void*>(address), whole_pages(bytes));
+  for (const auto* each : {&allocations_, &opened_}) {
+    for (const auto& [address, memory] : *each)
+      unmap(address, memory);
+  }
 }
 
 CUresult Device::allocate(CUdeviceptr& address, std::size_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (bytes > settings_.memory - used_) return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  const CUresult status = reserve(address, bytes, next_);
-  if (next_ != 0) next_ += whole_pages(bytes);
+  const std::lock_guard lock(mutex_);
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > settings_.memory - used_) return CUDA_ERROR_OUT_OF_MEMORY;
+  const std::size_t whole = whole_pages(settings_.lead + bytes);
+  const CUresult status =
+      map(address, {.bytes = bytes, .lead = settings_.lead, .file = memory_file(whole)}, next_);
+  if (next_ != 0) next_ += whole;
   return status;
 }
 
 CUresult Device::reserve(CUdeviceptr& address, std::size_t bytes, CUdeviceptr at) {
   const std::lock_guard lock(mutex_);
-  constexpr int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  return map(address, {.bytes = bytes}, at);
+}
+
+CUresult Device::map(CUdeviceptr& address, Memory memory, CUdeviceptr at) {
+  const int kind =
+      memory.file ? MAP_SHARED | MAP_NORESERVE : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const std::size_t whole = whole_pages(memory.lead + memory.bytes);
   void* got = MAP_FAILED;
   if (at != 0) {
-    got = mmap(reinterpret_cast<void*>(at), whole_pages(bytes), PROT_READ | PROT_WRITE,
-               kind | MAP_FIXED_NOREPLACE, -1, 0);
+    got = mmap(reinterpret_cast<void*>(at), whole, PROT_READ | PROT_WRITE,
+               kind | MAP_FIXED_NOREPLACE, memory.file.get(), 0);
   }
   if (got == MAP_FAILED) {
-    got = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE, kind, -1, 0);
+    got = mmap(nullptr, whole, PROT_READ | PROT_WRITE, kind, memory.file.get(), 0);
   }
   if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  address = reinterpret_cast<CUdeviceptr>(got);
-  allocations_[address] = bytes;
-  used_ += bytes;
+  address = reinterpret_cast<CUdeviceptr>(got) + memory.lead;
+  used_ += memory.bytes;
+  allocations_[address] = std::move(memory);
   return CUDA_SUCCESS;
+}
+
+void Device::unmap(CUdeviceptr address, const Memory& memory) {
+  munmap(reinterpret_cast<void*>(address - memory.lead), whole_pages(memory.lead + memory.bytes));
 }
 
 CUresult Device::free(CUdeviceptr address) {
@@ -61,27 +96,92 @@ CUresult Device::free(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(address);
   if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
-  munmap(reinterpret_cast<void*>(address), whole_pages(found->second));
-  used_ -= found->second;
+  const Memory& memory = found->second;
+  // Who still has it open is not to find there what once was.
+  constexpr int garbage = 0xdd;
+  if (memory.shared) std::memset(reinterpret_cast<void*>(address), garbage, memory.bytes);
+  unmap(address, memory);
+  used_ -= memory.bytes;
   allocations_.erase(found);
   return CUDA_SUCCESS;
 }
 
 void Device::adopt(CUdeviceptr address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  adopted_[address] = bytes;
+  adopted_[address] = {.bytes = bytes};
+}
+
+Device::Memories::const_iterator Device::find(const Memories& memories, CUdeviceptr address,
+                                              std::size_t bytes) {
+  auto found = memories.upper_bound(address);
+  if (found == memories.begin()) return memories.end();
+  --found;
+  const std::size_t offset = address - found->first;
+  const bool within = offset <= found->second.bytes && bytes <= found->second.bytes - offset;
+  return within ? found : memories.end();
 }
 
 bool Device::holds(CUdeviceptr address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
-  for (const auto* each : {&allocations_, &adopted_}) {
-    auto found = each->upper_bound(address);
-    if (found == each->begin()) continue;
-    --found;
-    const std::size_t offset = address - found->first;
-    if (offset <= found->second && bytes <= found->second - offset) return true;
+  for (const auto* each : {&allocations_, &adopted_, &opened_}) {
+    if (find(*each, address, bytes) != each->end()) return true;
   }
   return false;
+}
+
+CUresult Device::range(CUdeviceptr& begin, std::size_t& bytes, CUdeviceptr address) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = find(allocations_, address, 1);
+  if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
+  begin = found->first - found->second.lead;
+  bytes = found->second.lead + found->second.bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult Device::share(CUipcMemHandle& handle, CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end() || !found->second.file) return CUDA_ERROR_INVALID_VALUE;
+  struct stat facts{};
+  if (fstat(found->second.file.get(), &facts) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
+  found->second.shared = true;
+  const Shared said{.process = getpid(), .file = found->second.file.get(), .file_id = facts.st_ino};
+  handle = {};
+  static_assert(sizeof said <= sizeof handle.reserved);
+  std::memcpy(handle.reserved, &said, sizeof said);
+  return CUDA_SUCCESS;
+}
+
+CUresult Device::open(CUdeviceptr& address, const CUipcMemHandle& handle) {
+  const std::lock_guard lock(mutex_);
+  Shared said{.magic = 0};
+  std::memcpy(&said, handle.reserved, sizeof said);
+  if (said.magic != Shared{}.magic) return CUDA_ERROR_INVALID_VALUE;
+  if (said.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
+  for (const auto& [begin, memory] : opened_) {
+    if (memory.file_id == said.file_id) return CUDA_ERROR_ALREADY_MAPPED;
+  }
+  const std::string name =
+      "/proc/" + std::to_string(said.process) + "/fd/" + std::to_string(said.file);
+  const Descriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat facts{};
+  if (!file || fstat(file.get(), &facts) != 0 || facts.st_ino != said.file_id)
+    return CUDA_ERROR_MAP_FAILED;
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  void* got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (got == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+  address = reinterpret_cast<CUdeviceptr>(got);
+  opened_[address] = {.bytes = bytes, .file_id = said.file_id};
+  return CUDA_SUCCESS;
+}
+
+CUresult Device::close(CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = opened_.find(address);
+  if (found == opened_.end()) return CUDA_ERROR_INVALID_VALUE;
+  unmap(address, found->second);
+  opened_.erase(found);
+  return CUDA_SUCCESS;
 }
 
 std::size_t Device::free_bytes() const {

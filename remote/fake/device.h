@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "fake/settings.h"
+#include "gpucast/records/descriptor.h"
 
 namespace gpucast::fake {
 
@@ -33,6 +34,12 @@ class Device {
   CUresult reserve(CUdeviceptr& address, std::size_t bytes, CUdeviceptr at);
   // What somebody else has allocated.
   void adopt(CUdeviceptr address, std::size_t bytes);
+  // What the driver has mapped for the allocation that holds the address.
+  CUresult range(CUdeviceptr& begin, std::size_t& bytes, CUdeviceptr address) const;
+  // For another process of the same user, which opens it as its own.
+  CUresult share(CUipcMemHandle& handle, CUdeviceptr address);
+  CUresult open(CUdeviceptr& address, const CUipcMemHandle& handle);
+  CUresult close(CUdeviceptr address);
   bool holds(CUdeviceptr address, std::size_t bytes) const;
   std::size_t free_bytes() const;
   std::size_t total_bytes() const { return settings_.memory; }
@@ -47,13 +54,27 @@ class Device {
   CUresult failure() const;
 
  private:
+  struct Memory {
+    std::size_t bytes = 0;
+    std::size_t lead = 0;            // bytes mapped before it
+    records::Descriptor file = {};   // none: no other process can open it
+    unsigned long long file_id = 0;  // of memory that another process has shared
+    bool shared = false;
+  };
+  using Memories = std::map<CUdeviceptr, Memory>;
+
+  CUresult map(CUdeviceptr& address, Memory memory, CUdeviceptr at);
+  static void unmap(CUdeviceptr address, const Memory& memory);
+  static Memories::const_iterator find(const Memories& memories, CUdeviceptr address,
+                                       std::size_t bytes);
   void run();
 
   const Settings& settings_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<CUdeviceptr, std::size_t> allocations_;
-  std::map<CUdeviceptr, std::size_t> adopted_;
+  Memories allocations_;
+  Memories adopted_;
+  Memories opened_;
   std::size_t used_ = 0;
   std::uintptr_t next_ = 0;
   std::deque<std::function<void()>> queue_;

@@ -240,6 +240,27 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(std::size_t* bytes,
   return CUDA_SUCCESS;
 }
 
+// ---- memory of other processes ----
+
+CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) {
+  ENTER("cuMemGetAddressRange");
+  return driver().current().range(*begin, *bytes, address);
+}
+CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+  ENTER("cuIpcGetMemHandle");
+  return driver().current().share(*handle, address);
+}
+CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+  ENTER("cuIpcOpenMemHandle");
+  if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
+  return driver().current().open(*address, handle);
+}
+// Waits for nothing: who closes has to know that the memory is used no more.
+CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr address) {
+  ENTER("cuIpcCloseMemHandle");
+  return driver().current().close(address);
+}
+
 // ---- copies ----
 
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes,

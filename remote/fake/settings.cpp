@@ -42,6 +42,8 @@ Settings read_settings() {
     result.memory = std::stoull(text);
   if (const auto text = variable("GPUCAST_FAKE_BASE"); !text.empty())
     result.base = std::stoull(text, nullptr, 0);
+  if (const auto text = variable("GPUCAST_FAKE_LEAD"); !text.empty())
+    result.lead = std::stoull(text);
   result.kernels = split(variable("GPUCAST_FAKE_KERNELS"), ':');
   for (const std::string& entry : split(variable("GPUCAST_FAKE_DELAY"), ',')) {
     const auto parts = split(entry, ':');

@@ -3,9 +3,11 @@
 //   GPUCAST_FAKE_DEVICES   how many (default 1)
 //   GPUCAST_FAKE_MEMORY    bytes of each (default 1 GiB)
 //   GPUCAST_FAKE_BASE      address where allocations begin (default: the system's choice)
+//   GPUCAST_FAKE_LEAD      bytes that the driver maps before each allocation (default 0)
 //   GPUCAST_FAKE_KERNELS   libraries of kernels (kernels.h)
-//   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on the
-//   GPU GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
+//   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on
+//                          the GPU
+//   GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
 //   GPUCAST_FAKE_KILL      NAME:NTH               the process is killed in it
 #pragma once
 
@@ -26,6 +28,7 @@ struct Settings {
   int devices = 1;
   std::size_t memory = std::size_t{1} << 30;
   std::uintptr_t base = 0;
+  std::size_t lead = 0;
   std::vector<std::string> kernels;
   std::map<std::string, double> delays;  // s
   std::map<std::string, Fault> failures;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -221,37 +222,127 @@ void check_events() {
   cudaGetLastError();
 }
 
-void check_between_devices() {
-  const int count = device_count();
-  constexpr std::size_t bytes = (std::size_t{1} << 20) + 5;
+// A copy on the receiver's stream that waits for what another stream of the sender has done.
+void check_copy_after_event(int from, int to, std::size_t bytes) {
   std::vector<std::uint8_t> data(bytes);
-  for (int from = 0; from < count; ++from) {
-    const int to = (from + 1) % count;
-    if (to == from) continue;
+  require(cudaSetDevice(from), "cudaSetDevice");
+  const DeviceArray<std::uint8_t> source(bytes);
+  const Stream stream = Stream::independent();
+  const Event filled(cudaEventDisableTiming);
+  fill(data.data(), bytes, static_cast<unsigned>(from));
+  require(cudaMemcpyAsync(source.data(), data.data(), bytes, cudaMemcpyDefault, stream.get()),
+          "cudaMemcpyAsync");
+  require(cudaEventRecord(filled.get(), stream.get()), "cudaEventRecord");
+  require(cudaSetDevice(to), "cudaSetDevice");
+  const DeviceArray<std::uint8_t> destination(bytes);
+  const Stream receiving = Stream::independent();
+  require(cudaStreamWaitEvent(receiving.get(), filled.get(), 0), "cudaStreamWaitEvent");
+  require(cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, receiving.get()),
+          "cudaMemcpyPeerAsync");
+  require(cudaStreamSynchronize(receiving.get()), "cudaStreamSynchronize");
+  std::ranges::fill(data, std::uint8_t{0});
+  require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  require(holds(data.data(), bytes, static_cast<unsigned>(from)), "a copy between devices");
+  cudaPointerAttributes where{};
+  require(cudaPointerGetAttributes(&where, destination.data()), "cudaPointerGetAttributes");
+  require(where.type == cudaMemoryTypeDevice && where.device == to, "whose memory it is");
+  require(cudaPointerGetAttributes(&where, source.data()), "cudaPointerGetAttributes");
+  require(where.device == from, "whose memory it is");
+}
+
+// On a stream of either device, and blocking with either one set, of what a blocking copy brought.
+void check_copies_by(int device, int from, int to, std::size_t bytes) {
+  const Pinned there(bytes);
+  std::vector<std::uint8_t> data(bytes);
+  const auto expect = [&](const DeviceArray<std::uint8_t>& on_device, unsigned seed) {
+    std::ranges::fill(data, std::uint8_t{0});
+    require(cudaMemcpy(data.data(), on_device.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(holds(data.data(), bytes, seed),
+            std::to_string(bytes) + " bytes from device " + std::to_string(from) + " to " +
+                std::to_string(to) + " by " + std::to_string(device));
+  };
+  require(cudaSetDevice(from), "cudaSetDevice");
+  const DeviceArray<std::uint8_t> source(bytes);
+  require(cudaSetDevice(to), "cudaSetDevice");
+  const DeviceArray<std::uint8_t> destination(bytes);
+  require(cudaSetDevice(device), "cudaSetDevice");
+  const Stream stream = Stream::independent();
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    fill(there.data(), bytes, seed);
+    require(cudaMemcpy(source.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, stream.get()),
+            "cudaMemcpyPeerAsync");
+    require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    expect(destination, seed);
+  }
+  fill(there.data(), bytes, 7);
+  require(cudaMemcpy(source.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  require(cudaMemcpyPeer(destination.data(), to, source.data(), from, bytes), "cudaMemcpyPeer");
+  expect(destination, 7);
+  require(cudaMemset(source.data(), 0, bytes), "cudaMemset");
+  require(cudaMemcpy(source.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  expect(source, 7);
+}
+
+// Drivers put small arrays into one piece of memory.
+void check_small_arrays(int from, int to) {
+  constexpr std::size_t bytes = 1000;
+  constexpr unsigned count = 20;
+  std::vector<std::unique_ptr<DeviceArray<std::uint8_t>>> sources;
+  std::vector<std::uint8_t> data(bytes);
+  require(cudaSetDevice(from), "cudaSetDevice");
+  for (unsigned k = 0; k < count; ++k) {
+    sources.push_back(std::make_unique<DeviceArray<std::uint8_t>>(bytes));
+    fill(data.data(), bytes, k);
+    require(cudaMemcpy(sources.back()->data(), data.data(), bytes, cudaMemcpyDefault),
+            "cudaMemcpy");
+  }
+  require(cudaSetDevice(to), "cudaSetDevice");
+  const DeviceArray<std::uint8_t> destination(bytes);
+  for (unsigned k = 0; k < count; ++k) {
+    require(cudaMemcpyPeer(destination.data(), to, sources[k]->data(), from, bytes),
+            "cudaMemcpyPeer");
+    require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+    require(holds(data.data(), bytes, k), "each small array is itself");
+    sources[k].reset();  // others in the same piece are still used
+  }
+}
+
+// Memory that was copied is freed, and what takes its place is copied.
+void check_freed_after_copy(int from, int to) {
+  constexpr std::size_t bytes = std::size_t{16} << 20;
+  const Pinned there(bytes);
+  std::vector<std::uint8_t> data(bytes);
+  require(cudaSetDevice(to), "cudaSetDevice");
+  const DeviceArray<std::uint8_t> destination(bytes);
+  const Stream receiving = Stream::independent();
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    fill(there.data(), bytes, seed);
     require(cudaSetDevice(from), "cudaSetDevice");
     const DeviceArray<std::uint8_t> source(bytes);
-    const Stream stream = Stream::independent();
-    const Event filled(cudaEventDisableTiming);
-    fill(data.data(), bytes, static_cast<unsigned>(from));
-    require(cudaMemcpyAsync(source.data(), data.data(), bytes, cudaMemcpyDefault, stream.get()),
-            "cudaMemcpyAsync");
-    require(cudaEventRecord(filled.get(), stream.get()), "cudaEventRecord");
-    require(cudaSetDevice(to), "cudaSetDevice");
-    const DeviceArray<std::uint8_t> destination(bytes);
-    const Stream receiving = Stream::independent();
-    require(cudaStreamWaitEvent(receiving.get(), filled.get(), 0), "cudaStreamWaitEvent");
+    require(cudaMemcpy(source.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
     require(
         cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, receiving.get()),
         "cudaMemcpyPeerAsync");
     require(cudaStreamSynchronize(receiving.get()), "cudaStreamSynchronize");
-    std::ranges::fill(data, std::uint8_t{0});
     require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(holds(data.data(), bytes, static_cast<unsigned>(from)), "a copy between devices");
-    cudaPointerAttributes where{};
-    require(cudaPointerGetAttributes(&where, destination.data()), "cudaPointerGetAttributes");
-    require(where.type == cudaMemoryTypeDevice && where.device == to, "whose memory it is");
-    require(cudaPointerGetAttributes(&where, source.data()), "cudaPointerGetAttributes");
-    require(where.device == from, "whose memory it is");
+    require(holds(data.data(), bytes, seed), "what takes freed memory's place is copied");
+  }
+}
+
+void check_between_devices() {
+  const int count = device_count();
+  const std::size_t sizes[] = {1, 4097, (1 << 20) + 5, (std::size_t{20} << 20) + 3};
+  for (int from = 0; from < count; ++from) {
+    const int to = (from + 1) % count;
+    if (to == from) continue;
+    check_copy_after_event(from, to, (std::size_t{1} << 20) + 5);
+    for (const std::size_t bytes : sizes) {
+      check_copies_by(to, from, to, bytes);
+      check_copies_by(from, from, to, bytes);
+    }
+    check_small_arrays(from, to);
+    check_freed_after_copy(from, to);
   }
 }
 

@@ -1,7 +1,7 @@
 // gpucast-remote-probe: does a CUDA runtime do what programs rely on, and what do its calls cost?
 // It knows nothing of remote GPUs: the same binary runs over either runtime.
 //
-//   gpucast-remote-probe check             0 if all is right
+//   gpucast-remote-probe check [NAME]      0 if all is right, or that one check
 //   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second
 //   gpucast-remote-probe sockets [BYTES [CONNECTIONS]]  the same of raw sockets
 //   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
@@ -26,9 +26,10 @@ namespace {
 
 using namespace gpucast::probe;
 
-int check() {
+int check(const std::string& only) {
   int failed = 0;
   for (const Check& each : checks()) {
+    if (!only.empty() && only != each.name) continue;
     try {
       each.run();
       std::cout << "ok      " << each.name << '\n' << std::flush;
@@ -76,7 +77,7 @@ int run(const std::vector<std::string>& words) {
     return words.size() > k ? std::stoull(words[k]) : otherwise;
   };
   constexpr unsigned long long large = 256ULL << 20;
-  if (what == "check") return check();
+  if (what == "check") return check(words.size() > 1 ? words[1] : "");
   if (what == "measure") return print(measure_calls(number(1, large)));
   if (what == "sockets")
     return print(measure_sockets(number(1, large), static_cast<int>(number(2, 1))));

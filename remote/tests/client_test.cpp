@@ -3,23 +3,19 @@
 // would. Each test is a process of its own (CTest), since a process connects once.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "gpucast/records/descriptor.h"
+#include "tests/server_process.h"
 
 extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
@@ -31,44 +27,6 @@ void __cudaUnregisterFatBinary(void** handle);
 
 namespace gpucast::remote {
 namespace {
-
-using records::Descriptor;
-
-// A server in a process of its own.
-class ServerProcess {
- public:
-  explicit ServerProcess(int gpu) {
-    std::array<int, 2> ends{};
-    if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");
-    const Descriptor reading(ends[0]);
-    Descriptor writing(ends[1]);
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::dup2(writing.get(), STDOUT_FILENO);
-      const std::string number = std::to_string(gpu);
-      ::execl(GPUCAST_TEST_SERVER, GPUCAST_TEST_SERVER, "--gpu", number.c_str(), "--listen",
-              "127.0.0.1:0", "--libcuda", GPUCAST_TEST_LIBCUDA, nullptr);
-      ::_exit(1);
-    }
-    writing.reset();
-    std::string said;
-    for (char c = 0; c != '\n' && ::read(reading.get(), &c, 1) == 1;)
-      said += c;
-    address_ = said.substr(said.rfind(' ') + 1);
-    address_.pop_back();
-  }
-  ~ServerProcess() {
-    ::kill(process_, SIGTERM);
-    ::waitpid(process_, nullptr, 0);
-  }
-  ServerProcess(const ServerProcess&) = delete;
-  ServerProcess& operator=(const ServerProcess&) = delete;
-  const std::string& address() const { return address_; }
-
- private:
-  pid_t process_ = 0;
-  std::string address_;
-};
 
 // What nvcc puts into a program.
 struct Container {
@@ -206,6 +164,22 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   EXPECT_EQ(cudaFree(on_device), cudaSuccess);
 }
 
+// Which waited for an event that the reset had destroyed.
+TEST_F(Client, StreamsThatAreMadeAfterAResetWork) {
+  constexpr std::size_t bytes = 1000;
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  ASSERT_EQ(cudaMemset(memory, 1, bytes), cudaSuccess);
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(memory, 2, bytes, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
 TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   std::array<void*, 4> arguments{};
@@ -226,6 +200,7 @@ TEST_F(Client, ALostServerFailsAllWhoWait) {
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   std::atomic<int> lost{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int k = 0; k < 4; ++k) {
     threads.emplace_back([&lost] {
       cudaSetDevice(1);

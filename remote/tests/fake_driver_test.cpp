@@ -55,5 +55,26 @@ TEST(FakeDriver, MemoryIsWhereItWasAllocatedAndNowhereElse) {
   EXPECT_EQ(device.free(address), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST(FakeDriver, MemoryIsSharedWithOtherProcessesOnly) {
+  Settings settings;
+  settings.lead = 512;
+  Device device(settings);
+  CUdeviceptr address = 0;
+  ASSERT_EQ(device.allocate(address, 1000), CUDA_SUCCESS);
+  CUdeviceptr mapped = 0;
+  std::size_t bytes = 0;
+  ASSERT_EQ(device.range(mapped, bytes, address + 999), CUDA_SUCCESS);
+  EXPECT_EQ(mapped, address - 512);
+  EXPECT_EQ(bytes, 1512U);
+  EXPECT_EQ(device.range(mapped, bytes, address + 1000), CUDA_ERROR_INVALID_VALUE);
+  CUipcMemHandle handle{};
+  CUdeviceptr opened = 0;
+  EXPECT_EQ(device.open(opened, handle), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(device.share(handle, address), CUDA_SUCCESS);
+  EXPECT_EQ(device.open(opened, handle), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(device.close(address), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(device.free(address), CUDA_SUCCESS);
+}
+
 }  // namespace
 }  // namespace gpucast::fake

@@ -137,7 +137,8 @@ TEST(Wire, NoiseIsDecodedOrRefused) {
            CopyFrom, CopyWithin, StreamCreate, StreamDestroy, StreamQuery, StreamSync,
            StreamWaitEvent, EventCreate, EventDestroy, EventRecord, EventQuery, EventSync,
            EventElapsed, DeviceSync, ModulePiece, ModuleLoad, ModuleKernels, ModuleGlobal,
-           ModuleUnload, Launch, FunctionAttributes, FunctionSetAttribute, Occupancy>(random);
+           ModuleUnload, Launch, FunctionAttributes, FunctionSetAttribute, Occupancy, FenceSync,
+           Share, Attach, Detach>(random);
 }
 
 template <class Message>

@@ -102,6 +102,7 @@ cudaError_t cudaDeviceReset() {
   return entry<"cudaDeviceReset">([&] {
     const int device = this_thread().device;
     require(runtime().gpu(device).settle());
+    runtime().attachments.forget(device);
     require(runtime().gpu(device).reset());
     runtime().memory.forget(device);
     runtime().forget_handles(device);
@@ -145,7 +146,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   });
 }
 
-// ---- peers: copies between devices are staged, kernels do not reach another server's memory ----
+// ---- peers: whatever way copies between devices take, kernels reach no other server's memory ----
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return entry<"cudaDeviceCanAccessPeer">([&] {

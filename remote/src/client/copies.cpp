@@ -1,8 +1,8 @@
 #include "client/copies.h"
 
-#include <algorithm>
 #include <cstring>
-#include <vector>
+
+#include "client/device_copies.h"
 
 namespace gpucast::remote {
 namespace {
@@ -41,20 +41,6 @@ Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind 
 
 std::uint8_t fence_of(Waiting waiting) { return waiting == Waiting::blocking ? 1 : 0; }
 
-bool in_one_piece(const Rows& rows) {
-  return rows.height == 1 || (rows.to_pitch == rows.width && rows.from_pitch == rows.width);
-}
-
-// Calls `body(to, from, bytes)` for what lies without gaps at both ends.
-template <class Body>
-void for_each_piece(void* to, const void* from, const Rows& rows, Body body) {
-  auto* out = static_cast<std::byte*>(to);
-  const auto* in = static_cast<const std::byte*>(from);
-  if (in_one_piece(rows)) return body(out, in, rows.width * rows.height);
-  for (std::size_t row = 0; row < rows.height; ++row)
-    body(out + row * rows.to_pitch, in + row * rows.from_pitch, rows.width);
-}
-
 // The stream if it is the device's; else its default stream, once the stream has come so far.
 Id stream_on(int device, const OnStream& stream) {
   if (stream.device == device) return stream.id;
@@ -85,45 +71,11 @@ void from_device(void* to, const void* from, const Rows& rows, int device, const
   if (wait && !whole) require(gpu.synchronize_stream(on));
 }
 
-// Through this process, part by part.
-void between_devices(void* to, const void* from, const Rows& rows, int to_device_number,
-                     int from_device_number, const OnStream& stream) {
-  require(stream.gpu->synchronize_stream(stream.id));
-  static Counter& counter = runtime().counters.of("(copies between devices, staged)");
-  counter.calls.fetch_add(1, std::memory_order_relaxed);
-  Gpu& source = runtime().gpu(from_device_number);
-  Gpu& destination = runtime().gpu(to_device_number);
-  constexpr std::size_t part = std::size_t{16} << 20;
-  std::vector<std::byte> between(std::min(part, rows.width * rows.height));
-  for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
-    for (std::size_t done = 0; done < bytes; done += part) {
-      const std::size_t count = std::min(part, bytes - done);
-      if (between.size() < count) between.resize(count);
-      require(source.copy_from(between.data(), address_of(in) + done, count, legacy_stream, false));
-      require(destination.copy_to(address_of(out) + done, between.data(), count, legacy_stream,
-                                  true, false));
-      counter.bytes_sent.fetch_add(count, std::memory_order_relaxed);
-      counter.bytes_received.fetch_add(count, std::memory_order_relaxed);
-    }
-  });
-}
-
 void within_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
                    Waiting waiting) {
   const Id on = stream_on(device, stream);
-  CopyWithin message{.to = address_of(to),
-                     .to_pitch = rows.to_pitch,
-                     .from = address_of(from),
-                     .from_pitch = rows.from_pitch,
-                     .width = rows.width,
-                     .height = rows.height,
-                     .stream = on,
-                     .fence = fence_of(waiting)};
-  if (in_one_piece(rows)) {
-    message.width = rows.width * rows.height;
-    message.height = 1;
-  }
-  require(runtime().gpu(device).tell(message));
+  require(runtime().gpu(device).tell(
+      copy_message(address_of(to), address_of(from), rows, on, waiting)));
 }
 
 void within_host(void* to, const void* from, const Rows& rows, const OnStream& stream) {
@@ -134,6 +86,22 @@ void within_host(void* to, const void* from, const Rows& rows, const OnStream& s
 }
 
 }  // namespace
+
+CopyWithin copy_message(Address to, Address from, const Rows& rows, Id stream, Waiting waiting) {
+  CopyWithin message{.to = to,
+                     .to_pitch = rows.to_pitch,
+                     .from = from,
+                     .from_pitch = rows.from_pitch,
+                     .width = rows.width,
+                     .height = rows.height,
+                     .stream = stream,
+                     .fence = fence_of(waiting)};
+  if (in_one_piece(rows)) {
+    message.width = rows.width * rows.height;
+    message.height = 1;
+  }
+  return message;
+}
 
 cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
                  cudaStream_t stream, Waiting waiting) {
@@ -154,7 +122,7 @@ cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind ki
   } else if (ends.to->device == ends.from->device) {
     within_device(to, from, rows, ends.to->device, on, waiting);
   } else {
-    between_devices(to, from, rows, ends.to->device, ends.from->device, on);
+    copy_between_devices(to, *ends.to, from, *ends.from, rows, on, waiting);
   }
   return cudaSuccess;
 }
@@ -211,6 +179,7 @@ cudaError_t deallocate(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   const auto found = runtime().memory.remove(address_of(memory));
   if (!found) return cudaErrorInvalidValue;
+  runtime().attachments.detach(found->begin);
   return to_error(runtime().gpu(found->device).tell(MemFree{.address = found->begin}));
 }
 

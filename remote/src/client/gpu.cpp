@@ -139,6 +139,16 @@ Status Gpu::synchronize_event(Id event) {
 }
 Status Gpu::synchronize() { return synchronize_by(DeviceSync{}, new_id()); }
 
+Status Gpu::wait_for_fences() {
+  const std::uint64_t sent = fences_;
+  std::uint64_t waited = fences_waited_;
+  if (waited >= sent) return 0;
+  const Status status = ask(FenceSync{});
+  while (status == 0 && waited < sent && !fences_waited_.compare_exchange_weak(waited, sent)) {
+  }
+  return status;
+}
+
 Status Gpu::query_stream(Id stream) {
   const Id limit = new_id();
   const Status status = ask(StreamQuery{.stream = stream});

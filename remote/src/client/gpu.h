@@ -73,6 +73,8 @@ class Gpu {
   Status query_event(Id event);
   Status synchronize_event(Id event);
   Status synchronize();
+  // What the program takes for done is done: blocking calls return while the server still works.
+  Status wait_for_fences();
 
   // To the device: returns once the memory may be changed, or if it is `pinned` and the copy
   // asynchronous, as soon as it is queued. `blocking`: to the program it is done then.
@@ -96,9 +98,16 @@ class Gpu {
  private:
   template <class Message>
   Status tell_unguarded(const Message& message, Bytes tail, const std::function<void()>& queued) {
-    if (synchronous_) return lane_->ask(message, tail, queued).status;
-    lane_->send(message, tail, queued);
-    return 0;
+    Status status = 0;
+    if (synchronous_) {
+      status = lane_->ask(message, tail, queued).status;
+    } else {
+      lane_->send(message, tail, queued);
+    }
+    if constexpr (requires { message.fence; }) {
+      if (message.fence != 0) fences_.fetch_add(1);
+    }
+    return status;
   }
   // A lost server: said once on stderr, and a status.
   template <class Body>
@@ -140,6 +149,8 @@ class Gpu {
   Arrivals arrivals_;
   std::unique_ptr<Lane> lane_;
   std::atomic<Id> next_id_{first_id};
+  std::atomic<std::uint64_t> fences_{0};         // that went out
+  std::atomic<std::uint64_t> fences_waited_{0};  // so many of them, at least
 
   std::atomic<bool> lost_{false};
   std::mutex channels_mutex_;

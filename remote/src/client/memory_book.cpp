@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 
 namespace gpucast::remote {
@@ -49,8 +50,10 @@ Address MemoryBook::reserve_anywhere(int device, std::size_t bytes) {
   const std::unique_lock lock(mutex_);
   const std::size_t whole = up(bytes);
   Address at = quiet;
-  if (!blocks_.empty() && blocks_.rbegin()->first >= quiet && blocks_.rbegin()->first < 2 * quiet)
-    at = blocks_.rbegin()->first + block;
+  // Behind the last that was taken there.
+  const auto beyond = blocks_.lower_bound(2 * quiet);
+  if (beyond != blocks_.begin() && std::prev(beyond)->first >= quiet)
+    at = std::prev(beyond)->first + block;
   constexpr int tries = 64;
   for (int k = 0; k < tries; ++k, at += whole) {
     const auto next = blocks_.lower_bound(at);

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client/attachments.h"
 #include "client/counters.h"
 #include "client/gpu.h"
 #include "client/memory_book.h"
@@ -78,6 +79,7 @@ class Runtime {
   Program program;
   Counters counters;
   MemoryBook memory;
+  Attachments attachments;
 
   // Connects to all servers the first time. Failure, said in a line on stderr once, if one cannot
   // be reached.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "protocol/frame.h"
+#include "protocol/greeting.h"
 
 namespace gpucast::remote {
 
@@ -52,6 +53,10 @@ enum class Call : std::uint16_t {
   function_attributes,
   function_set_attribute,
   occupancy,
+  fence_sync,
+  share,
+  attach,
+  detach,
 };
 
 // A driver's status code (CUresult); 0 is success.
@@ -99,10 +104,11 @@ struct DeviceInfo {
   std::int32_t driver_version = 0;
   std::string host = {};                      // of the server
   std::vector<std::int32_t> attributes = {};  // CUdevice_attribute 0, 1, ...; 0 where there is none
+  std::string group = {};  // servers of the same may Share and Attach; empty: of none
   template <class V>
   void visit(V& v) {
     v(name, most_text_bytes), v(pci, most_text_bytes), v(uuid), v(memory), v(driver_version),
-        v(host, most_text_bytes), v(attributes, most_attributes);
+        v(host, most_text_bytes), v(attributes, most_attributes), v(group, most_text_bytes);
   }
 };
 
@@ -263,6 +269,63 @@ struct CopyWithin {
   }
 };
 
+// ---- memory that several servers of one host use ----
+
+using IpcHandle = std::array<std::uint8_t, 64>;  // the driver's
+
+// An allocation, for another server of the same group. Another client's is of no use: the proof is
+// made with a key that servers alone have.
+struct Shared {
+  IpcHandle handle{};
+  std::uint64_t offset = 0;  // of the allocation within what the handle opens
+  std::uint64_t bytes = 0;
+  Mac proof{};
+  template <class V>
+  void visit(V& v) {
+    v(handle), v(offset), v(bytes), v(proof);
+  }
+};
+// The one that holds the address. Invalid where none does that can be shared: those at an address
+// that the client chose cannot; any other failure is the server's or its driver's own.
+struct Share {
+  static constexpr Call call = Call::share;
+  using Result = Shared;
+  Address address = 0;
+  template <class V>
+  void visit(V& v) {
+    v(address);
+  }
+};
+
+// Where the allocation begins for this server.
+struct Attached {
+  Address address = 0;
+  template <class V>
+  void visit(V& v) {
+    v(address);
+  }
+};
+struct Attach {
+  static constexpr Call call = Call::attach;
+  using Result = Attached;
+  Id id = 0;
+  Shared memory = {};
+  template <class V>
+  void visit(V& v) {
+    v(id), v(memory);
+  }
+};
+// Answered once all that the streams hold is done, so that its owner may free the memory.
+struct Detach {
+  static constexpr Call call = Call::detach;
+  using Result = Nothing;
+  Id id = 0;
+  template <class V>
+  void visit(V& v) {
+    v(id);
+  }
+};
+
 // What precedes each piece on a channel, in both directions. A status other than 0: nothing
 // follows.
 struct Piece {
@@ -411,6 +474,13 @@ struct DeviceSync {
   void visit(V& v) {
     v(pairs, most_pairs);
   }
+};
+// Answered once all is done that the program takes for done (`fence` in CopyTo).
+struct FenceSync {
+  static constexpr Call call = Call::fence_sync;
+  using Result = Nothing;
+  template <class V>
+  void visit(V& /*v*/) {}
 };
 
 // ---- modules and kernels ----

@@ -6,7 +6,7 @@
 
 namespace gpucast::remote {
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 // Copies up to this size travel within their message, larger ones in pieces over the bulk
 // channels.

@@ -43,7 +43,7 @@ void take_connections(Descriptor door, Bulk& bulk) noexcept {
 
 int serve(NewClient& client, const SessionOptions& options, Bulk& bulk, std::ostream& log) {
   try {
-    Session session(adopt_descriptor(client.lane.release()), bulk, options);
+    Session session(adopt_descriptor(client.lane.release()), bulk, options, log);
     std::thread(take_connections, std::move(client.door), std::ref(bulk)).detach();
     session.run();
   } catch (const ConnectionLost&) {

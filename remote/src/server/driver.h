@@ -65,7 +65,11 @@ namespace gpucast::remote {
   X(cuMemMap)                        \
   X(cuMemUnmap)                      \
   X(cuMemSetAccess)                  \
-  X(cuMemGetAllocationGranularity)
+  X(cuMemGetAllocationGranularity)   \
+  X(cuMemGetAddressRange)            \
+  X(cuIpcGetMemHandle)               \
+  X(cuIpcOpenMemHandle)              \
+  X(cuIpcCloseMemHandle)
 
 struct Driver {
   // std::runtime_error with one line where the library or a function is missing.
@@ -83,6 +87,10 @@ struct Driver {
   decltype(&::cuEventElapsedTime) elapsed = nullptr;  // under either of its names
 
   bool places_memory() const { return cuMemAddressReserve != nullptr && cuMemMap != nullptr; }
+  bool shares_memory() const {
+    return cuMemGetAddressRange != nullptr && cuIpcGetMemHandle != nullptr &&
+           cuIpcOpenMemHandle != nullptr && cuIpcCloseMemHandle != nullptr;
+  }
   std::string text(CUresult status) const;
 
  private:

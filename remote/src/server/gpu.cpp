@@ -9,8 +9,9 @@
 
 namespace gpucast::remote {
 
-Gpu::Gpu(const std::string& library, int device, std::uint64_t most_memory)
-    : driver_(library), ordinal_(device), most_memory_(most_memory) {
+Gpu::Gpu(const std::string& library, int device, std::uint64_t most_memory,
+         const std::optional<HostKey>& key)
+    : driver_(library), ordinal_(device), most_memory_(most_memory), peers_(driver_, key) {
   initialize(device);
   streams_[legacy_stream] = {.handle = CU_STREAM_LEGACY};
 }
@@ -51,6 +52,7 @@ DeviceInfo Gpu::describe() const {
   driver_.cuDeviceGetUuid(&uuid, device_);
   std::copy_n(reinterpret_cast<const std::uint8_t*>(uuid.bytes), info.uuid.size(),
               info.uuid.begin());
+  info.group = peers_.group();
   std::size_t bytes = 0;
   driver_.cuDeviceTotalMem(&bytes, device_);
   info.memory = bytes;
@@ -190,16 +192,19 @@ Elapsed Gpu::elapsed(const std::vector<EventPair>& pairs) const {
 CUresult Gpu::run(const Reset& /*call*/, Nothing& /*result*/) {
   const CUresult status = driver_.cuCtxSynchronize();
   fence_.reset();
+  // Nor do streams that come have anything to wait for.
+  fences_ = 0;
   events_.clear();
   for (const auto& [id, stream] : streams_) {
     if (id >= first_id) driver_.cuStreamDestroy(stream.handle);
   }
-  streams_ = {{legacy_stream, {.handle = CU_STREAM_LEGACY, .fences_seen = fences_}}};
+  streams_ = {{legacy_stream, {.handle = CU_STREAM_LEGACY}}};
   kernels_.clear();
   for (const auto& [id, module] : modules_) {
     if (module.library != nullptr) driver_.cuLibraryUnload(module.library);
   }
   modules_.clear();
+  peers_.detach_all();
   for (const auto& [address, allocation] : allocations_)
     free(address, allocation);
   allocations_.clear();
@@ -322,6 +327,26 @@ CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {
   copy.WidthInBytes = call.width;
   copy.Height = call.height;
   return driver_.cuMemcpy2DAsync(&copy, on);
+}
+
+// ---- memory that several servers of one host use ----
+
+// cuIpc* knows no memory that was placed: cuMemCreate has handles of another kind.
+CUresult Gpu::run(const Share& call, Shared& result) const {
+  auto found = allocations_.upper_bound(call.address);
+  if (found == allocations_.begin()) return CUDA_ERROR_INVALID_VALUE;
+  const auto& [begin, allocation] = *--found;
+  if (call.address - begin >= allocation.bytes || allocation.placed)
+    return CUDA_ERROR_INVALID_VALUE;
+  return peers_.share(begin, allocation.bytes, result);
+}
+
+CUresult Gpu::run(const Attach& call, Attached& result) { return peers_.attach(call, result); }
+
+// Streams that were destroyed may have left work behind.
+CUresult Gpu::run(const Detach& call, Nothing& /*result*/) {
+  driver_.cuCtxSynchronize();
+  return peers_.detach(call.id);
 }
 
 // ---- modules and kernels ----

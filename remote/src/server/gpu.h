@@ -8,6 +8,7 @@
 
 #include "protocol/calls.h"
 #include "server/driver.h"
+#include "server/peer_memory.h"
 
 namespace gpucast::remote {
 
@@ -31,7 +32,9 @@ class Event {
 class Gpu {
  public:
   // Initializes the driver in this process. DriverError or std::runtime_error with one line.
-  Gpu(const std::string& library, int device, std::uint64_t most_memory);
+  // Without a key it shares no memory with others.
+  Gpu(const std::string& library, int device, std::uint64_t most_memory,
+      const std::optional<HostKey>& key);
   ~Gpu() = default;  // the process ends with the client; that frees all
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -45,6 +48,8 @@ class Gpu {
   CUstream stream(Id id);
   // What streams are given from now on is done after what this one holds.
   void fence(Id stream);
+  // What the last one waits for; nothing where there is none.
+  std::shared_ptr<Event> last_fence() const { return fence_; }
   std::shared_ptr<Event> event(Id id) const;
   // Events behind all that every stream holds.
   std::vector<std::shared_ptr<Event>> record_all();
@@ -57,6 +62,10 @@ class Gpu {
   CUresult run(const MemInfo&, MemAmounts&) const;
   CUresult run(const Memset&, Nothing&);
   CUresult run(const CopyWithin&, Nothing&);
+  CUresult run(const Share&, Shared&) const;
+  CUresult run(const Attach&, Attached&);
+  // Once all streams are done.
+  CUresult run(const Detach&, Nothing&);
   CUresult run(const StreamCreate&, Nothing&);
   CUresult run(const StreamDestroy&, Nothing&);
   CUresult run(const StreamQuery&, Nothing&);
@@ -114,6 +123,7 @@ class Gpu {
   std::uint64_t most_memory_;  // bytes; 0: no limit
   std::uint64_t used_memory_ = 0;
   std::map<Address, Allocation> allocations_;
+  PeerMemory peers_;
   std::unordered_map<Id, Stream> streams_;
   std::unordered_map<Id, std::shared_ptr<Event>> events_;
   std::vector<std::shared_ptr<Event>> idle_events_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ostream>
 #include <thread>
 
 namespace gpucast::remote {
@@ -18,10 +19,22 @@ Bytes bytes_of(const std::byte* data, std::uint64_t size) {
   return {data, static_cast<std::size_t>(size)};
 }
 
+// Nothing where it cannot be had: then memory is not shared.
+std::optional<HostKey> host_key(std::ostream& log) {
+  try {
+    return HostKey();
+  } catch (const std::runtime_error& error) {
+    log << "gpucast-gpu-server: copies between GPUs go through the client: " << error.what() << '\n'
+        << std::flush;
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
-Session::Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options)
-    : lane_(std::move(lane)), bulk_(bulk), options_(std::move(options)) {
+Session::Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options,
+                 std::ostream& log)
+    : lane_(std::move(lane)), bulk_(bulk), options_(std::move(options)), log_(log) {
   in_.resize(Header::size + most_frame + read_at_once);
 }
 
@@ -197,11 +210,35 @@ void Session::synchronize(const Header& header, Bytes payload) {
   pending_.push_back(std::move(entry));
 }
 
+void Session::fence_sync(const Header& header) {
+  Pending entry;
+  if (auto last = gpu().last_fence()) entry.events = {std::move(last)};
+  entry.then = [this, header](CUresult status) { report(header, status); };
+  pending_.push_back(std::move(entry));
+}
+
+// Who asks frees the memory next, whatever a failed GPU says.
+void Session::detach(const Header& header, Bytes payload) {
+  const auto call = decode<Detach>(payload);
+  Pending entry;
+  try {
+    entry.events = gpu().record_all();
+  } catch (const DriverError&) {
+    entry.events.clear();
+  }
+  entry.then = [this, header, call](CUresult /*status*/) {
+    Nothing nothing;
+    report(header, gpu_->run(call, nothing));
+  };
+  pending_.push_back(std::move(entry));
+}
+
 void Session::open(const Header& header) {
   Opened result;
   if (gpu_) throw ProtocolError("the GPU is open already");
   try {
-    gpu_ = std::make_unique<Gpu>(options_.libcuda, options_.gpu, options_.most_memory);
+    gpu_ =
+        std::make_unique<Gpu>(options_.libcuda, options_.gpu, options_.most_memory, host_key(log_));
     staging_ = std::make_unique<Staging>(gpu_->driver());
     result.device = gpu_->describe();
     bulk_.serve(*gpu_);
@@ -380,6 +417,14 @@ void Session::handle(const Header& header, Bytes payload) {
       return at_once<FunctionSetAttribute>(header, payload);
     case Call::occupancy:
       return at_once<Occupancy>(header, payload);
+    case Call::fence_sync:
+      return fence_sync(header);
+    case Call::share:
+      return at_once<Share>(header, payload);
+    case Call::attach:
+      return at_once<Attach>(header, payload);
+    case Call::detach:
+      return detach(header, payload);
     case Call::none:
     case Call::reply:
     case Call::data:

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,7 @@ struct SessionOptions {
 
 class Session {
  public:
-  Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options);
+  Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options, std::ostream& log);
   ~Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -58,6 +59,8 @@ class Session {
   template <class Message>
   void synchronize(const Header& header, Bytes payload);
   void open(const Header& header);
+  void fence_sync(const Header& header);
+  void detach(const Header& header, Bytes payload);
   void copy_to(const Header& header, Bytes payload);
   void copy_to_bulk(const Header& header, Bytes payload);
   void copy_from(const Header& header, Bytes payload);
@@ -74,6 +77,7 @@ class Session {
   std::unique_ptr<Connection> lane_;
   Bulk& bulk_;
   SessionOptions options_;
+  std::ostream& log_;
   std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<Staging> staging_;
   std::vector<std::byte> in_;

@@ -1,0 +1,51 @@
+// Memory of one device that the servers of others have attached, so that they copy it themselves.
+// Asked for when it is first wanted, and kept until the memory is freed.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <utility>
+
+#include "client/memory_book.h"
+#include "protocol/calls.h"
+
+namespace gpucast::remote {
+
+class Attachments {
+ public:
+  // Where the memory begins for the server of another device; nothing where that one cannot have
+  // it, which is asked for once.
+  std::optional<Address> find(const MemoryBook::DeviceMemory& memory, int device);
+
+  // Before the memory that begins there is freed: waits until no server uses it any more.
+  void detach(Address begin);
+  // Before the device is reset, which ends its own uses.
+  void forget(int device);
+
+ private:
+  struct Use {
+    Id id = 0;
+    Address address = 0;  // 0: refused
+  };
+  struct Allocation {
+    int device = 0;
+    std::optional<Shared> shared = {};
+    bool refused = false;
+    std::map<int, Use> uses = {};  // by device
+  };
+
+  // Nothing where it is not known.
+  std::optional<Use> known(const MemoryBook::DeviceMemory& memory, int device) const;
+  Use ask(const MemoryBook::DeviceMemory& memory, int device);
+  static void detach(const Allocation& allocation);
+
+  std::mutex asking_;
+  mutable std::shared_mutex mutex_;
+  std::map<Address, Allocation> allocations_;
+  std::set<std::pair<int, int>> refused_;  // whose memory, by whose server
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,40 @@
+// Memory that servers of one host use together (CUDA IPC): this client's allocations for others of
+// its servers, and theirs here. A client carries the driver's handles from one to the other; the
+// host's key proves that a server gave them out, so that nobody guesses his way into memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "protocol/calls.h"
+#include "server/driver.h"
+#include "server/host_key.h"
+
+namespace gpucast::remote {
+
+class PeerMemory {
+ public:
+  // Without a key all is refused.
+  PeerMemory(const Driver& driver, const std::optional<HostKey>& key);
+  ~PeerMemory() = default;  // the process ends with the client; that closes all
+  PeerMemory(const PeerMemory&) = delete;
+  PeerMemory& operator=(const PeerMemory&) = delete;
+
+  // Those with the same, if it is not empty, may share memory.
+  std::string group() const;
+
+  // An allocation of cuMemAlloc.
+  CUresult share(Address begin, std::uint64_t bytes, Shared& result) const;
+  CUresult attach(const Attach& call, Attached& result);
+  // Once nothing uses it any more.
+  CUresult detach(Id id);
+  void detach_all();
+
+ private:
+  const Driver& driver_;
+  std::optional<HostKey> key_;
+  std::unordered_map<Id, CUdeviceptr> attached_;  // what the driver opened
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,365 @@
+// Copies between devices, over the client: by the servers themselves and through the client. What
+// device memory the servers have mapped tells which way they went.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/own_folder.h"
+#include "tests/server_process.h"
+
+namespace gpucast::remote {
+namespace {
+
+using Content = std::vector<std::uint8_t>;
+
+Content pattern(std::size_t bytes, std::size_t seed) {
+  Content result(bytes);
+  for (std::size_t k = 0; k < bytes; ++k)
+    result[k] = static_cast<std::uint8_t>((k * 2654435761U + seed * 40503) >> 13U);
+  return result;
+}
+
+class DeviceMemory {
+ public:
+  DeviceMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
+    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&data_, bytes), cudaSuccess);
+  }
+  DeviceMemory(int device, const Content& content) : DeviceMemory(device, content.size()) {
+    EXPECT_EQ(cudaMemcpy(data_, content.data(), bytes_, cudaMemcpyDefault), cudaSuccess);
+  }
+  ~DeviceMemory() { cudaFree(data_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  int device() const { return device_; }
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(data_); }
+  void free() { EXPECT_EQ(cudaFree(std::exchange(data_, nullptr)), cudaSuccess); }
+  Content content() const {
+    Content result(bytes_);
+    EXPECT_EQ(cudaSetDevice(device_), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(result.data(), data_, bytes_, cudaMemcpyDefault), cudaSuccess);
+    return result;
+  }
+
+ private:
+  int device_;
+  std::size_t bytes_;
+  void* data_ = nullptr;
+};
+
+// Of the device that is set when it is made; waits for no other.
+class Stream {
+ public:
+  explicit Stream(int device) {
+    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+  }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+  void wait() const { EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class DeviceCopies : public testing::Test {
+ protected:
+  void SetUp() override { folder_.use(); }
+  void TearDown() override {
+    for (const char* each :
+         {"GPUCAST_FAKE_BASE", "GPUCAST_FAKE_DELAY", "GPUCAST_FAKE_FAIL", "GPUCAST_FAKE_LEAD"})
+      ::unsetenv(each);
+  }
+
+  // One more, with the environment that is set now.
+  void serve() {
+    ::setenv("GPUCAST_FAKE_DEVICES", "3", 1);
+    // At other addresses for each server.
+    const std::size_t k = servers_.size();
+    const char* bases[] = {"0x7e9000000000", "0x7ea000000000", "0x7eb000000000"};
+    if (!same_base_) ::setenv("GPUCAST_FAKE_BASE", bases[k], 1);
+    servers_.push_back(std::make_unique<ServerProcess>(static_cast<int>(k)));
+    names_ += (names_.empty() ? "" : ",") + servers_.back()->address();
+    ::setenv("GPUCAST_REMOTE", names_.c_str(), 1);
+  }
+  void serve_two() {
+    serve();
+    serve();
+  }
+  int mappings(std::size_t server) const { return servers_.at(server)->mappings(); }
+
+  static void copy(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
+                   cudaStream_t stream) {
+    EXPECT_EQ(
+        cudaMemcpyPeerAsync(to.data(), to.device(), from.data(), from.device(), bytes, stream),
+        cudaSuccess);
+  }
+
+  // Copies in both directions, on either side's stream and blocking.
+  static void copy_in_all_ways(std::size_t bytes, unsigned seed) {
+    for (int from = 0; from < 2; ++from) {
+      const Content content = pattern(bytes, seed + static_cast<unsigned>(from));
+      const DeviceMemory source(from, content);
+      for (int on = 0; on < 2; ++on) {
+        const DeviceMemory there(1 - from, bytes);
+        const Stream stream(on);
+        copy(there, source, bytes, stream.get());
+        stream.wait();
+        EXPECT_EQ(there.content(), content) << bytes << " bytes from " << from << " on " << on;
+
+        const DeviceMemory again(1 - from, bytes);
+        EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
+        EXPECT_EQ(cudaMemcpy(again.data(), source.data(), bytes, cudaMemcpyDefault), cudaSuccess);
+        EXPECT_EQ(again.content(), content) << bytes << " bytes from " << from << " on " << on;
+      }
+    }
+  }
+
+  bool same_base_ = false;
+  OwnFolder folder_;
+  std::vector<std::unique_ptr<ServerProcess>> servers_;
+  std::string names_;
+};
+
+constexpr std::size_t some = 100'000;
+
+TEST_F(DeviceCopies, AreRightInBothDirectionsOnEitherStream) {
+  serve_two();
+  unsigned seed = 0;
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{4097}, std::size_t{65537}, (std::size_t{20} << 20) + 3})
+    copy_in_all_ways(bytes, seed += 2);
+}
+
+TEST_F(DeviceCopies, AttachMemoryOnceAndOnlyWhereAStreamNeedsIt) {
+  serve_two();
+  const Content content = pattern(some, 1);
+  const DeviceMemory source(0, content);
+  const DeviceMemory destination(1, some);
+  EXPECT_EQ(mappings(0), 1);
+  EXPECT_EQ(mappings(1), 1);
+  const Stream receiving(1);
+  for (int k = 0; k < 10; ++k)
+    copy(destination, source, some, receiving.get());
+  receiving.wait();
+  EXPECT_EQ(mappings(0), 1);
+  EXPECT_EQ(mappings(1), 2);
+  EXPECT_EQ(destination.content(), content);
+  const Stream sending(0);
+  copy(destination, source, some, sending.get());
+  sending.wait();
+  EXPECT_EQ(mappings(0), 2);
+}
+
+TEST_F(DeviceCopies, FindMemoryBehindTheBeginningOfWhatTheDriverMaps) {
+  ::setenv("GPUCAST_FAKE_LEAD", "1536", 1);
+  serve_two();
+  copy_in_all_ways(some, 3);
+  const Content content = pattern(some, 5);
+  const DeviceMemory source(0, content);
+  const DeviceMemory destination(1, some);
+  EXPECT_EQ(cudaMemcpyPeer(destination.data() + 10, 1, source.data() + 20, 0, 1000), cudaSuccess);
+  EXPECT_TRUE(
+      std::equal(content.begin() + 20, content.begin() + 1020, destination.content().begin() + 10));
+  EXPECT_EQ(mappings(1), 2);
+}
+
+TEST_F(DeviceCopies, OfRowsAreDirectToo) {
+  serve_two();
+  constexpr std::size_t width = 100;
+  constexpr std::size_t height = 37;
+  constexpr std::size_t pitch = 256;
+  const Content content = pattern(pitch * height, 1);
+  const DeviceMemory source(0, content);
+  const DeviceMemory dense(1, width * height);
+  const DeviceMemory back(0, pitch * height);
+  EXPECT_EQ(cudaMemset(back.data(), 9, pitch * height), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy2D(dense.data(), width, source.data(), pitch, width, height,
+                         cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  EXPECT_EQ(cudaMemcpy2D(back.data(), pitch, dense.data(), width, width, height,
+                         cudaMemcpyDeviceToDevice),
+            cudaSuccess);
+  const Content got = back.content();
+  for (std::size_t k = 0; k < got.size(); ++k)
+    ASSERT_EQ(got[k], k % pitch < width ? content[k] : 9) << k;
+  EXPECT_EQ(mappings(0), 3);
+}
+
+TEST_F(DeviceCopies, FindWhatABlockingCallHasLeftToTheOtherServer) {
+  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.2,memset:0.2", 1);
+  serve();
+  ::unsetenv("GPUCAST_FAKE_DELAY");
+  serve();
+  const DeviceMemory source(0, some);
+  const DeviceMemory destination(1, some);
+  const Stream receiving(1);
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    const Content content = pattern(some, seed);
+    EXPECT_EQ(cudaMemcpy(source.data(), content.data(), some, cudaMemcpyDefault), cudaSuccess);
+    copy(destination, source, some, receiving.get());
+    receiving.wait();
+    EXPECT_EQ(destination.content(), content);
+  }
+  EXPECT_EQ(cudaMemset(source.data(), 5, some), cudaSuccess);
+  copy(destination, source, some, receiving.get());
+  receiving.wait();
+  EXPECT_EQ(destination.content(), Content(some, 5));
+}
+
+TEST_F(DeviceCopies, ThatBlockComeAfterTheLegacyStreamsOfBoth) {
+  ::setenv("GPUCAST_FAKE_DELAY", "memset:0.3", 1);
+  serve();
+  ::unsetenv("GPUCAST_FAKE_DELAY");
+  serve();
+  for (int from = 0; from < 2; ++from) {
+    const DeviceMemory source(from, Content(some, 1));
+    const DeviceMemory destination(1 - from, Content(some, 2));
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    const DeviceMemory& of_the_slow = from == 0 ? source : destination;
+    EXPECT_EQ(cudaMemsetAsync(of_the_slow.data(), 3, some, nullptr), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1 - from, source.data(), from, some), cudaSuccess);
+    EXPECT_EQ(destination.content(), Content(some, from == 0 ? 3 : 1));
+  }
+}
+
+TEST_F(DeviceCopies, ThatBlockAreDoneForEveryStream) {
+  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.1", 1);
+  serve_two();
+  for (int on = 0; on < 2; ++on) {
+    const DeviceMemory source(0, Content(some, 4));
+    const DeviceMemory destination(1, some);
+    EXPECT_EQ(cudaSetDevice(on), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+    const Stream sending(0);
+    EXPECT_EQ(cudaMemsetAsync(source.data(), 5, some, sending.get()), cudaSuccess);
+    const Stream receiving(1);
+    Content got(some);
+    EXPECT_EQ(
+        cudaMemcpyAsync(got.data(), destination.data(), some, cudaMemcpyDefault, receiving.get()),
+        cudaSuccess);
+    receiving.wait();
+    EXPECT_EQ(got, Content(some, 4)) << "with device " << on << " set";
+  }
+}
+
+TEST_F(DeviceCopies, AreOverBeforeTheMemoryIsFreed) {
+  ::setenv("GPUCAST_FAKE_DELAY", "copy:0.2", 1);
+  serve_two();
+  const DeviceMemory destination(1, some);
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    const Content content = pattern(some, seed);
+    DeviceMemory source(0, content);
+    {
+      const Stream receiving(1);
+      copy(destination, source, some, receiving.get());
+    }  // the stream is destroyed while it works
+    source.free();
+    EXPECT_EQ(mappings(1), 1);
+    EXPECT_EQ(destination.content(), content);
+  }
+}
+
+TEST_F(DeviceCopies, GoOnAfterEitherDeviceWasReset) {
+  serve_two();
+  for (int device = 0; device < 2; ++device) {
+    copy_in_all_ways(some, 1);
+    const Content content = pattern(some, 7);
+    const DeviceMemory source(0, content);
+    const DeviceMemory destination(1, some);
+    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+    EXPECT_EQ(mappings(0), 2);
+    EXPECT_EQ(mappings(1), 2);
+    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(mappings(static_cast<std::size_t>(device)), 0);
+    EXPECT_EQ(mappings(static_cast<std::size_t>(1 - device)), 1);
+  }
+  copy_in_all_ways(some, 2);
+}
+
+TEST_F(DeviceCopies, OnAThirdDevicesStreamAreStaged) {
+  serve_two();
+  serve();
+  const Content content = pattern(some, 1);
+  const DeviceMemory source(0, content);
+  const DeviceMemory destination(1, some);
+  const Stream third(2);
+  copy(destination, source, some, third.get());
+  EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+  EXPECT_EQ(destination.content(), content);
+  EXPECT_EQ(mappings(0) + mappings(1), 2);
+}
+
+TEST_F(DeviceCopies, AreStagedWhereADriverRefusesWhichIsAskedForOnce) {
+  ::setenv("GPUCAST_FAKE_FAIL", "cuIpcOpenMemHandle:1:217", 1);  // no peer access, the first time
+  serve_two();
+  for (unsigned seed = 0; seed < 3; ++seed)
+    copy_in_all_ways(some, seed);
+  const DeviceMemory source(0, some);
+  const DeviceMemory destination(1, some);
+  EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+  EXPECT_EQ(mappings(0) + mappings(1), 2);
+}
+
+TEST_F(DeviceCopies, AreStagedBetweenHosts) {
+  serve();
+  const OwnFolder other;
+  other.use();
+  serve();
+  copy_in_all_ways(some, 1);
+  const DeviceMemory source(0, some);
+  const DeviceMemory destination(1, some);
+  EXPECT_EQ(cudaMemcpyPeer(destination.data(), 1, source.data(), 0, some), cudaSuccess);
+  EXPECT_EQ(mappings(0) + mappings(1), 2);
+}
+
+// Where two servers' addresses collide, one has to use memory that cannot be shared.
+TEST_F(DeviceCopies, OfMemoryAtAChosenAddressAreStaged) {
+  same_base_ = true;
+  ::setenv("GPUCAST_FAKE_BASE", "0x7e9000000000", 1);
+  serve_two();
+  copy_in_all_ways(some, 1);
+  copy_in_all_ways((std::size_t{3} << 20) + 1, 2);
+}
+
+TEST_F(DeviceCopies, FromManyThreadsAtOnce) {
+  serve_two();
+  const Content content = pattern(some, 1);
+  const DeviceMemory shared(0, content);
+  constexpr unsigned count = 6;
+  std::vector<std::thread> threads;
+  threads.reserve(count);
+  for (unsigned k = 0; k < count; ++k) {
+    threads.emplace_back([&shared, &content, k] {
+      const int device = static_cast<int>(k % 2);
+      for (unsigned step = 0; step < 5; ++step) {
+        copy_in_all_ways(step % 2 == 0 ? 1000 : some, k * 10 + step);
+        const DeviceMemory own(1, some);
+        const Stream stream(device);
+        copy(own, shared, some, stream.get());
+        stream.wait();
+        EXPECT_EQ(own.content(), content);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+}  // namespace
+}  // namespace gpucast::remote

@@ -1,0 +1,31 @@
+// A folder for servers' key, which goes with the test.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace gpucast::remote {
+
+class OwnFolder {
+ public:
+  OwnFolder() : path_((std::filesystem::temp_directory_path() / "gpucast-test-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_);
+  }
+  ~OwnFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+  // Servers that begin from now on have their key there.
+  void use() const { ::setenv("XDG_RUNTIME_DIR", path_.c_str(), 1); }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace gpucast::remote

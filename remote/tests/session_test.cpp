@@ -1,0 +1,159 @@
+// Servers by the protocol alone: what a client does that keeps to no rules.
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/greet.h"
+#include "client/lane.h"
+#include "tests/own_folder.h"
+#include "tests/server_process.h"
+#include "transport/address.h"
+#include "transport/sockets.h"
+
+namespace gpucast::remote {
+namespace {
+
+// A client's session.
+class Speaker {
+ public:
+  explicit Speaker(const ServerProcess& server) {
+    const Deadline deadline = Clock::now() + std::chrono::seconds(10);
+    auto connection = connect_to(parse_endpoint(server.address()), deadline);
+    Hello hello;
+    greet(*connection, hello, "", deadline);
+    lane_ = std::make_unique<Lane>(std::move(connection), arrivals_, std::chrono::microseconds(0));
+    Opened opened;
+    ask(Open{}, opened);
+    group_ = opened.device.group;
+  }
+
+  template <class Message>
+  Status ask(const Message& message, Message::Result& result) {
+    const Answered answer = lane_->ask(message);
+    if (answer.status == 0) result = decode<typename Message::Result>(answer.body);
+    return answer.status;
+  }
+  template <class Message>
+  Status ask(const Message& message) {
+    typename Message::Result result;
+    return ask(message, result);
+  }
+  const std::string& group() const { return group_; }
+
+  // Allocated and shared.
+  Shared share(std::uint64_t bytes, Address& address) {
+    Allocated allocated;
+    EXPECT_EQ(ask(MemAlloc{.bytes = bytes}, allocated), 0U);
+    address = allocated.address;
+    Shared shared;
+    EXPECT_EQ(ask(Share{.address = address + bytes - 1}, shared), 0U);
+    EXPECT_EQ(shared.bytes, bytes);
+    return shared;
+  }
+
+ private:
+  Arrivals arrivals_;
+  std::unique_ptr<Lane> lane_;
+  std::string group_;
+};
+
+class Sessions : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("GPUCAST_FAKE_DEVICES", "2", 1);
+    folder_.use();
+  }
+
+  OwnFolder folder_;
+};
+
+constexpr std::uint64_t bytes = 1000;
+
+TEST_F(Sessions, OneServerAttachesTheMemoryOfAnother) {
+  const ServerProcess first(0);
+  const ServerProcess second(1);
+  Speaker owner(first);
+  Speaker user(second);
+  EXPECT_FALSE(owner.group().empty());
+  EXPECT_EQ(owner.group(), user.group());
+  Address address = 0;
+  const Shared shared = owner.share(bytes, address);
+  Attached attached;
+  ASSERT_EQ(user.ask(Attach{.id = 20, .memory = shared}, attached), 0U);
+  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = bytes}), 0U);
+  EXPECT_EQ(user.ask(Memset{.to = attached.address + bytes, .value = 7, .width = 1 << 24}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(user.ask(Attach{.id = 20, .memory = shared}), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(user.ask(Detach{.id = 20}), 0U);
+  EXPECT_EQ(user.ask(Detach{.id = 20}), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = bytes}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(owner.ask(MemFree{.address = address}), 0U);
+  EXPECT_NE(user.ask(Attach{.id = 21, .memory = shared}), 0U);
+}
+
+TEST_F(Sessions, AMemoryHandleWithoutItsProofIsRefusedAndTheServerGoesOn) {
+  const ServerProcess first(0);
+  const ServerProcess second(1);
+  Speaker victim(first);
+  Address address = 0;
+  const Shared shared = victim.share(bytes, address);
+  Address own = 0;
+  Speaker intruder(first);
+  const Shared of_intruder = intruder.share(bytes, own);
+
+  Shared guessed = shared;
+  guessed.proof = {};
+  Shared longer = shared;
+  longer.bytes *= 2;
+  Shared elsewhere = shared;
+  elsewhere.offset += 4096;
+  Shared other_handle = shared;
+  other_handle.handle[8] ^= 1U;
+  Shared foreign = shared;  // with what proves another
+  foreign.proof = of_intruder.proof;
+  Speaker user(second);
+  for (const Shared& each : {guessed, longer, elsewhere, other_handle, foreign})
+    EXPECT_EQ(user.ask(Attach{.id = 20, .memory = each}), CUDA_ERROR_NOT_PERMITTED);
+  EXPECT_EQ(user.ask(Ping{}), 0U);
+  EXPECT_EQ(user.ask(Attach{.id = 20, .memory = of_intruder}), 0U);
+  EXPECT_EQ(victim.ask(Ping{}), 0U);
+}
+
+TEST_F(Sessions, ServersOfAnotherUserOrHostRefuse) {
+  const ServerProcess first(0);
+  const OwnFolder other;
+  other.use();
+  const ServerProcess second(1);
+  Speaker owner(first);
+  Speaker user(second);
+  EXPECT_NE(owner.group(), user.group());
+  Address address = 0;
+  const Shared shared = owner.share(bytes, address);
+  EXPECT_EQ(user.ask(Attach{.id = 20, .memory = shared}), CUDA_ERROR_NOT_PERMITTED);
+  EXPECT_EQ(user.ask(Ping{}), 0U);
+}
+
+TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
+  const ServerProcess server(0);
+  Speaker client(server);
+  Address address = 0;
+  client.share(bytes, address);
+  EXPECT_EQ(client.ask(Share{.address = address - 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.ask(Share{.address = address + bytes}), CUDA_ERROR_INVALID_VALUE);
+  Speaker other(server);
+  EXPECT_EQ(other.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
+  Allocated placed;
+  const Address at = Address{0x2000} << 32;
+  ASSERT_EQ(client.ask(MemAlloc{.bytes = bytes, .at = at}, placed), 0U);
+  EXPECT_EQ(client.ask(Share{.address = at}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.ask(MemFree{.address = address}), 0U);
+  EXPECT_EQ(client.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace gpucast::remote
