@@ -11,11 +11,8 @@ namespace {
 // What a driver would refuse at once, in the runtime's words; programs look at the error right
 // behind the launch.
 void check(const Gpu& gpu, const LaunchShape& shape) {
-  for (const dim3& size : {shape.grid, shape.block}) {
-    if (size.x == 0 || size.y == 0 || size.z == 0) throw Failure{cudaErrorInvalidConfiguration};
-  }
   const auto within = [&](unsigned value, int attribute) {
-    return value <= static_cast<unsigned>(gpu.attribute(attribute));
+    return value >= 1 && value <= static_cast<unsigned>(gpu.attribute(attribute));
   };
   const bool fits = within(shape.grid.x, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) &&
                     within(shape.grid.y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y) &&
@@ -24,12 +21,10 @@ void check(const Gpu& gpu, const LaunchShape& shape) {
                     within(shape.block.y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y) &&
                     within(shape.block.z, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
   const auto threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
-  if (!fits ||
-      threads > static_cast<unsigned>(gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))) {
-    throw Failure{cudaErrorInvalidValue};
-  }
+  const int most_threads = gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   const int most_shared = gpu.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  if (most_shared > 0 && shape.shared > static_cast<std::size_t>(most_shared)) {
+  if (!fits || threads > static_cast<unsigned>(most_threads) ||
+      (most_shared > 0 && shape.shared > static_cast<std::size_t>(most_shared))) {
     throw Failure{cudaErrorInvalidValue};
   }
 }
