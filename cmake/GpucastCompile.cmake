@@ -1,6 +1,7 @@
 # How every target of the project is compiled.
 #
 #   gpucast_compile(target)   warnings, sanitizers and processor for one target
+#   gpucast_tests(target)     the same for a program of GoogleTest's, whose tests CTest then knows
 #
 # Applied target by target, so that code of others (GoogleTest, nanobind) is
 # compiled as its authors meant.
@@ -53,4 +54,25 @@ function(gpucast_compile target)
     "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
     "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_warnings}>"
     "$<$<AND:$<BOOL:${GPUCAST_NATIVE}>,$<COMPILE_LANGUAGE:CXX>>:-march=native>")
+endfunction()
+
+function(gpucast_tests target)
+  target_link_libraries(${target} PRIVATE GTest::gtest_main)
+  gpucast_compile(${target})
+  gtest_discover_tests(${target})
+  # GoogleTest's header is most of what a small test compiles. It is compiled once, for the first
+  # target, and only with sanitizers: what clang-tidy and editors read is the other builds'
+  # compile_commands.json, and they cannot read GCC's precompiled headers. There, too, a missing
+  # #include is still seen.
+  if(NOT GPUCAST_SANITIZE)
+    return()
+  endif()
+  get_property(first GLOBAL PROPERTY GPUCAST_FIRST_TESTS)
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE
+      <gtest/gtest.h> <algorithm> <cmath> <functional> <memory> <optional> <string> <vector>)
+    set_property(GLOBAL PROPERTY GPUCAST_FIRST_TESTS ${target})
+  endif()
 endfunction()
