@@ -27,6 +27,12 @@ endif()
 # Sanitizers change the ABI of instrumented containers and link their own
 # runtime, so they hold for the whole build tree.
 if(GPUCAST_SANITIZE)
+  # GCC starts to collect garbage at 128 MB, and gains little by it: allowed 1 GB, it compiles
+  # sources full of templates up to a fifth faster and takes a fifth more memory (Eigen: 0.8 GB).
+  # Not in other builds: clang-tidy reads their compile commands and complains of the option.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>")
+  endif()
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUCAST_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   # What AddressSanitizer sees as well, checked at every reference in Eigen, makes compiling three
