@@ -97,7 +97,8 @@ def test_fresh_runs_show_what_differs_from_run_to_run(tmp_path: Path) -> None:
     assert finished.returncode == 0, finished.stderr
     for launch in gc.load(path).launches:
         assert launch.run_to_run is not None
-        assert launch.run_to_run.runs == 3
+        # A fresh run has a second: on a busy machine one may spend it before its last probes.
+        assert launch.run_to_run.runs in (2, 3)
         assert launch.run_to_run.sd >= 0  # 0: all medians fell on one tick of the clock
 
 

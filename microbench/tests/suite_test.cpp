@@ -68,10 +68,10 @@ TEST(Suite, OneDeviceHasNobodyToCopyTo) {
 
 TEST(Budget, GivesWhatIsLeftToTheRest) {
   Budget budget(60, 100);
-  EXPECT_NEAR(budget.next(0), 1.2, 1e-12);
+  EXPECT_NEAR(budget.next(0), 0.9, 1e-12);
   for (int k = 0; k < 50; ++k)
     budget.done();
-  EXPECT_NEAR(budget.next(10), 2.0, 1e-12);
+  EXPECT_NEAR(budget.next(10), 1.5, 1e-12);
   EXPECT_EQ(budget.next(60), 0);
   EXPECT_EQ(budget.next(61), 0);
 }

@@ -17,7 +17,7 @@ class Budget {
     if (seconds_ <= 0) return usual;
     const double left = seconds_ - spent;
     if (left <= 0 || cells_ == 0) return 0;
-    constexpr double generous = 2;
+    constexpr double generous = 1.5;
     return generous * left / static_cast<double>(cells_);
   }
   void done() { cells_ -= cells_ > 0 ? 1 : 0; }
