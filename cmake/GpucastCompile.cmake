@@ -1,7 +1,8 @@
 # How every target of the project is compiled.
 #
 #   gpucast_compile(target)   warnings, sanitizers and processor for one target
-#   gpucast_tests(target)     the same for a program of GoogleTest's, whose tests CTest then knows
+#   gpucast_tests(target [options])    the same for a program of GoogleTest's, whose tests CTest then
+#                                      knows; options are gtest_discover_tests's
 #
 # Applied target by target, so that code of others (GoogleTest, nanobind) is
 # compiled as its authors meant.
@@ -65,12 +66,11 @@ endfunction()
 function(gpucast_tests target)
   target_link_libraries(${target} PRIVATE GTest::gtest_main)
   gpucast_compile(${target})
-  gtest_discover_tests(${target})
+  gtest_discover_tests(${target} ${ARGN})
   # GoogleTest's header is most of what a small test compiles. It is compiled once, for the first
-  # target, and only with sanitizers: what clang-tidy and editors read is the other builds'
-  # compile_commands.json, and they cannot read GCC's precompiled headers. There, too, a missing
-  # #include is still seen.
-  if(NOT GPUCAST_SANITIZE)
+  # target, but not where clang-tidy and editors read how sources are compiled: they cannot read
+  # GCC's precompiled headers, and a missing #include is still seen there.
+  if(NOT GPUCAST_PRECOMPILE)
     return()
   endif()
   get_property(first GLOBAL PROPERTY GPUCAST_FIRST_TESTS)
