@@ -26,8 +26,11 @@ demo: build ## fits and forecasts of published measurements, and of this machine
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
 .PHONY: test
-test: setup $(stamps)/dev $(stamps)/extrap ## every check: format, lint, types, C++ and Python tests
+test: setup $(stamps)/dev ## every check: format, lint, types, C++ and Python tests
 	@scripts/test.sh
+
+.PHONY: extrap
+extrap: $(stamps)/extrap
 
 .PHONY: build
 build: setup ## gpucast and its programs into .venv/bin

@@ -121,6 +121,18 @@ pytest_all() {
   python -m pytest -q -m "not serial" -n 2 --junitxml="$results/pytest.xml"
 }
 
+# Only Python tests want Extra-P: it is fetched while the rest compiles.
+if [[ "${1:-}" != lint ]]; then
+  make extrap >"$logs/setup-extrap.log" 2>&1 &
+  readonly extrap=$!
+fi
+extrap_is_there() {
+  wait "$extrap" || {
+    cat "$logs/setup-extrap.log"
+    return 1
+  }
+}
+
 step "format: clang-format" scripts/format.sh --check cpp
 step "format and lint: ruff" scripts/format.sh --check python
 step "build" scripts/build.sh
@@ -141,6 +153,7 @@ step "CUDA code, and what it links with" cuda
 step "remote GPUs under ThreadSanitizer" remote_threads
 step "remote GPUs over a fake driver: what their tests run" remote
 if any_file 'test_*.py' tests; then
+  step "set-up of Extra-P, begun at the start" extrap_is_there
   step "Python tests" pytest_all
 else
   skip "Python tests" "no tests/test_*.py"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +12,8 @@ from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
 
     from gpucast.datasets import Dataset
@@ -53,13 +56,13 @@ def transfer(
         raise InputError(message, file=output)
     endings = [output.suffix[1:].lower()] if is_file else _endings(formats)
     dataset = load(*data).select(machine=machine)
-    found = _drawn(dataset, only)
+    found = _figures(dataset, only)
     if not found:
         what = f"of {only} " if only else "of transfers, launches or overlaps "
         raise InputError(f"there is nothing {what}to draw", file=dataset.name)
     targets = {
-        output if is_file else output / f"{name}.{ending}": (figure, ending)
-        for name, figure in found.items()
+        output if is_file else output / f"{name}.{ending}": (name, ending)
+        for name in found
         for ending in endings
     }
     if not is_file and output.exists() and not output.is_dir():
@@ -67,7 +70,8 @@ def transfer(
     for path in targets:
         if is_file or output.exists():
             atomic.check_output(path, force=force)
-    drawn = {path: figures.render(*each) for path, each in targets.items()}
+    made = {name: draw() for name, draw in found.items()}
+    drawn = {path: figures.render(made[name], ending) for path, (name, ending) in targets.items()}
     if not is_file:
         output.mkdir(parents=True, exist_ok=True)
     for path, content in drawn.items():
@@ -92,37 +96,44 @@ def _endings(formats: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _drawn(dataset: Dataset, only: Subject | None) -> dict[str, Figure]:
-    """The figures by name, of what there is and was asked for."""
+def _figures(dataset: Dataset, only: Subject | None) -> dict[str, Callable[[], Figure]]:
+    """What draws each figure, by name, of what there is and was asked for.
+
+    Curves are fitted when the first of them is drawn: what is refused before costs nothing.
+    """
     from gpucast import contention, transfer_figures
     from gpucast.overlaps import overlap_efficiencies
     from gpucast.transfer_series import series_of
     from gpucast.transfers import FEWEST_SIZES
 
     title = ", ".join(dataset.machines)
-    found: dict[str, Figure] = {}
+    found: dict[str, Callable[[], Figure]] = {}
     series = [each for each in series_of(dataset) if len(each.samples) >= FEWEST_SIZES]
-    panels = transfer_figures.drawn(series) if only in (None, "time", "bandwidth") else {}
-    if panels and only in (None, "time"):
-        found["transfer-time"] = transfer_figures.transfer_times(
-            panels, f"Transfer times, {title}: medians and fitted curves"
+    panels = cache(lambda: transfer_figures.drawn(series))
+    if series and only in (None, "time"):
+        found["transfer-time"] = lambda: transfer_figures.transfer_times(
+            panels(), f"Transfer times, {title}: medians and fitted curves"
         )
-    if panels and only in (None, "bandwidth"):
-        found["transfer-bandwidth"] = transfer_figures.bandwidths(
-            panels, f"Transfer bandwidths, {title}: medians and fitted curves"
+    if series and only in (None, "bandwidth"):
+        found["transfer-bandwidth"] = lambda: transfer_figures.bandwidths(
+            panels(), f"Transfer bandwidths, {title}: medians and fitted curves"
         )
     beside = any(transfer.concurrent for transfer in dataset.transfers)
     if beside and only in (None, "contention"):
         settings = [each for each in contention.contention(dataset) if each.pairs]
         for index, each in enumerate(settings):
             number = f"-{index + 1}" if len(settings) > 1 else ""
-            found[f"contention{number}"] = transfer_figures.contention_matrix(
-                each, f"Copies beside others, {each.setting.machine}"
+            found[f"contention{number}"] = partial(
+                transfer_figures.contention_matrix,
+                each,
+                f"Copies beside others, {each.setting.machine}",
             )
     if dataset.launches and only in (None, "launches"):
-        found["launches"] = transfer_figures.launch_costs(dataset, f"Kernel launches, {title}")
+        found["launches"] = partial(
+            transfer_figures.launch_costs, dataset, f"Kernel launches, {title}"
+        )
     if overlap_efficiencies(dataset) and only in (None, "overlap"):
-        found["overlap"] = transfer_figures.overlaps(
-            dataset, f"Overlap on {title}: share of what could be hidden"
+        found["overlap"] = partial(
+            transfer_figures.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
         )
     return found
