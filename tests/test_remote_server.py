@@ -1,0 +1,183 @@
+"""Servers and what becomes of them when clients misbehave: over the fake driver."""
+
+from __future__ import annotations
+
+import resource
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from remote_servers import CLIENT, PROBE, Server, remote_environment, servers
+
+pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
+
+MEBIBYTE = 1 << 20
+PROTOCOL = 2
+LANE, MONITOR, CHANNEL = 1, 2, 3
+OPEN, MEM_ALLOC, COPY_TO_BULK = 3, 6, 11
+
+BINDINGS = f"""
+import ctypes as c, os, sys, threading, time
+cuda = c.CDLL("{CLIENT / "libcudart.so.13"}")
+size, pointer = c.c_size_t, c.c_void_p
+def memory(bytes):
+    p = pointer(); assert cuda.cudaMalloc(c.byref(p), size(bytes)) == 0; return p
+def pinned(bytes):
+    p = pointer(); assert cuda.cudaMallocHost(c.byref(p), size(bytes)) == 0; return p
+def stream(flags=1):
+    s = pointer(); assert cuda.cudaStreamCreateWithFlags(c.byref(s), flags) == 0; return s
+def ready():
+    print("ready", flush=True)
+"""
+"""The runtime for a program in Python; streams wait for no others unless asked to."""
+
+
+def start(gpus: str, program: str) -> subprocess.Popen[str]:
+    """A client; returns once it says that it is ready."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", BINDINGS + program],
+        env=remote_environment(gpus),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert client.stdout is not None
+    line = client.stdout.readline()
+    assert line == "ready\n", line + client.communicate(timeout=10)[0]
+    return client
+
+
+def run(gpus: str, program: str) -> list[str]:
+    """What the client prints."""
+    client = start(gpus, "ready()\n" + program)
+    out, _ = client.communicate(timeout=60)
+    assert client.returncode == 0, out
+    return out.split()
+
+
+class Raw:
+    """A connection by the protocol alone."""
+
+    def __init__(self, server: Server, purpose: int = LANE, session: bytes = bytes(16)) -> None:
+        self.socket = server.connect()
+        hello = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, purpose, 0)
+        self.socket.sendall(hello + session)
+        assert len(self.receive(48)) == 48
+        self.socket.sendall(bytes(64))
+        entry, self.session, _ = struct.unpack("<I16s32s", self.receive(52))
+        assert entry == 0
+
+    def receive(self, size: int) -> bytes:
+        result = b""
+        while len(result) < size and (part := self.socket.recv(size - len(result))):
+            result += part
+        return result
+
+    def send(self, call: int, payload: bytes = b"", request: int = 0) -> None:
+        self.socket.sendall(struct.pack("<IHHI", len(payload), call, 0, request) + payload)
+
+    def ask(self, call: int, payload: bytes = b"") -> bytes:
+        """The answer's fields."""
+        self.send(call, payload, 1)
+        size = struct.unpack("<IHHI", self.receive(12))[0]
+        return self.receive(size)[8:]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def threads_of(process: int) -> int:
+    return len(list(Path(f"/proc/{process}/task").iterdir()))
+
+
+# ---- clients that are gone ----
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        "a = memory(64); cuda.cudaMemsetAsync(d, 1, size(64), None); cuda.cudaFree(a)",
+        """
+cuda.cudaMemsetAsync(d, 1, size(64), None)
+for k in range(600): cuda.cudaMemcpyAsync(d, p, size(64), 1, None)
+""",
+        """
+cuda.cudaMemsetAsync(d, 1, size(64), None)
+cuda.cudaMemcpyAsync(p, d, size(64 << 20), 2, None)
+""",
+    ],
+    ids=["in the driver", "for staging", "for rings"],
+)
+def test_nothing_is_left_of_a_client_that_is_killed_while_its_server_waits(waits: str) -> None:
+    with servers(1, GPUCAST_FAKE_DELAY="memset:60") as (server,):
+        program = f"d, p = memory(64 << 20), pinned(64 << 20)\n{waits}\nready(); time.sleep(99)"
+        client = start(server.address, program)
+        time.sleep(0.3)
+        assert len(server.children()) == 1
+        client.kill()
+        client.wait()
+        wait_until(lambda: not server.children())
+
+
+def test_nothing_is_left_of_a_client_that_promised_data_and_went() -> None:
+    with servers() as (server,):
+        lane = Raw(server)
+        lane.ask(OPEN)
+        (address,) = struct.unpack("<Q", lane.ask(MEM_ALLOC, struct.pack("<QQ", MEBIBYTE, 0)))
+        lane.send(COPY_TO_BULK, struct.pack("<QQQQB", address, MEBIBYTE, 0, 99, 0))
+        time.sleep(0.2)
+        lane.socket.close()
+        wait_until(lambda: not server.children())
+
+
+def test_a_client_without_a_monitor_is_cut_off() -> None:
+    with servers() as (server,):
+        lane = Raw(server)
+        lane.ask(OPEN)
+        wait_until(lambda: not server.children())
+        assert "it opened no monitor" in server.stop()[1]
+
+
+def test_a_client_has_one_monitor() -> None:
+    with servers() as (server,):
+        lane = Raw(server)
+        first = Raw(server, MONITOR, lane.session)
+        assert first.receive(1) == b"\1"
+        (child,) = server.children()
+        before = threads_of(child)
+        others = [Raw(server, MONITOR, lane.session) for _ in range(20)]
+        for other in others:
+            assert other.socket.recv(1) == b""
+        assert threads_of(child) == before
+        assert first.receive(1) == b"\1"
+
+
+def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> None:
+    with servers() as (server,):
+        lane = Raw(server)
+        monitor = Raw(server, MONITOR, lane.session)
+        lane.ask(OPEN)
+        assert monitor.receive(1) == b"\1"
+        (child,) = server.children()
+        before = resource.prlimit(child, resource.RLIMIT_NOFILE, (3, most_descriptors(child)))
+        Raw(server, CHANNEL, lane.session)
+        time.sleep(0.1)
+        resource.prlimit(child, resource.RLIMIT_NOFILE, before)
+        threads = threads_of(child)
+        channel = Raw(server, CHANNEL, lane.session)
+        wait_until(lambda: threads_of(child) == threads + 2)
+        channel.socket.close()
+
+
+def most_descriptors(process: int) -> int:
+    return resource.prlimit(process, resource.RLIMIT_NOFILE)[1]
