@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 MEBIBYTE = 1 << 20
 PROTOCOL = 2
 LANE, MONITOR, CHANNEL = 1, 2, 3
-OPEN, MEM_ALLOC, COPY_TO_BULK = 3, 6, 11
+OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
 
 BINDINGS = f"""
 import ctypes as c, os, sys, threading, time
@@ -181,3 +184,105 @@ def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> N
 
 def most_descriptors(process: int) -> int:
     return resource.prlimit(process, resource.RLIMIT_NOFILE)[1]
+
+
+# ---- order, and what is told ----
+
+
+def test_a_device_is_done_once_its_destroyed_streams_are() -> None:
+    with servers(1, GPUCAST_FAKE_DELAY="memset:0.5") as (server,):
+        program = """
+d, h = memory(4096), c.create_string_buffer(4096)
+for k in range(3):
+    s = stream()
+    cuda.cudaMemsetAsync(d, 40 + k, size(4096), s)
+    if k < 2: cuda.cudaDeviceSynchronize()
+cuda.cudaStreamDestroy(s)
+print(cuda.cudaDeviceSynchronize(), cuda.cudaMemcpy(h, d, size(4096), 2), h.raw[0])
+"""
+        assert run(server.address, program) == ["0", "0", "42"]
+
+
+@pytest.mark.parametrize("piece", [1, 3])
+def test_a_copy_that_failed_says_so_once(piece: int) -> None:
+    with servers(1, GPUCAST_FAKE_FAIL=f"cuMemcpyDtoHAsync:{piece}:1") as (server,):
+        program = """
+d, h = memory(4 << 20), c.create_string_buffer(4 << 20)
+print(cuda.cudaMemcpy(h, d, size(4 << 20), 2))
+print(cuda.cudaDeviceSynchronize(), cuda.cudaDeviceSynchronize())
+print(cuda.cudaMemcpy(h, d, size(4 << 20), 2), cuda.cudaDeviceSynchronize())
+"""
+        assert run(server.address, program) == ["1", "0", "0", "0", "0"]
+
+
+def test_what_a_large_copy_waits_for_keeps_nothing_else_waiting() -> None:
+    with servers(1, GPUCAST_FAKE_DELAY="memset:2") as (server,):
+        program = """
+n = 64 << 20
+d, e, p, q = memory(n), memory(64), pinned(n), pinned(64)
+s, t = stream(), stream()
+cuda.cudaMemcpyAsync(d, p, size(n), 1, s); cuda.cudaStreamSynchronize(s)
+begin = time.time()
+cuda.cudaMemsetAsync(d, 7, size(n), s)
+cuda.cudaMemcpyAsync(p, d, size(n), 2, s)
+other = threading.Thread(target=cuda.cudaStreamSynchronize, args=(s,))
+other.start()
+free, all = size(), size()
+answers = [cuda.cudaMemGetInfo(c.byref(free), c.byref(all)), cuda.cudaStreamQuery(s)]
+answers += [cuda.cudaMemcpyAsync(e, q, size(64), 1, t), cuda.cudaMemcpy(q, e, size(64), 2)]
+memory(64)
+early = time.time() - begin < 1
+cuda.cudaDeviceSynchronize()
+late = time.time() - begin > 1.9
+other.join()
+print(*answers, early, late, set(c.string_at(p.value, n)))
+"""
+        assert run(server.address, program) == ["0", "600", "0", "0", "True", "True", "{7}"]
+
+
+def test_what_follows_a_large_copy_on_its_stream_does_not_overtake_it() -> None:
+    with servers(1, GPUCAST_FAKE_DELAY="memset:0.2") as (server,):
+        program = """
+n = 40 << 20
+d, p, q = memory(n), pinned(n), pinned(n)
+s, t, e = stream(0), stream(), pointer()
+cuda.cudaEventCreate(c.byref(e))
+for on in s, None:  # the legacy stream waits for s
+    cuda.cudaMemsetAsync(d, 1, size(n), s)
+    cuda.cudaMemcpyAsync(p, d, size(n), 2, s)
+    cuda.cudaMemsetAsync(d, 2, size(n), on)
+    cuda.cudaEventRecord(e, on)
+    cuda.cudaStreamWaitEvent(t, e, 0)
+    cuda.cudaMemcpyAsync(q, d, size(n), 2, t)
+    cuda.cudaStreamSynchronize(t); cuda.cudaDeviceSynchronize()
+    print(set(c.string_at(p.value, n)), set(c.string_at(q.value, n)))
+"""
+        assert run(server.address, program) == ["{1}", "{2}"] * 2
+
+
+# ---- limits ----
+
+
+def memory_of(process: int) -> int:
+    """Resident bytes."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_answers_that_nobody_reads_do_not_pile_up() -> None:
+    with servers() as (server,):
+        lane = Raw(server)
+        monitor = Raw(server, MONITOR, lane.session)
+        assert monitor.receive(1) == b"\1"
+        lane.ask(OPEN)
+        (address,) = struct.unpack("<Q", lane.ask(MEM_ALLOC, struct.pack("<QQ", MEBIBYTE, 0)))
+        (child,) = server.children()
+        before = memory_of(child)
+        os.kill(child, signal.SIGSTOP)  # so that all is there to be read at once
+        payload = struct.pack("<QQQQ", address, 65536, 0, 77)
+        message = struct.pack("<IHHI", len(payload), COPY_FROM, 0, 0) + payload
+        lane.socket.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            lane.socket.sendall(message * 20000)
+        os.kill(child, signal.SIGCONT)
+        time.sleep(1)
+        assert memory_of(child) - before < 100 * MEBIBYTE

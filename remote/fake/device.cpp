@@ -35,8 +35,7 @@ Descriptor memory_file(std::size_t bytes) {
 
 }  // namespace
 
-Device::Device(const Settings& settings)
-    : settings_(settings), next_(settings.base) {}
+Device::Device(const Settings& settings) : settings_(settings), next_(settings.base) {}
 
 Device::~Device() {
   queues_.wait_for_all();

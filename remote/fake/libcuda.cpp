@@ -35,7 +35,7 @@ Driver& driver() { return *the_driver(); }
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
 bool held(CUdeviceptr address, std::size_t bytes) {
-  return driver().current().holds(address, bytes);
+  return driver().settings().reaches_all || driver().current().holds(address, bytes);
 }
 
 int attribute(CUdevice_attribute which, CUdevice device) {

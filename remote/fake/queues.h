@@ -1,6 +1,6 @@
-// What a device's streams hold, in CUDA's order: a stream's operations one after another; the legacy
-// stream and the blocking ones wait for one another; the others wait for nobody. What may be done at
-// the same time is.
+// What a device's streams hold, in CUDA's order: a stream's operations one after another; the
+// legacy stream and the blocking ones wait for one another; the others wait for nobody. What may be
+// done at the same time is.
 #pragma once
 
 #include <cuda.h>

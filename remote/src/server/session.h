@@ -15,6 +15,7 @@
 #include "protocol/calls.h"
 #include "server/bulk.h"
 #include "server/gpu.h"
+#include "server/outgoing.h"
 #include "server/staging.h"
 #include "transport/connection.h"
 
@@ -38,14 +39,21 @@ class Session {
   [[noreturn]] void run();
 
  private:
+  using Events = std::vector<std::shared_ptr<Event>>;
   // What is done once the GPU has come to the events.
   struct Pending {
-    std::vector<std::shared_ptr<Event>> events = {};
+    Events events = {};
     std::function<void(CUresult)> then = {};
+    // Those that are only known once so many large copies to the client are queued.
+    std::uint64_t copies = 0;
+    std::function<Events()> late = {};
   };
 
   bool take_messages();
+  bool has_room() const;
   bool finish_pending();
+  // NOT_READY while the GPU has not come to it.
+  CUresult state_of(Pending& entry);
   // Of the oldest, or of all.
   bool take_back_staging(bool all);
   bool send_out();
@@ -58,12 +66,16 @@ class Session {
   void at_once(const Header& header, Bytes payload);
   template <class Message>
   void synchronize(const Header& header, Bytes payload);
+  template <class Message>
+  Events events_of(const Message& call);
   void open(const Header& header);
+  void query_stream(const Header& header, Bytes payload);
   void fence_sync(const Header& header);
   void detach(const Header& header, Bytes payload);
   void copy_to(const Header& header, Bytes payload);
   void copy_to_bulk(const Header& header, Bytes payload);
   void copy_from(const Header& header, Bytes payload);
+  void copy_from_bulk(const Header& header, const CopyFrom& call);
   void module_piece(const Header& header, Bytes payload);
   void copied_from(const Header& header, const CopyFrom& call, std::byte* slot, CUresult status);
 
@@ -86,6 +98,7 @@ class Session {
   std::vector<std::byte> out_;
   std::size_t out_begin_ = 0;
   std::deque<Pending> pending_;
+  Outgoing outgoing_;
   // Pinned memory that the GPU still reads, the oldest first.
   struct Reading {
     std::shared_ptr<Event> event;
