@@ -6,6 +6,7 @@ import contextlib
 import os
 import resource
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 MEBIBYTE = 1 << 20
 PROTOCOL = 2
 LANE, MONITOR, CHANNEL = 1, 2, 3
+HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
+FAILED = 4
 OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
 
 BINDINGS = f"""
@@ -69,8 +72,7 @@ class Raw:
 
     def __init__(self, server: Server, purpose: int = LANE, session: bytes = bytes(16)) -> None:
         self.socket = server.connect()
-        hello = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, purpose, 0)
-        self.socket.sendall(hello + session)
+        self.socket.sendall(HELLO[:12] + struct.pack("<HH", purpose, 0) + session)
         assert len(self.receive(48)) == 48
         self.socket.sendall(bytes(64))
         entry, self.session, _ = struct.unpack("<I16s32s", self.receive(52))
@@ -286,3 +288,66 @@ def test_answers_that_nobody_reads_do_not_pile_up() -> None:
         os.kill(child, signal.SIGCONT)
         time.sleep(1)
         assert memory_of(child) - before < 100 * MEBIBYTE
+
+
+# ---- the door ----
+
+
+def test_idle_connections_keep_no_client_from_its_large_copies() -> None:
+    with servers() as (server,):
+        client = start(
+            server.address,
+            """
+d, h = memory(8 << 20), pinned(8 << 20)
+ready(); sys.stdin.readline()
+print(cuda.cudaMemcpy(d, h, size(8 << 20), 1), cuda.cudaDeviceSynchronize())
+""",
+        )
+        idle = [server.connect() for _ in range(80)]
+        out, _ = client.communicate("now\n", timeout=30)
+        assert len(idle) == 80
+        assert out.split() == ["0", "0"]
+
+
+def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:
+    with servers(1, "--listen", "127.0.0.1:0,127.0.0.1:0") as (server,):
+        assert server.process.stdout is not None
+        places = [server.address, server.process.stdout.readline().split()[-1]]
+        used = server.descriptors()
+        resource.prlimit(
+            server.process.pid,
+            resource.RLIMIT_NOFILE,
+            (used + 8, most_descriptors(server.process.pid)),
+        )
+        connections = [connect(place) for place in places for _ in range(20)]
+        time.sleep(0.5)
+        for connection in connections:
+            connection.close()
+        time.sleep(0.5)
+        for place in places:
+            connection = connect(place)
+            connection.sendall(HELLO + bytes(16))
+            assert len(connection.recv(48)) == 48
+
+
+def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
+    with servers(1, GPUCAST_FAKE_DELAY="cuInit:60") as (server,):
+        first = Raw(server)
+        late = server.connect()
+        late.sendall(HELLO + bytes(16))
+        assert len(late.recv(48)) == 48
+        (child,) = server.children()
+        os.kill(child, signal.SIGSTOP)  # so that the server waits for it
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        late.sendall(bytes(64))
+        assert int.from_bytes(late.recv(52)[:4], "little") == FAILED
+        assert server.children() == [child]
+        os.kill(child, signal.SIGCONT)
+        first.socket.close()
+        assert server.process.wait(timeout=10) == 0
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
