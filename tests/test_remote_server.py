@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 import resource
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from remote_servers import CLIENT, PROBE, Server, remote_environment, servers
+from remote_servers import CLIENT, FAKE, PROBE, SERVER, Server, remote_environment, servers
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
@@ -70,11 +71,18 @@ def run(gpus: str, program: str) -> list[str]:
 class Raw:
     """A connection by the protocol alone."""
 
-    def __init__(self, server: Server, purpose: int = LANE, session: bytes = bytes(16)) -> None:
+    def __init__(
+        self, server: Server, purpose: int = LANE, session: bytes = bytes(16), secret: bytes = b""
+    ) -> None:
         self.socket = server.connect()
-        self.socket.sendall(HELLO[:12] + struct.pack("<HH", purpose, 0) + session)
-        assert len(self.receive(48)) == 48
-        self.socket.sendall(bytes(64))
+        hello = HELLO[:12] + struct.pack("<HH", purpose, 0) + session
+        self.socket.sendall(hello)
+        challenge = self.receive(48)
+        assert len(challenge) == 48
+        nonce = bytes(32)
+        said = b"\1" + hello + challenge[16:] + nonce
+        proof = hmac.digest(secret, said, "sha256") if secret else bytes(32)
+        self.socket.sendall(nonce + proof)
         entry, self.session, _ = struct.unpack("<I16s32s", self.receive(52))
         assert entry == 0
 
@@ -103,6 +111,13 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
 
 def threads_of(process: int) -> int:
     return len(list(Path(f"/proc/{process}/task").iterdir()))
+
+
+def state_of(process: int) -> str:
+    """Its letter; empty where there is none."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
 
 
 # ---- clients that are gone ----
@@ -280,6 +295,7 @@ def test_answers_that_nobody_reads_do_not_pile_up() -> None:
         (child,) = server.children()
         before = memory_of(child)
         os.kill(child, signal.SIGSTOP)  # so that all is there to be read at once
+        wait_until(lambda: state_of(child) == "T")
         payload = struct.pack("<QQQQ", address, 65536, 0, 77)
         message = struct.pack("<IHHI", len(payload), COPY_FROM, 0, 0) + payload
         lane.socket.settimeout(1)
@@ -338,6 +354,7 @@ def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
         assert len(late.recv(48)) == 48
         (child,) = server.children()
         os.kill(child, signal.SIGSTOP)  # so that the server waits for it
+        wait_until(lambda: state_of(child) == "T")
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
         late.sendall(bytes(64))
@@ -351,3 +368,74 @@ def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
 def connect(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     return socket.create_connection((host, int(port)), timeout=10)
+
+
+def holds(process: int, content: bytes) -> bool:
+    """Whether it is anywhere in the memory of the process."""
+    maps = Path(f"/proc/{process}/maps").read_text().splitlines()
+    with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
+        for line in maps:
+            place, access = line.split()[:2]
+            begin, end = (int(word, 16) for word in place.split("-"))
+            if access.startswith("r") and not line.endswith("[vvar]"):
+                with contextlib.suppress(OSError, OverflowError):
+                    memory.seek(begin)
+                    if content in (memory.read(end - begin) or b""):
+                        return True
+    return False
+
+
+def test_a_clients_process_knows_neither_the_secret_nor_other_clients(tmp_path: Path) -> None:
+    secret = b"this is the secret of 2 machines"
+    file = tmp_path / "secret"
+    file.write_bytes(secret)
+    file.chmod(0o600)
+    with servers(1, "--secret-file", str(file)) as (server,):
+        first = Raw(server, secret=secret)
+        second = Raw(server, secret=secret)
+        second.ask(OPEN)
+        assert holds(server.process.pid, secret)
+        assert holds(server.process.pid, first.session)
+        for child in server.children():
+            assert not holds(child, secret)
+            assert not holds(child, secret[:16])
+            assert not holds(child, first.session)
+            assert not holds(child, second.session)
+
+
+# ---- the command ----
+
+
+def serve(tmp_path: Path, program: str) -> subprocess.Popen[str]:
+    """A program over gpucast.remote that finds the server of the build."""
+    (tmp_path / SERVER.name).symlink_to(SERVER)
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from gpucast.remote import serve\n{program}"],
+        env={
+            **os.environ,
+            "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+            "GPUCAST_LIBCUDA": str(FAKE),
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_servers_end_with_the_command_that_began_them(tmp_path: Path) -> None:
+    serving = serve(tmp_path, 'serve([0, 0], "127.0.0.1", 0, [])')
+    assert serving.stdout is not None
+    for _ in range(2):
+        assert "listening on" in serving.stdout.readline()
+    path = Path(f"/proc/{serving.pid}/task/{serving.pid}/children")
+    begun = [int(word) for word in path.read_text().split()]
+    assert len(begun) == 2
+    serving.kill()
+    serving.wait()
+    wait_until(lambda: all(state_of(each) in "Z" for each in begun))
+
+
+def test_a_server_whose_parent_is_gone_does_not_begin() -> None:
+    command = [SERVER, "--listen", "127.0.0.1:0", "--with-parent", "1"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert finished.returncode == 1
+    assert "--with-parent" in finished.stderr
