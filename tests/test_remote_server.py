@@ -160,6 +160,33 @@ def test_nothing_is_left_of_a_client_that_promised_data_and_went() -> None:
         wait_until(lambda: not server.children())
 
 
+OWN_NETWORK = ("unshare", "--map-root-user", "--net")
+"""Begins a command with a network of its own, which it may cut."""
+
+CUT = """
+import os, time
+from remote_servers import servers
+from test_remote_server import start, wait_until
+with servers() as (server,):
+    client = start(server.address, "d, p = memory(1000), pinned(60000); ready()\\n"
+        "while cuda.cudaMemcpyAsync(p, d, size(1000), 2, None) == 0: cuda.cudaDeviceSynchronize()")
+    time.sleep(0.5)
+    os.system("ip link set lo down")
+    wait_until(lambda: not server.children(), 11)
+    client.kill()
+"""
+
+
+def test_nothing_is_left_of_a_client_whose_network_is_gone() -> None:
+    try:
+        if subprocess.run([*OWN_NETWORK, "ip", "link", "set", "lo", "up"], check=False).returncode:
+            pytest.skip("no networks of their own here")
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    command = ["sh", "-c", 'ip link set lo up && exec "$0" -c "$1"', sys.executable, CUT]
+    subprocess.run([*OWN_NETWORK, *command], check=True, timeout=60, cwd=Path(__file__).parent)
+
+
 def test_a_client_without_a_monitor_is_cut_off() -> None:
     with servers() as (server,):
         lane = Raw(server)
