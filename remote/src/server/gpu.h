@@ -36,7 +36,7 @@ class Gpu {
   CUresult run(const CopyWithin&, Nothing&);
   // All others are a part's.
   template <class Message, class Result>
-  CUresult run(const Message& call, Result&& result) {
+  CUresult run(const Message& call, Result& result) {
     if constexpr (requires { streams_.run(call, result); }) {
       return streams_.run(call, result);
     } else if constexpr (requires { memory_.run(call, result); }) {

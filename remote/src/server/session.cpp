@@ -40,6 +40,7 @@ Session::Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions op
       bulk_(bulk),
       options_(std::move(options)),
       log_(log),
+      answers_(*lane_),
       outgoing_(bulk) {
   in_.resize(Header::size + most_frame + read_at_once);
 }
@@ -47,10 +48,10 @@ Session::Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions op
 void Session::run() {
   auto idle_since = Clock::now();
   for (;;) {
-    bool progress = send_out();
+    bool progress = answers_.send();
     if (take_messages()) progress = true;
     if (outgoing_.advance()) progress = true;
-    if (finish_pending()) progress = true;
+    if (gpu_ && waits_.finish(*gpu_, outgoing_)) progress = true;
     if (take_back_staging(false)) progress = true;
     if (progress) {
       idle_since = Clock::now();
@@ -62,39 +63,27 @@ void Session::run() {
 
 void Session::rest(Clock::time_point idle_since) {
   const auto now = Clock::now();
-  const bool unsent = out_begin_ != out_.size();
+  const bool unsent = answers_.unsent() != 0;
   if (!outgoing_.empty()) {
     bulk_.wait_for_room();
-  } else if (pending_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
+  } else if (waits_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
     std::this_thread::yield();
-  } else if (pending_.empty()) {
+  } else if (waits_.empty()) {
     // Memory that is read no more can be taken back when there is something to do again.
-    wait(*lane_, {.read = out_.size() - out_begin_ < most_unsent, .write = unsent}, std::nullopt);
+    wait(*lane_, {.read = answers_.unsent() < most_unsent, .write = unsent}, std::nullopt);
   } else {
     std::this_thread::sleep_for(nap);
   }
 }
 
 void Session::tend() {
-  send_out();
+  answers_.send();
   outgoing_.advance();
-  finish_pending();
-}
-
-bool Session::send_out() {
-  if (out_begin_ == out_.size()) return false;
-  const std::size_t sent =
-      lane_->try_write(bytes_of(out_.data() + out_begin_, out_.size() - out_begin_), {});
-  out_begin_ += sent;
-  if (out_begin_ == out_.size()) {
-    out_.clear();
-    out_begin_ = 0;
-  }
-  return sent > 0;
+  waits_.finish(*gpu_, outgoing_);
 }
 
 bool Session::has_room() const {
-  return out_.size() - out_begin_ < most_unsent && pending_.size() < most_pending;
+  return answers_.unsent() < most_unsent && waits_.size() < most_pending;
 }
 
 bool Session::take_messages() {
@@ -117,44 +106,9 @@ bool Session::take_messages() {
     handle(header, payload);
     in_begin_ += whole;
     any = true;
-    send_out();
+    answers_.send();
   }
   return any;
-}
-
-// In order for those that wait for the same events; who is first does not matter otherwise.
-bool Session::finish_pending() {
-  bool any = false;
-  for (std::size_t k = 0; k < pending_.size();) {
-    const CUresult status = state_of(pending_[k]);
-    if (status == CUDA_ERROR_NOT_READY) {
-      ++k;
-      continue;
-    }
-    const auto then = std::move(pending_[k].then);
-    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(k));
-    then(status);
-    any = true;
-  }
-  return any;
-}
-
-CUresult Session::state_of(Pending& entry) {
-  if (entry.copies > outgoing_.queued()) return CUDA_ERROR_NOT_READY;
-  if (entry.late) {
-    try {
-      entry.events = std::exchange(entry.late, nullptr)();
-    } catch (const DriverError& error) {
-      return error.status();
-    }
-  }
-  while (!entry.events.empty()) {
-    const CUresult status = gpu_->driver().cuEventQuery(entry.events.back()->get());
-    if (status != CUDA_SUCCESS) return status;
-    gpu_->streams().give_back(std::move(entry.events.back()));
-    entry.events.pop_back();
-  }
-  return CUDA_SUCCESS;
 }
 
 bool Session::take_back_staging(bool all) {
@@ -179,28 +133,6 @@ Gpu& Session::gpu() {
   return *gpu_;
 }
 
-template <class Result>
-void Session::reply(std::uint32_t request, CUresult status, Result result, Bytes tail) {
-  const std::size_t begin = out_.size();
-  Writer writer(out_);
-  Header header{.call = Call::reply, .request = request};
-  Reply head{.status = status, .latched = latched_};
-  writer(header), writer(head);
-  if (status == CUDA_SUCCESS) writer(result);
-  out_.insert(out_.end(), tail.begin(), tail.end());
-  const auto bytes = static_cast<std::uint32_t>(out_.size() - begin - Header::size);
-  std::memcpy(out_.data() + begin, &bytes, sizeof bytes);
-  latched_ = CUDA_SUCCESS;
-}
-
-void Session::report(const Header& header, CUresult status) {
-  if (header.request != 0) {
-    reply(header.request, status, Nothing{});
-  } else if (latched_ == CUDA_SUCCESS) {
-    latched_ = status;
-  }
-}
-
 template <class Message>
 void Session::at_once(const Header& header, Bytes payload) {
   const auto call = decode<Message>(payload);
@@ -212,14 +144,14 @@ void Session::at_once(const Header& header, Bytes payload) {
     status = error.status();
   }
   if (header.request != 0) {
-    reply(header.request, status, std::move(result));
+    answers_.reply(header.request, status, std::move(result));
   } else {
-    report(header, status);
+    answers_.report(header, status);
   }
 }
 
 template <class Message>
-Session::Events Session::events_of(const Message& call) {
+Waits::Events Session::events_of(const Message& call) {
   Streams& streams = gpu().streams();
   if constexpr (Message::call == Call::stream_sync) {
     return {streams.record(streams.stream(call.stream))};
@@ -240,7 +172,7 @@ void Session::synchronize(const Header& header, Bytes payload) {
   } else if constexpr (Message::call == Call::event_sync) {
     late = false;
   }
-  Pending entry;
+  Waits::Entry entry;
   try {
     if (late) {
       entry.copies = outgoing_.added();
@@ -249,31 +181,31 @@ void Session::synchronize(const Header& header, Bytes payload) {
       entry.events = events_of(call);
     }
   } catch (const DriverError& error) {
-    return reply(header.request, error.status(), Elapsed{});
+    return answers_.reply(header.request, error.status(), Elapsed{});
   }
   entry.then = [this, request = header.request, pairs = call.pairs](CUresult status) {
-    reply(request, status, gpu_->streams().elapsed(pairs));
+    answers_.reply(request, status, gpu_->streams().elapsed(pairs));
   };
-  pending_.push_back(std::move(entry));
+  waits_.add(std::move(entry));
 }
 
 void Session::query_stream(const Header& header, Bytes payload) {
   if (!outgoing_.empty() && outgoing_.is_of(decode<StreamQuery>(payload).stream))
-    return report(header, CUDA_ERROR_NOT_READY);
+    return answers_.report(header, CUDA_ERROR_NOT_READY);
   at_once<StreamQuery>(header, payload);
 }
 
 void Session::fence_sync(const Header& header) {
-  Pending entry;
+  Waits::Entry entry;
   if (auto last = gpu().streams().last_fence()) entry.events = {std::move(last)};
-  entry.then = [this, header](CUresult status) { report(header, status); };
-  pending_.push_back(std::move(entry));
+  entry.then = [this, header](CUresult status) { answers_.report(header, status); };
+  waits_.add(std::move(entry));
 }
 
 // Who asks frees the memory next, whatever a failed GPU says.
 void Session::detach(const Header& header, Bytes payload) {
   const auto call = decode<Detach>(payload);
-  Pending entry;
+  Waits::Entry entry;
   try {
     entry.events = gpu().streams().record_all();
   } catch (const DriverError&) {
@@ -281,9 +213,9 @@ void Session::detach(const Header& header, Bytes payload) {
   }
   entry.then = [this, header, call](CUresult /*status*/) {
     Nothing nothing;
-    report(header, gpu_->run(call, nothing));
+    answers_.report(header, gpu_->run(call, nothing));
   };
-  pending_.push_back(std::move(entry));
+  waits_.add(std::move(entry));
 }
 
 void Session::open(const Header& header) {
@@ -300,7 +232,7 @@ void Session::open(const Header& header) {
     result.problem = error.what();
     result.problem.resize(std::min(result.problem.size(), most_text_bytes));
   }
-  reply(header.request, CUDA_SUCCESS, std::move(result));
+  answers_.reply(header.request, CUDA_SUCCESS, std::move(result));
 }
 
 std::byte* Session::staging_slot() {
@@ -320,7 +252,8 @@ void Session::copy_to(const Header& header, Bytes payload) {
   CUresult status = CUDA_SUCCESS;
   try {
     auto* const stream = gpu().streams().stream(call.stream);
-    if (!gpu().holds(call.to, data.size())) return report(header, CUDA_ERROR_INVALID_VALUE);
+    if (!gpu().holds(call.to, data.size()))
+      return answers_.report(header, CUDA_ERROR_INVALID_VALUE);
     std::byte* slot = staging_slot();
     std::ranges::copy(data, slot);
     status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot, data.size(), stream);
@@ -333,7 +266,7 @@ void Session::copy_to(const Header& header, Bytes payload) {
   } catch (const DriverError& error) {
     status = error.status();
   }
-  report(header, status);
+  answers_.report(header, status);
 }
 
 void Session::copy_to_bulk(const Header& header, Bytes payload) {
@@ -354,7 +287,7 @@ void Session::copy_to_bulk(const Header& header, Bytes payload) {
   } catch (const DriverError& error) {
     status = error.status();
   }
-  report(header, status);
+  answers_.report(header, status);
 }
 
 void Session::copy_from(const Header& header, Bytes payload) {
@@ -368,10 +301,10 @@ void Session::copy_from(const Header& header, Bytes payload) {
     slot = staging_slot();
     status = gpu().driver().cuMemcpyDtoHAsync(slot, call.from, call.bytes, stream);
     if (status == CUDA_SUCCESS) {
-      pending_.push_back({.events = {gpu().streams().record(stream)},
-                          .then = [this, header, call, slot](CUresult then) {
-                            copied_from(header, call, slot, then);
-                          }});
+      waits_.add({.events = {gpu().streams().record(stream)},
+                  .then = [this, header, call, slot](CUresult then) {
+                    copied_from(header, call, slot, then);
+                  }});
       return;
     }
   } catch (const DriverError& error) {
@@ -391,7 +324,7 @@ void Session::copy_from_bulk(const Header& header, const CopyFrom& call) {
   }
   outgoing_.add(call, stream, status, [this, header](CUresult queued) {
     // What failed is told in place of the data.
-    if (header.request != 0) report(header, queued);
+    if (header.request != 0) answers_.report(header, queued);
   });
   outgoing_.advance();
 }
@@ -400,10 +333,9 @@ void Session::copied_from(const Header& header, const CopyFrom& call, std::byte*
                           CUresult status) {
   const Bytes data = status == CUDA_SUCCESS ? bytes_of(slot, call.bytes) : Bytes{};
   if (header.request != 0) {
-    reply(header.request, status, Nothing{}, data);
+    answers_.reply(header.request, status, Nothing{}, data);
   } else {
-    encode(out_, Data{.transfer = call.transfer, .status = status}, 0, data.size());
-    out_.insert(out_.end(), data.begin(), data.end());
+    answers_.data({.transfer = call.transfer, .status = status}, data);
   }
   if (slot != nullptr) staging_->give_back(slot);
 }
@@ -411,7 +343,7 @@ void Session::copied_from(const Header& header, const CopyFrom& call, std::byte*
 void Session::module_piece(const Header& header, Bytes payload) {
   Bytes piece;
   const auto call = decode<ModulePiece>(payload, &piece);
-  report(header, gpu().run(call, piece));
+  answers_.report(header, gpu().run(call, piece));
 }
 
 void Session::handle(const Header& header, Bytes payload) {
@@ -419,7 +351,7 @@ void Session::handle(const Header& header, Bytes payload) {
     case Call::open:
       return open(header);
     case Call::ping:
-      return report(header, CUDA_SUCCESS);
+      return answers_.report(header, CUDA_SUCCESS);
     case Call::reset:
       return at_once<Reset>(header, payload);
     case Call::mem_alloc:

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <deque>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -13,10 +12,12 @@
 #include <vector>
 
 #include "protocol/calls.h"
+#include "server/answers.h"
 #include "server/bulk.h"
 #include "server/gpu.h"
 #include "server/outgoing.h"
 #include "server/staging.h"
+#include "server/waits.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote {
@@ -39,24 +40,10 @@ class Session {
   [[noreturn]] void run();
 
  private:
-  using Events = std::vector<std::shared_ptr<Event>>;
-  // What is done once the GPU has come to the events.
-  struct Pending {
-    Events events = {};
-    std::function<void(CUresult)> then = {};
-    // Those that are only known once so many large copies to the client are queued.
-    std::uint64_t copies = 0;
-    std::function<Events()> late = {};
-  };
-
   bool take_messages();
   bool has_room() const;
-  bool finish_pending();
-  // NOT_READY while the GPU has not come to it.
-  CUresult state_of(Pending& entry);
   // Of the oldest, or of all.
   bool take_back_staging(bool all);
-  bool send_out();
   // Between the pieces of a large copy.
   void tend();
   void rest(Clock::time_point idle_since);
@@ -67,7 +54,7 @@ class Session {
   template <class Message>
   void synchronize(const Header& header, Bytes payload);
   template <class Message>
-  Events events_of(const Message& call);
+  Waits::Events events_of(const Message& call);
   void open(const Header& header);
   void query_stream(const Header& header, Bytes payload);
   void fence_sync(const Header& header);
@@ -79,10 +66,6 @@ class Session {
   void module_piece(const Header& header, Bytes payload);
   void copied_from(const Header& header, const CopyFrom& call, std::byte* slot, CUresult status);
 
-  template <class Result>
-  void reply(std::uint32_t request, CUresult status, Result result, Bytes tail = {});
-  // To the request, or latched where there is none.
-  void report(const Header& header, CUresult status);
   std::byte* staging_slot();
   Gpu& gpu();
 
@@ -95,9 +78,8 @@ class Session {
   std::vector<std::byte> in_;
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
-  std::vector<std::byte> out_;
-  std::size_t out_begin_ = 0;
-  std::deque<Pending> pending_;
+  Answers answers_;
+  Waits waits_;
   Outgoing outgoing_;
   // Pinned memory that the GPU still reads, the oldest first.
   struct Reading {
@@ -105,7 +87,6 @@ class Session {
     std::byte* slot = nullptr;
   };
   std::deque<Reading> readings_;
-  CUresult latched_ = CUDA_SUCCESS;
 };
 
 }  // namespace gpucast::remote
