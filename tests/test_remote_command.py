@@ -85,7 +85,7 @@ def test_a_build_without_remote_gpus_is_told(
         client_folder()
 
 
-@pytest.mark.parametrize("gpus", ["", "one", "1-", "-1", "0,,1"])
+@pytest.mark.parametrize("gpus", ["", "one", "1-", "-1", "0,,1", "3-1", "0,2-1"])
 def test_wrong_gpus_are_refused(gpus: str, run: Run) -> None:
     status, _, errors = run("remote", "serve", f"--gpus={gpus}")
     assert status == 2
@@ -105,3 +105,13 @@ def test_the_environment_keeps_what_was_there(
     assert result["GPUCAST_REMOTE_SYNC"] == "1"
     assert result["GPUCAST_REMOTE_CHANNELS"] == "3"
     assert result["OTHER"] == "x"
+
+
+def test_a_program_waits_in_every_call_if_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    monkeypatch.setenv("GPUCAST_REMOTE_LIB", str(tmp_path))
+    exported = {"GPUCAST_REMOTE_SYNC": "1"}
+    assert environment("a:1", base=exported)["GPUCAST_REMOTE_SYNC"] == "1"
+    assert "GPUCAST_REMOTE_SYNC" not in environment("a:1", base={})

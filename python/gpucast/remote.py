@@ -57,7 +57,8 @@ def environment(
     before = result.get("LD_LIBRARY_PATH")
     result["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(client_folder()), before]))
     result["GPUCAST_REMOTE"] = gpus
-    result["GPUCAST_REMOTE_SYNC"] = "1" if sync else "0"
+    if sync:
+        result["GPUCAST_REMOTE_SYNC"] = "1"
     if secret_file is not None:
         result["GPUCAST_REMOTE_SECRET_FILE"] = str(secret_file)
     if channels is not None:
@@ -91,7 +92,7 @@ def gpus_here() -> int:
 def serve(gpus: Sequence[int], host: str, port: int, options: Sequence[str]) -> int:
     """Run one server a GPU, on ports from ``port``, until SIGTERM or SIGINT; its exit status.
 
-    If one of them ends, the others are ended too.
+    If one of them ends, the others are ended too, and all if this process is killed.
     """
     program = server_program()
     running: list[subprocess.Popen[bytes]] = []
@@ -103,9 +104,8 @@ def serve(gpus: Sequence[int], host: str, port: int, options: Sequence[str]) -> 
     try:
         for k, gpu in enumerate(gpus):
             listen = _listen(host, port + k if port else 0)
-            running.append(
-                subprocess.Popen([program, "--gpu", str(gpu), "--listen", listen, *options])
-            )
+            words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
+            running.append(subprocess.Popen([program, *words, *options]))
         while not stop.wait(0.1):
             if any(server.poll() is not None for server in running):
                 break

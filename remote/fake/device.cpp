@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -36,16 +35,10 @@ Descriptor memory_file(std::size_t bytes) {
 
 }  // namespace
 
-Device::Device(const Settings& settings)
-    : settings_(settings), next_(settings.base), thread_([this] { run(); }) {}
+Device::Device(const Settings& settings) : settings_(settings), next_(settings.base) {}
 
 Device::~Device() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
+  queues_.wait_for_all();
   for (const auto* each : {&allocations_, &opened_}) {
     for (const auto& [address, memory] : *each)
       unmap(address, memory);
@@ -92,7 +85,7 @@ void Device::unmap(CUdeviceptr address, const Memory& memory) {
 }
 
 CUresult Device::free(CUdeviceptr address) {
-  wait_for_all();
+  queues_.wait_for_all();
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(address);
   if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -187,57 +180,6 @@ CUresult Device::close(CUdeviceptr address) {
 std::size_t Device::free_bytes() const {
   const std::lock_guard lock(mutex_);
   return settings_.memory - used_;
-}
-
-std::uint64_t Device::queue(std::function<void()> operation) {
-  const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(operation));
-  changed_.notify_all();
-  return ++queued_;
-}
-
-bool Device::done(std::uint64_t operation) const {
-  const std::lock_guard lock(mutex_);
-  return done_ >= operation;
-}
-
-void Device::wait(std::uint64_t operation) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= operation; });
-}
-
-void Device::wait_for_all() {
-  std::unique_lock lock(mutex_);
-  const std::uint64_t all = queued_;
-  changed_.wait(lock, [&] { return done_ >= all; });
-}
-
-CUresult Device::failure() const {
-  const std::lock_guard lock(mutex_);
-  return failure_;
-}
-
-void Device::run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return stop_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    const auto operation = std::move(queue_.front());
-    queue_.pop_front();
-    if (failure_ == CUDA_SUCCESS) {
-      lock.unlock();
-      CUresult status = CUDA_SUCCESS;
-      try {
-        operation();
-      } catch (const std::exception&) {
-        status = CUDA_ERROR_ILLEGAL_ADDRESS;
-      }
-      lock.lock();
-      failure_ = status;
-    }
-    ++done_;
-    changed_.notify_all();
-  }
 }
 
 }  // namespace gpucast::fake

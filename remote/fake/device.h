@@ -1,18 +1,14 @@
-// A device on host memory: one thread that does what all streams hold, in the order in which it was
-// queued. That is an order that every program must allow for.
+// A device on host memory.
 #pragma once
 
 #include <cuda.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 
+#include "fake/queues.h"
 #include "fake/settings.h"
 #include "gpucast/records/descriptor.h"
 
@@ -45,13 +41,7 @@ class Device {
   std::size_t total_bytes() const { return settings_.memory; }
 
   // ---- work ----
-  // Number of the operation, the first is 1. `begin` and `end` of each are known once it is done.
-  std::uint64_t queue(std::function<void()> operation);
-  bool done(std::uint64_t operation) const;
-  void wait(std::uint64_t operation);
-  void wait_for_all();
-  // Of the first operation that failed; the device is lost then.
-  CUresult failure() const;
+  Queues& queues() { return queues_; }
 
  private:
   struct Memory {
@@ -67,22 +57,15 @@ class Device {
   static void unmap(CUdeviceptr address, const Memory& memory);
   static Memories::const_iterator find(const Memories& memories, CUdeviceptr address,
                                        std::size_t bytes);
-  void run();
 
   const Settings& settings_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Memories allocations_;
   Memories adopted_;
   Memories opened_;
   std::size_t used_ = 0;
   std::uintptr_t next_ = 0;
-  std::deque<std::function<void()>> queue_;
-  std::uint64_t queued_ = 0;
-  std::uint64_t done_ = 0;
-  CUresult failure_ = CUDA_SUCCESS;
-  bool stop_ = false;
-  std::thread thread_;
+  Queues queues_;  // whose work uses the memory
 };
 
 }  // namespace gpucast::fake

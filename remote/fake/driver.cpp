@@ -88,21 +88,21 @@ const Variable* Driver::variable(std::string_view mangled) const {
 }
 
 Stream* Driver::stream(CUstream handle) {
-  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &default_stream_;
+  if (handle == nullptr || handle == CU_STREAM_LEGACY) return &queues().legacy();
   const std::lock_guard lock(mutex_);
   auto* result = reinterpret_cast<Stream*>(handle);
   return streams_.contains(result) ? result : nullptr;
 }
 
-Event* Driver::event(CUevent handle) {
+std::shared_ptr<Event> Driver::event(CUevent handle) {
   const std::lock_guard lock(mutex_);
-  auto* result = reinterpret_cast<Event*>(handle);
-  return events_.contains(result) ? result : nullptr;
+  const auto found = events_.find(reinterpret_cast<Event*>(handle));
+  return found == events_.end() ? nullptr : found->second;
 }
 
-Stream* Driver::add_stream() {
+Stream* Driver::add_stream(bool blocking) {
   const std::lock_guard lock(mutex_);
-  auto owned = std::make_unique<Stream>();
+  auto owned = std::make_unique<Stream>(blocking);
   Stream* result = owned.get();
   streams_[result] = std::move(owned);
   return result;
@@ -122,30 +122,39 @@ Event* Driver::add_event(bool timed) {
   return result;
 }
 
-// Behind what the device still has to write to it.
 void Driver::remove(Event* event) {
-  std::shared_ptr<Event> last;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = events_.find(event);
-    last = std::move(found->second);
-    events_.erase(found);
-  }
-  current().queue([last] {});
+  const std::lock_guard lock(mutex_);
+  events_.erase(event);
 }
 
-CUresult Driver::queue(CUstream handle, const char* kind, std::function<void()> operation) {
+CUresult Driver::queue(CUstream handle, const char* kind, std::function<void()> operation,
+                       const Work& also) {
   Stream* on = stream(handle);
   if (on == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult status = current().failure(); status != CUDA_SUCCESS) return status;
+  if (const CUresult status = queues().failure(); status != CUDA_SUCCESS) return status;
   if (const auto delay = settings_.delays.find(kind); delay != settings_.delays.end()) {
     operation = [seconds = delay->second, inner = std::move(operation)] {
       std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
       inner();
     };
   }
-  on->last = current().queue(std::move(operation));
+  queues().queue(*on, std::move(operation), also);
   return CUDA_SUCCESS;
+}
+
+CUresult Driver::record(const std::shared_ptr<Event>& event, CUstream handle) {
+  Stream* on = stream(handle);
+  if (on == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const CUresult status = queues().failure(); status != CUDA_SUCCESS) return status;
+  Work work = queues().queue(*on, [event] { event->time = Clock::now(); });
+  const std::lock_guard lock(mutex_);
+  event->record = std::move(work);
+  return CUDA_SUCCESS;
+}
+
+Work Driver::recorded(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  return event.record;
 }
 
 }  // namespace gpucast::fake

@@ -1,7 +1,6 @@
 // The state behind the fake driver's functions.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -13,14 +12,11 @@
 
 namespace gpucast::fake {
 
-// Handles are pointers to these.
-struct Stream {
-  std::atomic<std::uint64_t> last{0};  // its last operation
-};
+// Handles are pointers to these, and to streams.
 struct Event {
   bool timed = true;
-  std::atomic<std::uint64_t> recorded{0};  // operation that records it; 0: never recorded
-  Clock::time_point time;                  // written by the device's thread
+  Work record = {};        // what records it
+  Clock::time_point time;  // written by the device's thread
 };
 
 class Driver {
@@ -39,13 +35,18 @@ class Driver {
 
   // CUDA_ERROR_INVALID_HANDLE unless it is one. The default stream is one.
   Stream* stream(CUstream handle);
-  Event* event(CUevent handle);
-  Stream* add_stream();
+  std::shared_ptr<Event> event(CUevent handle);
+  Stream* add_stream(bool blocking);
   void remove(Stream* stream);
   Event* add_event(bool timed);
   void remove(Event* event);
-  // As queued on the stream; the delay of its kind goes before it.
-  CUresult queue(CUstream stream, const char* kind, std::function<void()> operation);
+  // As queued on the stream, behind what it holds and `also`; the delay of its kind goes before it.
+  CUresult queue(CUstream stream, const char* kind, std::function<void()> operation,
+                 const Work& also = {});
+  CUresult record(const std::shared_ptr<Event>& event, CUstream stream);
+  // What records it; null where it was never recorded.
+  Work recorded(const Event& event);
+  Queues& queues() { return current().queues(); }
 
   static thread_local int current_device;
 
@@ -55,7 +56,6 @@ class Driver {
   std::vector<std::unique_ptr<Device>> devices_;
   std::mutex mutex_;
   std::unordered_map<std::string, unsigned> calls_;
-  Stream default_stream_;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<Event*, std::shared_ptr<Event>> events_;
 };

@@ -15,9 +15,9 @@
 namespace {
 
 using gpucast::fake::Driver;
-using gpucast::fake::Event;
 using gpucast::fake::Kernel;
 using gpucast::fake::Stream;
+using gpucast::fake::Work;
 
 // What a process initializes once.
 std::unique_ptr<Driver>& the_driver() {
@@ -35,7 +35,7 @@ Driver& driver() { return *the_driver(); }
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
 bool held(CUdeviceptr address, std::size_t bytes) {
-  return driver().current().holds(address, bytes);
+  return driver().settings().reaches_all || driver().current().holds(address, bytes);
 }
 
 int attribute(CUdevice_attribute which, CUdevice device) {
@@ -167,8 +167,8 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
 }
 CUresult CUDAAPI cuCtxSynchronize() {
   ENTER("cuCtxSynchronize");
-  driver().current().wait_for_all();
-  return driver().current().failure();
+  driver().queues().wait_for_all();
+  return driver().queues().failure();
 }
 
 // ---- memory ----
@@ -312,10 +312,10 @@ CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned c
 
 // ---- streams and events ----
 
-CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* stream, unsigned /*flags*/,
-                                            int /*priority*/) {
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int /*priority*/) {
   ENTER("cuStreamCreateWithPriority");
-  *stream = reinterpret_cast<CUstream>(driver().add_stream());
+  const bool blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+  *stream = reinterpret_cast<CUstream>(driver().add_stream(blocking));
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamDestroy(CUstream handle) {
@@ -329,13 +329,15 @@ CUresult CUDAAPI cuStreamQuery(CUstream handle) {
   ENTER("cuStreamQuery");
   const Stream* stream = driver().stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult status = driver().current().failure(); status != CUDA_SUCCESS) return status;
-  return driver().current().done(stream->last) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  const bool done = driver().queues().done(driver().queues().last(*stream));
+  if (const CUresult status = driver().queues().failure(); status != CUDA_SUCCESS) return status;
+  return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
-CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned /*flags*/) {
+CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned /*flags*/) {
   ENTER("cuStreamWaitEvent");
-  if (driver().event(event) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return driver().queue(stream, "wait", [] {});  // what was recorded before is done before
+  const auto event = driver().event(handle);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return driver().queue(stream, "wait", [] {}, driver().recorded(*event));
 }
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
   ENTER("cuEventCreate");
@@ -344,47 +346,42 @@ CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
 }
 CUresult CUDAAPI cuEventDestroy(CUevent handle) {
   ENTER("cuEventDestroy");
-  Event* event = driver().event(handle);
+  const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  driver().remove(event);
+  driver().remove(event.get());
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream on) {
   ENTER("cuEventRecord");
-  Event* event = driver().event(handle);
-  Stream* stream = driver().stream(on);
-  if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const CUresult status =
-      driver().queue(on, "record", [event] { event->time = gpucast::fake::Clock::now(); });
-  if (status == CUDA_SUCCESS) event->recorded = stream->last.load();
-  return status;
+  const auto event = driver().event(handle);
+  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : driver().record(event, on);
 }
 CUresult CUDAAPI cuEventQuery(CUevent handle) {
   ENTER("cuEventQuery");
-  const Event* event = driver().event(handle);
+  const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const bool done = driver().current().done(event->recorded);
-  if (const CUresult status = driver().current().failure(); status != CUDA_SUCCESS) return status;
+  const bool done = driver().queues().done(driver().recorded(*event));
+  if (const CUresult status = driver().queues().failure(); status != CUDA_SUCCESS) return status;
   return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult CUDAAPI cuEventSynchronize(CUevent handle) {
   ENTER("cuEventSynchronize");
-  const Event* event = driver().event(handle);
+  const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  driver().current().wait(event->recorded);
-  return driver().current().failure();
+  driver().queues().wait(driver().recorded(*event));
+  return driver().queues().failure();
 }
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent first, CUevent second) {
   ENTER("cuEventElapsedTime");
-  const Event* begin = driver().event(first);
-  const Event* end = driver().event(second);
-  if (begin == nullptr || end == nullptr || !begin->timed || !end->timed || begin->recorded == 0 ||
-      end->recorded == 0) {
+  const auto begin = driver().event(first);
+  const auto end = driver().event(second);
+  if (begin == nullptr || end == nullptr || !begin->timed || !end->timed) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  if (!driver().current().done(begin->recorded) || !driver().current().done(end->recorded)) {
-    return CUDA_ERROR_NOT_READY;
-  }
+  const Work began = driver().recorded(*begin);
+  const Work ended = driver().recorded(*end);
+  if (!began || !ended) return CUDA_ERROR_INVALID_HANDLE;
+  if (!driver().queues().done(began) || !driver().queues().done(ended)) return CUDA_ERROR_NOT_READY;
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
   return CUDA_SUCCESS;
 }

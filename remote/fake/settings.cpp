@@ -44,6 +44,7 @@ Settings read_settings() {
     result.base = std::stoull(text, nullptr, 0);
   if (const auto text = variable("GPUCAST_FAKE_LEAD"); !text.empty())
     result.lead = std::stoull(text);
+  result.reaches_all = variable("GPUCAST_FAKE_REACHES_ALL") == "1";
   result.kernels = split(variable("GPUCAST_FAKE_KERNELS"), ':');
   for (const std::string& entry : split(variable("GPUCAST_FAKE_DELAY"), ',')) {
     const auto parts = split(entry, ':');

@@ -4,6 +4,7 @@
 //   GPUCAST_FAKE_MEMORY    bytes of each (default 1 GiB)
 //   GPUCAST_FAKE_BASE      address where allocations begin (default: the system's choice)
 //   GPUCAST_FAKE_LEAD      bytes that the driver maps before each allocation (default 0)
+//   GPUCAST_FAKE_REACHES_ALL   1: copies take any address, as where a GPU reaches host memory
 //   GPUCAST_FAKE_KERNELS   libraries of kernels (kernels.h)
 //   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on
 //                          the GPU
@@ -29,6 +30,7 @@ struct Settings {
   std::size_t memory = std::size_t{1} << 30;
   std::uintptr_t base = 0;
   std::size_t lead = 0;
+  bool reaches_all = false;
   std::vector<std::string> kernels;
   std::map<std::string, double> delays;  // s
   std::map<std::string, Fault> failures;

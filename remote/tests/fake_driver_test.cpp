@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <stdexcept>
+#include <thread>
 
 #include "fake/driver.h"
 
@@ -24,20 +27,61 @@ TEST(FakeDriver, ArgumentsLieWhereACompilerPutsThem) {
     EXPECT_EQ(mixed.parameters[k].offset, offsets[k]);
 }
 
-TEST(FakeDriver, ADeviceDoesWhatItIsGivenInOrderAndFailsForGood) {
-  const Settings settings;
-  Device device(settings);
+TEST(FakeDriver, AStreamDoesWhatItIsGivenInOrderAndTheDeviceFailsForGood) {
+  Queues queues;
+  Stream stream;
   std::vector<int> done;
   for (int k = 0; k < 100; ++k)
-    device.queue([&done, k] { done.push_back(k); });
-  device.wait_for_all();
+    queues.queue(stream, [&done, k] { done.push_back(k); });
+  queues.wait_for_all();
   ASSERT_EQ(done.size(), 100U);
   EXPECT_TRUE(std::ranges::is_sorted(done));
-  device.queue([] { throw std::runtime_error("illegal"); });
-  device.queue([&done] { done.clear(); });
-  device.wait_for_all();
-  EXPECT_EQ(device.failure(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  queues.queue(stream, [] { throw std::runtime_error("illegal"); });
+  queues.queue(stream, [&done] { done.clear(); });
+  queues.wait_for_all();
+  EXPECT_EQ(queues.failure(), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(done.size(), 100U);
+}
+
+// Whether work that is queued second is done while the first is not.
+bool overtakes(Queues& queues, Stream& first, Stream& second) {
+  std::promise<void> release;
+  queues.queue(first, [held = release.get_future().share()] { held.wait(); });
+  const Work behind = queues.queue(second, [] {});
+  constexpr std::chrono::milliseconds moment(20);
+  std::this_thread::sleep_for(moment);
+  const bool result = queues.done(behind);
+  release.set_value();
+  queues.wait_for_all();
+  return result;
+}
+
+TEST(FakeDriver, TheLegacyStreamAndBlockingOnesWaitForOneAnotherAndNobodyElseDoes) {
+  Queues queues;
+  Stream blocking;
+  Stream another;
+  Stream alone{.blocking = false};
+  Stream& legacy = queues.legacy();
+  EXPECT_FALSE(overtakes(queues, alone, alone));
+  EXPECT_FALSE(overtakes(queues, legacy, blocking));
+  EXPECT_FALSE(overtakes(queues, blocking, legacy));
+  EXPECT_TRUE(overtakes(queues, blocking, another));
+  EXPECT_TRUE(overtakes(queues, legacy, alone));
+  EXPECT_TRUE(overtakes(queues, alone, legacy));
+}
+
+TEST(FakeDriver, WorkWaitsForWhatAnotherStreamHeldThen) {
+  Queues queues;
+  Stream first{.blocking = false};
+  Stream second{.blocking = false};
+  std::promise<void> release;
+  const Work held = queues.queue(first, [wait = release.get_future().share()] { wait.wait(); });
+  queues.queue(second, [] {}, held);
+  const Work behind = queues.queue(second, [] {});
+  EXPECT_FALSE(queues.done(behind));
+  release.set_value();
+  queues.wait(behind);
+  EXPECT_TRUE(queues.done(held));
 }
 
 TEST(FakeDriver, MemoryIsWhereItWasAllocatedAndNowhereElse) {

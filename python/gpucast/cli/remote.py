@@ -83,7 +83,8 @@ def _numbers(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         last = last if dash else first
-        if not first.isdecimal() or not last.isdecimal():
+        numbers = first.isdecimal() and last.isdecimal()
+        if not numbers or int(first) > int(last):
             raise InputError(f"'{text}': all, or numbers as 0,2-3", field="--gpus")
         result += range(int(first), int(last) + 1)
     return result

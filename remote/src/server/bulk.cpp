@@ -9,6 +9,7 @@ namespace gpucast::remote {
 namespace {
 
 constexpr std::size_t slots_each_way = 8;  // of piece_bytes
+constexpr std::chrono::microseconds moment(100);
 
 }  // namespace
 
@@ -207,55 +208,52 @@ void Bulk::break_off() {
   changed_.notify_all();
 }
 
-void Bulk::wait(std::unique_lock<std::mutex>& lock, const Tend& tend,
-                const std::function<bool()>& done) {
-  constexpr std::chrono::microseconds moment(100);
-  while (!changed_.wait_for(lock, moment, [&] { return broken_ || done(); })) {
+// Without a stream the pieces are only taken off the channels.
+CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, const Tend& tend) {
+  std::unique_lock lock(mutex_);
+  const CUresult status = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  incoming_[call.transfer] = {
+      .to = call.to, .stream = stream, .bytes = call.bytes, .left = call.bytes, .status = status};
+  changed_.notify_all();
+  const auto done = [&] { return broken_ || incoming_[call.transfer].left == 0; };
+  while (!changed_.wait_for(lock, moment, done)) {
     lock.unlock();
     tend();
     lock.lock();
   }
   if (broken_) throw ConnectionLost("a bulk channel broke");
-}
-
-CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, const Tend& tend) {
-  std::unique_lock lock(mutex_);
-  // Without a stream the pieces are only taken off the channels.
-  const CUresult status = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
-  incoming_[call.transfer] = {
-      .to = call.to, .stream = stream, .bytes = call.bytes, .left = call.bytes, .status = status};
-  changed_.notify_all();
-  wait(lock, tend, [&] { return incoming_[call.transfer].left == 0; });
   const CUresult result = incoming_[call.transfer].status;
   incoming_.erase(call.transfer);
   return result;
 }
 
-CUresult Bulk::from_device(const CopyFrom& call, CUstream stream, const Tend& tend) {
-  for (std::uint64_t offset = 0, k = 0; offset < call.bytes; offset += piece_bytes, ++k) {
+bool Bulk::from_device(BulkCopy& copy) {
+  const std::uint64_t bytes = copy.call.bytes;
+  while (copy.queued < bytes || copy.status != CUDA_SUCCESS) {
     std::unique_lock lock(mutex_);
-    wait(lock, tend, [&] { return !channels_.empty(); });
-    Channel& channel = *channels_[k % channels_.size()];
-    wait(lock, tend, [&] { return channel.has_slot(); });
-    lock.unlock();
-    const auto bytes = std::min<std::uint64_t>(piece_bytes, call.bytes - offset);
-    const CUresult status = channel.queue(
-        {.transfer = call.transfer, .offset = offset, .bytes = static_cast<std::uint32_t>(bytes)},
-        call.from + offset, stream);
-    if (status != CUDA_SUCCESS) {
-      fail(call.transfer, status, tend);
-      return status;
+    if (broken_) throw ConnectionLost("a bulk channel broke");
+    if (channels_.empty()) return false;
+    Channel& channel = *channels_[copy.queued / piece_bytes % channels_.size()];
+    if (!channel.has_slot()) return false;
+    Piece piece{.transfer = copy.call.transfer,
+                .offset = copy.queued,
+                .bytes = static_cast<std::uint32_t>(std::min(piece_bytes, bytes - copy.queued)),
+                .status = copy.status};
+    if (copy.status != CUDA_SUCCESS) {
+      piece.bytes = 0;
+      channel.queue_failure(piece);
+      return true;
     }
+    lock.unlock();
+    copy.status = channel.queue(piece, copy.call.from + copy.queued, copy.stream);
+    if (copy.status == CUDA_SUCCESS) copy.queued += piece.bytes;
   }
-  return CUDA_SUCCESS;
+  return true;
 }
 
-void Bulk::fail(Id transfer, CUresult status, const Tend& tend) {
+void Bulk::wait_for_room() {
   std::unique_lock lock(mutex_);
-  wait(lock, tend, [&] { return !channels_.empty(); });
-  Channel& channel = *channels_.front();
-  wait(lock, tend, [&] { return channel.has_slot(); });
-  channel.queue_failure({.transfer = transfer, .status = status});
+  if (!broken_) changed_.wait_for(lock, moment);
 }
 
 }  // namespace gpucast::remote

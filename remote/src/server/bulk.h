@@ -17,6 +17,14 @@
 
 namespace gpucast::remote {
 
+// To the client.
+struct BulkCopy {
+  CopyFrom call = {};
+  CUstream stream = nullptr;
+  CUresult status = CUDA_SUCCESS;
+  std::uint64_t queued = 0;  // bytes
+};
+
 class Bulk {
  public:
   Bulk();
@@ -29,13 +37,15 @@ class Bulk {
   // From the session's thread, before anything is copied.
   void serve(const Gpu& gpu);
 
-  // Both return once all pieces are queued on the stream; `tend` is called now and then meanwhile.
+  // Returns once all pieces are queued on the stream; `tend` is called now and then meanwhile.
   // ConnectionLost if the channels broke.
   using Tend = std::function<void()>;
   CUresult to_device(const CopyToBulk& call, CUstream stream, const Tend& tend);
-  CUresult from_device(const CopyFrom& call, CUstream stream, const Tend& tend);
-  // Tells the client that nothing comes.
-  void fail(Id transfer, CUresult status, const Tend& tend);
+  // Queues the pieces that there is room for; true once that is all of them, or the client is told
+  // why not. ConnectionLost if the channels broke.
+  bool from_device(BulkCopy& copy);
+  // Until there may be more room, or for a moment.
+  void wait_for_room();
 
  private:
   class Channel;
@@ -47,8 +57,6 @@ class Bulk {
     CUresult status = CUDA_SUCCESS;
   };
 
-  void wait(std::unique_lock<std::mutex>& lock, const Tend& tend,
-            const std::function<bool()>& done);
   void break_off();
 
   std::mutex mutex_;

@@ -1,5 +1,11 @@
 #include "server/client_process.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -11,40 +17,69 @@
 namespace gpucast::remote {
 namespace {
 
-// A sign of life that does not depend on what the session waits for.
-void beat(std::unique_ptr<Connection> monitor) noexcept {
+constexpr std::chrono::seconds time_for_monitor(5);
+
+// A signal of life to the client, and the other way round: the client's end is the process's, at
+// once, whatever the session's thread waits for. Nothing of the client's is worth keeping.
+void watch(std::unique_ptr<Connection> monitor) noexcept {
   constexpr std::chrono::seconds pause(1);
+  // What is sent and never acknowledged keeps the system from asking whether the peer is there.
+  constexpr int most_silence = 7000;  // ms
+  ::setsockopt(monitor->descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most_silence,
+               sizeof most_silence);
   try {
     const std::byte one{1};
-    for (;;) {
+    for (std::byte said{};;) {
       write_all(*monitor, {&one, 1});
-      std::this_thread::sleep_for(pause);
-    }
-  } catch (const std::exception&) {
-    return;  // the session sees for itself that the client is gone
-  }
-}
-
-// Brings the client's other connections to where they belong.
-void take_connections(Descriptor door, Bulk& bulk) noexcept {
-  try {
-    while (auto passed = receive_descriptor(door.get())) {
-      auto connection = adopt_descriptor(passed->descriptor.release());
-      if (passed->purpose == Purpose::channel) {
-        bulk.add(std::move(connection));
-      } else {
-        std::thread(beat, std::move(connection)).detach();
+      const auto next = Clock::now() + pause;
+      // A client says nothing here.
+      while (Clock::now() < next) {
+        if (wait(*monitor, {.read = true}, next).read && monitor->try_read({&said, 1}) > 0)
+          std::_Exit(1);
       }
     }
   } catch (const std::exception&) {
-    return;  // a connection that is gone already
+    std::_Exit(0);
+  }
+}
+
+bool readable(int descriptor, Clock::time_point deadline) {
+  pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (::poll(&entry, 1, static_cast<int>(std::max<long>(left, 0))) > 0) return true;
+    if (left <= 0) return false;
+  }
+}
+
+// Brings the client's other connections to where they belong, until the door's process is gone.
+void take_connections(Descriptor door, Bulk& bulk, std::ostream& log) noexcept {
+  const auto begun = Clock::now();
+  for (bool watched = false;;) {
+    if (!watched && !readable(door.get(), begun + time_for_monitor)) {
+      log << "gpucast-gpu-server: a client was cut off: it opened no monitor" << '\n' << std::flush;
+      std::_Exit(1);
+    }
+    auto passed = receive_descriptor(door.get());
+    if (!passed) return;
+    try {
+      auto connection = adopt_descriptor(passed->descriptor.release());
+      if (passed->purpose == Purpose::channel) {
+        bulk.add(std::move(connection));
+      } else if (!watched) {
+        watched = true;
+        std::thread(watch, std::move(connection)).detach();
+      }
+    } catch (const std::exception&) {
+      continue;  // gone already; the next is not
+    }
   }
 }
 
 int serve(NewClient& client, const SessionOptions& options, Bulk& bulk, std::ostream& log) {
   try {
     Session session(adopt_descriptor(client.lane.release()), bulk, options, log);
-    std::thread(take_connections, std::move(client.door), std::ref(bulk)).detach();
+    std::thread(take_connections, std::move(client.door), std::ref(bulk), std::ref(log)).detach();
     session.run();
   } catch (const ConnectionLost&) {
     return 0;

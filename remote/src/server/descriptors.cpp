@@ -44,8 +44,10 @@ std::optional<Passed> receive_descriptor(int from) {
     message.msg_controllen = control.bytes.size();
     const ssize_t got = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
-    const cmsghdr* head = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-    if (head == nullptr || head->cmsg_type != SCM_RIGHTS) return std::nullopt;
+    if (got <= 0) return std::nullopt;
+    const cmsghdr* head = CMSG_FIRSTHDR(&message);
+    // Lost on its way, for want of descriptors here.
+    if (head == nullptr || head->cmsg_type != SCM_RIGHTS) continue;
     int descriptor = -1;
     std::memcpy(&descriptor, CMSG_DATA(head), sizeof descriptor);
     result.descriptor = Descriptor(descriptor);

@@ -21,6 +21,7 @@
 #include <asio/write.hpp>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -39,7 +40,7 @@ using asio::use_awaitable;
 
 constexpr std::chrono::seconds greeting_time(5);
 constexpr std::chrono::seconds ending_time(5);
-constexpr int most_greetings = 64;  // under way at once
+constexpr std::size_t most_greetings = 64;  // under way at once
 
 template <class Message>
 std::vector<std::byte> packed(Message message) {
@@ -70,14 +71,24 @@ class Door {
       if (!error) end();
     });
     watch_children();
-    for (auto& acceptor : acceptors_)
-      accept(*acceptor);
+    for (const auto& listener : listeners_)
+      accept(*listener);
     io_.run();
     return std::move(new_client_);
   }
 
  private:
-  using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
+  struct Listener {
+    explicit Listener(asio::io_context& io) : acceptor(io), retry(io) {}
+    asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
+    asio::steady_timer retry;
+  };
+  // A connection that has not greeted yet.
+  struct Greeting {
+    explicit Greeting(Socket s) : socket(std::move(s)) {}
+    Socket socket;
+    bool has_spoken = false;
+  };
   struct Client {
     pid_t process = 0;
     Descriptor door;
@@ -128,56 +139,69 @@ class Door {
   template <class Address>
   asio::generic::stream_protocol::endpoint add(const Address& address) {
     const asio::generic::stream_protocol::endpoint generic(address);
-    auto acceptor = std::make_unique<Acceptor>(io_);
-    acceptor->open(generic.protocol());
-    acceptor->set_option(asio::socket_base::reuse_address(true));
-    acceptor->bind(generic);
-    acceptor->listen();
-    const auto bound = acceptor->local_endpoint();
-    acceptors_.push_back(std::move(acceptor));
+    auto listener = std::make_unique<Listener>(io_);
+    auto& acceptor = listener->acceptor;
+    acceptor.open(generic.protocol());
+    acceptor.set_option(asio::socket_base::reuse_address(true));
+    acceptor.bind(generic);
+    acceptor.listen();
+    const auto bound = acceptor.local_endpoint();
+    listeners_.push_back(std::move(listener));
     return bound;
   }
 
-  void accept(Acceptor& acceptor) {
-    acceptor.async_accept(io_, [this, &acceptor](asio::error_code error, Socket socket) {
+  void accept(Listener& listener) {
+    listener.acceptor.async_accept(io_, [this, &listener](asio::error_code error, Socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) {
         // Out of descriptors, most likely: others may end meanwhile.
-        retry_.expires_after(std::chrono::milliseconds(100));
-        retry_.async_wait([this, &acceptor](asio::error_code stopped) {
-          if (!stopped) accept(acceptor);
+        listener.retry.expires_after(std::chrono::milliseconds(100));
+        listener.retry.async_wait([this, &listener](asio::error_code stopped) {
+          if (!stopped) accept(listener);
         });
         return;
       }
-      if (greetings_ < most_greetings) {
-        asio::co_spawn(io_, greet(std::move(socket)), asio::detached);
-      }
-      accept(acceptor);
+      if (greetings_.size() >= most_greetings) turn_one_away();
+      greetings_.push_back(std::make_shared<Greeting>(std::move(socket)));
+      asio::co_spawn(io_, greet(greetings_.back()), asio::detached);
+      accept(listener);
     });
   }
 
-  asio::awaitable<void> greet(Socket socket) {
-    ++greetings_;
-    auto shared = std::make_shared<Socket>(std::move(socket));
+  // The oldest of those that say nothing, or of all: who means to come in has done so long ago, and
+  // who comes now may be a client that is served.
+  void turn_one_away() {
+    const auto silent =
+        std::ranges::find_if(greetings_, [](const auto& each) { return !each->has_spoken; });
+    const auto which = silent == greetings_.end() ? greetings_.begin() : silent;
+    asio::error_code ignored;
+    (*which)->socket.close(ignored);
+    greetings_.erase(which);
+  }
+
+  asio::awaitable<void> greet(std::shared_ptr<Greeting> greeting) {
     asio::steady_timer timer(io_, greeting_time);
-    timer.async_wait([shared](asio::error_code stopped) {
-      if (!stopped) shared->close();
+    timer.async_wait([greeting](asio::error_code stopped) {
+      asio::error_code ignored;
+      if (!stopped) greeting->socket.close(ignored);
     });
     try {
-      co_await exchange(*shared);
+      co_await exchange(*greeting);
     } catch (const asio::system_error&) {
       log_ << "gpucast-gpu-server: a connection ended before it had greeted" << '\n' << std::flush;
     } catch (const std::exception& error) {
       log_ << "gpucast-gpu-server: a connection was refused: " << error.what() << '\n'
            << std::flush;
     }
-    --greetings_;
+    std::erase(greetings_, greeting);
   }
 
-  asio::awaitable<void> exchange(Socket& socket) {
+  asio::awaitable<void> exchange(Greeting& greeting) {
+    Socket& socket = greeting.socket;
     tune_tcp(socket);
     std::array<std::byte, Hello::size> heard{};
     co_await asio::async_read(socket, asio::buffer(heard), use_awaitable);
+    greeting.has_spoken = true;
     const auto hello = decode<Hello>(heard);
     if (hello.magic != greeting_magic) throw ProtocolError("it does not speak this protocol");
     Challenge challenge{.needs_secret = options_.secret.empty() ? 0U : 1U};
@@ -215,6 +239,10 @@ class Door {
 
   // True in the new process.
   bool begin_client(Socket& socket, Welcome& welcome) {
+    if (ending_) {
+      welcome.entry = Entry::failed;
+      return false;
+    }
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
       welcome.entry = Entry::too_many_clients;
       log_ << "gpucast-gpu-server: a client was refused: " << clients_.size()
@@ -276,9 +304,10 @@ class Door {
 
   void end() {
     ending_ = true;
-    for (const auto& acceptor : acceptors_)
-      acceptor->close();
-    retry_.cancel();
+    for (const auto& listener : listeners_) {
+      listener->acceptor.close();
+      listener->retry.cancel();
+    }
     if (clients_.empty()) return io_.stop();
     for (const auto& [session, client] : clients_)
       ::kill(client.process, SIGTERM);
@@ -295,12 +324,11 @@ class Door {
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
   asio::signal_set ended_{io_, SIGCHLD};
-  asio::steady_timer retry_{io_};
   asio::steady_timer last_moment_{io_};
-  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> paths_;
   std::map<SessionId, Client> clients_;
-  int greetings_ = 0;
+  std::deque<std::shared_ptr<Greeting>> greetings_;  // the oldest first
   bool ending_ = false;
   std::optional<NewClient> new_client_;
 };

@@ -21,7 +21,6 @@ namespace gpucast::remote {
   X(cuDeviceGetAttribute)           \
   X(cuDeviceGetPCIBusId)            \
   X(cuDevicePrimaryCtxRetain)       \
-  X(cuDevicePrimaryCtxRelease)      \
   X(cuCtxSetCurrent)                \
   X(cuCtxSynchronize)               \
   X(cuGetErrorString)               \
@@ -29,7 +28,6 @@ namespace gpucast::remote {
   X(cuMemAlloc)                     \
   X(cuMemFree)                      \
   X(cuMemHostAlloc)                 \
-  X(cuMemFreeHost)                  \
   X(cuMemcpyHtoDAsync)              \
   X(cuMemcpyDtoHAsync)              \
   X(cuMemcpyDtoDAsync)              \

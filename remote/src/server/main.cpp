@@ -1,11 +1,16 @@
 // gpucast-gpu-server: lends one GPU of this machine. Only this file turns errors into an exit
 // status: 0, 1 the run failed, 2 the input is wrong.
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,6 +18,7 @@
 #include "gpucast/records/errors.h"
 #include "security/secret.h"
 #include "server/client_process.h"
+#include "server/client_program.h"
 #include "server/door.h"
 
 namespace {
@@ -25,7 +31,14 @@ constexpr const char* program = "gpucast-gpu-server";
 struct Settings {
   DoorOptions door;
   SessionOptions session;
+  int parent = 0;  // process; 0: any
 };
+
+// Without it, nobody would end this one.
+void stay_with(int parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) throw std::runtime_error("the process of --with-parent is gone");
+}
 
 // Nothing where only help was asked for.
 std::optional<Settings> parse(const std::vector<std::string>& words) {
@@ -59,6 +72,10 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   options.add("--spin-us", spin, "Microseconds of looking for the next message before sleeping")
       .within(0, 1000000)
       .show_default();
+  options
+      .add("--with-parent", settings.parent,
+           "Ends when this process ends, which has to be its parent")
+      .within(1, std::numeric_limits<int>::max());
   if (!line.parse(words, std::cout)) return std::nullopt;
   try {
     std::istringstream addresses(listen);
@@ -73,12 +90,14 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
 }
 
 void run(const std::vector<std::string>& words) {
+  std::signal(SIGPIPE, SIG_IGN);
+  if (auto begun = client_program(words))
+    serve_client(std::move(begun->client), begun->options, std::cerr);
   const auto settings = parse(words);
   if (!settings) return;
-  std::signal(SIGPIPE, SIG_IGN);
-  if (auto client = keep_door(settings->door, std::cout, std::cerr)) {
-    serve_client(std::move(*client), settings->session, std::cerr);
-  }
+  if (settings->parent != 0) stay_with(settings->parent);
+  if (auto client = keep_door(settings->door, std::cout, std::cerr))
+    begin_client_program(words.front(), {std::move(*client), settings->session});
 }
 
 }  // namespace

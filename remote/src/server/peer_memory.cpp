@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "server/ranges.h"
+
 namespace gpucast::remote {
 namespace {
 
@@ -52,22 +54,32 @@ CUresult PeerMemory::attach(const Attach& call, Attached& result) {
   const CUresult status =
       driver_.cuIpcOpenMemHandle(&mapped, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   if (status != CUDA_SUCCESS) return status;
-  attached_[call.id] = mapped;
   result.address = mapped + memory.offset;
+  if (ranges_.contains(result.address)) {
+    driver_.cuIpcCloseMemHandle(mapped);
+    return CUDA_ERROR_ALREADY_MAPPED;
+  }
+  attached_[call.id] = result.address;
+  ranges_[result.address] = {.bytes = memory.bytes, .mapped = mapped};
   return CUDA_SUCCESS;
+}
+
+bool PeerMemory::holds(Address address, std::uint64_t bytes) const {
+  return holder(ranges_, address, bytes) != ranges_.end();
 }
 
 CUresult PeerMemory::detach(Id id) {
   const auto found = attached_.find(id);
   if (found == attached_.end()) return CUDA_ERROR_INVALID_HANDLE;
-  const CUdeviceptr mapped = found->second;
+  const auto range = ranges_.extract(found->second);
   attached_.erase(found);
-  return driver_.cuIpcCloseMemHandle(mapped);
+  return driver_.cuIpcCloseMemHandle(range.mapped().mapped);
 }
 
 void PeerMemory::detach_all() {
-  for (const auto& [id, mapped] : attached_)
-    driver_.cuIpcCloseMemHandle(mapped);
+  for (const auto& [address, range] : ranges_)
+    driver_.cuIpcCloseMemHandle(range.mapped);
+  ranges_.clear();
   attached_.clear();
 }
 

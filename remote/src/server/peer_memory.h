@@ -3,6 +3,7 @@
 // host's key proves that a server gave them out, so that nobody guesses his way into memory.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,9 @@ class PeerMemory {
   // Those with the same, if it is not empty, may share memory.
   std::string group() const;
 
+  // Of those that are attached.
+  bool holds(Address address, std::uint64_t bytes) const;
+
   // An allocation of cuMemAlloc.
   CUresult share(Address begin, std::uint64_t bytes, Shared& result) const;
   CUresult attach(const Attach& call, Attached& result);
@@ -34,7 +38,12 @@ class PeerMemory {
  private:
   const Driver& driver_;
   std::optional<HostKey> key_;
-  std::unordered_map<Id, CUdeviceptr> attached_;  // what the driver opened
+  struct Range {
+    std::uint64_t bytes = 0;
+    CUdeviceptr mapped = 0;  // what the driver opened
+  };
+  std::map<Address, Range> ranges_;
+  std::unordered_map<Id, Address> attached_;
 };
 
 }  // namespace gpucast::remote

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ostream>
 #include <thread>
+#include <utility>
 
 namespace gpucast::remote {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr std::size_t read_at_once = std::size_t{256} << 10;
 // Answers that the client does not read: it is given nothing more to do until it does.
 constexpr std::size_t most_unsent = std::size_t{8} << 20;
+constexpr std::size_t most_pending = 1024;
 // So long the GPU is asked without pause for what is pending.
 constexpr std::chrono::milliseconds busy(10);
 constexpr std::chrono::microseconds nap(20);
@@ -34,16 +36,22 @@ std::optional<HostKey> host_key(std::ostream& log) {
 
 Session::Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options,
                  std::ostream& log)
-    : lane_(std::move(lane)), bulk_(bulk), options_(std::move(options)), log_(log) {
+    : lane_(std::move(lane)),
+      bulk_(bulk),
+      options_(std::move(options)),
+      log_(log),
+      answers_(*lane_),
+      outgoing_(bulk) {
   in_.resize(Header::size + most_frame + read_at_once);
 }
 
 void Session::run() {
   auto idle_since = Clock::now();
   for (;;) {
-    bool progress = send_out();
-    if (out_.size() - out_begin_ < most_unsent && take_messages()) progress = true;
-    if (finish_pending()) progress = true;
+    bool progress = answers_.send();
+    if (take_messages()) progress = true;
+    if (outgoing_.advance()) progress = true;
+    if (gpu_ && waits_.finish(*gpu_, outgoing_)) progress = true;
     if (take_back_staging(false)) progress = true;
     if (progress) {
       idle_since = Clock::now();
@@ -55,74 +63,50 @@ void Session::run() {
 
 void Session::rest(Clock::time_point idle_since) {
   const auto now = Clock::now();
-  const bool unsent = out_begin_ != out_.size();
-  if (pending_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
+  const bool unsent = answers_.unsent() != 0;
+  if (!outgoing_.empty()) {
+    bulk_.wait_for_room();
+  } else if (waits_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
     std::this_thread::yield();
-  } else if (pending_.empty()) {
+  } else if (waits_.empty()) {
     // Memory that is read no more can be taken back when there is something to do again.
-    wait(*lane_, {.read = out_.size() - out_begin_ < most_unsent, .write = unsent}, std::nullopt);
+    wait(*lane_, {.read = answers_.unsent() < most_unsent, .write = unsent}, std::nullopt);
   } else {
     std::this_thread::sleep_for(nap);
   }
 }
 
 void Session::tend() {
-  send_out();
-  finish_pending();
+  answers_.send();
+  outgoing_.advance();
+  waits_.finish(*gpu_, outgoing_);
 }
 
-bool Session::send_out() {
-  if (out_begin_ == out_.size()) return false;
-  const std::size_t sent =
-      lane_->try_write(bytes_of(out_.data() + out_begin_, out_.size() - out_begin_), {});
-  out_begin_ += sent;
-  if (out_begin_ == out_.size()) {
-    out_.clear();
-    out_begin_ = 0;
-  }
-  return sent > 0;
+bool Session::has_room() const {
+  return answers_.unsent() < most_unsent && waits_.size() < most_pending;
 }
 
 bool Session::take_messages() {
+  if (!has_room()) return false;
   if (in_begin_ == in_end_) in_begin_ = in_end_ = 0;
-  if (in_.size() - in_end_ < read_at_once) {
+  if (in_.size() - in_end_ < read_at_once && in_begin_ != 0) {
     std::memmove(in_.data(), in_.data() + in_begin_, in_end_ - in_begin_);
     in_end_ -= in_begin_;
     in_begin_ = 0;
   }
   const std::size_t got = lane_->try_read({in_.data() + in_end_, in_.size() - in_end_});
   in_end_ += got;
-  while (in_end_ - in_begin_ >= Header::size) {
+  bool any = got > 0;
+  while (in_end_ - in_begin_ >= Header::size && has_room()) {
     const Header header = decode_header(bytes_of(in_.data() + in_begin_, Header::size));
     const std::size_t whole = Header::size + header.bytes;
     if (in_end_ - in_begin_ < whole) break;
-    handle(header, bytes_of(in_.data() + in_begin_ + Header::size, header.bytes));
+    const Bytes payload = bytes_of(in_.data() + in_begin_ + Header::size, header.bytes);
+    if (!outgoing_.empty() && outgoing_.stops(gpu().streams(), header.call, payload)) break;
+    handle(header, payload);
     in_begin_ += whole;
-    send_out();
-  }
-  return got > 0;
-}
-
-// In order for those that wait for the same events; who is first does not matter otherwise.
-bool Session::finish_pending() {
-  bool any = false;
-  for (std::size_t k = 0; k < pending_.size();) {
-    CUresult status = CUDA_SUCCESS;
-    auto& events = pending_[k].events;
-    while (!events.empty()) {
-      status = gpu_->driver().cuEventQuery(events.back()->get());
-      if (status != CUDA_SUCCESS) break;
-      gpu_->give_back(std::move(events.back()));
-      events.pop_back();
-    }
-    if (status == CUDA_ERROR_NOT_READY) {
-      ++k;
-      continue;
-    }
-    const auto then = std::move(pending_[k].then);
-    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(k));
-    then(status);
     any = true;
+    answers_.send();
   }
   return any;
 }
@@ -137,7 +121,7 @@ bool Session::take_back_staging(bool all) {
       continue;
     }
     staging_->give_back(reading.slot);
-    gpu_->give_back(std::move(reading.event));
+    gpu_->streams().give_back(std::move(reading.event));
     readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(k));
     any = true;
   }
@@ -147,28 +131,6 @@ bool Session::take_back_staging(bool all) {
 Gpu& Session::gpu() {
   if (!gpu_) throw ProtocolError("a call before the GPU is open");
   return *gpu_;
-}
-
-template <class Result>
-void Session::reply(std::uint32_t request, CUresult status, Result result, Bytes tail) {
-  const std::size_t begin = out_.size();
-  Writer writer(out_);
-  Header header{.call = Call::reply, .request = request};
-  Reply head{.status = status, .latched = latched_};
-  writer(header), writer(head);
-  if (status == CUDA_SUCCESS) writer(result);
-  out_.insert(out_.end(), tail.begin(), tail.end());
-  const auto bytes = static_cast<std::uint32_t>(out_.size() - begin - Header::size);
-  std::memcpy(out_.data() + begin, &bytes, sizeof bytes);
-  latched_ = CUDA_SUCCESS;
-}
-
-void Session::report(const Header& header, CUresult status) {
-  if (header.request != 0) {
-    reply(header.request, status, Nothing{});
-  } else if (latched_ == CUDA_SUCCESS) {
-    latched_ = status;
-  }
 }
 
 template <class Message>
@@ -182,9 +144,21 @@ void Session::at_once(const Header& header, Bytes payload) {
     status = error.status();
   }
   if (header.request != 0) {
-    reply(header.request, status, std::move(result));
+    answers_.reply(header.request, status, std::move(result));
   } else {
-    report(header, status);
+    answers_.report(header, status);
+  }
+}
+
+template <class Message>
+Waits::Events Session::events_of(const Message& call) {
+  Streams& streams = gpu().streams();
+  if constexpr (Message::call == Call::stream_sync) {
+    return {streams.record(streams.stream(call.stream))};
+  } else if constexpr (Message::call == Call::event_sync) {
+    return {streams.event(call.event)};
+  } else {
+    return streams.record_all();
   }
 }
 
@@ -192,45 +166,56 @@ template <class Message>
 void Session::synchronize(const Header& header, Bytes payload) {
   const auto call = decode<Message>(payload);
   if (header.request == 0) return;
-  Pending entry;
+  bool late = !outgoing_.empty();
+  if constexpr (Message::call == Call::stream_sync) {
+    late = late && outgoing_.concerns(gpu().streams(), call.stream);
+  } else if constexpr (Message::call == Call::event_sync) {
+    late = false;
+  }
+  Waits::Entry entry;
   try {
-    if constexpr (Message::call == Call::stream_sync) {
-      entry.events = {gpu().record(gpu().stream(call.stream))};
-    } else if constexpr (Message::call == Call::event_sync) {
-      entry.events = {gpu().event(call.event)};
+    if (late) {
+      entry.copies = outgoing_.added();
+      entry.late = [this, call] { return events_of(call); };
     } else {
-      entry.events = gpu().record_all();
+      entry.events = events_of(call);
     }
   } catch (const DriverError& error) {
-    return reply(header.request, error.status(), Elapsed{});
+    return answers_.reply(header.request, error.status(), Elapsed{});
   }
   entry.then = [this, request = header.request, pairs = call.pairs](CUresult status) {
-    reply(request, status, gpu_->elapsed(pairs));
+    answers_.reply(request, status, gpu_->streams().elapsed(pairs));
   };
-  pending_.push_back(std::move(entry));
+  waits_.add(std::move(entry));
+}
+
+void Session::query_stream(const Header& header, Bytes payload) {
+  if (!outgoing_.empty() && outgoing_.is_of(decode<StreamQuery>(payload).stream))
+    return answers_.report(header, CUDA_ERROR_NOT_READY);
+  at_once<StreamQuery>(header, payload);
 }
 
 void Session::fence_sync(const Header& header) {
-  Pending entry;
-  if (auto last = gpu().last_fence()) entry.events = {std::move(last)};
-  entry.then = [this, header](CUresult status) { report(header, status); };
-  pending_.push_back(std::move(entry));
+  Waits::Entry entry;
+  if (auto last = gpu().streams().last_fence()) entry.events = {std::move(last)};
+  entry.then = [this, header](CUresult status) { answers_.report(header, status); };
+  waits_.add(std::move(entry));
 }
 
 // Who asks frees the memory next, whatever a failed GPU says.
 void Session::detach(const Header& header, Bytes payload) {
   const auto call = decode<Detach>(payload);
-  Pending entry;
+  Waits::Entry entry;
   try {
-    entry.events = gpu().record_all();
+    entry.events = gpu().streams().record_all();
   } catch (const DriverError&) {
     entry.events.clear();
   }
   entry.then = [this, header, call](CUresult /*status*/) {
     Nothing nothing;
-    report(header, gpu_->run(call, nothing));
+    answers_.report(header, gpu_->run(call, nothing));
   };
-  pending_.push_back(std::move(entry));
+  waits_.add(std::move(entry));
 }
 
 void Session::open(const Header& header) {
@@ -247,7 +232,7 @@ void Session::open(const Header& header) {
     result.problem = error.what();
     result.problem.resize(std::min(result.problem.size(), most_text_bytes));
   }
-  reply(header.request, CUDA_SUCCESS, std::move(result));
+  answers_.reply(header.request, CUDA_SUCCESS, std::move(result));
 }
 
 std::byte* Session::staging_slot() {
@@ -266,20 +251,22 @@ void Session::copy_to(const Header& header, Bytes payload) {
   if (data.size() > most_inline) throw ProtocolError("a copy is too long for its message");
   CUresult status = CUDA_SUCCESS;
   try {
-    auto* const stream = gpu().stream(call.stream);
+    auto* const stream = gpu().streams().stream(call.stream);
+    if (!gpu().holds(call.to, data.size()))
+      return answers_.report(header, CUDA_ERROR_INVALID_VALUE);
     std::byte* slot = staging_slot();
     std::ranges::copy(data, slot);
     status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot, data.size(), stream);
     if (status == CUDA_SUCCESS) {
-      readings_.push_back({.event = gpu().record(stream), .slot = slot});
-      if (call.fence != 0) gpu().fence(call.stream);
+      readings_.push_back({.event = gpu().streams().record(stream), .slot = slot});
+      if (call.fence != 0) gpu().streams().fence(call.stream);
     } else {
       staging_->give_back(slot);
     }
   } catch (const DriverError& error) {
     status = error.status();
   }
-  report(header, status);
+  answers_.report(header, status);
 }
 
 void Session::copy_to_bulk(const Header& header, Bytes payload) {
@@ -287,43 +274,37 @@ void Session::copy_to_bulk(const Header& header, Bytes payload) {
   CUstream stream = nullptr;
   CUresult status = CUDA_SUCCESS;
   try {
-    stream = gpu().stream(call.stream);
+    stream = gpu().streams().stream(call.stream);
+    if (!gpu().holds(call.to, call.bytes)) throw DriverError(CUDA_ERROR_INVALID_VALUE, "copy");
   } catch (const DriverError& error) {
+    stream = nullptr;
     status = error.status();
   }
   const CUresult copied = bulk_.to_device(call, stream, [this] { tend(); });
   if (status == CUDA_SUCCESS) status = copied;
   try {
-    if (status == CUDA_SUCCESS && call.fence != 0) gpu().fence(call.stream);
+    if (status == CUDA_SUCCESS && call.fence != 0) gpu().streams().fence(call.stream);
   } catch (const DriverError& error) {
     status = error.status();
   }
-  report(header, status);
+  answers_.report(header, status);
 }
 
 void Session::copy_from(const Header& header, Bytes payload) {
   const auto call = decode<CopyFrom>(payload);
+  if (call.bytes > most_inline) return copy_from_bulk(header, call);
   CUresult status = CUDA_SUCCESS;
-  if (call.bytes > most_inline) {
-    CUstream stream = nullptr;
-    try {
-      stream = gpu().stream(call.stream);
-    } catch (const DriverError& error) {
-      bulk_.fail(call.transfer, error.status(), [this] { tend(); });
-      return report(header, error.status());
-    }
-    return report(header, bulk_.from_device(call, stream, [this] { tend(); }));
-  }
   std::byte* slot = nullptr;
   try {
-    auto* const stream = gpu().stream(call.stream);
+    auto* const stream = gpu().streams().stream(call.stream);
+    if (!gpu().holds(call.from, call.bytes)) throw DriverError(CUDA_ERROR_INVALID_VALUE, "copy");
     slot = staging_slot();
     status = gpu().driver().cuMemcpyDtoHAsync(slot, call.from, call.bytes, stream);
     if (status == CUDA_SUCCESS) {
-      pending_.push_back(
-          {.events = {gpu().record(stream)}, .then = [this, header, call, slot](CUresult then) {
-             copied_from(header, call, slot, then);
-           }});
+      waits_.add({.events = {gpu().streams().record(stream)},
+                  .then = [this, header, call, slot](CUresult then) {
+                    copied_from(header, call, slot, then);
+                  }});
       return;
     }
   } catch (const DriverError& error) {
@@ -332,15 +313,29 @@ void Session::copy_from(const Header& header, Bytes payload) {
   copied_from(header, call, slot, status);
 }
 
+void Session::copy_from_bulk(const Header& header, const CopyFrom& call) {
+  CUstream stream = nullptr;
+  CUresult status = CUDA_SUCCESS;
+  try {
+    stream = gpu().streams().stream(call.stream);
+    if (!gpu().holds(call.from, call.bytes)) status = CUDA_ERROR_INVALID_VALUE;
+  } catch (const DriverError& error) {
+    status = error.status();
+  }
+  outgoing_.add(call, stream, status, [this, header](CUresult queued) {
+    // What failed is told in place of the data.
+    if (header.request != 0) answers_.report(header, queued);
+  });
+  outgoing_.advance();
+}
+
 void Session::copied_from(const Header& header, const CopyFrom& call, std::byte* slot,
                           CUresult status) {
   const Bytes data = status == CUDA_SUCCESS ? bytes_of(slot, call.bytes) : Bytes{};
   if (header.request != 0) {
-    reply(header.request, status, Nothing{}, data);
+    answers_.reply(header.request, status, Nothing{}, data);
   } else {
-    encode(out_, Data{.transfer = call.transfer, .status = status}, 0, data.size());
-    out_.insert(out_.end(), data.begin(), data.end());
-    if (status != CUDA_SUCCESS) report(header, status);
+    answers_.data({.transfer = call.transfer, .status = status}, data);
   }
   if (slot != nullptr) staging_->give_back(slot);
 }
@@ -348,7 +343,7 @@ void Session::copied_from(const Header& header, const CopyFrom& call, std::byte*
 void Session::module_piece(const Header& header, Bytes payload) {
   Bytes piece;
   const auto call = decode<ModulePiece>(payload, &piece);
-  report(header, gpu().run(call, piece));
+  answers_.report(header, gpu().run(call, piece));
 }
 
 void Session::handle(const Header& header, Bytes payload) {
@@ -356,7 +351,7 @@ void Session::handle(const Header& header, Bytes payload) {
     case Call::open:
       return open(header);
     case Call::ping:
-      return report(header, CUDA_SUCCESS);
+      return answers_.report(header, CUDA_SUCCESS);
     case Call::reset:
       return at_once<Reset>(header, payload);
     case Call::mem_alloc:
@@ -380,7 +375,7 @@ void Session::handle(const Header& header, Bytes payload) {
     case Call::stream_destroy:
       return at_once<StreamDestroy>(header, payload);
     case Call::stream_query:
-      return at_once<StreamQuery>(header, payload);
+      return query_stream(header, payload);
     case Call::stream_sync:
       return synchronize<StreamSync>(header, payload);
     case Call::stream_wait_event:

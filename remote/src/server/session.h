@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <deque>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -13,9 +12,12 @@
 #include <vector>
 
 #include "protocol/calls.h"
+#include "server/answers.h"
 #include "server/bulk.h"
 #include "server/gpu.h"
+#include "server/outgoing.h"
 #include "server/staging.h"
+#include "server/waits.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote {
@@ -38,17 +40,10 @@ class Session {
   [[noreturn]] void run();
 
  private:
-  // What is done once the GPU has come to the events.
-  struct Pending {
-    std::vector<std::shared_ptr<Event>> events = {};
-    std::function<void(CUresult)> then = {};
-  };
-
   bool take_messages();
-  bool finish_pending();
+  bool has_room() const;
   // Of the oldest, or of all.
   bool take_back_staging(bool all);
-  bool send_out();
   // Between the pieces of a large copy.
   void tend();
   void rest(Clock::time_point idle_since);
@@ -58,19 +53,19 @@ class Session {
   void at_once(const Header& header, Bytes payload);
   template <class Message>
   void synchronize(const Header& header, Bytes payload);
+  template <class Message>
+  Waits::Events events_of(const Message& call);
   void open(const Header& header);
+  void query_stream(const Header& header, Bytes payload);
   void fence_sync(const Header& header);
   void detach(const Header& header, Bytes payload);
   void copy_to(const Header& header, Bytes payload);
   void copy_to_bulk(const Header& header, Bytes payload);
   void copy_from(const Header& header, Bytes payload);
+  void copy_from_bulk(const Header& header, const CopyFrom& call);
   void module_piece(const Header& header, Bytes payload);
   void copied_from(const Header& header, const CopyFrom& call, std::byte* slot, CUresult status);
 
-  template <class Result>
-  void reply(std::uint32_t request, CUresult status, Result result, Bytes tail = {});
-  // To the request, or latched where there is none.
-  void report(const Header& header, CUresult status);
   std::byte* staging_slot();
   Gpu& gpu();
 
@@ -83,16 +78,15 @@ class Session {
   std::vector<std::byte> in_;
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
-  std::vector<std::byte> out_;
-  std::size_t out_begin_ = 0;
-  std::deque<Pending> pending_;
+  Answers answers_;
+  Waits waits_;
+  Outgoing outgoing_;
   // Pinned memory that the GPU still reads, the oldest first.
   struct Reading {
     std::shared_ptr<Event> event;
     std::byte* slot = nullptr;
   };
   std::deque<Reading> readings_;
-  CUresult latched_ = CUDA_SUCCESS;
 };
 
 }  // namespace gpucast::remote

@@ -1,0 +1,126 @@
+#include "fake/queues.h"
+
+#include <exception>
+#include <utility>
+
+namespace gpucast::fake {
+
+struct Operation {
+  std::uint64_t number = 0;
+  std::function<void()> body;
+  std::size_t waits_for = 0;
+  std::vector<Work> next;  // that wait for it
+  bool done = false;
+};
+
+Queues::~Queues() {
+  wait_for_all();
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    wanted_.notify_all();
+  }
+  for (std::thread& each : threads_)
+    each.join();
+}
+
+void Queues::follow(const Work& work, const Work& before) {
+  if (!before || before->done) return;
+  before->next.push_back(work);
+  ++work->waits_for;
+}
+
+Work Queues::queue(Stream& stream, std::function<void()> body, const Work& also) {
+  const std::lock_guard lock(mutex_);
+  auto work = std::make_shared<Operation>();
+  work->number = ++queued_;
+  work->body = std::move(body);
+  unfinished_.insert(work->number);
+  follow(work, stream.last);
+  follow(work, also);
+  if (&stream == &legacy_) {
+    for (const auto& [each, last] : blocking_)
+      follow(work, last);
+    blocking_.clear();
+  } else if (stream.blocking) {
+    follow(work, legacy_.last);
+    // A stream that is gone may have been where a new one is, with work left.
+    Work& last = blocking_[&stream];
+    follow(work, last);
+    last = work;
+  }
+  stream.last = work;
+  if (work->waits_for == 0) start(work);
+  return work;
+}
+
+Work Queues::last(const Stream& stream) const {
+  const std::lock_guard lock(mutex_);
+  return stream.last;
+}
+
+bool Queues::done(const Work& work) const {
+  const std::lock_guard lock(mutex_);
+  return !work || work->done;
+}
+
+void Queues::wait(const Work& work) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !work || work->done; });
+}
+
+void Queues::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t all = queued_;
+  changed_.wait(lock, [&] { return unfinished_.empty() || *unfinished_.begin() > all; });
+}
+
+CUresult Queues::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Queues::start(const Work& work) {
+  ready_.push_back(work);
+  if (idle_ < ready_.size()) {
+    threads_.emplace_back([this] { this->work(); });
+  } else {
+    wanted_.notify_one();
+  }
+}
+
+void Queues::finish(const Work& work) {
+  work->done = true;
+  unfinished_.erase(work->number);
+  for (const Work& each : std::exchange(work->next, {})) {
+    if (--each->waits_for == 0) start(each);
+  }
+  changed_.notify_all();
+}
+
+void Queues::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    wanted_.wait(lock, [&] { return stop_ || !ready_.empty(); });
+    --idle_;
+    if (ready_.empty()) return;
+    const Work next = std::move(ready_.front());
+    ready_.pop_front();
+    if (failure_ == CUDA_SUCCESS) {
+      lock.unlock();
+      CUresult status = CUDA_SUCCESS;
+      try {
+        next->body();
+      } catch (const std::exception&) {
+        status = CUDA_ERROR_ILLEGAL_ADDRESS;
+      }
+      lock.lock();
+      if (status != CUDA_SUCCESS) failure_ = status;
+    }
+    next->body = nullptr;
+    finish(next);
+  }
+}
+
+}  // namespace gpucast::fake

@@ -1,0 +1,67 @@
+// What a device's streams hold, in CUDA's order: a stream's operations one after another; the
+// legacy stream and the blocking ones wait for one another; the others wait for nobody. What may be
+// done at the same time is.
+#pragma once
+
+#include <cuda.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace gpucast::fake {
+
+struct Operation;
+using Work = std::shared_ptr<Operation>;  // null: done
+
+struct Stream {
+  bool blocking = true;
+  Work last = {};  // of its operations; the queues' own
+};
+
+class Queues {
+ public:
+  Queues() = default;
+  ~Queues();
+  Queues(const Queues&) = delete;
+  Queues& operator=(const Queues&) = delete;
+
+  Stream& legacy() { return legacy_; }
+  // Behind what the stream holds, and `also`.
+  Work queue(Stream& stream, std::function<void()> body, const Work& also = {});
+  Work last(const Stream& stream) const;
+  bool done(const Work& work) const;
+  void wait(const Work& work);
+  // All that is queued now.
+  void wait_for_all();
+  // Of the first operation that threw; what follows is not done any more.
+  CUresult failure() const;
+
+ private:
+  static void follow(const Work& work, const Work& before);
+  void start(const Work& work);
+  void finish(const Work& work);
+  void work();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // something is done
+  std::condition_variable wanted_;   // something can be done
+  Stream legacy_;
+  std::map<const Stream*, Work> blocking_;  // last of each since the legacy stream's last
+  std::deque<Work> ready_;
+  std::set<std::uint64_t> unfinished_;
+  std::uint64_t queued_ = 0;
+  CUresult failure_ = CUDA_SUCCESS;
+  bool stop_ = false;
+  std::size_t idle_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gpucast::fake

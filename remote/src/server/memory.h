@@ -1,0 +1,54 @@
+// The memory that a client has on the GPU: its allocations, and what it uses of other servers'.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "protocol/calls.h"
+#include "server/driver.h"
+#include "server/peer_memory.h"
+
+namespace gpucast::remote {
+
+class Memory {
+ public:
+  // In bytes; 0: what the GPU has. Without a key none is shared.
+  Memory(const Driver& driver, int device, std::uint64_t most_memory,
+         const std::optional<HostKey>& key);
+  ~Memory() = default;  // the process ends with the client; that frees all
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::string group() const { return peers_.group(); }
+  bool holds(Address address, std::uint64_t bytes) const;
+  // All is freed; nothing uses it any more.
+  void reset();
+
+  CUresult run(const MemAlloc&, Allocated&);
+  CUresult run(const MemFree&, Nothing&);
+  CUresult run(const MemInfo&, MemAmounts&) const;
+  CUresult run(const Share&, Shared&) const;
+  CUresult run(const Attach&, Attached&);
+  // Once all streams are done.
+  CUresult run(const Detach&, Nothing&);
+
+ private:
+  struct Allocation {
+    std::uint64_t bytes = 0;
+    bool placed = false;
+    CUmemGenericAllocationHandle handle = 0;
+  };
+
+  CUresult allocate_at(const MemAlloc& call, Allocation& allocation) const;
+  CUresult free(Address address, const Allocation& allocation) const;
+
+  const Driver& driver_;
+  int ordinal_;
+  std::uint64_t most_memory_;
+  std::uint64_t used_memory_ = 0;
+  std::map<Address, Allocation> allocations_;
+  PeerMemory peers_;
+};
+
+}  // namespace gpucast::remote

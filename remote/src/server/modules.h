@@ -1,0 +1,67 @@
+// A client's modules: their kernels, which it launches, and their variables.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/calls.h"
+#include "server/driver.h"
+#include "server/streams.h"
+
+namespace gpucast::remote {
+
+class Modules {
+ public:
+  // The images of all stay in this process.
+  Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes);
+  ~Modules() = default;  // the process ends with the client; that frees all
+  Modules(const Modules&) = delete;
+  Modules& operator=(const Modules&) = delete;
+
+  // Variables that the client has asked for.
+  bool holds(Address address, std::uint64_t bytes) const;
+  // All are gone; nothing uses them any more.
+  void reset();
+
+  CUresult run(const ModulePiece&, Bytes piece);
+  CUresult run(const ModuleLoad&, Nothing&);
+  CUresult run(const ModuleKernels&, Kernels&);
+  CUresult run(const ModuleGlobal&, Global&);
+  CUresult run(const ModuleUnload&, Nothing&);
+  CUresult run(const Launch&, Nothing&);
+  CUresult run(const FunctionAttributes&, Values&);
+  CUresult run(const FunctionSetAttribute&, Nothing&);
+  CUresult run(const Occupancy&, Blocks&);
+
+ private:
+  struct Module {
+    std::vector<std::byte> image = {};
+    CUlibrary library = nullptr;
+  };
+  struct KernelOfModule {
+    Id module = 0;
+    CUkernel kernel = nullptr;
+    CUfunction function = nullptr;  // once it was used
+    std::vector<Parameter> parameters = {};
+    std::size_t argument_bytes = 0;
+  };
+  struct VariableOfModule {
+    std::uint64_t bytes = 0;
+    Id module = 0;
+  };
+
+  // DriverError if there is none.
+  KernelOfModule& kernel(Id id);
+  std::vector<Parameter> parameters_of(CUkernel kernel, Status& status) const;
+
+  const Driver& driver_;
+  Streams& streams_;
+  std::size_t most_image_bytes_;
+  std::size_t image_bytes_ = 0;
+  std::unordered_map<Id, Module> modules_;
+  std::unordered_map<Id, KernelOfModule> kernels_;
+  std::map<Address, VariableOfModule> variables_;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,49 @@
+// Large copies to the client that the rings have no room for yet. The session goes on meanwhile
+// with what neither waits for them nor overtakes them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+
+#include "protocol/calls.h"
+#include "server/bulk.h"
+#include "server/streams.h"
+
+namespace gpucast::remote {
+
+class Outgoing {
+ public:
+  explicit Outgoing(Bulk& bulk) : bulk_(bulk) {}
+
+  bool empty() const { return copies_.empty(); }
+  // With a status that is not success, the client is only told so. `queued` is told the status in
+  // the end.
+  void add(const CopyFrom& call, CUstream stream, CUresult status,
+           std::function<void(CUresult)> queued);
+  // Queues what there is room for, in order; whether there was any.
+  bool advance();
+
+  // Numbers of the last that was added and of the last that is queued on its stream, from 1.
+  std::uint64_t added() const { return queued_ + copies_.size(); }
+  std::uint64_t queued() const { return queued_; }
+
+  // Whether one of them is of the stream, or of one that it waits for.
+  bool concerns(const Streams& streams, Id stream) const;
+  bool is_of(Id stream) const;
+  // Whether the message has to wait until they are queued.
+  bool stops(const Streams& streams, Call call, Bytes payload) const;
+
+ private:
+  struct Copy {
+    BulkCopy copy;
+    Id stream = 0;
+    std::function<void(CUresult)> queued;
+  };
+
+  Bulk& bulk_;
+  std::deque<Copy> copies_;
+  std::uint64_t queued_ = 0;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,187 @@
+#include "server/streams.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace gpucast::remote {
+namespace {
+
+// More than programs have, and little enough for this process.
+constexpr std::size_t most_streams = std::size_t{1} << 14;
+constexpr std::size_t most_events = std::size_t{1} << 18;
+constexpr std::size_t first_prune = 64;
+
+}  // namespace
+
+Streams::Streams(const Driver& driver) : driver_(driver), prune_at_(first_prune) {
+  streams_[legacy_stream] = {.handle = CU_STREAM_LEGACY};
+}
+
+CUstream Streams::stream(Id id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE, "no such stream");
+  Stream& stream = found->second;
+  if (stream.fences_seen != fences_) {
+    if (id != fenced_stream_) driver_.cuStreamWaitEvent(stream.handle, fence_->get(), 0);
+    stream.fences_seen = fences_;
+  }
+  return stream.handle;
+}
+
+void Streams::fence(Id id) {
+  auto* const handle = stream(id);
+  // Streams that wait for the last one go on doing so when its event is recorded again.
+  if (fence_) give_back(std::move(fence_));
+  fence_ = record(handle);
+  fenced_stream_ = id;
+  ++fences_;
+  streams_[id].fences_seen = fences_;
+}
+
+std::shared_ptr<Event> Streams::event(Id id) const {
+  const auto found = events_.find(id);
+  if (found == events_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE, "no such event");
+  return found->second;
+}
+
+std::shared_ptr<Event> Streams::record(CUstream stream) {
+  std::shared_ptr<Event> event;
+  if (idle_events_.empty()) {
+    event = std::make_shared<Event>(driver_, CU_EVENT_DISABLE_TIMING);
+  } else {
+    event = std::move(idle_events_.back());
+    idle_events_.pop_back();
+  }
+  if (const CUresult status = driver_.cuEventRecord(event->get(), stream); status != CUDA_SUCCESS) {
+    throw DriverError(status, "cuEventRecord");
+  }
+  return event;
+}
+
+void Streams::give_back(std::shared_ptr<Event> event) {
+  // Those of the program, and a fence, have another owner.
+  if (event.use_count() == 1) idle_events_.push_back(std::move(event));
+}
+
+std::vector<std::shared_ptr<Event>> Streams::record_all() {
+  forget_what_is_done();
+  std::vector<std::shared_ptr<Event>> result = left_;
+  result.reserve(result.size() + streams_.size());
+  for (const auto& [id, stream] : streams_)
+    result.push_back(record(stream.handle));
+  return result;
+}
+
+// What a stream holds is done though the stream is destroyed; the device has come to it only then.
+void Streams::leave(CUstream stream) {
+  if (left_.size() >= prune_at_) {
+    forget_what_is_done();
+    prune_at_ = std::max(first_prune, 2 * left_.size());
+  }
+  try {
+    left_.push_back(record(stream));
+  } catch (const DriverError&) {
+    return;  // the GPU has failed: nothing is done any more
+  }
+}
+
+void Streams::forget_what_is_done() {
+  std::erase_if(left_, [this](std::shared_ptr<Event>& event) {
+    if (driver_.cuEventQuery(event->get()) == CUDA_ERROR_NOT_READY) return false;
+    give_back(std::move(event));
+    return true;
+  });
+}
+
+void Streams::reset() {
+  fence_.reset();
+  // Nor do streams that come have anything to wait for.
+  fences_ = 0;
+  left_.clear();
+  events_.clear();
+  for (const auto& [id, stream] : streams_) {
+    if (id >= first_id) driver_.cuStreamDestroy(stream.handle);
+  }
+  streams_ = {{legacy_stream, {.handle = CU_STREAM_LEGACY}}};
+}
+
+bool Streams::wait_for_one_another(Id first, Id second) const {
+  if (first == second) return true;
+  if (first != legacy_stream && second != legacy_stream) return false;
+  const auto other = streams_.find(first == legacy_stream ? second : first);
+  return other != streams_.end() && other->second.blocking;
+}
+
+CUresult Streams::run(const StreamCreate& call, Nothing& /*result*/) {
+  if (call.stream < first_id || streams_.contains(call.stream)) return CUDA_ERROR_INVALID_HANDLE;
+  if (streams_.size() + left_.size() >= most_streams) {
+    forget_what_is_done();
+    if (streams_.size() + left_.size() >= most_streams) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  CUstream handle = nullptr;
+  const CUresult status = driver_.cuStreamCreateWithPriority(&handle, call.flags, call.priority);
+  if (status == CUDA_SUCCESS) {
+    streams_[call.stream] = {.handle = handle,
+                             .blocking = (call.flags & CU_STREAM_NON_BLOCKING) == 0};
+  }
+  return status;
+}
+
+CUresult Streams::run(const StreamDestroy& call, Nothing& /*result*/) {
+  if (call.stream < first_id) return CUDA_ERROR_INVALID_HANDLE;
+  auto* const handle = stream(call.stream);
+  streams_.erase(call.stream);
+  leave(handle);
+  return driver_.cuStreamDestroy(handle);
+}
+
+CUresult Streams::run(const StreamQuery& call, Nothing& /*result*/) {
+  return driver_.cuStreamQuery(stream(call.stream));
+}
+
+CUresult Streams::run(const StreamWaitEvent& call, Nothing& /*result*/) {
+  return driver_.cuStreamWaitEvent(stream(call.stream), event(call.event)->get(), call.flags);
+}
+
+CUresult Streams::run(const EventCreate& call, Nothing& /*result*/) {
+  if (events_.contains(call.event)) return CUDA_ERROR_INVALID_HANDLE;
+  if (events_.size() >= most_events) return CUDA_ERROR_OUT_OF_MEMORY;
+  events_[call.event] = std::make_shared<Event>(driver_, call.flags);
+  return CUDA_SUCCESS;
+}
+
+CUresult Streams::run(const EventDestroy& call, Nothing& /*result*/) {
+  return events_.erase(call.event) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult Streams::run(const EventRecord& call, Nothing& /*result*/) {
+  return driver_.cuEventRecord(event(call.event)->get(), stream(call.stream));
+}
+
+CUresult Streams::run(const EventQuery& call, Nothing& /*result*/) const {
+  return driver_.cuEventQuery(event(call.event)->get());
+}
+
+CUresult Streams::run(const EventElapsed& call, Elapsed& result) const {
+  float milliseconds = 0;
+  const CUresult status =
+      driver_.elapsed(&milliseconds, event(call.pair.begin)->get(), event(call.pair.end)->get());
+  result.milliseconds = {milliseconds};
+  return status;
+}
+
+Elapsed Streams::elapsed(const std::vector<EventPair>& pairs) const {
+  Elapsed result;
+  for (const EventPair& pair : pairs) {
+    float milliseconds = 0;
+    const auto begin = events_.find(pair.begin);
+    const auto end = events_.find(pair.end);
+    const bool known =
+        begin != events_.end() && end != events_.end() &&
+        driver_.elapsed(&milliseconds, begin->second->get(), end->second->get()) == CUDA_SUCCESS;
+    result.milliseconds.push_back(known ? milliseconds : std::numeric_limits<float>::quiet_NaN());
+  }
+  return result;
+}
+
+}  // namespace gpucast::remote

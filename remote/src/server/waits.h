@@ -1,0 +1,35 @@
+// What is done once the GPU has come to it: a list that is looked through between messages.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "server/gpu.h"
+#include "server/outgoing.h"
+
+namespace gpucast::remote {
+
+class Waits {
+ public:
+  using Events = std::vector<std::shared_ptr<Event>>;
+  struct Entry {
+    Events events = {};
+    std::function<void(CUresult)> then = {};
+    // Those that are only known once so many large copies to the client are queued.
+    std::uint64_t copies = 0;
+    std::function<Events()> late = {};
+  };
+
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  void add(Entry entry) { entries_.push_back(std::move(entry)); }
+  // Does what the GPU has come to; whether that was anything.
+  bool finish(Gpu& gpu, const Outgoing& outgoing);
+
+ private:
+  std::deque<Entry> entries_;
+};
+
+}  // namespace gpucast::remote

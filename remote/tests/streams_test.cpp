@@ -1,0 +1,61 @@
+// What a client's streams and events may take of its server process.
+#include "server/streams.h"
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+namespace gpucast::remote {
+namespace {
+
+class ServedStreams : public testing::Test {
+ protected:
+  ServedStreams() : driver_(GPUCAST_TEST_LIBCUDA) { driver_.cuInit(0); }
+
+  // How often until it fails, which it does before `most`.
+  template <class Message>
+  std::uint64_t count(Message message, Id Message::* id, std::uint64_t most) {
+    Nothing nothing;
+    for (std::uint64_t k = 0; k < most; ++k) {
+      message.*id = first_id + k;
+      if (const CUresult status = streams_.run(message, nothing); status != CUDA_SUCCESS) {
+        EXPECT_EQ(status, CUDA_ERROR_OUT_OF_MEMORY);
+        return k;
+      }
+    }
+    return most;
+  }
+
+  const Driver driver_;
+  Streams streams_{driver_};
+};
+
+TEST_F(ServedStreams, AreBounded) {
+  constexpr std::uint64_t most = 20'000;
+  const std::uint64_t streams = count(StreamCreate{}, &StreamCreate::stream, most);
+  EXPECT_GT(streams, 10'000U);
+  EXPECT_LT(streams, most);
+  Nothing nothing;
+  EXPECT_EQ(streams_.run(StreamDestroy{.stream = first_id}, nothing), CUDA_SUCCESS);
+  driver_.cuCtxSynchronize();
+  EXPECT_EQ(streams_.run(StreamCreate{.stream = first_id}, nothing), CUDA_SUCCESS);
+}
+
+TEST_F(ServedStreams, SoAreEvents) {
+  constexpr std::uint64_t most = 300'000;
+  const std::uint64_t events = count(EventCreate{}, &EventCreate::event, most);
+  EXPECT_GT(events, 200'000U);
+  EXPECT_LT(events, most);
+}
+
+TEST_F(ServedStreams, ThatAreGoneLeaveNothing) {
+  Nothing nothing;
+  for (int k = 0; k < 1000; ++k) {
+    ASSERT_EQ(streams_.run(StreamCreate{.stream = first_id}, nothing), CUDA_SUCCESS);
+    ASSERT_EQ(streams_.run(StreamDestroy{.stream = first_id}, nothing), CUDA_SUCCESS);
+  }
+  driver_.cuCtxSynchronize();
+  EXPECT_EQ(streams_.record_all().size(), 1U);
+}
+
+}  // namespace
+}  // namespace gpucast::remote
