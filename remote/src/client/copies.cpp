@@ -188,7 +188,7 @@ Global symbol(const void* host) {
   if (variable == nullptr) throw Failure{cudaErrorInvalidSymbol};
   const int device = this_thread().device;
   Global found;
-  require(runtime().gpu(device).global(*variable, found));
+  require(runtime().gpu(device).modules.global(*variable, found));
   // Copies by its address find it, as those by allocated memory's.
   if (!runtime().memory.device_memory(found.address)) {
     if (!runtime().memory.reserve(device, found.address, found.bytes))

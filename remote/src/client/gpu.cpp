@@ -1,7 +1,6 @@
 #include "client/gpu.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -15,7 +14,6 @@ namespace {
 constexpr std::chrono::seconds to_connect(5);
 // The server gives a sign of life every second.
 constexpr std::chrono::seconds silence(6);
-constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
 
 }  // namespace
 
@@ -120,9 +118,13 @@ Status Gpu::wait_for_arrivals(Id limit) {
 template <class Message>
 Status Gpu::synchronize_by(Message message, Id limit) {
   return guarded([&] {
-    std::vector<std::uint64_t> records;
-    const Answered answer = lane_->ask(message, {}, [&] { message.pairs = wanted_pairs(records); });
-    if (answer.status == 0) keep_pairs(message.pairs, records, decode<Elapsed>(answer.body));
+    std::vector<EventTimes::Wanted> wanted;
+    const Answered answer = lane_->ask(message, {}, [&] {
+      wanted = times_.wanted();
+      for (const auto& each : wanted)
+        message.pairs.push_back(each.pair);
+    });
+    if (answer.status == 0) times_.keep(wanted, decode<Elapsed>(answer.body));
     const Status latched = lane_->take_latched();
     if (answer.status != 0) return answer.status;
     if (const Status status = wait_for_arrivals(limit); status != 0) return status;
@@ -229,188 +231,42 @@ Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool
 
 // ---- events ----
 
-// While nothing else can be sent: the server answers for the records that went out before.
-std::vector<EventPair> Gpu::wanted_pairs(std::vector<std::uint64_t>& records) {
-  std::vector<EventPair> result;
-  const std::lock_guard lock(events_mutex_);
-  for (const KnownPair& each : pairs_) {
-    if (each.milliseconds) continue;
-    result.push_back(each.pair);
-    records.push_back(each.records);
-  }
-  return result;
-}
-
-void Gpu::keep_pairs(const std::vector<EventPair>& pairs, const std::vector<std::uint64_t>& records,
-                     const Elapsed& elapsed) {
-  if (pairs.size() != elapsed.milliseconds.size()) throw ProtocolError("distances of other events");
-  if (pairs.empty()) return;
-  const std::lock_guard lock(events_mutex_);
-  for (std::size_t k = 0; k < pairs.size(); ++k) {
-    if (std::isnan(elapsed.milliseconds[k])) continue;
-    for (KnownPair& each : pairs_) {
-      if (each.pair.begin == pairs[k].begin && each.pair.end == pairs[k].end &&
-          each.records == records[k])
-        each.milliseconds = elapsed.milliseconds[k];
-    }
-  }
-}
-
 Status Gpu::record_event(Id event, Id stream) {
   const auto recorded = [&] {
+    times_.recorded(event);
     const std::lock_guard lock(events_mutex_);
     limits_[event] = new_id();
-    for (KnownPair& each : pairs_) {
-      if (each.pair.begin != event && each.pair.end != event) continue;
-      each.milliseconds.reset();
-      each.records = new_id();
-    }
   };
   return guarded(
       [&] { return tell_unguarded(EventRecord{.event = event, .stream = stream}, {}, recorded); });
 }
 
 Status Gpu::elapsed(EventPair pair, float& milliseconds) {
-  {
-    const std::lock_guard lock(events_mutex_);
-    for (const KnownPair& each : pairs_) {
-      if (each.pair.begin == pair.begin && each.pair.end == pair.end && each.milliseconds) {
-        milliseconds = *each.milliseconds;
-        return 0;
-      }
-    }
+  if (const auto known = times_.known(pair)) {
+    milliseconds = *known;
+    return 0;
   }
   return guarded([&]() -> Status {
-    std::uint64_t records = 0;
-    const EventElapsed message{.pair = pair};
-    const Answered answer = lane_->ask(message, {}, [&] { records = want(pair); });
+    EventTimes::Wanted wanted;
+    const Answered answer =
+        lane_->ask(EventElapsed{.pair = pair}, {}, [&] { wanted = times_.want(pair); });
     if (answer.status != 0) return answer.status;
     const auto result = decode<Elapsed>(answer.body);
-    if (result.milliseconds.size() != 1) throw ProtocolError("distances of other events");
+    times_.keep({wanted}, result);
     milliseconds = result.milliseconds.front();
-    keep_pairs({pair}, {records}, result);
     return 0;
   });
-}
-
-// From now on it comes with synchronizations.
-std::uint64_t Gpu::want(EventPair pair) {
-  const std::lock_guard lock(events_mutex_);
-  for (const KnownPair& each : pairs_) {
-    if (each.pair.begin == pair.begin && each.pair.end == pair.end) return each.records;
-  }
-  if (pairs_.size() == most_pairs) pairs_.erase(pairs_.begin());
-  pairs_.push_back({.pair = pair, .records = new_id()});
-  return pairs_.back().records;
 }
 
 void Gpu::forget_event(Id event) {
+  times_.forget(event);
   const std::lock_guard lock(events_mutex_);
-  std::erase_if(pairs_, [&](const KnownPair& each) {
-    return each.pair.begin == event || each.pair.end == event;
-  });
   limits_.erase(event);
-}
-
-// ---- modules ----
-
-const LoadedKernel& Gpu::kernel(const Function& function) {
-  {
-    const std::shared_lock lock(kernels_mutex_);
-    const auto found = kernels_.find(&function);
-    if (found != kernels_.end()) return found->second;
-  }
-  const std::lock_guard loading(loading_);
-  {
-    const std::shared_lock lock(kernels_mutex_);
-    const auto found = kernels_.find(&function);
-    if (found != kernels_.end()) return found->second;
-  }
-  const Status status = load(*function.binary);
-  const std::unique_lock lock(kernels_mutex_);
-  const auto [entry, added] = kernels_.try_emplace(&function);
-  if (added) entry->second.status = status == 0 ? status_no_kernel : status;
-  return entry->second;
-}
-
-Status Gpu::load(const FatBinary& binary) {
-  if (const auto found = loaded_.find(&binary); found != loaded_.end()) return found->second;
-  const Id module = binary.id;
-  const Status status = guarded([&]() -> Status {
-    Bytes image = binary.bytes();
-    if (image.empty() || image.size() > most_module) return status_bad_image;
-    while (!image.empty()) {
-      const Bytes piece = image.first(std::min(image.size(), most_module_piece));
-      lane_->send(ModulePiece{.module = module}, piece);
-      image = image.subspan(piece.size());
-    }
-    if (const Answered answer = lane_->ask(ModuleLoad{.module = module}); answer.status != 0)
-      return answer.status;
-    for (std::size_t first = 0; first < binary.functions.size(); first += most_names) {
-      const std::size_t count = std::min(most_names, binary.functions.size() - first);
-      ModuleKernels message{.module = module, .first = (module << kernel_bits) + first};
-      for (std::size_t k = 0; k < count; ++k)
-        message.names.push_back(binary.functions[first + k].name);
-      const Answered answer = lane_->ask(message);
-      if (answer.status != 0) return answer.status;
-      auto result = decode<Kernels>(answer.body);
-      if (result.kernels.size() != count) throw ProtocolError("kernels that were not asked for");
-      const std::unique_lock lock(kernels_mutex_);
-      for (std::size_t k = 0; k < count; ++k) {
-        Kernel& told = result.kernels[k];
-        LoadedKernel& kernel = kernels_[&binary.functions[first + k]];
-        kernel = {.id = message.first + k,
-                  .status = told.status,
-                  .parameters = std::move(told.parameters)};
-        for (const Parameter& each : kernel.parameters)
-          kernel.argument_bytes =
-              std::max<std::size_t>(kernel.argument_bytes, std::size_t{each.offset} + each.bytes);
-        if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
-      }
-    }
-    return 0;
-  });
-  loaded_[&binary] = status;
-  return status;
-}
-
-Status Gpu::global(const Variable& variable, Global& result) {
-  const std::lock_guard loading(loading_);
-  if (const auto found = globals_.find(&variable); found != globals_.end()) {
-    result = found->second;
-    return 0;
-  }
-  Status status = load(*variable.binary);
-  if (status == 0) {
-    status = ask(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
-  }
-  if (status == 0) globals_[&variable] = result;
-  return status;
-}
-
-Status Gpu::unload(const FatBinary& binary) {
-  const std::lock_guard loading(loading_);
-  const auto found = loaded_.find(&binary);
-  if (found == loaded_.end()) return 0;
-  const bool there = found->second == 0;
-  loaded_.erase(found);
-  for (const Variable& each : binary.variables)
-    globals_.erase(&each);
-  {
-    const std::unique_lock lock(kernels_mutex_);
-    for (const Function& each : binary.functions)
-      kernels_.erase(&each);
-  }
-  return there ? tell(ModuleUnload{.module = binary.id}) : 0;
 }
 
 Status Gpu::reset() {
   const Status status = ask(Reset{});
-  const std::lock_guard loading(loading_);
-  loaded_.clear();
-  globals_.clear();
-  const std::unique_lock lock(kernels_mutex_);
-  kernels_.clear();
+  modules.forget_all();
   return status;
 }
 

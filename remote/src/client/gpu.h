@@ -2,13 +2,10 @@
 // asking.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -16,22 +13,15 @@
 
 #include "client/arrivals.h"
 #include "client/channels.h"
+#include "client/event_times.h"
 #include "client/lane.h"
-#include "client/program.h"
+#include "client/modules.h"
 #include "client/settings.h"
 #include "client/status.h"
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
 
 namespace gpucast::remote {
-
-// A kernel on one GPU.
-struct LoadedKernel {
-  Id id = 0;
-  Status status = 0;  // of finding it
-  std::vector<Parameter> parameters = {};
-  std::size_t argument_bytes = 0;
-};
 
 class Gpu {
  public:
@@ -89,11 +79,15 @@ class Gpu {
   Status elapsed(EventPair pair, float& milliseconds);
   void forget_event(Id event);
 
-  // Loads its module if this is the first of its kernels.
-  const LoadedKernel& kernel(const Function& function);
-  Status global(const Variable& variable, Global& result);
-  Status unload(const FatBinary& binary);
   Status reset();
+
+  // The server does not keep to the protocol: it is lost.
+  Status give_up(const std::string& why) noexcept {
+    lose(why);
+    return status_lost;
+  }
+
+  Modules modules{*this};
 
  private:
   template <class Message>
@@ -135,11 +129,6 @@ class Gpu {
   Channels& channels();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
-  Status load(const FatBinary& binary);
-  std::uint64_t want(EventPair pair);
-  std::vector<EventPair> wanted_pairs(std::vector<std::uint64_t>& records);
-  void keep_pairs(const std::vector<EventPair>& pairs, const std::vector<std::uint64_t>& records,
-                  const Elapsed& elapsed);
 
   Endpoint endpoint_;
   const ClientSettings& settings_;
@@ -158,21 +147,9 @@ class Gpu {
   std::unique_ptr<Connection> monitor_;
   std::thread watcher_;
 
-  // Distances between events that the program asks for again and again come with synchronizations.
-  struct KnownPair {
-    EventPair pair = {};
-    std::optional<float> milliseconds = {};
-    std::uint64_t records = 0;  // another number after each record of either event
-  };
+  EventTimes times_;
   std::mutex events_mutex_;
-  std::vector<KnownPair> pairs_;
   std::unordered_map<Id, Id> limits_;  // of recorded events
-
-  std::shared_mutex kernels_mutex_;
-  std::mutex loading_;
-  std::unordered_map<const Function*, LoadedKernel> kernels_;
-  std::unordered_map<const FatBinary*, Status> loaded_;
-  std::unordered_map<const Variable*, Global> globals_;
 };
 
 }  // namespace gpucast::remote

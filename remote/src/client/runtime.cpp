@@ -117,7 +117,7 @@ void Runtime::forget_handles(int device) {
 void Runtime::forget(FatBinary& binary) noexcept {
   if (!finished_) {
     for (const auto& gpu : gpus_)
-      gpu->unload(binary);
+      gpu->modules.unload(binary);
   }
   program.remove(binary);
 }
