@@ -99,10 +99,10 @@ void Channels::receive_pieces(Channel& channel) {
       arrivals_.failed(piece.transfer, piece.status);
       continue;
     }
-    std::byte* to = arrivals_.place(piece.transfer, piece.offset, piece.bytes);
-    if (to != nullptr) {
-      read_all(*channel.connection, {to, piece.bytes});
-      arrivals_.arrived(piece.transfer, piece.bytes);
+    Arrivals::Landing landing(arrivals_, piece.transfer, piece.offset, piece.bytes);
+    if (landing.to() != nullptr) {
+      read_all(*channel.connection, {landing.to(), piece.bytes});
+      landing.done();
     } else {
       // Of a transfer that failed in another piece.
       if (piece.bytes > piece_bytes) throw ProtocolError("a piece is too long");

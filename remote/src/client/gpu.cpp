@@ -15,6 +15,12 @@ constexpr std::chrono::seconds to_connect(5);
 // The server gives a sign of life every second.
 constexpr std::chrono::seconds silence(6);
 
+Which overlapping(Bytes data) {
+  return [data](const Arrival& each) {
+    return each.to < data.data() + data.size() && data.data() < each.to + each.bytes;
+  };
+}
+
 }  // namespace
 
 Gpu::Gpu(Endpoint endpoint, const ClientSettings& settings)
@@ -85,11 +91,17 @@ void Gpu::lose(const std::string& why) noexcept {
     std::fprintf(stderr, "gpucast remote: lost the GPU server %s: %s\n", endpoint_.text().c_str(),
                  why.c_str());
   }
+  arrivals_.give_up();
   if (lane_) lane_->shut_down();
   if (monitor_) monitor_->shut_down();
   const std::lock_guard lock(channels_mutex_);
   if (channels_) channels_->shut_down();
-  arrivals_.wake();
+}
+
+// Whoever still writes is on a connection that is closed.
+Status Gpu::gone() noexcept {
+  arrivals_.wait_for_landings();
+  return status_lost;
 }
 
 Channels& Gpu::channels() {
@@ -110,13 +122,14 @@ Channels& Gpu::channels() {
 
 // ---- synchronization ----
 
-Status Gpu::wait_for_arrivals(Id limit) {
-  lane_->read_arrivals(limit);
-  return arrivals_.wait_for_channels(limit, [this] { return lost_.load(); }) ? 0 : status_lost;
+Status Gpu::wait_for(const Which& which) {
+  if (arrivals_.nothing()) return 0;
+  lane_->read_arrivals(which);
+  return arrivals_.wait_for_channels(which) ? 0 : status_lost;
 }
 
 template <class Message>
-Status Gpu::synchronize_by(Message message, Id limit) {
+Status Gpu::synchronize_by(Message message, const Which& which) {
   return guarded([&] {
     std::vector<EventTimes::Wanted> wanted;
     const Answered answer = lane_->ask(message, {}, [&] {
@@ -127,19 +140,22 @@ Status Gpu::synchronize_by(Message message, Id limit) {
     if (answer.status == 0) times_.keep(wanted, decode<Elapsed>(answer.body));
     const Status latched = lane_->take_latched();
     if (answer.status != 0) return answer.status;
-    if (const Status status = wait_for_arrivals(limit); status != 0) return status;
+    if (const Status status = wait_for(which); status != 0) return status;
     const Status failed = arrivals_.take_failure();
     return latched != 0 ? latched : failed;
   });
 }
 
 Status Gpu::synchronize_stream(Id stream) {
-  return synchronize_by(StreamSync{.stream = stream}, new_id());
+  return synchronize_by(StreamSync{.stream = stream}, order_.before(stream, new_id()));
 }
 Status Gpu::synchronize_event(Id event) {
-  return synchronize_by(EventSync{.event = event}, limit_of(event));
+  return synchronize_by(EventSync{.event = event}, order_.before_event(event));
 }
-Status Gpu::synchronize() { return synchronize_by(DeviceSync{}, new_id()); }
+Status Gpu::synchronize() {
+  return synchronize_by(DeviceSync{},
+                        [now = new_id()](const Arrival& each) { return each.transfer < now; });
+}
 
 Status Gpu::wait_for_fences() {
   const std::uint64_t sent = fences_;
@@ -152,21 +168,15 @@ Status Gpu::wait_for_fences() {
 }
 
 Status Gpu::query_stream(Id stream) {
-  const Id limit = new_id();
+  const Which which = order_.before(stream, new_id());
   const Status status = ask(StreamQuery{.stream = stream});
-  return status == 0 && !arrivals_.none(limit) ? Status{cudaErrorNotReady} : status;
+  return status == 0 && !arrivals_.none(which) ? Status{cudaErrorNotReady} : status;
 }
 
 Status Gpu::query_event(Id event) {
-  const Id limit = limit_of(event);
+  const Which which = order_.before_event(event);
   const Status status = ask(EventQuery{.event = event});
-  return status == 0 && !arrivals_.none(limit) ? Status{cudaErrorNotReady} : status;
-}
-
-Id Gpu::limit_of(Id event) {
-  const std::lock_guard lock(events_mutex_);
-  const auto found = limits_.find(event);
-  return found == limits_.end() ? 0 : found->second;
+  return status == 0 && !arrivals_.none(which) ? Status{cudaErrorNotReady} : status;
 }
 
 Status Gpu::settle() {
@@ -177,7 +187,7 @@ Status Gpu::settle() {
       bulk = channels_.get();
     }
     if (bulk != nullptr && !bulk->wait_until_sent()) return status_lost;
-    return wait_for_arrivals(new_id());
+    return wait_for([](const Arrival&) { return true; });
   });
 }
 
@@ -186,32 +196,47 @@ Status Gpu::settle() {
 Status Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
                     bool pinned) {
   const Bytes data(static_cast<const std::byte*>(from), bytes);
-  const auto fence = static_cast<std::uint8_t>(blocking ? 1 : 0);
   return guarded([&]() -> Status {
-    if (bytes <= most_inline) {
-      return tell_unguarded(CopyTo{.to = to, .stream = stream, .fence = fence}, data, {});
+    // What an earlier copy still has to bring is what this one is to send.
+    if (const Status status = wait_for(overlapping(data)); status != 0) return status;
+    if (const Status status = send_to(to, data, stream, blocking, pinned); status != 0) {
+      return status;
     }
-    Channels& bulk = channels();
-    const Id transfer = new_id();
-    count_sent(bytes);
-    const Status status = tell_unguarded(
-        CopyToBulk{
-            .to = to, .bytes = bytes, .stream = stream, .transfer = transfer, .fence = fence},
-        {}, [&] { bulk.send(transfer, data); });
-    if ((blocking || !pinned) && !bulk.wait_until_sent()) return status_lost;
-    return status;
+    // To the program a blocking copy waits for its stream, which shows in the memory that the
+    // stream's copies write.
+    if (!blocking || arrivals_.nothing()) return 0;
+    return wait_for(order_.before(stream, new_id()));
   });
+}
+
+Status Gpu::send_to(Address to, Bytes data, Id stream, bool blocking, bool pinned) {
+  const auto fence = static_cast<std::uint8_t>(blocking ? 1 : 0);
+  if (data.size() <= most_inline) {
+    return tell_unguarded(CopyTo{.to = to, .stream = stream, .fence = fence}, data, {});
+  }
+  Channels& bulk = channels();
+  const Id transfer = new_id();
+  count_sent(data.size());
+  const Status status = tell_unguarded(
+      CopyToBulk{
+          .to = to, .bytes = data.size(), .stream = stream, .transfer = transfer, .fence = fence},
+      {}, [&] { bulk.send(transfer, data); });
+  if ((blocking || !pinned) && !bulk.wait_until_sent()) return status_lost;
+  return status;
 }
 
 Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {
   const Id transfer = new_id();
   CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = transfer};
   return guarded([&]() -> Status {
+    if (stream == legacy_stream) order_.meet(transfer);
     if (bytes <= most_inline && !asynchronous) {
       const Answered answer = lane_->ask(message);
       const Status latched = lane_->take_latched();
       if (answer.status != 0) return answer.status;
       if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
+      if (const Status status = wait_for(order_.before(stream, transfer)); status != 0)
+        return status;
       std::ranges::copy(answer.body, static_cast<std::byte*>(to));
       return latched;
     }
@@ -220,25 +245,45 @@ Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool
       channels();
       count_received(bytes);
     }
-    lane_->send(message, {}, [&] { arrivals_.expect(transfer, to, bytes, over_lane); });
+    const Arrival arrival{.transfer = transfer,
+                          .stream = stream,
+                          .apart = order_.apart(stream),
+                          .to = static_cast<std::byte*>(to),
+                          .bytes = bytes};
+    lane_->send(message, {}, [&] { arrivals_.expect(arrival, over_lane); });
     if (asynchronous && !synchronous_) return 0;
     // The data is the answer.
     count_round_trip();
-    if (const Status status = wait_for_arrivals(transfer + 1); status != 0) return status;
+    if (const Status status = wait_for(order_.before(stream, transfer + 1)); status != 0)
+      return status;
     return arrivals_.take_failure();
   });
 }
 
-// ---- events ----
+// ---- streams and events ----
+
+Status Gpu::create_stream(Id stream, unsigned flags, int priority) {
+  order_.create(stream, (flags & cudaStreamNonBlocking) != 0);
+  return tell(StreamCreate{.stream = stream, .flags = flags, .priority = priority});
+}
+
+Status Gpu::destroy_stream(Id stream) {
+  order_.destroy(stream);
+  return tell(StreamDestroy{.stream = stream});
+}
 
 Status Gpu::record_event(Id event, Id stream) {
   const auto recorded = [&] {
     times_.recorded(event);
-    const std::lock_guard lock(events_mutex_);
-    limits_[event] = new_id();
+    order_.record(event, stream, new_id());
   };
   return guarded(
       [&] { return tell_unguarded(EventRecord{.event = event, .stream = stream}, {}, recorded); });
+}
+
+Status Gpu::wait_event(Id stream, Id event) {
+  order_.wait(stream, event);
+  return tell(StreamWaitEvent{.stream = stream, .event = event});
 }
 
 Status Gpu::elapsed(EventPair pair, float& milliseconds) {
@@ -260,13 +305,13 @@ Status Gpu::elapsed(EventPair pair, float& milliseconds) {
 
 void Gpu::forget_event(Id event) {
   times_.forget(event);
-  const std::lock_guard lock(events_mutex_);
-  limits_.erase(event);
+  order_.forget_event(event);
 }
 
 Status Gpu::reset() {
   const Status status = ask(Reset{});
   modules.forget_all();
+  order_.forget_all();
   return status;
 }
 

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "client/arrivals.h"
@@ -18,6 +17,7 @@
 #include "client/modules.h"
 #include "client/settings.h"
 #include "client/status.h"
+#include "client/stream_order.h"
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
 
@@ -67,7 +67,8 @@ class Gpu {
   Status wait_for_fences();
 
   // To the device: returns once the memory may be changed, or if it is `pinned` and the copy
-  // asynchronous, as soon as it is queued. `blocking`: to the program it is done then.
+  // asynchronous, as soon as it is queued, and is not before what earlier copies write there.
+  // `blocking`: to the program it is done then, and so is what the stream held.
   Status copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
                  bool pinned);
   // From the device: returns once the data is there, or if `asynchronous` at once.
@@ -75,7 +76,11 @@ class Gpu {
   // Until the program's memory is neither read nor written by copies under way.
   Status settle();
 
+  Status create_stream(Id stream, unsigned flags, int priority);
+  Status destroy_stream(Id stream);
   Status record_event(Id event, Id stream);
+  // A stream of this GPU for an event of this GPU.
+  Status wait_event(Id stream, Id event);
   Status elapsed(EventPair pair, float& milliseconds);
   void forget_event(Id event);
 
@@ -84,7 +89,7 @@ class Gpu {
   // The server does not keep to the protocol: it is lost.
   Status give_up(const std::string& why) noexcept {
     lose(why);
-    return status_lost;
+    return gone();
   }
 
   Modules modules{*this};
@@ -92,6 +97,9 @@ class Gpu {
  private:
   template <class Message>
   Status tell_unguarded(const Message& message, Bytes tail, const std::function<void()>& queued) {
+    if constexpr (requires { message.stream; }) {
+      if (message.stream == legacy_stream) order_.meet(new_id());
+    }
     Status status = 0;
     if (synchronous_) {
       status = lane_->ask(message, tail, queued).status;
@@ -106,22 +114,23 @@ class Gpu {
   // A lost server: said once on stderr, and a status.
   template <class Body>
   Status guarded(Body body) noexcept {
-    if (lost_) return status_lost;
+    if (lost_) return gone();
     try {
       return body();
     } catch (const std::bad_alloc&) {
       return status_no_host_memory;
     } catch (const std::exception& error) {
       lose(error.what());
-      return status_lost;
+      return gone();
     }
   }
+  // What calls return that the server was lost in: the program may do with its memory what it
+  // likes then.
+  Status gone() noexcept;
   template <class Message>
-  Status synchronize_by(Message message, Id limit);
-  // Until announced data with ids below the limit is there.
-  Status wait_for_arrivals(Id limit);
-  // An id that all copies before the event's last record are below.
-  Id limit_of(Id event);
+  Status synchronize_by(Message message, const Which& which);
+  Status wait_for(const Which& which);
+  Status send_to(Address to, Bytes data, Id stream, bool blocking, bool pinned);
 
   std::unique_ptr<Connection> connect(Hello hello) const;
   void open();
@@ -148,8 +157,7 @@ class Gpu {
   std::thread watcher_;
 
   EventTimes times_;
-  std::mutex events_mutex_;
-  std::unordered_map<Id, Id> limits_;  // of recorded events
+  StreamOrder order_;
 };
 
 }  // namespace gpucast::remote

@@ -119,10 +119,10 @@ void Lane::take(const Header& header, Bytes payload) {
     Bytes data;
     const auto message = decode<Data>(payload, &data);
     if (message.status != 0) return arrivals_.failed(message.transfer, message.status);
-    std::byte* to = arrivals_.place(message.transfer, 0, data.size());
-    if (to == nullptr) throw ProtocolError("the server sent data that was not asked for");
-    std::ranges::copy(data, to);
-    return arrivals_.arrived(message.transfer, data.size());
+    Arrivals::Landing landing(arrivals_, message.transfer, 0, data.size());
+    if (landing.to() == nullptr) throw ProtocolError("the server sent data that was not asked for");
+    std::ranges::copy(data, landing.to());
+    return landing.done();
   }
   if (header.call != Call::reply) throw ProtocolError("the server sent what is no answer");
   Bytes body;

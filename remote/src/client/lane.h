@@ -55,10 +55,10 @@ class Lane {
     return std::move(waiting.answer);
   }
 
-  // Until what the lane is to bring has arrived, as far as its ids lie below the limit.
-  void read_arrivals(Id limit) {
-    if (!arrivals_.none_over_lane(limit))
-      read_until([&] { return arrivals_.none_over_lane(limit); });
+  // Until what the lane is to bring of these has arrived.
+  void read_arrivals(const Which& which) {
+    if (!arrivals_.none_over_lane(which))
+      read_until([&] { return arrivals_.none_over_lane(which); });
   }
 
   // What failed unasked since it was last taken.

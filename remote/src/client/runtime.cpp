@@ -59,7 +59,7 @@ OnStream Runtime::stream(cudaStream_t handle) {
     const auto [entry, added] = this_thread().own_streams.try_emplace(device, 0);
     if (added) {
       entry->second = on.new_id();
-      require(on.tell(StreamCreate{.stream = entry->second, .flags = cudaStreamDefault}));
+      require(on.create_stream(entry->second, cudaStreamDefault, 0));
     }
     return {.device = device, .gpu = &on, .id = entry->second};
   }
