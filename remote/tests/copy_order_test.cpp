@@ -132,5 +132,38 @@ TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
 }
 
+// ---- memory of one device, on a stream of another ----
+
+TEST_P(CopyOrder, ACopyOfAnotherDevicesMemoryKeepsItsStreamsOrder) {
+  serve();
+  serve();
+  const DeviceMemory device(1, content());
+  const PinnedMemory pinned(GetParam());
+  const Stream stream(0);
+  ASSERT_EQ(
+      cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, stream.get()),
+      cudaSuccess);
+  stream.wait();
+  EXPECT_EQ(pinned.content(), content());
+}
+
+TEST_P(CopyOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
+  serve("memset:0.1");
+  serve("memset:0.1");
+  const DeviceMemory device(1, zeros());
+  const Stream own(1);
+  const PinnedMemory pinned(GetParam());
+  const Stream stream(0);
+  ASSERT_EQ(cudaMemsetAsync(device.data(), 0x77, GetParam(), stream.get()), cudaSuccess);
+  const auto begin = std::chrono::steady_clock::now();
+  stream.wait();
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(50));
+  cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, own.get());
+  own.wait();
+  EXPECT_EQ(pinned.content(), content());
+}
+
 }  // namespace
 }  // namespace gpucast::remote
