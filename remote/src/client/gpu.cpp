@@ -128,6 +128,16 @@ Status Gpu::wait_for(const Which& which) {
   return arrivals_.wait_for_channels(which) ? 0 : status_lost;
 }
 
+// Each is told once, whichever way it came.
+Status Gpu::first_error(Status status) {
+  const Status latched = lane_->take_latched();
+  const Status failed = arrivals_.take_failure();
+  for (const Status each : {status, latched}) {
+    if (each != 0) return each;
+  }
+  return failed;
+}
+
 template <class Message>
 Status Gpu::synchronize_by(Message message, const Which& which) {
   return guarded([&] {
@@ -138,11 +148,8 @@ Status Gpu::synchronize_by(Message message, const Which& which) {
         message.pairs.push_back(each.pair);
     });
     if (answer.status == 0) times_.keep(wanted, decode<Elapsed>(answer.body));
-    const Status latched = lane_->take_latched();
-    if (answer.status != 0) return answer.status;
-    if (const Status status = wait_for(which); status != 0) return status;
-    const Status failed = arrivals_.take_failure();
-    return latched != 0 ? latched : failed;
+    if (const Status lost = wait_for(which); lost != 0) return lost;
+    return first_error(answer.status);
   });
 }
 
@@ -227,36 +234,37 @@ Status Gpu::send_to(Address to, Bytes data, Id stream, bool blocking, bool pinne
 
 Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {
   const Id transfer = new_id();
-  CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = transfer};
+  const CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = transfer};
   return guarded([&]() -> Status {
     if (stream == legacy_stream) order_.meet(transfer);
-    if (bytes <= most_inline && !asynchronous) {
-      const Answered answer = lane_->ask(message);
-      const Status latched = lane_->take_latched();
-      if (answer.status != 0) return answer.status;
-      if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
-      if (const Status status = wait_for(order_.before(stream, transfer)); status != 0)
-        return status;
-      std::ranges::copy(answer.body, static_cast<std::byte*>(to));
-      return latched;
-    }
-    const bool over_lane = bytes <= most_inline;
-    if (!over_lane) {
+    const bool in_message = bytes <= most_inline;
+    const bool waits = !asynchronous || synchronous_;
+    const auto expect = [&] {
+      arrivals_.expect({.transfer = transfer,
+                        .stream = stream,
+                        .apart = order_.apart(stream),
+                        .to = static_cast<std::byte*>(to),
+                        .bytes = bytes},
+                       in_message);
+    };
+    if (!in_message) {
       channels();
       count_received(bytes);
     }
-    const Arrival arrival{.transfer = transfer,
-                          .stream = stream,
-                          .apart = order_.apart(stream),
-                          .to = static_cast<std::byte*>(to),
-                          .bytes = bytes};
-    lane_->send(message, {}, [&] { arrivals_.expect(arrival, over_lane); });
-    if (asynchronous && !synchronous_) return 0;
-    // The data is the answer.
-    count_round_trip();
-    if (const Status status = wait_for(order_.before(stream, transfer + 1)); status != 0)
-      return status;
-    return arrivals_.take_failure();
+    if (!waits) {
+      lane_->send(message, {}, expect);
+      return 0;
+    }
+    // Of many pieces none is the answer: it tells what failed before.
+    const Answered answer = in_message ? lane_->ask(message) : lane_->ask(message, {}, expect);
+    if (answer.status != 0 && !in_message) arrivals_.failed(transfer, answer.status);
+    // The data that the stream's earlier copies bring is there too.
+    if (const Status lost = wait_for(order_.before(stream, transfer + 1)); lost != 0) return lost;
+    if (answer.status == 0 && in_message) {
+      if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
+      std::ranges::copy(answer.body, static_cast<std::byte*>(to));
+    }
+    return first_error(answer.status);
   });
 }
 

@@ -130,6 +130,8 @@ class Gpu {
   template <class Message>
   Status synchronize_by(Message message, const Which& which);
   Status wait_for(const Which& which);
+  // What a call that waits returns: its own status, or what failed unasked before.
+  Status first_error(Status status);
   Status send_to(Address to, Bytes data, Id stream, bool blocking, bool pinned);
 
   std::unique_ptr<Connection> connect(Hello hello) const;
