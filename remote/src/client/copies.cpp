@@ -18,11 +18,22 @@ struct Ends {
   std::optional<DeviceMemory> from;
 };
 
+// From the first byte of the first row to the last of the last. Failure where no memory is so
+// large.
+std::size_t extent_of(std::size_t pitch, const Rows& rows) {
+  std::size_t result = 0;
+  if (__builtin_mul_overflow(pitch, rows.height - 1, &result) ||
+      __builtin_add_overflow(result, rows.width, &result)) {
+    throw Failure{cudaErrorInvalidValue};
+  }
+  return result;
+}
+
 void require_inside(const std::optional<DeviceMemory>& memory, Address begin, std::size_t pitch,
                     const Rows& rows) {
-  if (!memory) return;
-  const std::size_t extent = pitch * (rows.height - 1) + rows.width;
-  if (extent > memory->begin + memory->bytes - begin) throw Failure{cudaErrorInvalidValue};
+  const std::size_t extent = extent_of(pitch, rows);
+  if (memory && extent > memory->begin + memory->bytes - begin)
+    throw Failure{cudaErrorInvalidValue};
 }
 
 Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
@@ -56,7 +67,7 @@ void to_device(void* to, const void* from, const Rows& rows, int device, const O
   Gpu& gpu = runtime().gpu(device);
   on_device(device, stream, waiting, [&](Id on, Waiting wait) {
     for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
-      const bool pinned = runtime().memory.pinned(in).has_value();
+      const bool pinned = runtime().memory.pinned(in, bytes).has_value();
       require(gpu.copy_to(address_of(out), in, bytes, on, wait == Waiting::blocking, pinned));
     });
   });
@@ -66,7 +77,7 @@ void from_device(void* to, const void* from, const Rows& rows, int device, const
                  Waiting waiting) {
   Gpu& gpu = runtime().gpu(device);
   // Into pageable memory copies are not asynchronous.
-  if (!runtime().memory.pinned(to)) waiting = Waiting::blocking;
+  if (!runtime().memory.pinned(to, extent_of(rows.to_pitch, rows))) waiting = Waiting::blocking;
   on_device(device, stream, waiting, [&](Id on, Waiting wait) {
     const bool blocks = wait == Waiting::blocking;
     const bool whole = in_one_piece(rows);

@@ -87,20 +87,23 @@ Status Modules::global(const Variable& variable, Global& result) {
   return status;
 }
 
-Status Modules::unload(const FatBinary& binary) {
+std::vector<Address> Modules::unload(const FatBinary& binary) {
+  std::vector<Address> variables;
   const std::lock_guard loading(loading_);
   const auto found = loaded_.find(&binary);
-  if (found == loaded_.end()) return 0;
+  if (found == loaded_.end()) return variables;
   const bool there = found->second == 0;
   loaded_.erase(found);
-  for (const Variable& each : binary.variables)
-    globals_.erase(&each);
+  for (const Variable& each : binary.variables) {
+    if (const auto global = globals_.extract(&each)) variables.push_back(global.mapped().address);
+  }
   {
     const std::unique_lock lock(kernels_mutex_);
     for (const Function& each : binary.functions)
       kernels_.erase(&each);
   }
-  return there ? gpu_.tell(ModuleUnload{.module = binary.id}) : 0;
+  if (there) gpu_.tell(ModuleUnload{.module = binary.id});
+  return variables;
 }
 
 void Modules::forget_all() {

@@ -30,7 +30,8 @@ class Modules {
 
   const LoadedKernel& kernel(const Function& function);
   Status global(const Variable& variable, Global& result);
-  Status unload(const FatBinary& binary);
+  // The addresses of its variables, which are nobody's any more.
+  std::vector<Address> unload(const FatBinary& binary);
   // After the GPU was reset, which has none any more.
   void forget_all();
 

@@ -116,8 +116,10 @@ void Runtime::forget_handles(int device) {
 
 void Runtime::forget(FatBinary& binary) noexcept {
   if (!finished_) {
-    for (const auto& gpu : gpus_)
-      gpu->modules.unload(binary);
+    for (const auto& gpu : gpus_) {
+      for (const Address variable : gpu->modules.unload(binary))
+        memory.remove(variable);
+    }
   }
   program.remove(binary);
 }
