@@ -50,6 +50,11 @@ void Arrivals::failed(Id transfer, Status status) {
   end_if_over(*entry);
 }
 
+void Arrivals::note_failure(Status status) {
+  const std::lock_guard lock(mutex_);
+  if (failure_ == 0) failure_ = status;
+}
+
 // Other channels may still write what came before the failure.
 void Arrivals::end_if_over(const Transfer& transfer) {
   if (transfer.landings == 0 && (transfer.failed || transfer.left == 0)) {

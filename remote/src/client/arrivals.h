@@ -46,6 +46,8 @@ class Arrivals {
     bool done_ = false;
   };
   void failed(Id transfer, Status status);
+  // Of what brings nothing.
+  void note_failure(Status status);
 
   // From now on nothing is put anywhere.
   void give_up();

@@ -223,13 +223,14 @@ Status Gpu::send_to(Address to, Bytes data, Id stream, bool blocking, bool pinne
   }
   Channels& bulk = channels();
   const Id transfer = new_id();
+  const bool waits = blocking || !pinned;
   count_sent(data.size());
   const Status status = tell_unguarded(
       CopyToBulk{
           .to = to, .bytes = data.size(), .stream = stream, .transfer = transfer, .fence = fence},
-      {}, [&] { bulk.send(transfer, data); });
-  if ((blocking || !pinned) && !bulk.wait_until_sent()) return status_lost;
-  return status;
+      {}, [&] { bulk.send(transfer, data, waits); });
+  const Status sent = waits ? bulk.wait_until_sent(transfer) : 0;
+  return sent != 0 ? sent : status;
 }
 
 Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {

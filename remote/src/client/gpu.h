@@ -119,6 +119,8 @@ class Gpu {
       return body();
     } catch (const std::bad_alloc&) {
       return status_no_host_memory;
+    } catch (const BadMemory&) {
+      return status_bad_memory;
     } catch (const std::exception& error) {
       lose(error.what());
       return gone();

@@ -23,10 +23,19 @@ Lane::Waiting::~Waiting() {
 }
 
 // A server that is kept from sending takes nothing more: who waits to write reads.
-void Lane::write(Bytes first, Bytes second) {
+bool Lane::write(Bytes first, Bytes second) {
+  std::vector<std::byte> zeros;
   while (!first.empty() || !second.empty()) {
     if (lost_) throw ConnectionLost("the connection is closed");
-    const std::size_t sent = connection_->try_write(first, second);
+    std::size_t sent = 0;
+    try {
+      sent = connection_->try_write(first, second);
+    } catch (const BadMemory&) {
+      if (!zeros.empty() || second.empty()) throw;
+      zeros.resize(second.size());
+      second = zeros;
+      continue;
+    }
     const std::size_t of_first = std::min(sent, first.size());
     first = first.subspan(of_first);
     second = second.subspan(sent - of_first);
@@ -36,6 +45,7 @@ void Lane::write(Bytes first, Bytes second) {
       wait(*connection_, {.read = false, .write = true}, Clock::now() + while_another_reads);
     }
   }
+  return zeros.empty();
 }
 
 void Lane::read_meanwhile() {
