@@ -4,6 +4,7 @@
 #include <array>
 #include <exception>
 
+#include "client/quiet_thread.h"
 #include "client/status.h"
 
 namespace gpucast::remote {
@@ -17,9 +18,9 @@ Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrival
   }
   for (const auto& channel : channels_) {
     channel->sender =
-        std::thread([this, each = channel.get()] { guarded([&] { send_parts(*each); }); });
+        quiet_thread([this, each = channel.get()] { guarded([&] { send_parts(*each); }); });
     channel->receiver =
-        std::thread([this, each = channel.get()] { guarded([&] { receive_pieces(*each); }); });
+        quiet_thread([this, each = channel.get()] { guarded([&] { receive_pieces(*each); }); });
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/greet.h"
+#include "client/quiet_thread.h"
 #include "client/status.h"
 #include "transport/sockets.h"
 
@@ -35,15 +36,16 @@ Gpu::Gpu(Endpoint endpoint, const ClientSettings& settings)
 
 Gpu::~Gpu() { close(); }
 
-// First the threads, which may just be losing the server, then what they use.
 void Gpu::close() noexcept {
+  closed_ = true;
   lose("");
-  std::unique_ptr<Channels> bulk;
+  Channels* bulk = nullptr;
   {
     const std::lock_guard lock(channels_mutex_);
-    bulk = std::move(channels_);
+    bulk = channels_.get();
   }
-  bulk.reset();
+  // Not under the lock: they may just be losing the server.
+  if (bulk != nullptr) bulk->join();
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -62,7 +64,7 @@ void Gpu::open() {
   session_ = hello.session;
   lane_ = std::make_unique<Lane>(std::move(connection), arrivals_, settings_.spin);
   monitor_ = connect({.purpose = Purpose::monitor, .session = session_});
-  watcher_ = std::thread([this] { watch(*monitor_); });
+  watcher_ = quiet_thread([this] { watch(*monitor_); });
   const auto opened = decode<Opened>(lane_->ask(Open{}).body);
   if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
   device_ = opened.device;
@@ -101,11 +103,12 @@ void Gpu::lose(const std::string& why) noexcept {
 // Whoever still writes is on a connection that is closed.
 Status Gpu::gone() noexcept {
   arrivals_.wait_for_landings();
-  return status_lost;
+  return closed_ ? Status{cudaErrorCudartUnloading} : status_lost;
 }
 
 Channels& Gpu::channels() {
   const std::lock_guard lock(channels_mutex_);
+  if (lost_) throw ConnectionLost("the connection is closed");
   if (!channels_) {
     std::vector<std::unique_ptr<Connection>> connections;
     connections.reserve(static_cast<std::size_t>(settings_.channels));
@@ -116,6 +119,8 @@ Channels& Gpu::channels() {
     }
     channels_ = std::make_unique<Channels>(std::move(connections), arrivals_,
                                            [this](const std::string& why) { lose(why); });
+    // Who lost the server meanwhile did not know of them.
+    if (lost_) channels_->shut_down();
   }
   return *channels_;
 }
@@ -321,6 +326,7 @@ Status Gpu::reset() {
   const Status status = ask(Reset{});
   modules.forget_all();
   order_.forget_all();
+  ++generation_;
   return status;
 }
 

@@ -85,7 +85,11 @@ class Gpu {
   void forget_event(Id event);
 
   Status reset();
+  // Another number after each reset, which takes all streams with it.
+  std::uint64_t generation() const { return generation_; }
 
+  // Calls under way and later ones fail; none of the library's threads runs then.
+  void close() noexcept;
   // The server does not keep to the protocol: it is lost.
   Status give_up(const std::string& why) noexcept {
     lose(why);
@@ -138,7 +142,6 @@ class Gpu {
 
   std::unique_ptr<Connection> connect(Hello hello) const;
   void open();
-  void close() noexcept;
   Channels& channels();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
@@ -154,7 +157,10 @@ class Gpu {
   std::atomic<std::uint64_t> fences_{0};         // that went out
   std::atomic<std::uint64_t> fences_waited_{0};  // so many of them, at least
 
+  std::atomic<std::uint64_t> generation_{0};
+
   std::atomic<bool> lost_{false};
+  std::atomic<bool> closed_{false};
   std::mutex channels_mutex_;
   std::unique_ptr<Channels> channels_;
   std::unique_ptr<Connection> monitor_;
