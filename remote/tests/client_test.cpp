@@ -22,6 +22,8 @@ void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
                             int thread_limit, uint3* thread, uint3* block, dim3* block_shape,
                             dim3* grid_shape, int* warp);
+void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int ext,
+                       std::size_t bytes, int constant, int global);
 void __cudaUnregisterFatBinary(void** handle);
 }
 
@@ -193,6 +195,22 @@ TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
   ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST_F(Client, VariablesOfAnUnloadedLibraryAreNobodysMemory) {
+  Container container;
+  Wrapper wrapper{.image = &container};
+  void** handle = __cudaRegisterFatBinary(&wrapper);
+  char variable = 0;
+  __cudaRegisterVar(handle, &variable, nullptr, "counter", 0, 8, 0, 0);
+  void* address = nullptr;
+  ASSERT_EQ(cudaGetSymbolAddress(&address, &variable), cudaSuccess);
+  cudaPointerAttributes attributes{};
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+  __cudaUnregisterFatBinary(handle);
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
 }
 
 TEST_F(Client, ALostServerFailsAllWhoWait) {

@@ -12,13 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "tests/client.h"
 #include "tests/own_folder.h"
-#include "tests/server_process.h"
 
 namespace gpucast::remote {
 namespace {
-
-using Content = std::vector<std::uint8_t>;
 
 Content pattern(std::size_t bytes, std::size_t seed) {
   Content result(bytes);
@@ -26,52 +24,6 @@ Content pattern(std::size_t bytes, std::size_t seed) {
     result[k] = static_cast<std::uint8_t>((k * 2654435761U + seed * 40503) >> 13U);
   return result;
 }
-
-class DeviceMemory {
- public:
-  DeviceMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
-    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
-    EXPECT_EQ(cudaMalloc(&data_, bytes), cudaSuccess);
-  }
-  DeviceMemory(int device, const Content& content) : DeviceMemory(device, content.size()) {
-    EXPECT_EQ(cudaMemcpy(data_, content.data(), bytes_, cudaMemcpyDefault), cudaSuccess);
-  }
-  ~DeviceMemory() { cudaFree(data_); }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-
-  int device() const { return device_; }
-  std::uint8_t* data() const { return static_cast<std::uint8_t*>(data_); }
-  void free() { EXPECT_EQ(cudaFree(std::exchange(data_, nullptr)), cudaSuccess); }
-  Content content() const {
-    Content result(bytes_);
-    EXPECT_EQ(cudaSetDevice(device_), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(result.data(), data_, bytes_, cudaMemcpyDefault), cudaSuccess);
-    return result;
-  }
-
- private:
-  int device_;
-  std::size_t bytes_;
-  void* data_ = nullptr;
-};
-
-// Of the device that is set when it is made; waits for no other.
-class Stream {
- public:
-  explicit Stream(int device) {
-    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-  }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-  void wait() const { EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 class DeviceCopies : public testing::Test {
  protected:
@@ -82,22 +34,18 @@ class DeviceCopies : public testing::Test {
       ::unsetenv(each);
   }
 
-  // One more, with the environment that is set now.
   void serve() {
-    ::setenv("GPUCAST_FAKE_DEVICES", "3", 1);
-    // At other addresses for each server.
-    const std::size_t k = servers_.size();
-    const char* bases[] = {"0x7e9000000000", "0x7ea000000000", "0x7eb000000000"};
-    if (!same_base_) ::setenv("GPUCAST_FAKE_BASE", bases[k], 1);
-    servers_.push_back(std::make_unique<ServerProcess>(static_cast<int>(k)));
-    names_ += (names_.empty() ? "" : ",") + servers_.back()->address();
-    ::setenv("GPUCAST_REMOTE", names_.c_str(), 1);
+    if (same_base_) {
+      servers_.serve_anywhere();
+    } else {
+      servers_.serve();
+    }
   }
   void serve_two() {
     serve();
     serve();
   }
-  int mappings(std::size_t server) const { return servers_.at(server)->mappings(); }
+  int mappings(std::size_t server) const { return servers_.server(server).mappings(); }
 
   static void copy(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
                    cudaStream_t stream) {
@@ -128,8 +76,7 @@ class DeviceCopies : public testing::Test {
 
   bool same_base_ = false;
   OwnFolder folder_;
-  std::vector<std::unique_ptr<ServerProcess>> servers_;
-  std::string names_;
+  Servers servers_;
 };
 
 constexpr std::size_t some = 100'000;

@@ -42,7 +42,7 @@ cudaError_t launch_with(const cudaLaunchConfig_t& config, const void* host, void
 }
 
 const LoadedKernel& loaded(const void* host) {
-  const LoadedKernel& kernel = runtime().current().kernel(function_of(host));
+  const LoadedKernel& kernel = runtime().current().modules.kernel(function_of(host));
   require(kernel.status);
   return kernel;
 }

@@ -69,8 +69,11 @@ cudaError_t cudaMallocPitch(void** memory, std::size_t* pitch, std::size_t width
   return entry<"cudaMallocPitch">([&] {
     if (pitch == nullptr) return cudaErrorInvalidValue;
     constexpr std::size_t unit = 512;
-    *pitch = (width + unit - 1) / unit * unit;
-    return allocate(memory, *pitch * height);
+    std::size_t bytes = 0;
+    if (__builtin_add_overflow(width, unit - 1, &bytes)) return cudaErrorMemoryAllocation;
+    *pitch = bytes / unit * unit;
+    if (__builtin_mul_overflow(*pitch, height, &bytes)) return cudaErrorMemoryAllocation;
+    return allocate(memory, bytes);
   });
 }
 
@@ -95,7 +98,7 @@ cudaError_t cudaFreeHost(void* memory) {
   return entry<"cudaFreeHost">([&] {
     runtime().device_count();
     if (memory == nullptr) return cudaSuccess;
-    if (!runtime().memory.pinned(memory)) return cudaErrorInvalidValue;
+    if (!runtime().memory.pinned(memory, 1)) return cudaErrorInvalidValue;
     settle_all();
     const auto found = runtime().memory.unpin(memory, true);
     if (!found) return cudaErrorInvalidValue;
@@ -108,10 +111,13 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags) {
     runtime().device_count();
     constexpr unsigned allowed = cudaHostRegisterPortable | cudaHostRegisterReadOnly;
     if (memory == nullptr || bytes == 0) return cudaErrorInvalidValue;
-    if ((flags & ~allowed) != 0) return runtime().unsupported("cudaHostRegisterMapped");
-    if (runtime().memory.pinned(memory)) return cudaErrorHostMemoryAlreadyRegistered;
-    runtime().memory.pin(memory, bytes, flags, false);
-    return cudaSuccess;
+    if ((flags & cudaHostRegisterMapped) != 0)
+      return runtime().unsupported("cudaHostRegisterMapped");
+    if ((flags & cudaHostRegisterIoMemory) != 0)
+      return runtime().unsupported("cudaHostRegisterIoMemory");
+    if ((flags & ~allowed) != 0) return cudaErrorInvalidValue;
+    return runtime().memory.pin(memory, bytes, flags, false) ? cudaSuccess
+                                                             : cudaErrorHostMemoryAlreadyRegistered;
   });
 }
 cudaError_t cudaHostUnregister(void* memory) {
@@ -122,7 +128,7 @@ cudaError_t cudaHostUnregister(void* memory) {
 }
 cudaError_t cudaHostGetFlags(unsigned* flags, void* memory) {
   return entry<"cudaHostGetFlags">([&] {
-    const auto found = runtime().memory.pinned(memory);
+    const auto found = runtime().memory.pinned(memory, 1);
     if (flags == nullptr || !found) return cudaErrorInvalidValue;
     *flags = found->flags;
     return cudaSuccess;
@@ -145,7 +151,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* result, const void* 
       result->type = cudaMemoryTypeDevice;
       result->device = memory->device;
       result->devicePointer = pointer;
-    } else if (runtime().memory.pinned(address)) {
+    } else if (runtime().memory.pinned(address, 1)) {
       result->type = cudaMemoryTypeHost;
       result->device = this_thread().device;
       result->hostPointer = pointer;

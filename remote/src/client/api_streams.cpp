@@ -15,7 +15,7 @@ cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
   const int device = this_thread().device;
   Gpu& gpu = runtime().gpu(device);
   const Id id = gpu.new_id();
-  require(gpu.tell(StreamCreate{.stream = id, .flags = flags, .priority = priority}));
+  require(gpu.create_stream(id, flags, priority));
   *stream = runtime().add(
       StreamOfProgram{.device = device, .id = id, .flags = flags, .priority = priority});
   return cudaSuccess;
@@ -60,7 +60,7 @@ cudaError_t wait_for(cudaStream_t stream, cudaEvent_t handle, unsigned flags) {
   if (event.device != on.device) {
     return to_error(runtime().gpu(event.device).synchronize_event(event.id));
   }
-  return to_error(on.gpu->tell(StreamWaitEvent{.stream = on.id, .event = event.id}));
+  return to_error(on.gpu->wait_event(on.id, event.id));
 }
 
 StreamOfProgram facts(cudaStream_t stream) {
@@ -122,7 +122,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return entry<"cudaStreamDestroy">([&] {
     const StreamOfProgram found = runtime().find(stream);
     runtime().remove(stream);
-    return to_error(runtime().gpu(found.device).tell(StreamDestroy{.stream = found.id}));
+    return to_error(runtime().gpu(found.device).destroy_stream(found.id));
   });
 }
 

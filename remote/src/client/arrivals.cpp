@@ -1,13 +1,14 @@
 #include "client/arrivals.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gpucast::remote {
 
-void Arrivals::expect(Id transfer, void* to, std::size_t bytes, bool over_lane) {
+void Arrivals::expect(const Arrival& arrival, bool over_lane) {
   const std::lock_guard lock(mutex_);
-  (over_lane ? over_lane_ : over_channels_)[transfer] = {
-      .to = static_cast<std::byte*>(to), .bytes = bytes, .left = bytes};
+  (over_lane ? over_lane_ : over_channels_)[arrival.transfer] = {.arrival = arrival,
+                                                                 .left = arrival.bytes};
 }
 
 Arrivals::Transfer* Arrivals::find(Id transfer) {
@@ -17,55 +18,88 @@ Arrivals::Transfer* Arrivals::find(Id transfer) {
   return nullptr;
 }
 
-std::byte* Arrivals::place(Id transfer, std::uint64_t offset, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const Transfer* entry = find(transfer);
-  if (entry == nullptr) return nullptr;
-  const bool inside =
-      offset <= entry->bytes && bytes <= entry->bytes - offset && bytes <= entry->left;
-  return inside ? entry->to + offset : nullptr;
+Arrivals::Landing::Landing(Arrivals& arrivals, Id transfer, std::uint64_t offset, std::size_t bytes)
+    : arrivals_(arrivals), transfer_(transfer) {
+  const std::lock_guard lock(arrivals.mutex_);
+  Transfer* entry = arrivals.find(transfer);
+  if (entry == nullptr || entry->failed || arrivals.given_up_) return;
+  const Arrival& arrival = entry->arrival;
+  if (offset > arrival.bytes || bytes > arrival.bytes - offset || bytes > entry->left) return;
+  entry->left -= bytes;
+  ++entry->landings;
+  ++arrivals.landings_;
+  to_ = arrival.to + offset;
 }
 
-void Arrivals::arrived(Id transfer, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  Transfer* entry = find(transfer);
-  if (entry == nullptr) return;
-  entry->left -= bytes;
-  if (entry->left == 0) end(transfer);
+Arrivals::Landing::~Landing() {
+  if (to_ == nullptr) return;
+  const std::lock_guard lock(arrivals_.mutex_);
+  Transfer* entry = arrivals_.find(transfer_);
+  --entry->landings;
+  --arrivals_.landings_;
+  if (!done_) entry->failed = true;
+  arrivals_.end_if_over(*entry);
 }
 
 void Arrivals::failed(Id transfer, Status status) {
   const std::lock_guard lock(mutex_);
-  if (find(transfer) == nullptr) return;
+  Transfer* entry = find(transfer);
+  if (entry == nullptr) return;
   if (failure_ == 0) failure_ = status;
-  end(transfer);
+  entry->failed = true;
+  end_if_over(*entry);
 }
 
-void Arrivals::end(Id transfer) {
-  over_lane_.erase(transfer);
-  over_channels_.erase(transfer);
+void Arrivals::note_failure(Status status) {
+  const std::lock_guard lock(mutex_);
+  if (failure_ == 0) failure_ = status;
+}
+
+// Other channels may still write what came before the failure.
+void Arrivals::end_if_over(const Transfer& transfer) {
+  if (transfer.landings == 0 && (transfer.failed || transfer.left == 0)) {
+    const Id id = transfer.arrival.transfer;
+    over_lane_.erase(id);
+    over_channels_.erase(id);
+  }
   changed_.notify_all();
 }
 
-bool Arrivals::none_over_lane(Id limit) const {
+void Arrivals::give_up() {
   const std::lock_guard lock(mutex_);
-  return none(over_lane_, limit);
+  given_up_ = true;
+  changed_.notify_all();
 }
 
-bool Arrivals::none(Id limit) const {
-  const std::lock_guard lock(mutex_);
-  return none(over_lane_, limit) && none(over_channels_, limit);
+bool Arrivals::none(const Transfers& transfers, const Which& which) {
+  return std::ranges::none_of(transfers,
+                              [&](const auto& each) { return which(each.second.arrival); });
 }
 
-bool Arrivals::wait_for_channels(Id limit, const std::function<bool()>& lost) {
+bool Arrivals::nothing() const {
+  const std::lock_guard lock(mutex_);
+  return over_lane_.empty() && over_channels_.empty();
+}
+
+bool Arrivals::none_over_lane(const Which& which) const {
+  const std::lock_guard lock(mutex_);
+  return none(over_lane_, which);
+}
+
+bool Arrivals::none(const Which& which) const {
+  const std::lock_guard lock(mutex_);
+  return none(over_lane_, which) && none(over_channels_, which);
+}
+
+bool Arrivals::wait_for_channels(const Which& which) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return lost() || none(over_channels_, limit); });
-  return none(over_channels_, limit);
+  changed_.wait(lock, [&] { return none(over_channels_, which) || (given_up_ && landings_ == 0); });
+  return none(over_channels_, which);
 }
 
-void Arrivals::wake() {
-  const std::lock_guard lock(mutex_);
-  changed_.notify_all();
+void Arrivals::wait_for_landings() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return landings_ == 0; });
 }
 
 Status Arrivals::take_failure() {

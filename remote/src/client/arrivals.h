@@ -10,43 +10,76 @@
 
 namespace gpucast::remote {
 
+// What one copy brings.
+struct Arrival {
+  Id transfer = 0;
+  Id stream = 0;
+  bool apart = false;  // its stream does not wait for the default one
+  std::byte* to = nullptr;
+  std::size_t bytes = 0;
+};
+
+// Which of them a call waits for.
+using Which = std::function<bool(const Arrival&)>;
+
 class Arrivals {
  public:
   // `over_lane`: the lane brings it, for which someone has to read; else a channel's own thread.
-  void expect(Id transfer, void* to, std::size_t bytes, bool over_lane);
+  void expect(const Arrival& arrival, bool over_lane);
 
-  // Where to put so many bytes; nullptr for what was not announced so (a breach of the protocol).
-  std::byte* place(Id transfer, std::uint64_t offset, std::size_t bytes);
-  // They are there, or will never be.
-  void arrived(Id transfer, std::size_t bytes);
+  // Where to put so many bytes of a copy; the copy is not over while this lives. Those that it does
+  // not put there make the copy fail.
+  class Landing {
+   public:
+    Landing(Arrivals& arrivals, Id transfer, std::uint64_t offset, std::size_t bytes);
+    ~Landing();
+    Landing(const Landing&) = delete;
+    Landing& operator=(const Landing&) = delete;
+    // nullptr where nothing is to be put: the copy has failed, or was not announced so.
+    std::byte* to() const { return to_; }
+    void done() { done_ = true; }
+
+   private:
+    Arrivals& arrivals_;
+    Id transfer_;
+    std::byte* to_ = nullptr;
+    bool done_ = false;
+  };
   void failed(Id transfer, Status status);
+  // Of what brings nothing.
+  void note_failure(Status status);
 
-  // Whether all that was announced with an id below the limit is there.
-  bool none_over_lane(Id limit) const;
-  bool none(Id limit) const;
-  // Until the channels have brought it; false if `lost` became true.
-  bool wait_for_channels(Id limit, const std::function<bool()>& lost);
-  void wake();
+  // From now on nothing is put anywhere.
+  void give_up();
+
+  bool nothing() const;
+  bool none_over_lane(const Which& which) const;
+  bool none(const Which& which) const;
+  // Until the channels have brought it. False where they will not; nothing is written then either.
+  bool wait_for_channels(const Which& which);
+  // After giving up: until nobody writes any more.
+  void wait_for_landings();
   // Of the first that failed since it was asked.
   Status take_failure();
 
  private:
   struct Transfer {
-    std::byte* to = nullptr;
-    std::size_t bytes = 0;
-    std::size_t left = 0;
+    Arrival arrival;
+    std::size_t left = 0;  // bytes that have no Landing yet
+    int landings = 0;
+    bool failed = false;
   };
-  using Transfers = std::map<Id, Transfer>;  // the oldest first
+  using Transfers = std::map<Id, Transfer>;
   Transfer* find(Id transfer);
-  void end(Id transfer);
-  static bool none(const Transfers& transfers, Id limit) {
-    return transfers.empty() || transfers.begin()->first >= limit;
-  }
+  void end_if_over(const Transfer& transfer);
+  static bool none(const Transfers& transfers, const Which& which);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Transfers over_lane_;
   Transfers over_channels_;
+  int landings_ = 0;
+  bool given_up_ = false;
   Status failure_ = 0;
 };
 

@@ -4,6 +4,9 @@
 #include <array>
 #include <exception>
 
+#include "client/quiet_thread.h"
+#include "client/status.h"
+
 namespace gpucast::remote {
 
 Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrivals& arrivals,
@@ -15,17 +18,22 @@ Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrival
   }
   for (const auto& channel : channels_) {
     channel->sender =
-        std::thread([this, each = channel.get()] { guarded([&] { send_parts(*each); }); });
+        quiet_thread([this, each = channel.get()] { guarded([&] { send_parts(*each); }); });
     channel->receiver =
-        std::thread([this, each = channel.get()] { guarded([&] { receive_pieces(*each); }); });
+        quiet_thread([this, each = channel.get()] { guarded([&] { receive_pieces(*each); }); });
   }
 }
 
 Channels::~Channels() {
   shut_down();
+  join();
+}
+
+void Channels::join() noexcept {
   for (const auto& channel : channels_) {
-    channel->sender.join();
-    channel->receiver.join();
+    for (std::thread* each : {&channel->sender, &channel->receiver}) {
+      if (each->joinable()) each->join();
+    }
   }
 }
 
@@ -37,8 +45,10 @@ void Channels::shut_down() noexcept {
   changed_.notify_all();
 }
 
-void Channels::send(Id transfer, Bytes data) {
+void Channels::send(Id transfer, Bytes data, bool waited_for) {
   const std::lock_guard lock(mutex_);
+  Sending& sending = sending_[transfer];
+  sending.waited_for = waited_for;
   for (std::size_t offset = 0, k = 0; offset < data.size(); offset += piece_bytes, ++k) {
     const Bytes part = data.subspan(offset, std::min(piece_bytes, data.size() - offset));
     channels_[k % channels_.size()]->parts.push_back(
@@ -46,15 +56,40 @@ void Channels::send(Id transfer, Bytes data) {
                    .offset = offset,
                    .bytes = static_cast<std::uint32_t>(part.size())},
          .data = part});
-    ++unsent_;
+    ++sending.parts;
   }
   changed_.notify_all();
 }
 
+Status Channels::wait_until_sent(Id transfer) {
+  std::unique_lock lock(mutex_);
+  const auto found = sending_.find(transfer);
+  changed_.wait(lock, [&] { return broken_ || found->second.parts == 0; });
+  const Sending sending = found->second;
+  sending_.erase(found);
+  if (sending.parts != 0) return status_lost;
+  return sending.readable ? 0 : status_bad_memory;
+}
+
 bool Channels::wait_until_sent() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return broken_ || unsent_ == 0; });
-  return unsent_ == 0;
+  const auto done = [](const auto& each) { return each.second.parts == 0; };
+  changed_.wait(lock, [&] { return broken_ || std::ranges::all_of(sending_, done); });
+  return std::ranges::all_of(sending_, done);
+}
+
+void Channels::sent(Id transfer, bool readable) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sending_.find(transfer);
+  if (found == sending_.end()) return;  // who waited has seen the connections break
+  Sending& sending = found->second;
+  if (!readable) sending.readable = false;
+  if (--sending.parts != 0) return;
+  if (!sending.waited_for) {
+    if (!sending.readable) arrivals_.note_failure(status_bad_memory);
+    sending_.erase(found);
+  }
+  changed_.notify_all();
 }
 
 template <class Body>
@@ -82,10 +117,9 @@ void Channels::send_parts(Channel& channel) {
     head.clear();
     Writer writer(head);
     part.piece.visit(writer);
-    write_all(*channel.connection, head, part.data);
+    const bool readable = write_all_or_zeros(*channel.connection, head, part.data);
     sent_.fetch_add(1, std::memory_order_release);
-    lock.lock();
-    if (--unsent_ == 0) changed_.notify_all();
+    sent(part.piece.transfer, readable);
   }
 }
 
@@ -99,10 +133,11 @@ void Channels::receive_pieces(Channel& channel) {
       arrivals_.failed(piece.transfer, piece.status);
       continue;
     }
-    std::byte* to = arrivals_.place(piece.transfer, piece.offset, piece.bytes);
-    if (to != nullptr) {
-      read_all(*channel.connection, {to, piece.bytes});
-      arrivals_.arrived(piece.transfer, piece.bytes);
+    Arrivals::Landing landing(arrivals_, piece.transfer, piece.offset, piece.bytes);
+    if (landing.to() != nullptr) {
+      if (!read_all_or_drop(*channel.connection, {landing.to(), piece.bytes}))
+        arrivals_.failed(piece.transfer, status_bad_memory);
+      landing.done();
     } else {
       // Of a transfer that failed in another piece.
       if (piece.bytes > piece_bytes) throw ProtocolError("a piece is too long");

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -25,16 +26,26 @@ class Channels {
   Channels(const Channels&) = delete;
   Channels& operator=(const Channels&) = delete;
 
-  // Queues the pieces; the memory has to stay as it is until they are sent.
-  void send(Id transfer, Bytes data);
-  // Until all that was queued is sent; false if the connections broke.
+  // Queues the pieces; the memory has to stay as it is until they are sent. If nobody is to wait
+  // for that, memory that cannot be read makes the transfer fail among the arrivals.
+  void send(Id transfer, Bytes data, bool waited_for);
+  // Until it is sent; cudaErrorInvalidValue if its memory could not be read.
+  Status wait_until_sent(Id transfer);
+  // Until all that was queued is; false if the connections broke.
   bool wait_until_sent();
   void shut_down() noexcept;
+  // After that: until none of the threads runs.
+  void join() noexcept;
 
  private:
   struct Part {
     Piece piece;
     Bytes data;
+  };
+  struct Sending {
+    std::size_t parts = 0;
+    bool waited_for = false;
+    bool readable = true;
   };
   struct Channel {
     std::unique_ptr<Connection> connection;
@@ -44,6 +55,7 @@ class Channels {
   };
 
   void send_parts(Channel& channel);
+  void sent(Id transfer, bool readable);
   void receive_pieces(Channel& channel);
   template <class Body>
   void guarded(Body body) noexcept;
@@ -53,7 +65,7 @@ class Channels {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool broken_ = false;
-  std::size_t unsent_ = 0;
+  std::map<Id, Sending> sending_;
   // Memory that was sent may be written by what comes back for it.
   std::atomic<std::uint64_t> sent_{0};
   std::vector<std::unique_ptr<Channel>> channels_;

@@ -18,11 +18,22 @@ struct Ends {
   std::optional<DeviceMemory> from;
 };
 
+// From the first byte of the first row to the last of the last. Failure where no memory is so
+// large.
+std::size_t extent_of(std::size_t pitch, const Rows& rows) {
+  std::size_t result = 0;
+  if (__builtin_mul_overflow(pitch, rows.height - 1, &result) ||
+      __builtin_add_overflow(result, rows.width, &result)) {
+    throw Failure{cudaErrorInvalidValue};
+  }
+  return result;
+}
+
 void require_inside(const std::optional<DeviceMemory>& memory, Address begin, std::size_t pitch,
                     const Rows& rows) {
-  if (!memory) return;
-  const std::size_t extent = pitch * (rows.height - 1) + rows.width;
-  if (extent > memory->begin + memory->bytes - begin) throw Failure{cudaErrorInvalidValue};
+  const std::size_t extent = extent_of(pitch, rows);
+  if (memory && extent > memory->begin + memory->bytes - begin)
+    throw Failure{cudaErrorInvalidValue};
 }
 
 Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
@@ -41,41 +52,48 @@ Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind 
 
 std::uint8_t fence_of(Waiting waiting) { return waiting == Waiting::blocking ? 1 : 0; }
 
-// The stream if it is the device's; else its default stream, once the stream has come so far.
-Id stream_on(int device, const OnStream& stream) {
-  if (stream.device == device) return stream.id;
+// Calls `body(stream, waiting)` for what the device has to do on the stream. One of another device
+// has come so far before, and the work is done before that stream is given more.
+template <class Body>
+void on_device(int device, const OnStream& stream, Waiting waiting, Body body) {
+  if (stream.device == device) return body(stream.id, waiting);
   require(stream.gpu->synchronize_stream(stream.id));
-  return legacy_stream;
+  body(legacy_stream, Waiting::blocking);
+  require(runtime().gpu(device).synchronize_stream(legacy_stream));
 }
 
 void to_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
                Waiting waiting) {
-  const Id on = stream_on(device, stream);
   Gpu& gpu = runtime().gpu(device);
-  for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
-    const bool pinned = runtime().memory.pinned(in).has_value();
-    require(gpu.copy_to(address_of(out), in, bytes, on, waiting == Waiting::blocking, pinned));
+  on_device(device, stream, waiting, [&](Id on, Waiting wait) {
+    for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
+      const bool pinned = runtime().memory.pinned(in, bytes).has_value();
+      require(gpu.copy_to(address_of(out), in, bytes, on, wait == Waiting::blocking, pinned));
+    });
   });
 }
 
 void from_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
                  Waiting waiting) {
-  const Id on = stream_on(device, stream);
   Gpu& gpu = runtime().gpu(device);
   // Into pageable memory copies are not asynchronous.
-  const bool wait = waiting == Waiting::blocking || !runtime().memory.pinned(to);
-  const bool whole = in_one_piece(rows);
-  for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
-    require(gpu.copy_from(out, address_of(in), bytes, on, !(wait && whole)));
+  if (!runtime().memory.pinned(to, extent_of(rows.to_pitch, rows))) waiting = Waiting::blocking;
+  on_device(device, stream, waiting, [&](Id on, Waiting wait) {
+    const bool blocks = wait == Waiting::blocking;
+    const bool whole = in_one_piece(rows);
+    for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
+      require(gpu.copy_from(out, address_of(in), bytes, on, !(blocks && whole)));
+    });
+    if (blocks && !whole) require(gpu.synchronize_stream(on));
   });
-  if (wait && !whole) require(gpu.synchronize_stream(on));
 }
 
 void within_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
                    Waiting waiting) {
-  const Id on = stream_on(device, stream);
-  require(runtime().gpu(device).tell(
-      copy_message(address_of(to), address_of(from), rows, on, waiting)));
+  on_device(device, stream, waiting, [&](Id on, Waiting wait) {
+    require(
+        runtime().gpu(device).tell(copy_message(address_of(to), address_of(from), rows, on, wait)));
+  });
 }
 
 void within_host(void* to, const void* from, const Rows& rows, const OnStream& stream) {
@@ -135,16 +153,18 @@ cudaError_t set(void* to, int value, std::size_t pitch, std::size_t width, std::
   const auto memory = runtime().memory.device_memory(address_of(to));
   if (!memory) return cudaErrorInvalidValue;
   require_inside(memory, address_of(to), pitch, {.width = width, .height = height});
-  const Id id = stream_on(memory->device, on);
-  return to_error(runtime()
-                      .gpu(memory->device)
-                      .tell(Memset{.to = address_of(to),
-                                   .value = static_cast<std::uint8_t>(value),
-                                   .pitch = pitch,
-                                   .width = width,
-                                   .height = height,
-                                   .stream = id,
-                                   .fence = fence_of(waiting)}));
+  on_device(memory->device, on, waiting, [&](Id id, Waiting wait) {
+    require(runtime()
+                .gpu(memory->device)
+                .tell(Memset{.to = address_of(to),
+                             .value = static_cast<std::uint8_t>(value),
+                             .pitch = pitch,
+                             .width = width,
+                             .height = height,
+                             .stream = id,
+                             .fence = fence_of(wait)}));
+  });
+  return cudaSuccess;
 }
 
 cudaError_t allocate(void** memory, std::size_t bytes) {
@@ -188,7 +208,7 @@ Global symbol(const void* host) {
   if (variable == nullptr) throw Failure{cudaErrorInvalidSymbol};
   const int device = this_thread().device;
   Global found;
-  require(runtime().gpu(device).global(*variable, found));
+  require(runtime().gpu(device).modules.global(*variable, found));
   // Copies by its address find it, as those by allocated memory's.
   if (!runtime().memory.device_memory(found.address)) {
     if (!runtime().memory.reserve(device, found.address, found.bytes))

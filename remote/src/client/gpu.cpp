@@ -1,11 +1,11 @@
 #include "client/gpu.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 
 #include "client/greet.h"
+#include "client/quiet_thread.h"
 #include "client/status.h"
 #include "transport/sockets.h"
 
@@ -15,7 +15,12 @@ namespace {
 constexpr std::chrono::seconds to_connect(5);
 // The server gives a sign of life every second.
 constexpr std::chrono::seconds silence(6);
-constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
+
+Which overlapping(Bytes data) {
+  return [data](const Arrival& each) {
+    return each.to < data.data() + data.size() && data.data() < each.to + each.bytes;
+  };
+}
 
 }  // namespace
 
@@ -31,15 +36,16 @@ Gpu::Gpu(Endpoint endpoint, const ClientSettings& settings)
 
 Gpu::~Gpu() { close(); }
 
-// First the threads, which may just be losing the server, then what they use.
 void Gpu::close() noexcept {
+  closed_ = true;
   lose("");
-  std::unique_ptr<Channels> bulk;
+  Channels* bulk = nullptr;
   {
     const std::lock_guard lock(channels_mutex_);
-    bulk = std::move(channels_);
+    bulk = channels_.get();
   }
-  bulk.reset();
+  // Not under the lock: they may just be losing the server.
+  if (bulk != nullptr) bulk->join();
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -58,7 +64,7 @@ void Gpu::open() {
   session_ = hello.session;
   lane_ = std::make_unique<Lane>(std::move(connection), arrivals_, settings_.spin);
   monitor_ = connect({.purpose = Purpose::monitor, .session = session_});
-  watcher_ = std::thread([this] { watch(*monitor_); });
+  watcher_ = quiet_thread([this] { watch(*monitor_); });
   const auto opened = decode<Opened>(lane_->ask(Open{}).body);
   if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
   device_ = opened.device;
@@ -87,15 +93,22 @@ void Gpu::lose(const std::string& why) noexcept {
     std::fprintf(stderr, "gpucast remote: lost the GPU server %s: %s\n", endpoint_.text().c_str(),
                  why.c_str());
   }
+  arrivals_.give_up();
   if (lane_) lane_->shut_down();
   if (monitor_) monitor_->shut_down();
   const std::lock_guard lock(channels_mutex_);
   if (channels_) channels_->shut_down();
-  arrivals_.wake();
+}
+
+// Whoever still writes is on a connection that is closed.
+Status Gpu::gone() noexcept {
+  arrivals_.wait_for_landings();
+  return closed_ ? Status{cudaErrorCudartUnloading} : status_lost;
 }
 
 Channels& Gpu::channels() {
   const std::lock_guard lock(channels_mutex_);
+  if (lost_) throw ConnectionLost("the connection is closed");
   if (!channels_) {
     std::vector<std::unique_ptr<Connection>> connections;
     connections.reserve(static_cast<std::size_t>(settings_.channels));
@@ -106,38 +119,55 @@ Channels& Gpu::channels() {
     }
     channels_ = std::make_unique<Channels>(std::move(connections), arrivals_,
                                            [this](const std::string& why) { lose(why); });
+    // Who lost the server meanwhile did not know of them.
+    if (lost_) channels_->shut_down();
   }
   return *channels_;
 }
 
 // ---- synchronization ----
 
-Status Gpu::wait_for_arrivals(Id limit) {
-  lane_->read_arrivals(limit);
-  return arrivals_.wait_for_channels(limit, [this] { return lost_.load(); }) ? 0 : status_lost;
+Status Gpu::wait_for(const Which& which) {
+  if (arrivals_.nothing()) return 0;
+  lane_->read_arrivals(which);
+  return arrivals_.wait_for_channels(which) ? 0 : status_lost;
+}
+
+// Each is told once, whichever way it came.
+Status Gpu::first_error(Status status) {
+  const Status latched = lane_->take_latched();
+  const Status failed = arrivals_.take_failure();
+  for (const Status each : {status, latched}) {
+    if (each != 0) return each;
+  }
+  return failed;
 }
 
 template <class Message>
-Status Gpu::synchronize_by(Message message, Id limit) {
+Status Gpu::synchronize_by(Message message, const Which& which) {
   return guarded([&] {
-    std::vector<std::uint64_t> records;
-    const Answered answer = lane_->ask(message, {}, [&] { message.pairs = wanted_pairs(records); });
-    if (answer.status == 0) keep_pairs(message.pairs, records, decode<Elapsed>(answer.body));
-    const Status latched = lane_->take_latched();
-    if (answer.status != 0) return answer.status;
-    if (const Status status = wait_for_arrivals(limit); status != 0) return status;
-    const Status failed = arrivals_.take_failure();
-    return latched != 0 ? latched : failed;
+    std::vector<EventTimes::Wanted> wanted;
+    const Answered answer = lane_->ask(message, {}, [&] {
+      wanted = times_.wanted();
+      for (const auto& each : wanted)
+        message.pairs.push_back(each.pair);
+    });
+    if (answer.status == 0) times_.keep(wanted, decode<Elapsed>(answer.body));
+    if (const Status lost = wait_for(which); lost != 0) return lost;
+    return first_error(answer.status);
   });
 }
 
 Status Gpu::synchronize_stream(Id stream) {
-  return synchronize_by(StreamSync{.stream = stream}, new_id());
+  return synchronize_by(StreamSync{.stream = stream}, order_.before(stream, new_id()));
 }
 Status Gpu::synchronize_event(Id event) {
-  return synchronize_by(EventSync{.event = event}, limit_of(event));
+  return synchronize_by(EventSync{.event = event}, order_.before_event(event));
 }
-Status Gpu::synchronize() { return synchronize_by(DeviceSync{}, new_id()); }
+Status Gpu::synchronize() {
+  return synchronize_by(DeviceSync{},
+                        [now = new_id()](const Arrival& each) { return each.transfer < now; });
+}
 
 Status Gpu::wait_for_fences() {
   const std::uint64_t sent = fences_;
@@ -150,21 +180,15 @@ Status Gpu::wait_for_fences() {
 }
 
 Status Gpu::query_stream(Id stream) {
-  const Id limit = new_id();
+  const Which which = order_.before(stream, new_id());
   const Status status = ask(StreamQuery{.stream = stream});
-  return status == 0 && !arrivals_.none(limit) ? Status{cudaErrorNotReady} : status;
+  return status == 0 && !arrivals_.none(which) ? Status{cudaErrorNotReady} : status;
 }
 
 Status Gpu::query_event(Id event) {
-  const Id limit = limit_of(event);
+  const Which which = order_.before_event(event);
   const Status status = ask(EventQuery{.event = event});
-  return status == 0 && !arrivals_.none(limit) ? Status{cudaErrorNotReady} : status;
-}
-
-Id Gpu::limit_of(Id event) {
-  const std::lock_guard lock(events_mutex_);
-  const auto found = limits_.find(event);
-  return found == limits_.end() ? 0 : found->second;
+  return status == 0 && !arrivals_.none(which) ? Status{cudaErrorNotReady} : status;
 }
 
 Status Gpu::settle() {
@@ -175,7 +199,7 @@ Status Gpu::settle() {
       bulk = channels_.get();
     }
     if (bulk != nullptr && !bulk->wait_until_sent()) return status_lost;
-    return wait_for_arrivals(new_id());
+    return wait_for([](const Arrival&) { return true; });
   });
 }
 
@@ -184,233 +208,125 @@ Status Gpu::settle() {
 Status Gpu::copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
                     bool pinned) {
   const Bytes data(static_cast<const std::byte*>(from), bytes);
-  const auto fence = static_cast<std::uint8_t>(blocking ? 1 : 0);
   return guarded([&]() -> Status {
-    if (bytes <= most_inline) {
-      return tell_unguarded(CopyTo{.to = to, .stream = stream, .fence = fence}, data, {});
+    // What an earlier copy still has to bring is what this one is to send.
+    if (const Status status = wait_for(overlapping(data)); status != 0) return status;
+    if (const Status status = send_to(to, data, stream, blocking, pinned); status != 0) {
+      return status;
     }
-    Channels& bulk = channels();
-    const Id transfer = new_id();
-    count_sent(bytes);
-    const Status status = tell_unguarded(
-        CopyToBulk{
-            .to = to, .bytes = bytes, .stream = stream, .transfer = transfer, .fence = fence},
-        {}, [&] { bulk.send(transfer, data); });
-    if ((blocking || !pinned) && !bulk.wait_until_sent()) return status_lost;
-    return status;
+    // To the program a blocking copy waits for its stream, which shows in the memory that the
+    // stream's copies write.
+    if (!blocking || arrivals_.nothing()) return 0;
+    return wait_for(order_.before(stream, new_id()));
   });
+}
+
+Status Gpu::send_to(Address to, Bytes data, Id stream, bool blocking, bool pinned) {
+  const auto fence = static_cast<std::uint8_t>(blocking ? 1 : 0);
+  if (data.size() <= most_inline) {
+    return tell_unguarded(CopyTo{.to = to, .stream = stream, .fence = fence}, data, {});
+  }
+  Channels& bulk = channels();
+  const Id transfer = new_id();
+  const bool waits = blocking || !pinned;
+  count_sent(data.size());
+  const Status status = tell_unguarded(
+      CopyToBulk{
+          .to = to, .bytes = data.size(), .stream = stream, .transfer = transfer, .fence = fence},
+      {}, [&] { bulk.send(transfer, data, waits); });
+  const Status sent = waits ? bulk.wait_until_sent(transfer) : 0;
+  return sent != 0 ? sent : status;
 }
 
 Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous) {
   const Id transfer = new_id();
-  CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = transfer};
+  const CopyFrom message{.from = from, .bytes = bytes, .stream = stream, .transfer = transfer};
   return guarded([&]() -> Status {
-    if (bytes <= most_inline && !asynchronous) {
-      const Answered answer = lane_->ask(message);
-      const Status latched = lane_->take_latched();
-      if (answer.status != 0) return answer.status;
-      if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
-      std::ranges::copy(answer.body, static_cast<std::byte*>(to));
-      return latched;
-    }
-    const bool over_lane = bytes <= most_inline;
-    if (!over_lane) {
+    if (stream == legacy_stream) order_.meet(transfer);
+    const bool in_message = bytes <= most_inline;
+    const bool waits = !asynchronous || synchronous_;
+    const auto expect = [&] {
+      arrivals_.expect({.transfer = transfer,
+                        .stream = stream,
+                        .apart = order_.apart(stream),
+                        .to = static_cast<std::byte*>(to),
+                        .bytes = bytes},
+                       in_message);
+    };
+    if (!in_message) {
       channels();
       count_received(bytes);
     }
-    lane_->send(message, {}, [&] { arrivals_.expect(transfer, to, bytes, over_lane); });
-    if (asynchronous && !synchronous_) return 0;
-    // The data is the answer.
-    count_round_trip();
-    if (const Status status = wait_for_arrivals(transfer + 1); status != 0) return status;
-    return arrivals_.take_failure();
+    if (!waits) {
+      lane_->send(message, {}, expect);
+      return 0;
+    }
+    // Of many pieces none is the answer: it tells what failed before.
+    const Answered answer = in_message ? lane_->ask(message) : lane_->ask(message, {}, expect);
+    if (answer.status != 0 && !in_message) arrivals_.failed(transfer, answer.status);
+    // The data that the stream's earlier copies bring is there too.
+    if (const Status lost = wait_for(order_.before(stream, transfer + 1)); lost != 0) return lost;
+    if (answer.status == 0 && in_message) {
+      if (answer.body.size() != bytes) throw ProtocolError("a copy came back in another size");
+      std::ranges::copy(answer.body, static_cast<std::byte*>(to));
+    }
+    return first_error(answer.status);
   });
 }
 
-// ---- events ----
+// ---- streams and events ----
 
-// While nothing else can be sent: the server answers for the records that went out before.
-std::vector<EventPair> Gpu::wanted_pairs(std::vector<std::uint64_t>& records) {
-  std::vector<EventPair> result;
-  const std::lock_guard lock(events_mutex_);
-  for (const KnownPair& each : pairs_) {
-    if (each.milliseconds) continue;
-    result.push_back(each.pair);
-    records.push_back(each.records);
-  }
-  return result;
+Status Gpu::create_stream(Id stream, unsigned flags, int priority) {
+  order_.create(stream, (flags & cudaStreamNonBlocking) != 0);
+  return tell(StreamCreate{.stream = stream, .flags = flags, .priority = priority});
 }
 
-void Gpu::keep_pairs(const std::vector<EventPair>& pairs, const std::vector<std::uint64_t>& records,
-                     const Elapsed& elapsed) {
-  if (pairs.size() != elapsed.milliseconds.size()) throw ProtocolError("distances of other events");
-  if (pairs.empty()) return;
-  const std::lock_guard lock(events_mutex_);
-  for (std::size_t k = 0; k < pairs.size(); ++k) {
-    if (std::isnan(elapsed.milliseconds[k])) continue;
-    for (KnownPair& each : pairs_) {
-      if (each.pair.begin == pairs[k].begin && each.pair.end == pairs[k].end &&
-          each.records == records[k])
-        each.milliseconds = elapsed.milliseconds[k];
-    }
-  }
+Status Gpu::destroy_stream(Id stream) {
+  order_.destroy(stream);
+  return tell(StreamDestroy{.stream = stream});
 }
 
 Status Gpu::record_event(Id event, Id stream) {
   const auto recorded = [&] {
-    const std::lock_guard lock(events_mutex_);
-    limits_[event] = new_id();
-    for (KnownPair& each : pairs_) {
-      if (each.pair.begin != event && each.pair.end != event) continue;
-      each.milliseconds.reset();
-      each.records = new_id();
-    }
+    times_.recorded(event);
+    order_.record(event, stream, new_id());
   };
   return guarded(
       [&] { return tell_unguarded(EventRecord{.event = event, .stream = stream}, {}, recorded); });
 }
 
-Status Gpu::elapsed(EventPair pair, float& milliseconds) {
-  {
-    const std::lock_guard lock(events_mutex_);
-    for (const KnownPair& each : pairs_) {
-      if (each.pair.begin == pair.begin && each.pair.end == pair.end && each.milliseconds) {
-        milliseconds = *each.milliseconds;
-        return 0;
-      }
-    }
-  }
-  return guarded([&]() -> Status {
-    std::uint64_t records = 0;
-    const EventElapsed message{.pair = pair};
-    const Answered answer = lane_->ask(message, {}, [&] { records = want(pair); });
-    if (answer.status != 0) return answer.status;
-    const auto result = decode<Elapsed>(answer.body);
-    if (result.milliseconds.size() != 1) throw ProtocolError("distances of other events");
-    milliseconds = result.milliseconds.front();
-    keep_pairs({pair}, {records}, result);
-    return 0;
-  });
+Status Gpu::wait_event(Id stream, Id event) {
+  order_.wait(stream, event);
+  return tell(StreamWaitEvent{.stream = stream, .event = event});
 }
 
-// From now on it comes with synchronizations.
-std::uint64_t Gpu::want(EventPair pair) {
-  const std::lock_guard lock(events_mutex_);
-  for (const KnownPair& each : pairs_) {
-    if (each.pair.begin == pair.begin && each.pair.end == pair.end) return each.records;
+Status Gpu::elapsed(EventPair pair, float& milliseconds) {
+  if (const auto known = times_.known(pair)) {
+    milliseconds = *known;
+    return 0;
   }
-  if (pairs_.size() == most_pairs) pairs_.erase(pairs_.begin());
-  pairs_.push_back({.pair = pair, .records = new_id()});
-  return pairs_.back().records;
+  return guarded([&]() -> Status {
+    EventTimes::Wanted wanted;
+    const Answered answer =
+        lane_->ask(EventElapsed{.pair = pair}, {}, [&] { wanted = times_.want(pair); });
+    if (answer.status != 0) return answer.status;
+    const auto result = decode<Elapsed>(answer.body);
+    times_.keep({wanted}, result);
+    milliseconds = result.milliseconds.front();
+    return 0;
+  });
 }
 
 void Gpu::forget_event(Id event) {
-  const std::lock_guard lock(events_mutex_);
-  std::erase_if(pairs_, [&](const KnownPair& each) {
-    return each.pair.begin == event || each.pair.end == event;
-  });
-  limits_.erase(event);
-}
-
-// ---- modules ----
-
-const LoadedKernel& Gpu::kernel(const Function& function) {
-  {
-    const std::shared_lock lock(kernels_mutex_);
-    const auto found = kernels_.find(&function);
-    if (found != kernels_.end()) return found->second;
-  }
-  const std::lock_guard loading(loading_);
-  {
-    const std::shared_lock lock(kernels_mutex_);
-    const auto found = kernels_.find(&function);
-    if (found != kernels_.end()) return found->second;
-  }
-  const Status status = load(*function.binary);
-  const std::unique_lock lock(kernels_mutex_);
-  const auto [entry, added] = kernels_.try_emplace(&function);
-  if (added) entry->second.status = status == 0 ? status_no_kernel : status;
-  return entry->second;
-}
-
-Status Gpu::load(const FatBinary& binary) {
-  if (const auto found = loaded_.find(&binary); found != loaded_.end()) return found->second;
-  const Id module = binary.id;
-  const Status status = guarded([&]() -> Status {
-    Bytes image = binary.bytes();
-    if (image.empty() || image.size() > most_module) return status_bad_image;
-    while (!image.empty()) {
-      const Bytes piece = image.first(std::min(image.size(), most_module_piece));
-      lane_->send(ModulePiece{.module = module}, piece);
-      image = image.subspan(piece.size());
-    }
-    if (const Answered answer = lane_->ask(ModuleLoad{.module = module}); answer.status != 0)
-      return answer.status;
-    for (std::size_t first = 0; first < binary.functions.size(); first += most_names) {
-      const std::size_t count = std::min(most_names, binary.functions.size() - first);
-      ModuleKernels message{.module = module, .first = (module << kernel_bits) + first};
-      for (std::size_t k = 0; k < count; ++k)
-        message.names.push_back(binary.functions[first + k].name);
-      const Answered answer = lane_->ask(message);
-      if (answer.status != 0) return answer.status;
-      auto result = decode<Kernels>(answer.body);
-      if (result.kernels.size() != count) throw ProtocolError("kernels that were not asked for");
-      const std::unique_lock lock(kernels_mutex_);
-      for (std::size_t k = 0; k < count; ++k) {
-        Kernel& told = result.kernels[k];
-        LoadedKernel& kernel = kernels_[&binary.functions[first + k]];
-        kernel = {.id = message.first + k,
-                  .status = told.status,
-                  .parameters = std::move(told.parameters)};
-        for (const Parameter& each : kernel.parameters)
-          kernel.argument_bytes =
-              std::max<std::size_t>(kernel.argument_bytes, std::size_t{each.offset} + each.bytes);
-        if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
-      }
-    }
-    return 0;
-  });
-  loaded_[&binary] = status;
-  return status;
-}
-
-Status Gpu::global(const Variable& variable, Global& result) {
-  const std::lock_guard loading(loading_);
-  if (const auto found = globals_.find(&variable); found != globals_.end()) {
-    result = found->second;
-    return 0;
-  }
-  Status status = load(*variable.binary);
-  if (status == 0) {
-    status = ask(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
-  }
-  if (status == 0) globals_[&variable] = result;
-  return status;
-}
-
-Status Gpu::unload(const FatBinary& binary) {
-  const std::lock_guard loading(loading_);
-  const auto found = loaded_.find(&binary);
-  if (found == loaded_.end()) return 0;
-  const bool there = found->second == 0;
-  loaded_.erase(found);
-  for (const Variable& each : binary.variables)
-    globals_.erase(&each);
-  {
-    const std::unique_lock lock(kernels_mutex_);
-    for (const Function& each : binary.functions)
-      kernels_.erase(&each);
-  }
-  return there ? tell(ModuleUnload{.module = binary.id}) : 0;
+  times_.forget(event);
+  order_.forget_event(event);
 }
 
 Status Gpu::reset() {
   const Status status = ask(Reset{});
-  const std::lock_guard loading(loading_);
-  loaded_.clear();
-  globals_.clear();
-  const std::unique_lock lock(kernels_mutex_);
-  kernels_.clear();
+  modules.forget_all();
+  order_.forget_all();
+  ++generation_;
   return status;
 }
 

@@ -2,36 +2,26 @@
 // asking.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "client/arrivals.h"
 #include "client/channels.h"
+#include "client/event_times.h"
 #include "client/lane.h"
-#include "client/program.h"
+#include "client/modules.h"
 #include "client/settings.h"
 #include "client/status.h"
+#include "client/stream_order.h"
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
 
 namespace gpucast::remote {
-
-// A kernel on one GPU.
-struct LoadedKernel {
-  Id id = 0;
-  Status status = 0;  // of finding it
-  std::vector<Parameter> parameters = {};
-  std::size_t argument_bytes = 0;
-};
 
 class Gpu {
  public:
@@ -77,7 +67,8 @@ class Gpu {
   Status wait_for_fences();
 
   // To the device: returns once the memory may be changed, or if it is `pinned` and the copy
-  // asynchronous, as soon as it is queued. `blocking`: to the program it is done then.
+  // asynchronous, as soon as it is queued, and is not before what earlier copies write there.
+  // `blocking`: to the program it is done then, and so is what the stream held.
   Status copy_to(Address to, const void* from, std::size_t bytes, Id stream, bool blocking,
                  bool pinned);
   // From the device: returns once the data is there, or if `asynchronous` at once.
@@ -85,19 +76,34 @@ class Gpu {
   // Until the program's memory is neither read nor written by copies under way.
   Status settle();
 
+  Status create_stream(Id stream, unsigned flags, int priority);
+  Status destroy_stream(Id stream);
   Status record_event(Id event, Id stream);
+  // A stream of this GPU for an event of this GPU.
+  Status wait_event(Id stream, Id event);
   Status elapsed(EventPair pair, float& milliseconds);
   void forget_event(Id event);
 
-  // Loads its module if this is the first of its kernels.
-  const LoadedKernel& kernel(const Function& function);
-  Status global(const Variable& variable, Global& result);
-  Status unload(const FatBinary& binary);
   Status reset();
+  // Another number after each reset, which takes all streams with it.
+  std::uint64_t generation() const { return generation_; }
+
+  // Calls under way and later ones fail; none of the library's threads runs then.
+  void close() noexcept;
+  // The server does not keep to the protocol: it is lost.
+  Status give_up(const std::string& why) noexcept {
+    lose(why);
+    return gone();
+  }
+
+  Modules modules{*this};
 
  private:
   template <class Message>
   Status tell_unguarded(const Message& message, Bytes tail, const std::function<void()>& queued) {
+    if constexpr (requires { message.stream; }) {
+      if (message.stream == legacy_stream) order_.meet(new_id());
+    }
     Status status = 0;
     if (synchronous_) {
       status = lane_->ask(message, tail, queued).status;
@@ -112,34 +118,33 @@ class Gpu {
   // A lost server: said once on stderr, and a status.
   template <class Body>
   Status guarded(Body body) noexcept {
-    if (lost_) return status_lost;
+    if (lost_) return gone();
     try {
       return body();
     } catch (const std::bad_alloc&) {
       return status_no_host_memory;
+    } catch (const BadMemory&) {
+      return status_bad_memory;
     } catch (const std::exception& error) {
       lose(error.what());
-      return status_lost;
+      return gone();
     }
   }
+  // What calls return that the server was lost in: the program may do with its memory what it
+  // likes then.
+  Status gone() noexcept;
   template <class Message>
-  Status synchronize_by(Message message, Id limit);
-  // Until announced data with ids below the limit is there.
-  Status wait_for_arrivals(Id limit);
-  // An id that all copies before the event's last record are below.
-  Id limit_of(Id event);
+  Status synchronize_by(Message message, const Which& which);
+  Status wait_for(const Which& which);
+  // What a call that waits returns: its own status, or what failed unasked before.
+  Status first_error(Status status);
+  Status send_to(Address to, Bytes data, Id stream, bool blocking, bool pinned);
 
   std::unique_ptr<Connection> connect(Hello hello) const;
   void open();
-  void close() noexcept;
   Channels& channels();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
-  Status load(const FatBinary& binary);
-  std::uint64_t want(EventPair pair);
-  std::vector<EventPair> wanted_pairs(std::vector<std::uint64_t>& records);
-  void keep_pairs(const std::vector<EventPair>& pairs, const std::vector<std::uint64_t>& records,
-                  const Elapsed& elapsed);
 
   Endpoint endpoint_;
   const ClientSettings& settings_;
@@ -152,27 +157,17 @@ class Gpu {
   std::atomic<std::uint64_t> fences_{0};         // that went out
   std::atomic<std::uint64_t> fences_waited_{0};  // so many of them, at least
 
+  std::atomic<std::uint64_t> generation_{0};
+
   std::atomic<bool> lost_{false};
+  std::atomic<bool> closed_{false};
   std::mutex channels_mutex_;
   std::unique_ptr<Channels> channels_;
   std::unique_ptr<Connection> monitor_;
   std::thread watcher_;
 
-  // Distances between events that the program asks for again and again come with synchronizations.
-  struct KnownPair {
-    EventPair pair = {};
-    std::optional<float> milliseconds = {};
-    std::uint64_t records = 0;  // another number after each record of either event
-  };
-  std::mutex events_mutex_;
-  std::vector<KnownPair> pairs_;
-  std::unordered_map<Id, Id> limits_;  // of recorded events
-
-  std::shared_mutex kernels_mutex_;
-  std::mutex loading_;
-  std::unordered_map<const Function*, LoadedKernel> kernels_;
-  std::unordered_map<const FatBinary*, Status> loaded_;
-  std::unordered_map<const Variable*, Global> globals_;
+  EventTimes times_;
+  StreamOrder order_;
 };
 
 }  // namespace gpucast::remote

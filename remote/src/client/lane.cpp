@@ -23,10 +23,19 @@ Lane::Waiting::~Waiting() {
 }
 
 // A server that is kept from sending takes nothing more: who waits to write reads.
-void Lane::write(Bytes first, Bytes second) {
+bool Lane::write(Bytes first, Bytes second) {
+  std::vector<std::byte> zeros;
   while (!first.empty() || !second.empty()) {
     if (lost_) throw ConnectionLost("the connection is closed");
-    const std::size_t sent = connection_->try_write(first, second);
+    std::size_t sent = 0;
+    try {
+      sent = connection_->try_write(first, second);
+    } catch (const BadMemory&) {
+      if (!zeros.empty() || second.empty()) throw;
+      zeros.resize(second.size());
+      second = zeros;
+      continue;
+    }
     const std::size_t of_first = std::min(sent, first.size());
     first = first.subspan(of_first);
     second = second.subspan(sent - of_first);
@@ -36,6 +45,7 @@ void Lane::write(Bytes first, Bytes second) {
       wait(*connection_, {.read = false, .write = true}, Clock::now() + while_another_reads);
     }
   }
+  return zeros.empty();
 }
 
 void Lane::read_meanwhile() {
@@ -119,10 +129,10 @@ void Lane::take(const Header& header, Bytes payload) {
     Bytes data;
     const auto message = decode<Data>(payload, &data);
     if (message.status != 0) return arrivals_.failed(message.transfer, message.status);
-    std::byte* to = arrivals_.place(message.transfer, 0, data.size());
-    if (to == nullptr) throw ProtocolError("the server sent data that was not asked for");
-    std::ranges::copy(data, to);
-    return arrivals_.arrived(message.transfer, data.size());
+    Arrivals::Landing landing(arrivals_, message.transfer, 0, data.size());
+    if (landing.to() == nullptr) throw ProtocolError("the server sent data that was not asked for");
+    std::ranges::copy(data, landing.to());
+    return landing.done();
   }
   if (header.call != Call::reply) throw ProtocolError("the server sent what is no answer");
   Bytes body;

@@ -31,34 +31,37 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // All of these throw ConnectionLost or ProtocolError once the server is lost.
+  // All of these throw ConnectionLost or ProtocolError once the server is lost, and BadMemory where
+  // the tail cannot be read: zeros have gone out then, since the message had begun.
 
   // `queued`, if given, is called in the order in which messages go out.
   template <class Message>
   void send(const Message& message, Bytes tail = {}, const std::function<void()>& queued = {}) {
     const std::lock_guard lock(sending_);
     if (queued) queued();
-    put(message, 0, tail);
+    if (!put(message, 0, tail)) throw_bad_memory();
   }
 
   template <class Message>
   Answered ask(const Message& message, Bytes tail = {}, const std::function<void()>& queued = {}) {
     Waiting waiting(*this);
+    bool readable = true;
     {
       const std::lock_guard lock(sending_);
       if (queued) queued();
       waiting.expect(next_request());
-      put(message, waiting.request, tail);
+      readable = put(message, waiting.request, tail);
     }
     count_round_trip();
     read_until([&] { return waiting.done; });
+    if (!readable) throw_bad_memory();
     return std::move(waiting.answer);
   }
 
-  // Until what the lane is to bring has arrived, as far as its ids lie below the limit.
-  void read_arrivals(Id limit) {
-    if (!arrivals_.none_over_lane(limit))
-      read_until([&] { return arrivals_.none_over_lane(limit); });
+  // Until what the lane is to bring of these has arrived.
+  void read_arrivals(const Which& which) {
+    if (!arrivals_.none_over_lane(which))
+      read_until([&] { return arrivals_.none_over_lane(which); });
   }
 
   // What failed unasked since it was last taken.
@@ -86,17 +89,19 @@ class Lane {
   };
 
   template <class Message>
-  void put(const Message& message, std::uint32_t request, Bytes tail) {
+  bool put(const Message& message, std::uint32_t request, Bytes tail) {
     out_.clear();
     encode(out_, message, request, tail.size());
     count_sent(out_.size() + tail.size());
-    write(out_, tail);
+    return write(out_, tail);
   }
+  [[noreturn]] static void throw_bad_memory() { throw BadMemory("memory that cannot be read"); }
   std::uint32_t next_request() {
     if (++last_request_ == 0) ++last_request_;
     return last_request_;
   }
-  void write(Bytes first, Bytes second);
+  // False where the second cannot be read.
+  bool write(Bytes first, Bytes second);
   void read_until(const std::function<bool()>& done);
   void read_meanwhile();
   bool read_batch(bool may_wait);

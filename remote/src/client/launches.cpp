@@ -42,7 +42,7 @@ cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
   const Function& function = function_of(host);
   const OnStream on = runtime().stream(shape.stream);
   check(*on.gpu, shape);
-  const LoadedKernel& kernel = on.gpu->kernel(function);
+  const LoadedKernel& kernel = on.gpu->modules.kernel(function);
   require(kernel.status);
   // How many arguments there are, and of which size, only the kernel says: a kernel without any is
   // given an array that holds nothing.

@@ -94,10 +94,17 @@ void MemoryBook::forget(int device) {
   std::erase_if(device_memory_, [&](const auto& each) { return each.second.device == device; });
 }
 
-void MemoryBook::pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated) {
+bool MemoryBook::pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated) {
   const std::unique_lock lock(mutex_);
-  pinned_[reinterpret_cast<Address>(begin)] = {
-      .bytes = bytes, .flags = flags, .allocated = allocated};
+  const auto at = reinterpret_cast<Address>(begin);
+  const auto next = pinned_.lower_bound(at);
+  if (next != pinned_.end() && next->first - at < bytes) return false;
+  if (next != pinned_.begin()) {
+    const auto& [before, memory] = *std::prev(next);
+    if (at - before < memory.bytes) return false;
+  }
+  pinned_[at] = {.bytes = bytes, .flags = flags, .allocated = allocated};
+  return true;
 }
 
 std::optional<MemoryBook::Pinned> MemoryBook::unpin(const void* begin, bool allocated) {
@@ -109,13 +116,14 @@ std::optional<MemoryBook::Pinned> MemoryBook::unpin(const void* begin, bool allo
   return result;
 }
 
-std::optional<MemoryBook::Pinned> MemoryBook::pinned(const void* address) const {
+std::optional<MemoryBook::Pinned> MemoryBook::pinned(const void* begin, std::size_t bytes) const {
   const std::shared_lock lock(mutex_);
-  const auto at = reinterpret_cast<Address>(address);
+  const auto at = reinterpret_cast<Address>(begin);
   auto found = pinned_.upper_bound(at);
   if (found == pinned_.begin()) return std::nullopt;
   --found;
-  if (at - found->first >= found->second.bytes) return std::nullopt;
+  const std::size_t offset = at - found->first;
+  if (offset >= found->second.bytes || bytes > found->second.bytes - offset) return std::nullopt;
   return found->second;
 }
 

@@ -34,7 +34,8 @@ class MemoryBook {
   std::optional<DeviceMemory> device_memory(Address address) const;
   void forget(int device);
 
-  void pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated);
+  // False where some of it is pinned already.
+  bool pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated);
   struct Pinned {
     std::size_t bytes = 0;
     unsigned flags = 0;
@@ -42,7 +43,8 @@ class MemoryBook {
   };
   // What began there, removed if it was made so.
   std::optional<Pinned> unpin(const void* begin, bool allocated);
-  std::optional<Pinned> pinned(const void* address) const;
+  // What holds all of it.
+  std::optional<Pinned> pinned(const void* begin, std::size_t bytes) const;
 
  private:
   mutable std::shared_mutex mutex_;

@@ -1,11 +1,17 @@
 #include "client/runtime.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 namespace gpucast::remote {
+
+ThreadState::~ThreadState() {
+  if (!own_streams.empty()) runtime().destroy(own_streams);
+}
 
 ThreadState& this_thread() {
   static thread_local ThreadState state;
@@ -18,6 +24,8 @@ Runtime& runtime() {
 }
 
 void Runtime::connect() {
+  begun_ = true;
+  ::pthread_atfork(nullptr, nullptr, [] { runtime().forked_ = runtime().begun_.load(); });
   try {
     settings_ = read_client_settings();
     for (const Endpoint& each : settings_.servers)
@@ -32,6 +40,7 @@ void Runtime::connect() {
 
 int Runtime::device_count() {
   if (finished_) throw Failure{cudaErrorCudartUnloading};
+  if (forked_) throw Failure{cudaErrorInitializationError};
   std::call_once(connected_, [this] { connect(); });
   require(connecting_);
   return static_cast<int>(gpus_.size());
@@ -43,9 +52,10 @@ Gpu& Runtime::gpu(int device) {
 }
 
 void Runtime::finish() noexcept {
-  if (finished_.exchange(true)) return;
+  if (forked_ || finished_.exchange(true)) return;
   counters.report(settings_.counters);
-  gpus_.clear();
+  for (const auto& gpu : gpus_)
+    gpu->close();
 }
 
 OnStream Runtime::stream(cudaStream_t handle) {
@@ -56,12 +66,12 @@ OnStream Runtime::stream(cudaStream_t handle) {
   if (handle == cudaStreamPerThread) {
     const int device = this_thread().device;
     Gpu& on = gpu(device);
-    const auto [entry, added] = this_thread().own_streams.try_emplace(device, 0);
-    if (added) {
-      entry->second = on.new_id();
-      require(on.tell(StreamCreate{.stream = entry->second, .flags = cudaStreamDefault}));
+    OwnStream& own = this_thread().own_streams[device];
+    if (own.id == 0 || own.generation != on.generation()) {
+      own = {.id = on.new_id(), .generation = on.generation()};
+      require(on.create_stream(own.id, cudaStreamDefault, 0));
     }
-    return {.device = device, .gpu = &on, .id = entry->second};
+    return {.device = device, .gpu = &on, .id = own.id};
   }
   const StreamOfProgram found = find(handle);
   return {.device = found.device, .gpu = &gpu(found.device), .id = found.id};
@@ -111,13 +121,22 @@ void Runtime::forget_handles(int device) {
   const std::unique_lock lock(handles_);
   std::erase_if(streams_, [&](const auto& each) { return each.second->device == device; });
   std::erase_if(events_, [&](const auto& each) { return each.second->device == device; });
-  this_thread().own_streams.erase(device);
+}
+
+void Runtime::destroy(const std::map<int, OwnStream>& streams) noexcept {
+  if (!usable()) return;
+  for (const auto& [device, stream] : streams) {
+    Gpu& on = *gpus_[static_cast<std::size_t>(device)];
+    if (stream.generation == on.generation()) on.destroy_stream(stream.id);
+  }
 }
 
 void Runtime::forget(FatBinary& binary) noexcept {
-  if (!finished_) {
-    for (const auto& gpu : gpus_)
-      gpu->unload(binary);
+  if (usable()) {
+    for (const auto& gpu : gpus_) {
+      for (const Address variable : gpu->modules.unload(binary))
+        memory.remove(variable);
+    }
   }
   program.remove(binary);
 }

@@ -65,12 +65,23 @@ struct LaunchShape {
   cudaStream_t stream = nullptr;
 };
 
+// A thread's per-thread default stream on one device.
+struct OwnStream {
+  Id id = 0;
+  std::uint64_t generation = 0;  // of the GPU
+};
+
 // Of each thread.
 struct ThreadState {
+  ThreadState() = default;
+  ~ThreadState();
+  ThreadState(const ThreadState&) = delete;
+  ThreadState& operator=(const ThreadState&) = delete;
+
   int device = 0;
   cudaError_t last_error = cudaSuccess;
-  std::vector<LaunchShape> shapes;  // of launches that <<<>>> has begun
-  std::map<int, Id> own_streams;    // its per-thread default streams, by device
+  std::vector<LaunchShape> shapes;       // of launches that <<<>>> has begun
+  std::map<int, OwnStream> own_streams;  // by device
 };
 ThreadState& this_thread();
 
@@ -96,6 +107,8 @@ class Runtime {
   EventOfProgram find(cudaEvent_t handle) const;
   void remove(cudaEvent_t handle);
   void forget_handles(int device);
+  // Of a thread that ends.
+  void destroy(const std::map<int, OwnStream>& streams) noexcept;
 
   // The program unloads a library of its own.
   void forget(FatBinary& binary) noexcept;
@@ -103,13 +116,16 @@ class Runtime {
   // Says once what is not supported.
   cudaError_t unsupported(const std::string& what);
 
-  // Reports the counters and closes the connections; calls fail from then on.
+  // Reports the counters and closes the connections; calls fail from then on. Other threads may be
+  // in the midst of some: all they use stays.
   void finish() noexcept;
 
  private:
   void connect();
+  bool usable() const { return !finished_ && !forked_; }
 
   std::once_flag connected_;
+  std::atomic<bool> begun_{false};  // to connect
   cudaError_t connecting_ = cudaSuccess;
   ClientSettings settings_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
@@ -119,6 +135,8 @@ class Runtime {
   std::mutex said_mutex_;
   std::vector<std::string> said_;
   std::atomic<bool> finished_{false};
+  // This process is a child of the one that connected, which goes on using the connections.
+  std::atomic<bool> forked_{false};
 };
 
 // Lives as long as the process: programs call the runtime before main begins and after it has

@@ -5,9 +5,8 @@
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
 //   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 2)
 //   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer before it sleeps (default 50)
-//   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-` as a table on stderr, or
-//   a
-//                                file that gets JSON Lines
+//   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-`, a table on stderr; else
+//                                a file, which gets JSON Lines
 #pragma once
 
 #include <chrono>

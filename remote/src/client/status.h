@@ -10,6 +10,7 @@ namespace gpucast::remote {
 
 inline constexpr Status status_lost = cudaErrorDevicesUnavailable;
 inline constexpr Status status_no_host_memory = cudaErrorMemoryAllocation;
+inline constexpr Status status_bad_memory = cudaErrorInvalidValue;
 inline constexpr Status status_no_kernel = cudaErrorInvalidDeviceFunction;
 inline constexpr Status status_bad_image = cudaErrorInvalidKernelImage;
 

@@ -1,7 +1,7 @@
 // All that client and server say to one another, once they have greeted (protocol/greeting.h).
 //
-// Messages of one connection (the lane) are done in order. Ids of streams, events, modules and
-// graphs are the client's, so that making one needs no answer; addresses are the server's. A
+// Messages of one connection (the lane) are done in order. Ids of streams, events and
+// modules are the client's, so that making one needs no answer; addresses are the server's. A
 // message whose header carries a request number is answered by a Reply and, if `status` is 0, the
 // fields of the call's Result. What fails without being asked is latched, and goes with the next
 // Reply.
@@ -236,8 +236,8 @@ struct CopyToBulk {
   }
 };
 
-// The data comes as the Reply's tail if there is a request, as Data if there is none, and over the
-// channels if it is more than most_inline.
+// The data comes as the Reply's tail if there is a request, as Data if there is none. More than
+// most_inline comes over the channels, and the Reply then without a tail, once all is queued.
 struct CopyFrom {
   static constexpr Call call = Call::copy_from;
   using Result = Nothing;

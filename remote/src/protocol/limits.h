@@ -21,7 +21,6 @@ inline constexpr std::size_t most_parameters = 4096;
 inline constexpr std::size_t most_argument_bytes = 32768;
 inline constexpr std::size_t most_pairs = 32;
 inline constexpr std::size_t most_attributes = 512;
-inline constexpr std::size_t most_nodes = 65536;
 inline constexpr std::size_t most_text_bytes = 4096;
 inline constexpr std::uint16_t most_channels = 16;
 

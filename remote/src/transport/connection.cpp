@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 namespace gpucast::remote {
-namespace {
 
 int milliseconds_until(const Deadline& deadline) {
   if (!deadline) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(left, 0, 1'000'000));
 }
-
-}  // namespace
 
 Ready wait(const Connection& connection, Ready wanted, const Deadline& deadline) {
   pollfd entry{.fd = connection.descriptor(), .events = 0, .revents = 0};
@@ -58,6 +56,39 @@ void write_all(Connection& connection, std::span<const std::byte> first,
     first = first.subspan(of_first);
     second = second.subspan(sent - of_first);
   }
+}
+
+bool read_all_or_drop(Connection& connection, std::span<std::byte> into) {
+  try {
+    while (!into.empty())
+      into = into.subspan(read_some(connection, into));
+    return true;
+  } catch (const BadMemory&) {
+    std::vector<std::byte> dropped(into.size());
+    read_all(connection, dropped);
+    return false;
+  }
+}
+
+bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first,
+                        std::span<const std::byte> second) {
+  std::vector<std::byte> zeros;
+  while (!first.empty() || !second.empty()) {
+    std::size_t sent = 0;
+    try {
+      sent = connection.try_write(first, second);
+    } catch (const BadMemory&) {
+      if (!zeros.empty() || second.empty()) throw;
+      zeros.resize(second.size());
+      second = zeros;
+      continue;
+    }
+    if (sent == 0) wait(connection, {.write = true}, std::nullopt);
+    const std::size_t of_first = std::min(sent, first.size());
+    first = first.subspan(of_first);
+    second = second.subspan(sent - of_first);
+  }
+  return zeros.empty();
 }
 
 }  // namespace gpucast::remote

@@ -17,8 +17,16 @@ class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The program gave memory that it does not have. Nothing was taken from there, or put there.
+class BadMemory : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 using Clock = std::chrono::steady_clock;
 using Deadline = std::optional<Clock::time_point>;  // none: for as long as it takes
+// As poll() wants it.
+int milliseconds_until(const Deadline& deadline);
 
 class Connection {
  public:
@@ -27,6 +35,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // Both throw BadMemory too.
   // What is there now, 0 for nothing. ConnectionLost at the end. One thread reads.
   virtual std::size_t try_read(std::span<std::byte> into) = 0;
   // What fits now of the first followed by the second, 0 for nothing. One thread writes.
@@ -38,7 +47,8 @@ class Connection {
   virtual int descriptor() const = 0;
 };
 
-// Waits until reading (and, if asked for, writing) makes sense; false after the deadline.
+// Waits until what is wanted makes sense, and says which of it does; neither after the deadline,
+// and sometimes before.
 struct Ready {
   bool read = false;
   bool write = false;
@@ -52,5 +62,10 @@ void read_all(Connection& connection, std::span<std::byte> into,
               const Deadline& deadline = std::nullopt);
 void write_all(Connection& connection, std::span<const std::byte> first,
                std::span<const std::byte> second = {}, const Deadline& deadline = std::nullopt);
+// The same of memory that may not be the program's: the stream of bytes goes on behind them, with
+// zeros for what cannot be read. False where that was so.
+bool read_all_or_drop(Connection& connection, std::span<std::byte> into);
+bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first,
+                        std::span<const std::byte> second);
 
 }  // namespace gpucast::remote

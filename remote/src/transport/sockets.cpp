@@ -1,5 +1,6 @@
 #include "transport/sockets.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,7 +10,9 @@
 #include <asio/buffer.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/local/stream_protocol.hpp>
-#include <cstring>
+#include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace gpucast::remote {
@@ -26,7 +29,7 @@ class SocketConnection : public Connection {
   std::size_t try_read(std::span<std::byte> into) override {
     asio::error_code error;
     const std::size_t got = socket_.read_some(asio::buffer(into.data(), into.size()), error);
-    if (error && !passing(error)) throw ConnectionLost(why(error));
+    if (error) require_passing(error);
     return error ? 0 : got;
   }
 
@@ -41,7 +44,7 @@ class SocketConnection : public Connection {
                                                       asio::buffer(second.data(), second.size())};
       sent = socket_.write_some(both, error);
     }
-    if (error && !passing(error)) throw ConnectionLost(why(error));
+    if (error) require_passing(error);
     return error ? 0 : sent;
   }
 
@@ -53,38 +56,61 @@ class SocketConnection : public Connection {
   }
 
  private:
-  static bool passing(const asio::error_code& error) {
-    return error == asio::error::would_block || error == asio::error::try_again ||
-           error == asio::error::interrupted;
-  }
-  static std::string why(const asio::error_code& error) {
-    return error == asio::error::eof ? "the other end closed the connection" : error.message();
+  static void require_passing(const asio::error_code& error) {
+    if (error == asio::error::would_block || error == asio::error::try_again ||
+        error == asio::error::interrupted) {
+      return;
+    }
+    if (error == asio::error::fault) throw BadMemory("memory that is not the program's");
+    throw ConnectionLost(error == asio::error::eof ? "the other end closed the connection"
+                                                   : error.message());
   }
 
   std::unique_ptr<asio::io_context> context_;
   Socket socket_;
 };
 
-// A socket of the address's kind that is connected before the deadline. Asio's own connect knows no
-// deadline.
+asio::error_code system_error(int number) { return {number, asio::error::get_system_category()}; }
+
+// The programs that this one starts have no part in it.
+void keep_from_children(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
+// When the connection that has begun is there or has failed.
+asio::error_code wait_for_connection(int descriptor, const Deadline& deadline) {
+  for (;;) {
+    pollfd entry{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    const int count = ::poll(&entry, 1, milliseconds_until(deadline));
+    if (count == 0) throw ConnectionLost("no answer in time");
+    if (count < 0 && errno == EINTR) continue;
+    int status = count < 0 ? errno : 0;
+    socklen_t size = sizeof status;
+    if (count > 0) ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &status, &size);
+    return system_error(status);
+  }
+}
+
+// A socket of the address's kind that is connected before the deadline. Not by Asio, whose connect
+// waits for as long as it takes.
 void connect_in_time(Socket& socket, const asio::generic::stream_protocol::endpoint& address,
                      const Deadline& deadline) {
-  socket.open(address.protocol());
-  socket.non_blocking(true);
-  asio::error_code error;
-  socket.connect(address, error);
-  if (error == asio::error::in_progress || error == asio::error::would_block) {
-    pollfd entry{.fd = socket.native_handle(), .events = POLLOUT, .revents = 0};
-    const auto left =
-        deadline ? std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count()
-                 : -1;
-    if (poll(&entry, 1, static_cast<int>(left)) == 0) throw ConnectionLost("no answer in time");
-    int status = 0;
-    socklen_t size = sizeof status;
-    getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &status, &size);
-    error = asio::error_code(status, asio::error::get_system_category());
+  const auto protocol = address.protocol();
+  const int descriptor =
+      ::socket(protocol.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol.protocol());
+  if (descriptor < 0) throw ConnectionLost(system_error(errno).message());
+  socket.assign(protocol, descriptor);
+  const auto size = static_cast<socklen_t>(address.size());
+  while (::connect(descriptor, address.data(), size) != 0) {
+    if (errno == EINPROGRESS || errno == EINTR) {
+      const asio::error_code error = wait_for_connection(descriptor, deadline);
+      if (error) throw ConnectionLost(error.message());
+      return;
+    }
+    // A Unix socket whose listener has not come to those before.
+    if (errno != EAGAIN) throw ConnectionLost(system_error(errno).message());
+    if (milliseconds_until(deadline) == 0) throw ConnectionLost("no answer in time");
+    constexpr std::chrono::milliseconds pause(10);
+    std::this_thread::sleep_for(pause);
   }
-  if (error) throw ConnectionLost(error.message());
 }
 
 }  // namespace
@@ -96,20 +122,13 @@ void tune_tcp(Socket& socket) {
     setsockopt(socket.native_handle(), level, option, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Seconds; a peer whose host is gone is known within ten.
+  // Seconds: a peer whose host is gone is known within ten where nothing is on its way to it. No
+  // TCP_USER_TIMEOUT for what is: it also ends connections whose peer just takes nothing for a
+  // while, as a server does behind a long kernel. Of those the monitor's silence tells.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 4);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
-}
-
-std::unique_ptr<Connection> socket_connection(Socket socket) {
-  tune_tcp(socket);
-  // Out of its own context, into one that the connection owns.
-  const auto protocol = socket.local_endpoint().protocol();
-  auto context = std::make_unique<asio::io_context>(1);
-  Socket moved(*context, protocol, socket.release());
-  return std::make_unique<SocketConnection>(std::move(context), std::move(moved));
 }
 
 std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
@@ -119,6 +138,7 @@ std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
   auto context = std::make_unique<asio::io_context>(1);
   const int tcp = address.ss_family == AF_UNIX ? 0 : IPPROTO_TCP;
   Socket socket(*context, asio::generic::stream_protocol(address.ss_family, tcp), descriptor);
+  keep_from_children(descriptor);
   tune_tcp(socket);
   return std::make_unique<SocketConnection>(std::move(context), std::move(socket));
 }

@@ -12,13 +12,14 @@ namespace gpucast::remote {
 
 using Socket = asio::generic::stream_protocol::socket;
 
-// Takes over a connected socket. `is_tcp`: small messages go at once, and a peer that vanished is
-// noticed.
-std::unique_ptr<Connection> socket_connection(Socket socket);
-void tune_tcp(Socket& socket);
+// Takes over a socket that is connected, of either kind.
 std::unique_ptr<Connection> adopt_descriptor(int descriptor);
 
-// ConnectionLost with one line where nobody listens or the deadline passes.
+// Where it is TCP: small messages go at once, and a peer that vanished is noticed.
+void tune_tcp(Socket& socket);
+
+// ConnectionLost with one line where nobody listens or the deadline passes. Looking the name up may
+// take longer.
 std::unique_ptr<Connection> connect_to(const Endpoint& endpoint, const Deadline& deadline);
 
 }  // namespace gpucast::remote

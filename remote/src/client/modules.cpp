@@ -1,0 +1,117 @@
+#include "client/modules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/gpu.h"
+#include "client/status.h"
+
+namespace gpucast::remote {
+namespace {
+
+constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
+
+}  // namespace
+
+const LoadedKernel* Modules::known(const Function& function) const {
+  const std::shared_lock lock(kernels_mutex_);
+  const auto found = kernels_.find(&function);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+const LoadedKernel& Modules::kernel(const Function& function) {
+  if (const LoadedKernel* found = known(function)) return *found;
+  const std::lock_guard loading(loading_);
+  if (const LoadedKernel* found = known(function)) return *found;
+  const Status status = load(*function.binary);
+  const std::unique_lock lock(kernels_mutex_);
+  const auto [entry, added] = kernels_.try_emplace(&function);
+  if (added) entry->second.status = status == 0 ? status_no_kernel : status;
+  return entry->second;
+}
+
+Status Modules::load(const FatBinary& binary) {
+  if (const auto found = loaded_.find(&binary); found != loaded_.end()) return found->second;
+  const Status status = load_anew(binary);
+  loaded_[&binary] = status;
+  return status;
+}
+
+Status Modules::load_anew(const FatBinary& binary) {
+  Bytes image = binary.bytes();
+  if (image.empty() || image.size() > most_module) return status_bad_image;
+  while (!image.empty()) {
+    const Bytes piece = image.first(std::min(image.size(), most_module_piece));
+    const Status status = gpu_.tell(ModulePiece{.module = binary.id}, piece);
+    if (status != 0) return status;
+    image = image.subspan(piece.size());
+  }
+  Status status = gpu_.ask(ModuleLoad{.module = binary.id});
+  for (std::size_t first = 0; status == 0 && first < binary.functions.size(); first += most_names)
+    status = find_kernels(binary, first, std::min(most_names, binary.functions.size() - first));
+  return status;
+}
+
+Status Modules::find_kernels(const FatBinary& binary, std::size_t first, std::size_t count) {
+  ModuleKernels message{.module = binary.id, .first = (binary.id << kernel_bits) + first};
+  for (std::size_t k = 0; k < count; ++k)
+    message.names.push_back(binary.functions[first + k].name);
+  Kernels result;
+  if (const Status status = gpu_.ask(message, result); status != 0) return status;
+  if (result.kernels.size() != count) return gpu_.give_up("kernels that were not asked for");
+  const std::unique_lock lock(kernels_mutex_);
+  for (std::size_t k = 0; k < count; ++k) {
+    Kernel& told = result.kernels[k];
+    LoadedKernel& kernel = kernels_[&binary.functions[first + k]];
+    kernel = {
+        .id = message.first + k, .status = told.status, .parameters = std::move(told.parameters)};
+    for (const Parameter& each : kernel.parameters)
+      kernel.argument_bytes =
+          std::max<std::size_t>(kernel.argument_bytes, std::size_t{each.offset} + each.bytes);
+    if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
+  }
+  return 0;
+}
+
+Status Modules::global(const Variable& variable, Global& result) {
+  const std::lock_guard loading(loading_);
+  if (const auto found = globals_.find(&variable); found != globals_.end()) {
+    result = found->second;
+    return 0;
+  }
+  Status status = load(*variable.binary);
+  if (status == 0) {
+    status = gpu_.ask(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
+  }
+  if (status == 0) globals_[&variable] = result;
+  return status;
+}
+
+std::vector<Address> Modules::unload(const FatBinary& binary) {
+  std::vector<Address> variables;
+  const std::lock_guard loading(loading_);
+  const auto found = loaded_.find(&binary);
+  if (found == loaded_.end()) return variables;
+  const bool there = found->second == 0;
+  loaded_.erase(found);
+  for (const Variable& each : binary.variables) {
+    if (const auto global = globals_.extract(&each)) variables.push_back(global.mapped().address);
+  }
+  {
+    const std::unique_lock lock(kernels_mutex_);
+    for (const Function& each : binary.functions)
+      kernels_.erase(&each);
+  }
+  if (there) gpu_.tell(ModuleUnload{.module = binary.id});
+  return variables;
+}
+
+void Modules::forget_all() {
+  const std::lock_guard loading(loading_);
+  loaded_.clear();
+  globals_.clear();
+  const std::unique_lock lock(kernels_mutex_);
+  kernels_.clear();
+}
+
+}  // namespace gpucast::remote

@@ -1,0 +1,52 @@
+// The program's GPU code on one GPU: loaded when the first of its kernels or variables is used.
+#pragma once
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "client/program.h"
+#include "protocol/calls.h"
+
+namespace gpucast::remote {
+
+class Gpu;
+
+// A kernel on one GPU.
+struct LoadedKernel {
+  Id id = 0;
+  Status status = 0;  // of finding it
+  std::vector<Parameter> parameters = {};
+  std::size_t argument_bytes = 0;
+};
+
+class Modules {
+ public:
+  explicit Modules(Gpu& gpu) : gpu_(gpu) {}
+  Modules(const Modules&) = delete;
+  Modules& operator=(const Modules&) = delete;
+  ~Modules() = default;
+
+  const LoadedKernel& kernel(const Function& function);
+  Status global(const Variable& variable, Global& result);
+  // The addresses of its variables, which are nobody's any more.
+  std::vector<Address> unload(const FatBinary& binary);
+  // After the GPU was reset, which has none any more.
+  void forget_all();
+
+ private:
+  const LoadedKernel* known(const Function& function) const;
+  Status load(const FatBinary& binary);
+  Status load_anew(const FatBinary& binary);
+  Status find_kernels(const FatBinary& binary, std::size_t first, std::size_t count);
+
+  Gpu& gpu_;
+  std::mutex loading_;
+  mutable std::shared_mutex kernels_mutex_;
+  std::unordered_map<const Function*, LoadedKernel> kernels_;
+  std::unordered_map<const FatBinary*, Status> loaded_;
+  std::unordered_map<const Variable*, Global> globals_;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,49 @@
+// Which announced data a stream's work comes after: its own copies' and those of streams that it
+// waited for. Others may still be on their way when it is done.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "client/arrivals.h"
+
+namespace gpucast::remote {
+
+class StreamOrder {
+ public:
+  // `apart`: it neither waits for the default stream nor is waited for by it.
+  void create(Id stream, bool apart);
+  void destroy(Id stream);
+  bool apart(Id stream) const;
+  void forget_all();
+
+  // The default stream is given work: those that do not stand apart go on after one another's.
+  // `now`: all that was announced before has a lower id.
+  void meet(Id now) { met_.store(now, std::memory_order_relaxed); }
+  void record(Id event, Id stream, Id now);
+  void forget_event(Id event);
+  void wait(Id stream, Id event);
+
+  // What the stream's work comes after that is queued now, or was when the event was recorded.
+  Which before(Id stream, Id now) const;
+  Which before_event(Id event) const;
+
+ private:
+  Which before_locked(Id stream, Id now) const;
+  Id group(Id stream) const { return apart_.contains(stream) ? stream : legacy_stream; }
+
+  struct Record {
+    Id now = 0;
+    Which before = {};
+  };
+  mutable std::mutex mutex_;
+  std::unordered_set<Id> apart_;
+  std::unordered_map<Id, Record> records_;
+  // Everything below was waited for; of those that do not stand apart together.
+  std::unordered_map<Id, Id> joined_;
+  std::atomic<Id> met_{0};
+};
+
+}  // namespace gpucast::remote

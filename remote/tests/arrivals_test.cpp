@@ -1,0 +1,78 @@
+// When a copy's memory is the program's again.
+#include "client/arrivals.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <future>
+#include <optional>
+
+namespace gpucast::remote {
+namespace {
+
+using Landing = Arrivals::Landing;
+
+constexpr Id copy = 20;
+bool any(const Arrival& /*arrival*/) { return true; }
+
+class ArrivalsOfACopy : public testing::Test {
+ protected:
+  ArrivalsOfACopy() {
+    arrivals_.expect({.transfer = copy, .to = memory_.data(), .bytes = memory_.size()}, false);
+  }
+  std::future<bool> waiting() {
+    return std::async(std::launch::async, [this] { return arrivals_.wait_for_channels(any); });
+  }
+  static bool is_over(const std::future<bool>& wait) {
+    return wait.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready;
+  }
+
+  Arrivals arrivals_;
+  std::array<std::byte, 100> memory_{};
+};
+
+TEST_F(ArrivalsOfACopy, AreThereWithTheLastByte) {
+  {
+    Landing half(arrivals_, copy, 50, 50);
+    EXPECT_EQ(half.to(), memory_.data() + 50);
+    half.done();
+  }
+  EXPECT_FALSE(arrivals_.none(any));
+  Landing rest(arrivals_, copy, 0, 50);
+  rest.done();
+  EXPECT_FALSE(arrivals_.none(any));
+}
+
+TEST_F(ArrivalsOfACopy, HaveAPlaceWithinItsMemoryOnly) {
+  EXPECT_EQ(Landing(arrivals_, copy, 60, 50).to(), nullptr);
+  EXPECT_EQ(Landing(arrivals_, copy, ~std::uint64_t{0}, 50).to(), nullptr);
+  EXPECT_EQ(Landing(arrivals_, copy + 1, 0, 50).to(), nullptr);
+  const Landing whole(arrivals_, copy, 0, 100);
+  EXPECT_EQ(Landing(arrivals_, copy, 0, 1).to(), nullptr);
+}
+
+TEST_F(ArrivalsOfACopy, MayBeWrittenUntilNobodyDoesAfterAFailure) {
+  std::optional<Landing> landing(std::in_place, arrivals_, copy, 0, 50);
+  const auto wait = waiting();
+  arrivals_.failed(copy, 7);
+  EXPECT_FALSE(is_over(wait));
+  EXPECT_EQ(Landing(arrivals_, copy, 50, 50).to(), nullptr);
+  landing.reset();
+  EXPECT_TRUE(is_over(wait));
+  EXPECT_EQ(arrivals_.take_failure(), 7U);
+}
+
+TEST_F(ArrivalsOfACopy, MayBeWrittenUntilNobodyDoesAfterTheServerIsLost) {
+  std::optional<Landing> landing(std::in_place, arrivals_, copy, 0, 50);
+  auto wait = waiting();
+  arrivals_.give_up();
+  EXPECT_FALSE(is_over(wait));
+  EXPECT_EQ(Landing(arrivals_, copy, 50, 50).to(), nullptr);
+  landing.reset();
+  EXPECT_TRUE(is_over(wait));
+  arrivals_.wait_for_landings();
+}
+
+}  // namespace
+}  // namespace gpucast::remote

@@ -1,0 +1,157 @@
+// The client as a part of the program's process: its threads, its children, its signals, its end.
+#include <cuda_runtime_api.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "tests/client.h"
+
+// Not in the runtime's headers for C++ compilers of the host.
+extern "C" {
+cudaError_t cudaMemsetAsync_ptsz(void* to, int value, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream);
+}
+
+namespace gpucast::remote {
+namespace {
+
+class ClientProcess : public testing::Test {
+ protected:
+  Servers servers_;
+};
+
+// Exit status of a child that is given ten seconds.
+int status_of(pid_t child) {
+  int status = 0;
+  for (int k = 0; k < 1000; ++k) {
+    if (::waitpid(child, &status, WNOHANG) == child) {
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  return -SIGKILL;
+}
+
+TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
+  servers_.serve();
+  const Content content(1000, 7);
+  const DeviceMemory device(0, content);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    void* memory = nullptr;
+    const bool refused = cudaMalloc(&memory, 64) == cudaErrorInitializationError &&
+                         cudaDeviceSynchronize() == cudaErrorInitializationError;
+    std::exit(refused ? 0 : 1);
+  }
+  EXPECT_EQ(status_of(child), 0);
+  EXPECT_EQ(device.content(), content);
+}
+
+TEST_F(ClientProcess, ConnectsInAChildIfItHasNotBefore) {
+  servers_.serve();
+  const pid_t child = ::fork();
+  if (child == 0) std::exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 1);
+  EXPECT_EQ(status_of(child), 0);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST_F(ClientProcess, LeavesNoSocketsToProgramsThatItStarts) {
+  servers_.serve();
+  const DeviceMemory device(0, Content(std::size_t{1} << 20, 1));  // over the channels
+  int sockets = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(each.path().filename());
+    struct stat facts{};
+    if (::fstat(descriptor, &facts) != 0 || !S_ISSOCK(facts.st_mode)) continue;
+    ++sockets;
+    EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0) << descriptor;
+  }
+  EXPECT_GE(sockets, 4);
+}
+
+TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
+  servers_.serve();
+  const DeviceMemory device(0, Content(std::size_t{1} << 20, 1));
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::kill(::getpid(), SIGUSR1);
+  const timespec limit{.tv_sec = 5, .tv_nsec = 0};
+  EXPECT_EQ(::sigtimedwait(&signals, nullptr, &limit), SIGUSR1);
+}
+
+// What a program does that ends while others of its threads work.
+[[noreturn]] void end_amid_calls() {
+  ::mallopt(M_PERTURB, 0xa5);  // what is freed is not found as it was
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, 64) != cudaSuccess) std::_Exit(1);
+  for (int k = 0; k < 6; ++k) {
+    std::thread([large = k % 2 == 0] {
+      constexpr std::size_t bytes = std::size_t{2} << 20;
+      void* device = nullptr;
+      Content host(bytes);
+      cudaMalloc(&device, bytes);
+      for (;;) {
+        if (large) {
+          cudaMemcpy(host.data(), device, bytes, cudaMemcpyDefault);
+        } else {
+          cudaMemsetAsync(device, 1, 64, nullptr);
+          cudaDeviceSynchronize();
+        }
+      }
+    }).detach();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::exit(0);
+}
+
+TEST_F(ClientProcess, EndsWhileThreadsAreInCalls) {
+  ::setenv("GPUCAST_FAKE_DELAY", "memset:0.005", 1);
+  servers_.serve();
+  for (int k = 0; k < 20; ++k) {
+    const pid_t child = ::fork();
+    if (child == 0) end_amid_calls();
+    ASSERT_EQ(status_of(child), 0) << "run " << k;
+  }
+}
+
+// ---- per-thread default streams ----
+
+void use_own_stream(void* device) {
+  EXPECT_EQ(cudaMemsetAsync_ptsz(device, 1, 64, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize_ptsz(nullptr), cudaSuccess);
+}
+
+TEST_F(ClientProcess, DestroysAThreadsStreamWithIt) {
+  ::setenv("GPUCAST_FAKE_FAIL", "cuStreamDestroy:1:719", 1);  // which tells that it came to that
+  servers_.serve();
+  const DeviceMemory device(0, 64);
+  std::thread([&] { use_own_stream(device.data()); }).join();
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+}
+
+TEST_F(ClientProcess, GivesEachThreadANewStreamAfterAReset) {
+  servers_.serve();
+  const DeviceMemory before(0, 64);
+  use_own_stream(before.data());
+  std::thread([] { EXPECT_EQ(cudaDeviceReset(), cudaSuccess); }).join();
+  const DeviceMemory after(0, 64);
+  use_own_stream(after.data());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace gpucast::remote

@@ -1,0 +1,145 @@
+// Connections, against listeners that behave badly.
+#include "transport/sockets.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gpucast/records/descriptor.h"
+#include "tests/own_folder.h"
+
+namespace gpucast::remote {
+namespace {
+
+using records::Descriptor;
+using namespace std::chrono_literals;
+
+Deadline in(std::chrono::milliseconds time) { return Clock::now() + time; }
+
+// Accepts nobody; who would have to wait is not even let in.
+class FullListener {
+ public:
+  explicit FullListener(sa_family_t family) : socket_(::socket(family, SOCK_STREAM, 0)) {
+    if (family == AF_UNIX) {
+      endpoint_.path = folder_.path() + "/socket";
+      sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+      endpoint_.path.copy(address.sun_path, sizeof address.sun_path - 1);
+      listen(address);
+    } else {
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      listen(address);
+      endpoint_ = {.host = "127.0.0.1", .port = std::to_string(ntohs(address.sin_port))};
+    }
+  }
+  const Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  template <class Name>
+  void listen(Name& name) {
+    auto* address = reinterpret_cast<sockaddr*>(&name);
+    socklen_t size = sizeof name;
+    EXPECT_EQ(::bind(socket_.get(), address, size), 0);
+    EXPECT_EQ(::listen(socket_.get(), 0), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), address, &size), 0);
+    for (int k = 0; k < 4; ++k) {
+      waiting_.emplace_back(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0));
+      const bool let_in = ::connect(waiting_.back().get(), address, size) == 0;
+      EXPECT_TRUE(let_in || errno == EINPROGRESS || errno == EAGAIN);
+    }
+  }
+
+  OwnFolder folder_;
+  Descriptor socket_;
+  std::vector<Descriptor> waiting_;
+  Endpoint endpoint_;
+};
+
+class FullListeners : public testing::TestWithParam<sa_family_t> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, FullListeners, testing::Values(AF_INET, AF_UNIX));
+
+TEST_P(FullListeners, AreGivenUpAtTheDeadline) {
+  const FullListener listener(GetParam());
+  const auto begin = Clock::now();
+  EXPECT_THROW(connect_to(listener.endpoint(), in(200ms)), ConnectionLost);
+  EXPECT_GE(Clock::now() - begin, 150ms);
+  EXPECT_LT(Clock::now() - begin, 2s);
+}
+
+TEST_P(FullListeners, AreGivenUpAtADeadlineThatHasPassed) {
+  const FullListener listener(GetParam());
+  EXPECT_THROW(connect_to(listener.endpoint(), in(-1000ms)), ConnectionLost);
+}
+
+// Two ends of one connection.
+struct Pair {
+  Pair() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    here = adopt_descriptor(ends[0]);
+    there = adopt_descriptor(ends[1]);
+  }
+  std::unique_ptr<Connection> here;
+  std::unique_ptr<Connection> there;
+};
+
+TEST(Connections, AreNotInherited) {
+  const Pair pair;
+  EXPECT_NE(::fcntl(pair.here->descriptor(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+// A page of one's own, and one that is nobody's.
+class HalfMemory {
+ public:
+  HalfMemory() : all_(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, flags, -1, 0)) {
+    ::mprotect(bytes().data() + page, page, PROT_NONE);
+  }
+  ~HalfMemory() { ::munmap(all_, 2 * page); }
+  HalfMemory(const HalfMemory&) = delete;
+  HalfMemory& operator=(const HalfMemory&) = delete;
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(all_), 2 * page}; }
+  std::span<std::byte> good() const { return bytes().first(page); }
+
+  static constexpr std::size_t page = 4096;
+
+ private:
+  static constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* all_;
+};
+
+TEST(Connections, GoOnBehindMemoryThatCannotBeRead) {
+  const Pair pair;
+  const HalfMemory memory;
+  const std::array<std::byte, 3> head{std::byte{1}, std::byte{2}, std::byte{3}};
+  EXPECT_FALSE(write_all_or_zeros(*pair.here, head, memory.bytes()));
+  EXPECT_TRUE(write_all_or_zeros(*pair.here, head, memory.good()));
+  std::vector<std::byte> got(2 * head.size() + 3 * HalfMemory::page);
+  read_all(*pair.there, got, in(5s));
+  EXPECT_EQ(got[2], head[2]);
+  EXPECT_EQ(got[head.size() + 2 * HalfMemory::page + 2], head[2]);
+}
+
+TEST(Connections, GoOnBehindMemoryThatCannotBeWritten) {
+  const Pair pair;
+  const HalfMemory memory;
+  std::vector<std::byte> sent(2 * HalfMemory::page, std::byte{5});
+  sent.push_back(std::byte{6});
+  write_all(*pair.there, sent);
+  EXPECT_FALSE(read_all_or_drop(*pair.here, memory.bytes()));
+  std::array<std::byte, 1> last{};
+  EXPECT_TRUE(read_all_or_drop(*pair.here, last));
+  EXPECT_EQ(last[0], std::byte{6});
+}
+
+}  // namespace
+}  // namespace gpucast::remote
