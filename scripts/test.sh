@@ -10,7 +10,7 @@ use_project_tools
 
 readonly results=build/results
 rm -rf "$results"
-mkdir -p "$results"
+mkdir -p "$results" "$logs"
 
 # step HEADING COMMAND...
 step() {
