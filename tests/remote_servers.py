@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
-"""The folder `remote` of a build in which `make test` made all that its step for remote GPUs names."""
+"""The folder `remote` of a build, with all that the step for remote GPUs of `make test` makes."""
 
 BIN = Path(sys.executable).parent
 
