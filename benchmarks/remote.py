@@ -22,7 +22,7 @@ ALLGATHER_OFF = {"GPUCAST_NCCL": "/nonexistent/libnccl.so.2"}
 """NCCL talks to the GPUs of its own machine, past the CUDA runtime."""
 
 
-CHANNELS = 2
+CHANNELS = 4
 """What clients open to each server unless told otherwise."""
 
 

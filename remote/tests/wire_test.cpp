@@ -8,6 +8,7 @@
 
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
+#include "protocol/limits.h"
 
 namespace gpucast::remote {
 namespace {
@@ -157,6 +158,19 @@ TEST(Wire, GreetingsHaveTheSizesThatAreRead) {
   EXPECT_EQ(size_of_greeting<Welcome>(), Welcome::size);
   EXPECT_EQ(size_of_greeting<Piece>(), Piece::size);
   EXPECT_EQ(size_of_greeting<Header>(), Header::size);
+}
+
+TEST(Pieces, AreAShareOfTheCopyForEachChannel) {
+  const auto pieces = [](std::size_t bytes, std::size_t channels) {
+    const std::size_t most = piece_of(bytes, channels);
+    return (bytes + most - 1) / most;
+  };
+  EXPECT_EQ(pieces(most_inline + 1, 4), 1U);  // too short to be worth more
+  EXPECT_EQ(pieces(std::size_t{768} << 10, 4), 4U);
+  EXPECT_EQ(pieces(std::size_t{768} << 10, 2), 2U);
+  EXPECT_EQ(pieces(std::size_t{256} << 20, 4), 256U);
+  for (std::size_t bytes = 1; bytes < std::size_t{16} << 20; bytes = 3 * bytes + 1)
+    EXPECT_LE(piece_of(bytes, 3), piece_bytes);
 }
 
 }  // namespace

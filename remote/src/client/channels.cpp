@@ -49,8 +49,9 @@ void Channels::send(Id transfer, Bytes data, bool waited_for) {
   const std::lock_guard lock(mutex_);
   Sending& sending = sending_[transfer];
   sending.waited_for = waited_for;
-  for (std::size_t offset = 0, k = 0; offset < data.size(); offset += piece_bytes, ++k) {
-    const Bytes part = data.subspan(offset, std::min(piece_bytes, data.size() - offset));
+  const std::size_t most = piece_of(data.size(), channels_.size());
+  for (std::size_t offset = 0, k = 0; offset < data.size(); offset += most, ++k) {
+    const Bytes part = data.subspan(offset, std::min(most, data.size() - offset));
     channels_[k % channels_.size()]->parts.push_back(
         {.piece = {.transfer = transfer,
                    .offset = offset,

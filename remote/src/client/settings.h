@@ -21,7 +21,7 @@ struct ClientSettings {
   std::vector<Endpoint> servers = {};
   std::string secret = {};
   bool synchronous = false;
-  int channels = 2;
+  int channels = 4;
   std::chrono::microseconds spin{50};
   std::string counters = {};
 };

@@ -221,7 +221,7 @@ struct CopyTo {
   }
 };
 
-// The data comes over the channels, piece k (of piece_bytes) over channel k mod their number.
+// The data comes over the channels, in pieces, whose order does not matter.
 struct CopyToBulk {
   static constexpr Call call = Call::copy_to_bulk;
   using Result = Nothing;

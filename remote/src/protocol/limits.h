@@ -1,6 +1,7 @@
 // What the protocol bounds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,16 @@ inline constexpr std::uint32_t protocol_version = 2;
 // channels.
 inline constexpr std::size_t most_inline = std::size_t{64} << 10;
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t least_piece = std::size_t{128} << 10;
+
+// Bytes of the pieces (the last may be shorter) of a copy over so many channels: each channel has a
+// share of copies that are too short for several whole pieces, as a piece is passed on once all of
+// it is there.
+constexpr std::size_t piece_of(std::size_t bytes, std::size_t channels) {
+  constexpr std::size_t page = 4096;
+  const std::size_t share = (bytes / channels + page) / page * page;
+  return std::clamp(share, least_piece, piece_bytes);
+}
 
 inline constexpr std::size_t most_frame = (std::size_t{1} << 20) + 4096;  // of a message's payload
 inline constexpr std::size_t most_module = std::size_t{1} << 30;          // of one fat binary

@@ -233,11 +233,12 @@ bool Bulk::from_device(BulkCopy& copy) {
     std::unique_lock lock(mutex_);
     if (broken_) throw ConnectionLost("a bulk channel broke");
     if (channels_.empty()) return false;
-    Channel& channel = *channels_[copy.queued / piece_bytes % channels_.size()];
+    const std::size_t most = piece_of(bytes, channels_.size());
+    Channel& channel = *channels_[copy.queued / most % channels_.size()];
     if (!channel.has_slot()) return false;
     Piece piece{.transfer = copy.call.transfer,
                 .offset = copy.queued,
-                .bytes = static_cast<std::uint32_t>(std::min(piece_bytes, bytes - copy.queued)),
+                .bytes = static_cast<std::uint32_t>(std::min(most, bytes - copy.queued)),
                 .status = copy.status};
     if (copy.status != CUDA_SUCCESS) {
       piece.bytes = 0;
