@@ -169,6 +169,7 @@ void print_copies(const std::vector<std::size_t>& sizes, int times) {
 Figures measure_sockets(std::size_t bytes, int connections) {
   const std::size_t share = bytes / static_cast<std::size_t>(connections);
   std::vector<std::unique_ptr<const Other>> others;
+  others.reserve(static_cast<std::size_t>(connections));
   for (int k = 0; k < connections; ++k)
     others.push_back(std::make_unique<const Other>(share));
   std::vector<std::byte> data(share * others.size());
@@ -181,6 +182,7 @@ Figures measure_sockets(std::size_t bytes, int connections) {
   // A thread for each connection, as a share of the bytes takes longer than to start one.
   const auto by_all = [&](const std::function<void(const Other&, std::byte*)>& transfer) {
     std::vector<std::jthread> threads;
+    threads.reserve(others.size());
     for (std::size_t k = 0; k < others.size(); ++k)
       threads.emplace_back([&, k] { transfer(*others[k], data.data() + k * share); });
   };

@@ -160,6 +160,7 @@ std::uint64_t soak(double seconds) {
   std::atomic<bool> failed = false;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(count) * threads_of_a_device);
     for (int k = 0; k < count * threads_of_a_device; ++k) {
       threads.emplace_back([&, k] {
         Worker worker(k % count, (k + 1) % count, static_cast<unsigned>(k));
