@@ -4,6 +4,10 @@
 #
 #   scripts/test.sh        all (`make test`, after set-up)
 #   scripts/test.sh lint   those that run no test (`make lint`)
+#
+# The two that take longest and depend on little besides what they check, clang-tidy and
+# ThreadSanitizer, leave out what is as it was at the commit in .ci/verified, at which it passed.
+# GPUCAST_FULL=1 leaves out nothing.
 
 source "$(dirname "$0")/common.sh"
 use_project_tools
@@ -40,8 +44,20 @@ configure() {
   }
 }
 
+# The commit at which all passed, where it counts and is known here.
+verified() {
+  [[ -z "${GPUCAST_FULL:-}" && -f .ci/verified ]] || return 0
+  local commit
+  commit=$(<.ci/verified)
+  git cat-file -e "$commit^{commit}" 2>/dev/null && printf '%s' "$commit"
+  return 0
+}
+verified=$(verified)
+readonly verified
+
 tidy() {
-  configure test && python scripts/tidy.py build/test build/wheel
+  configure test &&
+    python scripts/tidy.py ${verified:+--changed-since "$verified"} build/test build/wheel
 }
 
 # compile PRESET [TARGET...]: everything, or these.
@@ -101,6 +117,11 @@ remote_threads() {
     skip "remote GPUs under ThreadSanitizer" "built without them"
     return
   }
+  if [[ -n "$verified" ]] && git diff --quiet "$verified" -- remote records devices cmake \
+    CMakeLists.txt CMakePresets.json; then
+    skip "remote GPUs under ThreadSanitizer" "nothing of it has changed since $verified, where it passed"
+    return
+  fi
   compile tsan remote_tests remote_client_tests remote_session_tests &&
     ctest --preset tsan -L remote --output-junit "$PWD/$results/ctest-tsan.xml"
 }
