@@ -106,9 +106,10 @@ class MeasureGrid : public ::testing::Test {
     std::vector<Cell> cells(3);
     for (std::size_t k = 0; k < 3; ++k)
       cells[k].n = static_cast<int>(8 * (k + 1));
+    PlannedCells source(cells);
     int cell = -1;
     const GridRun grid{
-        .cells = cells,
+        .cells = source,
         .common = {.machine = "here",
                    .path = "native",
                    .boundary = "open",
@@ -211,7 +212,8 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
   cells[0].n = 8;
   MeasureOptions options = ten_steps;
   options.enough.steps = 100000;
-  const GridRun grid{.cells = cells,
+  PlannedCells source(cells);
+  const GridRun grid{.cells = source,
                      .common = {.machine = "here",
                                 .path = "native",
                                 .boundary = "open",
@@ -238,7 +240,8 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
 TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
   std::vector<Cell> cells(2);
   cells[0].n = cells[1].n = 8;
-  const GridRun grid{.cells = cells,
+  PlannedCells source(cells);
+  const GridRun grid{.cells = source,
                      .common = {.machine = "here",
                                 .path = "native",
                                 .boundary = "open",

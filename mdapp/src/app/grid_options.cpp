@@ -34,7 +34,16 @@ std::vector<int> counts(const char* option, const std::string& text, int most) {
 }
 
 void GridOptions::declare_n(records::Options command) {
-  command.add("--n", n_, "particles: 216,512,1e5 or 1000-5000:1000").required();
+  of_grid_.push_back(command.add("--n", n_, "particles: 216,512,1e5 or 1000-5000:1000"));
+}
+
+void GridOptions::declare_cells(records::Options command) {
+  const records::Option cells =
+      command.add("--cells", cells_,
+                  "file of cells, or - for stdin: lines \"n gpus schedule kernel memory\", each "
+                  "read when the one before has been measured");
+  for (const records::Option& option : of_grid_)
+    cells.excludes(option);
 }
 
 void GridOptions::declare_schedule(records::Options command, bool lists) {
@@ -49,6 +58,7 @@ void GridOptions::declare_schedule(records::Options command, bool lists) {
       "host memory of star-serial, " + list + choices<Memory>() +
           "; the other schedules need pinned memory");
   memory_ = declared_.back();
+  of_grid_.insert(of_grid_.end(), declared_.begin(), declared_.end());
   add("--block", block_, "threads a block (0: the kernel's own choice)");
   add("--j-split", j_split_, "parts that tuned splits a sum into (0: as many as fill the GPU)");
   declared_.push_back(
@@ -60,15 +70,25 @@ void GridOptions::refuse_given(const std::string& why) const {
     option.refuse_given(why);
 }
 
+Grid GridOptions::read_common() const {
+  require_choices();
+  return {.block = block_, .j_split = j_split_, .graph = graph_};
+}
+
+void GridOptions::require_choices() const {
+  if (block_ < 0) throw records::InputError("--block: must not be negative");
+  if (j_split_ < 0) throw records::InputError("--j-split: must not be negative");
+}
+
 Grid GridOptions::read() const {
+  if (n_.empty()) throw records::InputError("--n is required");
   Grid grid = read_schedules();
   grid.n = counts("--n", n_, most_particles);
   return grid;
 }
 
 Grid GridOptions::read_schedules() const {
-  if (block_ < 0) throw records::InputError("--block: must not be negative");
-  if (j_split_ < 0) throw records::InputError("--j-split: must not be negative");
+  require_choices();
   Grid grid{.n = {},
             .gpus = counts("--gpus", gpus_, most_gpus),
             .schedules = parse_words<ScheduleName>("--schedule", schedules_),

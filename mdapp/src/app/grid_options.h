@@ -13,18 +13,24 @@ namespace gpucast::mdapp {
 class GridOptions {
  public:
   void declare_n(records::Options command);
+  // --cells, in place of all that names the cells of a grid; after the two others.
+  void declare_cells(records::Options command);
   void declare_schedule(records::Options command, bool lists);
   // Throw InputError.
   Grid read() const;
-  ScheduleOptions read_one() const;  // one of each, where lists make no sense
+  Grid read_common() const;                            // of cells that are lines: what no line says
+  const std::string& cells() const { return cells_; }  // the file with them; empty: a grid
+  ScheduleOptions read_one() const;                    // one of each, where lists make no sense
 
   // Throws InputError, `why` after the option's name, where the user gave one of these options.
   void refuse_given(const std::string& why) const;
 
  private:
+  void require_choices() const;
   Grid read_schedules() const;
 
   std::string n_;
+  std::string cells_;
   std::string gpus_ = "1";
   std::string schedules_ = "star-serial";
   std::string kernels_ = "claret";
@@ -33,6 +39,7 @@ class GridOptions {
   int j_split_ = 0;
   bool graph_ = false;
   std::vector<records::Option> declared_;
+  std::vector<records::Option> of_grid_;  // what --cells stands in place of
   std::optional<records::Option> memory_;
 };
 

@@ -1,8 +1,12 @@
 // gpucast-mdapp measure: times steps over a grid, and writes them as records.
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/capacity.h"
+#include "app/cell_lines.h"
 #include "app/command.h"
 #include "app/engine_options.h"
 #include "app/grid_options.h"
@@ -69,10 +73,12 @@ class StoppingOptions {
 };
 
 // Says in one line how a run ended that did not end well.
+// `cells`: how many there are, 0 where that is not known.
 int report(const Outcome& outcome, std::size_t cells, Context& context) {
   if (outcome.interrupted) {
-    context.err << program << ": error: interrupted: " << outcome.measured << " of " << cells
-                << (cells == 1 ? " cell" : " cells") << " measured\n";
+    context.err << program << ": error: interrupted: " << outcome.measured;
+    if (cells > 0) context.err << " of " << cells;
+    context.err << (std::max(cells, outcome.measured) == 1 ? " cell" : " cells") << " measured\n";
   }
   return outcome.interrupted || outcome.failed > 0 ? 1 : 0;
 }
@@ -83,6 +89,7 @@ class Measure : public Command {
     records::Options command = line.command("measure", "time steps over a grid of cells");
     grid_.declare_n(command);
     grid_.declare_schedule(command, true);
+    grid_.declare_cells(command);
     engine_.declare(command);
     physics_.declare_potential(command);
     physics_.declare_motion(command);
@@ -93,7 +100,8 @@ class Measure : public Command {
   }
 
   int run(Context& context) override {
-    const Grid grid = grid_.read();
+    const Grid grid = grid_.cells().empty() ? grid_.read() : grid_.read_common();
+    if (!grid_.cells().empty()) lines_.emplace("--cells", grid_.cells());
     const Physics physics = physics_.read();
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();
@@ -101,7 +109,7 @@ class Measure : public Command {
     const std::string label = output_.label_or(engine->path());
     auto machine = machine_record(*engine, context.command_line);
     if (!output_.machine().empty()) machine.id = output_.machine();
-    const auto cells = plan(grid, physics, *engine, context.processes);
+    const auto cells = source(grid, physics, *engine, context);
     std::optional<records::RecordFile> file;
     if (context.writes()) file.emplace(output_.path(), if_exists);
     warn(physics, context.err);
@@ -109,7 +117,7 @@ class Measure : public Command {
       if (file) file->write(record);
     };
     const GridRun run{
-        .cells = cells,
+        .cells = *cells,
         .common = {.machine = machine.id,
                    .path = label,
                    .boundary = records::name(physics.around.kind),
@@ -118,6 +126,10 @@ class Measure : public Command {
         .options = options,
         .open =
             [&](const Cell& cell) {
+              // A plan was checked as a whole.
+              if (lines_) {
+                require_capacity(*engine, context.processes, physics, cell.n, cell.schedule);
+              }
               return make_stepper(*engine, start_of(physics, cell.n), physics.integrator,
                                   cell.schedule);
             },
@@ -125,15 +137,25 @@ class Measure : public Command {
     write(to_json(machine));
     Outcome outcome;
     {
-      records::Progress progress(context.err, records::Progress::for_stderr(quiet_), cells.size());
+      records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
+                                 cells->total());
       outcome = measure_grid(run, context, progress);
     }
     if (file) file->close();
-    return report(outcome, cells.size(), context);
+    return report(outcome, cells->total(), context);
   }
 
  private:
+  std::unique_ptr<CellSource> source(const Grid& grid, const Physics& physics, const Engine& engine,
+                                     Context& context) {
+    if (!lines_) {
+      return std::make_unique<PlannedCells>(plan(grid, physics, engine, context.processes));
+    }
+    return std::make_unique<CellLines>(*lines_, grid, context.processes, context.interrupted);
+  }
+
   GridOptions grid_;
+  std::optional<InputLines> lines_;
   EngineOptions engine_;
   PhysicsOptions physics_;
   StoppingOptions stopping_;

@@ -90,13 +90,13 @@ class Runner {
       : run_(run), context_(context), progress_(progress) {}
 
   Outcome all() {
-    for (const Cell& cell : run_.cells) {
+    while (const auto cell = run_.cells.next()) {
       const bool stop = context_.interrupted.stop_requested();
       if (context_.processes.agree(stop ? 1 : 0) != 0) {
         outcome_.interrupted = true;
         break;
       }
-      one(cell);
+      one(*cell);
       if (outcome_.interrupted || outcome_.device_lost) break;
     }
     return outcome_;
@@ -152,10 +152,11 @@ class Runner {
   // By what the cells so far took.
   std::string time_left() const {
     const std::size_t done = outcome_.measured + outcome_.failed;
-    const std::size_t left = run_.cells.size() - done;
-    if (done == 0 || left == 0) return "";
+    const std::size_t total = run_.cells.total();
+    if (done == 0 || done >= total) return "";
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
-    const double seconds = passed.count() / static_cast<double>(done) * static_cast<double>(left);
+    const double seconds =
+        passed.count() / static_cast<double>(done) * static_cast<double>(total - done);
     return ", about " + records::human_duration(seconds) + " left";
   }
 

@@ -1,4 +1,4 @@
-// Measures the cells of a grid one after the other, and writes a record for each.
+// Measures cells one after the other, and writes a record for each.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,10 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
+#include "app/cell_source.h"
 #include "app/context.h"
 #include "app/measure.h"
-#include "app/plan.h"
 #include "gpucast/records/progress.h"
 
 namespace gpucast::mdapp {
@@ -26,7 +25,7 @@ struct Common {
 using Record = nlohmann::ordered_json;
 
 struct GridRun {
-  const std::vector<Cell>& cells;
+  CellSource& cells;
   Common common;
   MeasureOptions options;
   std::function<std::unique_ptr<Stepper>(const Cell&)> open;

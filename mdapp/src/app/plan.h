@@ -12,11 +12,11 @@
 namespace gpucast::mdapp {
 
 struct Grid {
-  std::vector<int> n;
-  std::vector<int> gpus;
-  std::vector<ScheduleName> schedules;
-  std::vector<KernelName> kernels;
-  std::vector<Memory> memories;  // of star-serial; the others have pinned memory
+  std::vector<int> n{};
+  std::vector<int> gpus{};
+  std::vector<ScheduleName> schedules{};
+  std::vector<KernelName> kernels{};
+  std::vector<Memory> memories{};  // of star-serial; the others have pinned memory
   int block = 0;
   int j_split = 0;
   bool graph = false;

@@ -271,6 +271,11 @@ std::unique_ptr<Processes> join_processes() { return std::make_unique<MpiProcess
 
 std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system,
                                             const ScheduleOptions& options) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized == 0) {
+    throw std::invalid_argument("schedule mpi: start with mpirun or srun, or with --schedule mpi");
+  }
   return std::make_unique<Mpi>(engine, system, options);
 }
 
