@@ -19,6 +19,7 @@ from gpucast import atomic, jsonl, step_kinds
 from gpucast.errors import InputError
 from gpucast.records import (
     Entry,
+    Gpu,
     HostMemory,
     Launch,
     Machine,
@@ -311,8 +312,11 @@ _PER_RUN = {"started", "command", "tool", "caveats", "source"}
 
 
 def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[str]:
-    """Refuse one id for two machines; warn where one machine changed between runs."""
-    if first.gpus != again.gpus:
+    """Refuse one id for two machines; warn where one machine changed between runs.
+
+    What only one of two programs can tell (links, topology) is no difference.
+    """
+    if not same_gpus(first.gpus, again.gpus):
         raise InputError(
             f"{again.id!r} has other GPUs here than in an earlier record; give each machine an id",
             file=name,
@@ -322,12 +326,27 @@ def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[
     changed = [
         key
         for key in Machine.model_fields
-        if key not in _PER_RUN and getattr(first, key) != getattr(again, key)
+        if key not in _PER_RUN | {"gpus"} and not _agree(getattr(first, key), getattr(again, key))
     ]
     if not changed:
         return []
     fields = ", ".join(changed)
     return [f"{name}:{number}: machine {again.id!r} now differs in {fields}; the first is kept"]
+
+
+def _agree(first: object, again: object) -> bool:
+    return first is None or again is None or first == again
+
+
+def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
+    """Whether two descriptions of a machine's GPUs say nothing that differs."""
+    if first is None or again is None or len(first) != len(again):
+        return first == again
+    return all(
+        _agree(getattr(one, key), getattr(other, key))
+        for one, other in zip(first, again, strict=True)
+        for key in Gpu.model_fields
+    )
 
 
 def _with_provenance_of(first: Machine, again: Machine) -> Machine:
@@ -350,7 +369,7 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
         for record in lines.records:
             if isinstance(record, (Machine, Note)):
                 continue
-            key = (*_cell(record), *record.seconds)
+            key = (*cell(record), *record.seconds)
             # Within a file single samples may well repeat: clocks and tables have few digits.
             repeated += key in seen and (seen[key] != at or len(record.seconds) >= 3)
             seen.setdefault(key, at)
@@ -373,8 +392,8 @@ _CELLS: dict[type[Measurement], tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def _cell(record: Measurement) -> tuple[Any, ...]:
-    """What names the cell that a record's samples were measured in."""
+def cell(record: Measurement) -> tuple[Any, ...]:
+    """What names the cell that a record's samples were measured in, its machine included."""
     fields = (getattr(record, name) for name in _CELLS[type(record)])
     return (
         record.kind,

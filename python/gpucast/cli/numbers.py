@@ -1,6 +1,8 @@
-"""Lists and ranges of numbers on the command line."""
+"""Numbers, their lists and ranges, and lists of words on the command line."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from gpucast.errors import InputError
 
@@ -45,6 +47,38 @@ def counts(text: str, field: str = "gpus") -> list[float]:
             raise InputError(f"{part!r} is no range FIRST-LAST", field=field)
         result.extend(float(value) for value in range(int(first), int(last) + 1))
     return list(dict.fromkeys(result))
+
+
+def duration(text: str, field: str) -> float:
+    """``90``, ``90s``, ``5m``, ``1.5h``: seconds.
+
+    Raises:
+        InputError: something that is no time greater than 0.
+    """
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number = text[:-1] if text[-1:] in units else text
+    try:
+        value = float(number) * units.get(text[-1:], 1.0)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise InputError(f"{text!r} is no time such as 90s, 5m, 1h", field=field)
+    return value
+
+
+def words(text: str | None, known: Sequence[str], field: str) -> tuple[str, ...] | None:
+    """A list of some of the known words; None stays None.
+
+    Raises:
+        InputError: a word that is not known.
+    """
+    if text is None:
+        return None
+    given = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for word in given:
+        if word not in known:
+            raise InputError(f"{word!r} is none of {', '.join(known)}", field=field)
+    return given
 
 
 def _parts(text: str, field: str) -> list[str]:

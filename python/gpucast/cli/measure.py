@@ -1,0 +1,148 @@
+"""``gpucast measure``: a machine becomes a dataset."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpucast.cli import options
+from gpucast.cli.numbers import counts, duration, sizes, words
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.words import percent
+from gpucast.errors import InputError
+
+if TYPE_CHECKING:
+    from gpucast.measure.campaign import Report
+
+
+def command(
+    output: Annotated[Path, typer.Option("-o", help="File of records; continued if it exists.")],
+    paths: Annotated[
+        str | None,
+        typer.Option(
+            help="host, native, LABEL=HOST:PORT+HOST:PORT (remote GPUs), LABEL=sync:HOST:PORT "
+            "(each call waited for). Default: host, and native where there are GPUs.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time: 90s, 5m, 1h. The cells that tell most are measured; default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[str | None, typer.Option("--n", help="Particles: 1000,1e5 or 512..1e6:9.")] = None,
+    gpus: Annotated[str | None, typer.Option(help="GPU counts: 1-4,8.")] = None,
+    schedules: Annotated[str | None, typer.Option(help="star-serial, star-async, ...")] = None,
+    kernels: Annotated[str | None, typer.Option(help="claret, tuned")] = None,
+    memory: Annotated[str | None, typer.Option(help="Of star-serial: pageable, pinned")] = None,
+    transfers: Annotated[
+        bool, typer.Option("--transfers/--no-transfers", help="Transfers and launches, too.")
+    ] = True,
+    machine: Annotated[
+        str | None, typer.Option(help="Name of this machine in the records.", show_default=False)
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(
+            help="Starts the processes of schedule mpi: 'mpirun -np {ranks}'.", show_default=False
+        ),
+    ] = None,
+    secret_file: Annotated[
+        Path | None, typer.Option(help="Of remote servers.", show_default=False)
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Measure transfers and steps of this machine's paths; a second start goes on."""
+    from gpucast.cli.progress import progress
+    from gpucast.measure.campaign import Campaign, Request
+    from gpucast.measure.cells import KERNELS, MEMORIES, SCHEDULES, Choice
+    from gpucast.measure.paths import parse_paths
+    from gpucast.measure.store import Store
+
+    request = Request(
+        paths=None if paths is None else tuple(parse_paths(paths)),
+        choice=Choice(
+            n=_whole(sizes, n, "n"),
+            gpus=_whole(counts, gpus, "gpus"),
+            schedules=words(schedules, SCHEDULES, "schedules"),
+            kernels=words(kernels, KERNELS, "kernels"),
+            memories=words(memory, MEMORIES, "memory"),
+        ),
+        budget=None if budget is None else duration(budget, "budget"),
+        transfers=transfers,
+        machine=_label(machine),
+        launcher=_launcher(launcher),
+        secret_file=secret_file,
+    )
+    with _terminated_as_interrupted(), Store(output) as store:
+        for text in store.warnings:
+            warn(text)
+        with progress(quiet=quiet) as watcher:
+            report = Campaign(request, store, watcher).run()
+    if json:
+        print_json(report.to_dict())
+    else:
+        _print(report)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _whole(read: Any, text: str | None, field: str) -> tuple[int, ...] | None:
+    return None if text is None else tuple(int(value) for value in read(text, field))
+
+
+def _label(text: str | None) -> str | None:
+    if text is not None and (not text or not text.isprintable()):
+        raise InputError(f"{text!r} is no name", field="machine")
+    return text
+
+
+def _launcher(text: str | None) -> str | None:
+    if text is not None and "{ranks}" not in text:
+        raise InputError(f"{text!r} lacks {{ranks}}, the number of processes", field="launcher")
+    return text
+
+
+def _print(report: Report) -> None:
+    print_table(
+        ["path", "status", "measured", "there before", "failed", "transfers", "machine"],
+        [
+            [p.path, p.status, p.measured, p.skipped, p.failed, p.transfers, p.machine]
+            for p in report.paths
+        ],
+        "llrrrrl",
+    )
+    if not report.fits:
+        return
+    print()
+    print_table(
+        ["path", "schedule", "kernel", "memory", "cells", "model", "median", "95 %"],
+        [
+            [
+                *(fit[key] for key in ("path", "schedule", "kernel", "memory", "cells")),
+                fit["model"] or fit["why_not"],
+                percent(fit["median_relative_error"]),
+                percent(fit["p95_relative_error"]),
+            ]
+            for fit in report.fits
+        ],
+        "llllrlrr",
+    )

@@ -1,0 +1,91 @@
+"""Progress of measuring, on stderr: a bar on a terminal, a line a cell elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gpucast.cli.output import seconds
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from gpucast.measure.cells import Series
+    from gpucast.measure.pathrun import Watcher
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Watcher]:
+    """Who shows it; what should be seen is said even where ``quiet``."""
+    if quiet or not sys.stderr.isatty():
+        yield Lines(quiet=quiet)
+        return
+    # Here, not above: rich takes longer to load than most commands run.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TextColumn("{task.fields[left]} {task.fields[fit]}"))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield Bar(bar)
+
+
+class Lines:
+    """Plain text."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
+        """Nothing: a line comes when it is measured."""
+
+    def finished(
+        self, path: str, what: str, done: int, total: int, left: float, step: float
+    ) -> None:
+        """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
+        if not self._quiet:
+            print(f"{path} [{done}/{total}] {what}: {seconds(step)}, {_left(left)}",
+                  file=sys.stderr)  # fmt: skip
+
+    def fitted(self, path: str, series: Series, error: float) -> None:
+        """Nothing: the table at the end says it."""
+
+    def say(self, text: str) -> None:
+        """A line, quiet or not."""
+        print(f"gpucast: {' '.join(text.split())}", file=sys.stderr)
+
+
+class Bar:
+    """A bar of rich's, for one path after the other."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", left="", fit="")
+
+    def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
+        """The cell, how many of how many, and the time left."""
+        self._bar.update(
+            self._task, description=f"{path}: {what}", completed=done, total=total, left=_left(left)
+        )
+
+    def finished(
+        self, path: str, what: str, done: int, total: int, left: float, step: float
+    ) -> None:
+        """The same, with the cell's time."""
+        self.under_way(path, f"{what}: {seconds(step)}", done, total, left)
+
+    def fitted(self, path: str, series: Series, error: float) -> None:
+        """The error of the fit so far."""
+        self._bar.update(self._task, fit=f"fit {100 * error:.1f} %")
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        self._bar.console.print(f"gpucast: {' '.join(text.split())}", highlight=False, markup=False)
+
+
+def _left(value: float) -> str:
+    if value >= 90:
+        return f"about {value / 60:.0f} min left"
+    return f"about {value:.0f} s left"

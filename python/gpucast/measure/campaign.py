@@ -1,0 +1,184 @@
+"""A campaign: all paths of a machine, one after the other, into one file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+from gpucast.errors import InputError
+from gpucast.measure import programs
+from gpucast.measure.cells import SCHEDULES, Cell, Choice, Timing, grid
+from gpucast.measure.ensembles import Fitted
+from gpucast.measure.identity import identified
+from gpucast.measure.pathrun import PathReport, PathRun, Watcher, Work
+from gpucast.measure.paths import HOST, NATIVE, Path, occupants
+from gpucast.measure.programs import ProgramError
+from gpucast.measure.store import Store
+from gpucast.records import Machine
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user wants.
+
+    Attributes:
+        paths: None for those that are there.
+        budget: seconds for all of it; None: the whole grid.
+        machine: name of this machine in the records; None: the file's, or a new one.
+        launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
+    """
+
+    paths: tuple[Path, ...] | None = None
+    choice: Choice = field(default_factory=Choice)
+    budget: float | None = None
+    transfers: bool = True
+    machine: str | None = None
+    launcher: str | None = None
+    secret_file: FilePath | None = None
+
+
+@dataclass
+class Report:
+    """What became of a campaign, and what the fits say of it so far; JSON-ready by ``to_dict``."""
+
+    file: str
+    paths: list[PathReport] = field(default_factory=list)
+    fits: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a path ended early or a cell could not be measured."""
+        return any(path.status in ("ended", "failed") for path in self.paths)
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "file": self.file,
+            "measured": sum(path.measured for path in self.paths),
+            "skipped": sum(path.skipped for path in self.paths),
+            "failed": sum(path.failed for path in self.paths),
+            "transfers": sum(path.transfers for path in self.paths),
+            "notes": [note for path in self.paths for note in path.notes],
+            "paths": [vars(path) for path in self.paths],
+            "fits": self.fits,
+        }
+
+
+class Campaign:
+    """Measures all paths into a file; one that ends early does not hold up the others."""
+
+    def __init__(self, request: Request, store: Store, watcher: Watcher) -> None:
+        self._request = request
+        self._store = store
+        self._watcher = watcher
+        self._begin = time.monotonic()
+        self._report = Report(store.name)
+        self._timing = Timing() if request.budget is None else Timing.of_budget(request.budget)
+
+    def run(self) -> Report:
+        """All that is not in the file yet."""
+        for program in (programs.MICROBENCH, programs.MDAPP):
+            programs.find(program)
+        there = self._paths()
+        if not any(cells for _, _, cells in there) and not self._report.paths:
+            raise InputError("no path here can run any of these cells", field="gpus")
+        for done, (path, facts, cells) in enumerate(there):
+            self._measure(path, facts, cells, len(there) - done)
+        return self._report
+
+    def _paths(self) -> list[tuple[Path, Machine, list[Cell]]]:
+        """The paths whose devices are there, with their cells; of the others a note."""
+        found = []
+        for path in self._request.paths or (HOST, NATIVE):
+            try:
+                environment = path.environment(self._request.secret_file)
+                facts = programs.probe(path, environment)
+            except ProgramError as error:
+                if self._request.paths is None:
+                    self._watcher.say(f"no path {path.label}: {error}")
+                else:
+                    self._ended(path, f"path {path.label} ended: {error}")
+                continue
+            found.append((path, facts, self._cells(path, facts)))
+        return found
+
+    def _cells(self, path: Path, facts: Machine) -> list[Cell]:
+        choice = self._request.choice
+        devices = len(facts.gpus) if facts.gpus is not None else facts.cpu_cores or 1
+        ranks = int(os.environ.get("SLURM_NTASKS", devices))
+        cells = grid(path.kind, devices, choice, ranks)
+        absent = set(choice.gpus or ()) - {cell.gpus for cell in cells}
+        if absent:
+            listed = ", ".join(map(str, sorted(absent)))
+            self._watcher.say(f"{path.label}: {devices} devices; GPU counts left out: {listed}")
+        for schedule in set(choice.schedules or ()) - {cell.series.schedule for cell in cells}:
+            self._watcher.say(f"{path.label}: {schedule} does not run there")
+        return cells
+
+    def _ended(self, path: Path, why: str) -> None:
+        self._store.note(None, path.label, why)
+        self._watcher.say(why)
+        self._report.paths.append(PathReport(path.label, status="ended", notes=[why]))
+
+    def _measure(self, path: Path, facts: Machine, cells: list[Cell], paths_left: int) -> None:
+        machine = identified(self._store, facts, path.label, self._request.machine)
+        if all(known.id != machine.id for known in self._store.machines):
+            self._store.append(machine)
+        uses_mpi = any(cell.series.schedule == SCHEDULES[-1] for cell in cells)
+        work = Work(
+            path=path,
+            machine=machine,
+            cells=cells,
+            timing=self._timing,
+            launcher=(self._request.launcher or usual_launcher()) if uses_mpi else "",
+            transfers=self._request.transfers,
+            deadline=self._deadline(paths_left),
+            asked=self._request.choice.schedules is not None,
+            secret_file=self._request.secret_file,
+        )
+        run = PathRun(work, self._store, self._watcher)
+        if path.kind == "native":
+            for occupant in occupants():
+                run.note(f"a GPU is in use by another program: {occupant}")
+        self._report.paths.append(run.run())
+        for series in dict.fromkeys(cell.series for cell in cells):
+            self._report.fits.append({"path": path.label, **vars(series),
+                                      **_summary(run.fit_of(series))})  # fmt: skip
+
+    def _deadline(self, paths_left: int) -> float:
+        """What is left of the budget is shared out evenly."""
+        if self._request.budget is None:
+            return float("inf")
+        now = time.monotonic()
+        return now + (self._begin + self._request.budget - now) / paths_left
+
+
+def usual_launcher() -> str:
+    """What starts several processes here: srun in an allocation of several nodes, else mpirun.
+
+    Raises:
+        InputError: there is neither.
+    """
+    if int(os.environ.get("SLURM_JOB_NUM_NODES", 1)) > 1 and shutil.which("srun"):
+        return "srun --ntasks={ranks} --input=0"
+    if shutil.which("mpirun"):
+        return "mpirun -np {ranks}"
+    raise InputError("schedule mpi: neither srun nor mpirun is here", field="launcher")
+
+
+def _summary(fitted: Fitted | str) -> dict[str, Any]:
+    if isinstance(fitted, str):
+        return {"model": None, "cells": 0, "median_relative_error": None,
+                "p95_relative_error": None, "why_not": fitted}  # fmt: skip
+    content = fitted.model.content
+    return {
+        "model": content["chosen"],
+        "cells": content["observations"]["step_cells"],
+        "median_relative_error": content["quality"]["median_relative_error"],
+        "p95_relative_error": content["quality"]["p95_relative_error"],
+        "why_not": None,
+    }

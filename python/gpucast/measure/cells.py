@@ -1,0 +1,149 @@
+"""What is measured: cells, and the grids of them that a path gets where the user names none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+PathKind = Literal["host", "native", "remote"]
+
+SCHEDULES = ("star-serial", "star-async", "allgather", "mpi")
+KERNELS = ("claret", "tuned")
+MEMORIES = ("pageable", "pinned")
+
+# 8 m^3 particles are a cube of the salt's unit cells.
+GPU_SIZES = tuple(8 * m**3 for m in (3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 33))
+HOST_SIZES = tuple(8 * m**3 for m in (3, 4, 5, 6, 7, 8))
+
+# What a path runs where nobody says: on CPU devices all memory is pageable, and NCCL, which
+# allgather needs, knows no remote GPUs. mpi needs a launcher and is measured where it is asked for.
+_USUAL_SCHEDULES: dict[PathKind, tuple[str, ...]] = {
+    "host": ("star-serial", "star-async", "allgather"),
+    "native": ("star-serial", "star-async", "allgather"),
+    "remote": ("star-serial", "star-async"),
+}
+_IMPOSSIBLE: dict[PathKind, frozenset[str]] = {
+    "host": frozenset(),
+    "native": frozenset(),
+    "remote": frozenset({"allgather"}),
+}
+
+# Ordered pairs a second of one device and seconds a device for launch and copies: rough, only to
+# put cells in order and to say how long they take before any has been measured.
+_PAIRS: dict[tuple[bool, str], float] = {
+    (True, "claret"): 5e7,
+    (True, "tuned"): 1e9,
+    (False, "claret"): 5e11,
+    (False, "tuned"): 1.2e12,
+}
+_LATENCY: dict[PathKind, float] = {"host": 1e-5, "native": 2e-5, "remote": 1e-4}
+
+
+@dataclass(frozen=True, order=True)
+class Series:
+    """Cells that one fit is about: they differ in n and GPU count only."""
+
+    schedule: str
+    kernel: str
+    memory: str
+
+    def __str__(self) -> str:
+        return f"{self.schedule} {self.kernel} {self.memory}"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """Steps of n particles on some GPUs."""
+
+    series: Series
+    n: int
+    gpus: int
+
+    def __str__(self) -> str:
+        return f"n={self.n} gpus={self.gpus} {self.series}"
+
+    @property
+    def line(self) -> str:
+        """As ``gpucast-mdapp measure --cells`` reads it."""
+        return f"{self.n} {self.gpus} {self.series}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user named of a grid; None: what suits the path."""
+
+    n: tuple[int, ...] | None = None
+    gpus: tuple[int, ...] | None = None
+    schedules: tuple[str, ...] | None = None
+    kernels: tuple[str, ...] | None = None
+    memories: tuple[str, ...] | None = None
+
+
+def all_series(kind: PathKind, choice: Choice) -> list[Series]:
+    """The series of a path, without those that cannot run there."""
+    schedules = choice.schedules or _USUAL_SCHEDULES[kind]
+    star_serial = choice.memories or (MEMORIES[:1] if kind == "host" else MEMORIES)
+    return [
+        Series(schedule, kernel, memory)
+        for schedule in schedules
+        if schedule not in _IMPOSSIBLE[kind]
+        for kernel in choice.kernels or KERNELS
+        # Only star-serial has a choice; the others need pinned memory.
+        for memory in (star_serial if schedule == "star-serial" else ("pinned",))
+    ]
+
+
+def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> list[Cell]:
+    """All cells of a path with so many devices; ``most_ranks``: processes that mpi may have."""
+    sizes = choice.n or (HOST_SIZES if kind == "host" else GPU_SIZES)
+    cells = []
+    for series in all_series(kind, choice):
+        most = max(devices, most_ranks) if series.schedule == "mpi" else devices
+        usual = _counts(most) if kind == "host" else range(1, most + 1)
+        counts = [gpus for gpus in choice.gpus or usual if gpus <= most]
+        cells += [Cell(series, n, gpus) for gpus in counts for n in sizes]
+    return cells
+
+
+def guess_seconds(kind: PathKind, cell: Cell) -> float:
+    """Roughly the time of a step (s), of a machine of which nothing is known."""
+    pairs = _PAIRS[kind == "host", cell.series.kernel]
+    return _LATENCY[kind] * cell.gpus + cell.n**2 / (pairs * cell.gpus)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a cell is timed; seconds.
+
+    ``set_up``: start, memory, and what else a cell costs beside its steps.
+    """
+
+    warm_up: float = 0.2
+    max_time: float = 2.0
+    set_up: float = 0.05
+
+    @staticmethod
+    def of_budget(seconds: float) -> Timing:
+        """Timing for a campaign of so many seconds: many short cells tell more than few long."""
+        return Timing(
+            warm_up=min(0.2, max(0.02, seconds / 1500)),
+            max_time=min(2.0, max(0.1, seconds / 150)),
+        )
+
+    def cell_seconds(self, step: float) -> float:
+        """What a cell costs whose step takes ``step`` seconds."""
+        # At least two steps warm up; some fifty mostly settle the median.
+        warm_up = max(self.warm_up, 2 * step)
+        return self.set_up + warm_up + min(50 * step, max(self.max_time, step))
+
+
+def pairs_of(cells: Sequence[Cell]) -> list[tuple[int, int]]:
+    """n and GPU count of each."""
+    return [(cell.n, cell.gpus) for cell in cells]
+
+
+def _counts(most: int) -> Iterable[int]:
+    """1 to 4, then powers of two, and all."""
+    counts = [count for count in (1, 2, 3, 4, *(2**p for p in range(3, 17))) if count < most]
+    return [*counts, most]

@@ -1,0 +1,301 @@
+"""All measurements of one path: its transfers, then its steps, round by round."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Literal, Protocol
+
+import numpy as np
+
+from gpucast import datasets
+from gpucast.errors import InputError
+from gpucast.measure import programs
+from gpucast.measure.cells import Cell, Series, Timing
+from gpucast.measure.ensembles import Fitted, fit_on_the_way
+from gpucast.measure.paths import Path
+from gpucast.measure.programs import ProgramError
+from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
+from gpucast.measure.store import Store
+from gpucast.records import Machine, Note, Record, Step
+
+SUITE = "transfers"
+"""What a note is about that says a path's transfers are measured."""
+
+WHOLE_SUITE = 60.0
+"""What all of gpucast-microbench's questions take (s), some fresh runs besides."""
+
+MISSING_LIBRARY = "needs NCCL"
+
+_SHORT_SUITE = "transfers,launches"
+_SUITE_SHARE = 0.15
+"""Of a path's budget for transfers and launches."""
+
+Status = Literal["complete", "budget", "ended", "failed"]
+
+
+class Watcher(Protocol):
+    """Who is told how it goes."""
+
+    def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
+        """``done`` cells of ``total``; ``left``: seconds, about."""
+
+    def finished(
+        self, path: str, what: str, done: int, total: int, left: float, step: float
+    ) -> None:
+        """The same, once it is measured; ``step``: seconds."""
+
+    def fitted(self, path: str, series: Series, error: float) -> None:
+        """``error``: median relative error of the cells that were fitted."""
+
+    def say(self, text: str) -> None:
+        """A line that should be seen."""
+
+
+@dataclass
+class PathReport:
+    """What became of a path.
+
+    Attributes:
+        status: complete; budget (used up); ended (before its end, see notes); failed (some cells).
+        transfers: records of transfers, launches and host memory written now.
+        measured, skipped, failed: cells; skipped are those that the file had.
+        notes: what the file's notes of this start say.
+    """
+
+    path: str
+    machine: str | None = None
+    status: Status = "complete"
+    transfers: int = 0
+    measured: int = 0
+    skipped: int = 0
+    failed: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be measured on a path.
+
+    Attributes:
+        cells: all of them, those that the file has included.
+        asked: the user named the schedules.
+        deadline: when its time is over (``time.monotonic``); infinite without a budget.
+    """
+
+    path: Path
+    machine: Machine
+    cells: list[Cell]
+    timing: Timing
+    launcher: str
+    transfers: bool
+    deadline: float
+    asked: bool = False
+    secret_file: FilePath | None = None
+
+
+class PathRun:
+    """Measures a path into a file; a path that ends early ends with a note."""
+
+    def __init__(self, work: Work, store: Store, watcher: Watcher) -> None:
+        self._work = work
+        self._path = work.path.label
+        self._machine = work.machine.id
+        self._environment = work.path.environment(work.secret_file)
+        self._store = store
+        self._watcher = watcher
+        self._costs = Costs(work.path.kind, work.timing)
+        self._left: list[Cell] = []
+        self._fits: dict[Series, Fitted] = {}
+        self._why_not: dict[Series, str] = {}
+        self._fit_seconds = 0.0
+        self._unfitted: set[Series] = set()
+        self._reasons: set[tuple[Series, str]] = set()
+        self.report = PathReport(self._path, self._machine)
+
+    def fit_of(self, series: Series) -> Fitted | str:
+        """The last fit of a series, or why there is none."""
+        return self._fits.get(series) or self._why_not.get(series, "nothing measured")
+
+    def run(self) -> PathReport:
+        """Everything that is not in the file yet."""
+        try:
+            self._skip_measured()
+            if self._work.transfers:
+                self._measure_transfers()
+            self._measure_steps()
+        except ProgramError as error:
+            self.note(f"path {self._path} ended: {error}")
+            self.report.status = "ended"
+        if self.report.status == "complete" and self.report.failed:
+            self.report.status = "failed"
+        return self.report
+
+    def note(self, text: str, **about: object) -> None:
+        """Into the file, and for people."""
+        self._store.note(self._machine, self._path, text, **about)
+        self.report.notes.append(text)
+        self._watcher.say(text)
+
+    def _skip_measured(self) -> None:
+        found = {}
+        for step in self._store.steps(self._machine, self._path):
+            if not step.graph and step.boundary in (None, "open"):
+                series = Series(step.schedule, step.kernel, str(step.memory))
+                found[Cell(series, step.n, step.gpus)] = step
+        for cell in self._work.cells:
+            if cell in found:
+                self._costs.learn(cell, float(np.median(found[cell].seconds)))
+                self.report.skipped += 1
+                self._unfitted.add(cell.series)
+            else:
+                self._left.append(cell)
+
+    # ---- transfers ----
+
+    def _measure_transfers(self) -> None:
+        known = self._store.measured(self._machine, self._path)
+        if any(_tells_of_suite(e, self._machine, self._path) for e in self._store.entries):
+            return
+        seconds = None
+        if np.isfinite(self._work.deadline):
+            seconds = max(1.0, _SUITE_SHARE * self._seconds_left())
+        what = None if seconds is None else _SHORT_SUITE
+        self._watcher.under_way(self._path, "transfers and launches", *self._progress())
+        with programs.transfers(
+            self._work.path, self._environment, self._machine, what=what, seconds=seconds
+        ) as program:
+            self._keep_new(program, known)
+            status, said = program.finish()
+        if status != 0:
+            self.report.status = "failed"
+            self.note(f"transfers of path {self._path}: {said}")
+            if status != 1 or self.report.transfers == 0:
+                raise ProgramError(said)
+            return
+        self._store.note(
+            self._machine, self._path, "transfers and launches are measured",
+            suite=SUITE, what=what or "all", seconds=seconds or WHOLE_SUITE,
+        )  # fmt: skip
+
+    def _keep_new(self, program: programs.Program, known: Counter[tuple[object, ...]]) -> None:
+        """Write what a suite measures, but for what one that was broken off has written."""
+        while (record := program.next_record()) is not None:
+            if isinstance(record, Note):
+                self._store.note(record.machine, self._path, record.text, **(record.about or {}))
+            elif isinstance(record, Machine):
+                self._store.append(record)
+            elif known[cell := datasets.cell(record)] > 0:
+                known[cell] -= 1
+            else:
+                self._store.append(record)
+                self.report.transfers += 1
+        self._store.sync()
+
+    # ---- steps ----
+
+    def _measure_steps(self) -> None:
+        work = self._work
+        rounds = self._rounds()
+        self._fit_new()
+        with programs.Stepper(
+            work.path, self._environment, self._machine, work.timing, work.launcher
+        ) as stepper:
+            while self._left and self._seconds_left() > 0:
+                batch = rounds.next_round(self._left, self._seconds_left())
+                if not batch:
+                    break
+                for cell in batch:
+                    if cell in self._left and self._seconds_left() > 0:
+                        self._measure_cell(stepper, cell)
+                self._store.sync()
+                self._fit_new()
+        if self._left and self.report.status == "complete":
+            self.report.status = "budget"
+
+    def _rounds(self) -> Rounds:
+        if np.isinf(self._work.deadline):
+            return CheapestFirst(self._costs, lambda: self._fit_seconds)
+        return Designed(self._work.cells, self._costs, self._fits, lambda: self._fit_seconds)
+
+    def _measure_cell(self, stepper: programs.Stepper, cell: Cell) -> None:
+        self._watcher.under_way(self._path, str(cell), *self._progress())
+        self._left.remove(cell)
+        try:
+            for record in stepper.measure(cell):
+                self._keep(record, cell)
+        except ProgramError as error:
+            raise ProgramError(f"at {cell}: {error}") from error
+
+    def _keep(self, record: Record, cell: Cell) -> None:
+        if isinstance(record, Note):
+            self._failed(cell, record.text)
+            return
+        self._store.append(record)
+        if isinstance(record, Step):
+            step = float(np.median(record.seconds))
+            self._costs.learn(cell, step)
+            self._unfitted.add(cell.series)
+            self.report.measured += 1
+            self._watcher.finished(self._path, str(cell), *self._progress(), step)
+
+    def _failed(self, cell: Cell, text: str) -> None:
+        """A note for the cell. A series that fails twice for one reason is left out, and at once
+        where it needs a library that is not there; if nobody asked for it, that is no failure."""
+        series = cell.series
+        missing = MISSING_LIBRARY in text
+        self.report.failed += not missing or self._work.asked
+        about = {"schedule": series.schedule, "kernel": series.kernel, "memory": series.memory,
+                 "n": cell.n, "gpus": cell.gpus}  # fmt: skip
+        self.note(text, **about)
+        reason = text.partition(": ")[2]
+        if missing or (series, reason) in self._reasons:
+            rest = [left for left in self._left if left.series == series]
+            self._left = [left for left in self._left if left.series != series]
+            if rest:
+                self._watcher.say(f"{self._path}: {len(rest)} more cells of {series} left out")
+        self._reasons.add((series, reason))
+
+    # ---- fits on the way ----
+
+    def _fit_new(self) -> None:
+        """Fit the series that have new cells; what cannot be fitted yet is none the worse."""
+        others = np.isfinite(self._work.deadline)
+        begin = time.monotonic()
+        data = self._store.dataset() if self._unfitted else None
+        for series in sorted(self._unfitted):
+            assert data is not None
+            try:
+                self._fits[series] = fit_on_the_way(
+                    data.select(machine=self._machine), self._path, series, others=bool(others)
+                )
+            except InputError as error:
+                self._why_not[series] = error.message
+                continue
+            quality = self._fits[series].model.content["quality"]
+            self._watcher.fitted(self._path, series, quality["median_relative_error"])
+        self._unfitted.clear()
+        self._fit_seconds = time.monotonic() - begin
+
+    # ---- time ----
+
+    def _seconds_left(self) -> float:
+        return self._work.deadline - time.monotonic()
+
+    def _progress(self) -> tuple[int, int, float]:
+        """Cells done and in all, and about how many seconds are left."""
+        total = len(self._work.cells)
+        left = self._seconds_left()
+        if np.isinf(left):
+            left = sum(map(self._costs, self._left))
+        return total - len(self._left), total, max(0.0, left)
+
+
+def _tells_of_suite(entry: Record, machine: str, path: str) -> bool:
+    return (
+        isinstance(entry, Note)
+        and (entry.machine, entry.path) == (machine, path)
+        and (entry.about or {}).get("suite") == SUITE
+    )

@@ -1,0 +1,118 @@
+"""Paths: where the GPUs are, and what a program needs to reach them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from gpucast import remote
+from gpucast.errors import InputError
+from gpucast.measure.cells import PathKind
+
+SYNC = "sync:"
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path and its label in the records.
+
+    Attributes:
+        servers: of remote GPUs, in the order of their devices; none on other paths.
+        sync: remote calls are waited for one by one, as DS-CUDA did.
+    """
+
+    label: str
+    servers: tuple[str, ...] = ()
+    sync: bool = False
+
+    @property
+    def kind(self) -> PathKind:
+        """Which devices it has: CPU threads, this machine's GPUs, or servers'."""
+        if self.servers:
+            return "remote"
+        return "host" if self.label == "host" else "native"
+
+    @property
+    def engine(self) -> list[str]:
+        """The programs' option for its devices."""
+        return ["--engine", "host" if self.kind == "host" else "cuda"]
+
+    def environment(self, secret_file: FilePath | None = None) -> dict[str, str] | None:
+        """Of a program that runs on the path; None: as it is here.
+
+        Raises:
+            GpucastError: gpucast was built without remote GPUs.
+        """
+        if not self.servers:
+            return None
+        return remote.environment(",".join(self.servers), secret_file=secret_file, sync=self.sync)
+
+
+HOST = Path("host")
+NATIVE = Path("native")
+
+
+def parse_paths(text: str) -> list[Path]:
+    """``host``, ``native``, ``LABEL=HOST:PORT+HOST:PORT`` (servers) and ``LABEL=sync:HOST:PORT``
+    (the same, each call waited for), separated by commas.
+
+    Raises:
+        InputError: what is none of these, or a label twice.
+    """
+    paths = [_parse(part.strip(), text) for part in text.split(",")]
+    labels = [path.label for path in paths]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError(f"{label!r} is there twice", field="paths")
+    return paths
+
+
+def _parse(part: str, text: str) -> Path:
+    label, equals, rest = part.partition("=")
+    if not equals and label in (HOST.label, NATIVE.label):
+        return Path(label)
+    sync = rest.startswith(SYNC)
+    servers = tuple(rest.removeprefix(SYNC).split("+"))
+    if not equals or not label.isprintable() or not label or not all(servers):
+        raise InputError(
+            f"{part or text!r} is none of host, native, LABEL=HOST:PORT+HOST:PORT, "
+            f"LABEL={SYNC}HOST:PORT+HOST:PORT",
+            field="paths",
+        )
+    if label in (HOST.label, NATIVE.label):
+        raise InputError(f"{label!r} has no servers; give theirs another label", field="paths")
+    return Path(label, servers, sync)
+
+
+@dataclass(frozen=True)
+class Occupant:
+    """A process that computes on one of this machine's GPUs."""
+
+    pid: int
+    name: str
+    memory: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (process {self.pid}, {self.memory})"
+
+
+def occupants() -> list[Occupant]:
+    """Who computes on this machine's GPUs now, as far as the driver tells."""
+    query = ["nvidia-smi", "--query-compute-apps=pid,process_name,used_memory"]
+    try:
+        listing = subprocess.run(
+            [*query, "--format=csv,noheader"], capture_output=True, text=True, timeout=30,
+            check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return []  # nobody who could tell
+    return [found for line in listing.splitlines() if (found := _occupant(line.split(",")))]
+
+
+def _occupant(fields: Sequence[str]) -> Occupant | None:
+    if len(fields) < 3 or not fields[0].strip().isdecimal():
+        return None
+    name = ",".join(fields[1:-1]).strip()
+    return Occupant(int(fields[0]), name, fields[-1].strip())

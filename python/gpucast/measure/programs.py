@@ -1,0 +1,272 @@
+"""The measuring programs: found, started, asked, listened to."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from types import TracebackType
+from typing import Self
+
+from gpucast import jsonl
+from gpucast.errors import GpucastError, InputError
+from gpucast.measure.cells import Cell, Timing
+from gpucast.measure.paths import Path
+from gpucast.records import Machine, Note, Record, Step
+
+MICROBENCH = "gpucast-microbench"
+MDAPP = "gpucast-mdapp"
+
+_END_SECONDS = 5.0
+"""How long a program that was asked to end may take before it is killed."""
+
+
+class ProgramError(GpucastError):
+    """A program ended before it had done what it was asked for."""
+
+
+def find(name: str) -> str:
+    """A program: beside this Python, or in PATH.
+
+    Raises:
+        GpucastError: it is in neither.
+    """
+    beside = FilePath(sys.executable).with_name(name)
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    if found is None:
+        raise GpucastError(f"{name}: not there, neither beside {sys.executable} nor in PATH")
+    return found
+
+
+class Program:
+    """A program under way that writes records to stdout; ended with the block it is used in."""
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str] | None) -> None:
+        names = [os.path.basename(word) for word in words]
+        self._name = next((name for name in names if name in (MICROBENCH, MDAPP)), names[0])
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this
+        try:
+            self._process = subprocess.Popen(
+                words,
+                env=None if environment is None else dict(environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,  # Ctrl-C reaches us, and we end it
+                preexec_fn=_end_with_parent,
+            )
+        except OSError as error:
+            self._errors.close()
+            raise ProgramError(f"{words[0]}: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def tell(self, line: str) -> None:
+        """Write a line to its stdin; one that has ended does not hear it."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def next_record(self) -> Record | None:
+        """What it writes next; None at the end.
+
+        Raises:
+            ProgramError: it wrote what is no record.
+        """
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.endswith(b"\n"):
+            return None  # half a line, where it was killed
+        try:
+            return jsonl.parse(line, self._name).records[0]
+        except InputError as error:
+            raise ProgramError(f"what it wrote is no record: {error}") from error
+
+    def read(self) -> bytes:
+        """All that it writes, to its end."""
+        assert self._process.stdout is not None
+        return self._process.stdout.read()
+
+    def finish(self) -> tuple[int, str]:
+        """Let it come to its end: exit status, and the error it told (or what it said last)."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        status = self._process.wait()
+        return status, self._said() or f"{self._name} ended with exit status {status}"
+
+    def end(self) -> None:
+        """End it, if it has not ended."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._signal(signal.SIGKILL)
+                self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _signal(self, number: int) -> None:
+        # Its group: what a launcher started here, too.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    def _said(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").splitlines()
+        told = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
+        spoken = [line for line in lines if line.strip()]
+        return (told or spoken or [""])[-1]
+
+
+def _end_with_parent() -> None:
+    # However this process ends, nothing goes on measuring behind the next one's back.
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG
+    _LIBC.prctl(set_parent_death_signal, signal.SIGTERM)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:
+    """The machine with the devices of a path, as the programs see it.
+
+    Raises:
+        ProgramError: it has none; the message says why.
+    """
+    with Program([find(MICROBENCH), "topology", *path.engine], environment) as program:
+        text = program.read()
+        status, said = program.finish()
+    if status != 0:
+        raise ProgramError(said)
+    made = jsonl.record(json.loads(text))
+    assert isinstance(made, Machine)
+    return made
+
+
+def transfers(
+    path: Path,
+    environment: Mapping[str, str] | None,
+    machine: str,
+    *,
+    what: str | None,
+    seconds: float | None,
+) -> Program:
+    """A suite of transfers and launches. ``what``: a list of questions, all by default;
+    ``seconds``: for a short suite, which then does not look at what differs from run to run."""
+    words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
+    if what is not None:
+        words += ["--what", what]
+    if seconds is not None:
+        words += ["--budget", f"{seconds:.3f}", "--fresh", "0"]
+        if path.kind != "host":
+            words += ["--memory", "pinned,pageable"]
+    return Program(words, environment)
+
+
+class Stepper:
+    """Measures cells one after the other, in one process as long as that can measure them.
+
+    ``launcher`` starts the processes of the schedule mpi, ``{ranks}`` standing for their number;
+    other schedules run in one process.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        environment: Mapping[str, str] | None,
+        machine: str,
+        timing: Timing,
+        launcher: str,
+    ) -> None:
+        self._words = [
+            find(MDAPP), "measure", *path.engine, *_labels(path, machine), "--cells", "-",
+            "--warm-up", f"{timing.warm_up:.4g}", "--max-time", f"{timing.max_time:.4g}",
+        ]  # fmt: skip
+        self._environment = environment
+        self._launcher = launcher
+        self._program: Program | None = None
+        self._ranks = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leave()
+
+    def measure(self, cell: Cell) -> Iterator[Record]:
+        """Records up to the cell's own: its step, or a note of why there is none. A machine record
+        comes first where a program was started.
+
+        Raises:
+            ProgramError: the program ended without an answer.
+        """
+        program = self._program_for(cell)
+        program.tell(cell.line)
+        while (record := program.next_record()) is not None:
+            yield record
+            if _answers(record, cell):
+                # Of several processes none can go on alone: all end where one failed.
+                if isinstance(record, Note) and self._ranks:
+                    self._leave()
+                return
+        _, said = program.finish()
+        self._leave()
+        raise ProgramError(said)
+
+    def _program_for(self, cell: Cell) -> Program:
+        ranks = cell.gpus if cell.series.schedule == "mpi" else 0
+        if self._program is None or ranks != self._ranks:
+            self._leave()
+            before = shlex.split(self._launcher.format(ranks=ranks)) if ranks else []
+            self._program = Program([*before, *self._words], self._environment)
+            self._ranks = ranks
+        return self._program
+
+    def _leave(self) -> None:
+        if self._program is not None:
+            self._program.end()
+            self._program = None
+
+
+def _labels(path: Path, machine: str) -> list[str]:
+    return ["--path", path.label, "--machine", machine, "--quiet", "-o", "-"]
+
+
+def _answers(record: Record, cell: Cell) -> bool:
+    if isinstance(record, Step):
+        said = (record.schedule, record.kernel, record.memory, record.n, record.gpus)
+    elif isinstance(record, Note) and record.about is not None:
+        about = record.about
+        said = tuple(about.get(key) for key in ("schedule", "kernel", "memory", "n", "gpus"))  # type: ignore[assignment]
+    else:
+        return False
+    series = cell.series
+    return said == (series.schedule, series.kernel, series.memory, cell.n, cell.gpus)
