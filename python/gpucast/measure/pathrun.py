@@ -14,7 +14,7 @@ from gpucast import datasets
 from gpucast.errors import InputError
 from gpucast.measure import programs
 from gpucast.measure.cells import Cell, Series, Timing
-from gpucast.measure.ensembles import Fitted, fit_on_the_way
+from gpucast.measure.ensembles import Fitted, fit_on_the_way, thinned
 from gpucast.measure.paths import Path
 from gpucast.measure.programs import ProgramError
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
@@ -203,7 +203,7 @@ class PathRun:
         with programs.Stepper(
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
-            while self._left and self._seconds_left() > 0:
+            while self._left and self._seconds_left() > self._fit_seconds:
                 batch = rounds.next_round(self._left, self._seconds_left())
                 if not batch:
                     break
@@ -262,15 +262,14 @@ class PathRun:
 
     def _fit_new(self) -> None:
         """Fit the series that have new cells; what cannot be fitted yet is none the worse."""
+        if not self._unfitted:
+            return
         others = np.isfinite(self._work.deadline)
         begin = time.monotonic()
-        data = self._store.dataset() if self._unfitted else None
+        data = thinned(self._store.dataset().select(machine=self._machine))
         for series in sorted(self._unfitted):
-            assert data is not None
             try:
-                self._fits[series] = fit_on_the_way(
-                    data.select(machine=self._machine), self._path, series, others=bool(others)
-                )
+                self._fits[series] = fit_on_the_way(data, self._path, series, others=bool(others))
             except InputError as error:
                 self._why_not[series] = error.message
                 continue
