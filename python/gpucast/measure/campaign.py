@@ -88,6 +88,8 @@ class Campaign:
             raise InputError("no path here can run any of these cells", field="gpus")
         for done, (path, facts, cells) in enumerate(there):
             self._measure(path, facts, cells, len(there) - done)
+        order = [path.label for path in self._request.paths or (HOST, NATIVE)]
+        self._report.paths.sort(key=lambda path: order.index(path.path))
         return self._report
 
     def _paths(self) -> list[tuple[Path, Machine, list[Cell]]]:

@@ -16,7 +16,7 @@ from gpucast.measure import programs
 from gpucast.measure.cells import Cell, Series, Timing
 from gpucast.measure.ensembles import Fitted, fit_on_the_way, thinned
 from gpucast.measure.paths import Path
-from gpucast.measure.programs import ProgramError
+from gpucast.measure.programs import ProgramError, ShortSuite
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
 from gpucast.measure.store import Store
 from gpucast.records import Machine, Note, Record, Step
@@ -24,14 +24,13 @@ from gpucast.records import Machine, Note, Record, Step
 SUITE = "transfers"
 """What a note is about that says a path's transfers are measured."""
 
-WHOLE_SUITE = 60.0
-"""What all of gpucast-microbench's questions take (s), some fresh runs besides."""
-
 MISSING_LIBRARY = "needs NCCL"
 
-_SHORT_SUITE = "transfers,launches"
 _SUITE_SHARE = 0.15
 """Of a path's budget for transfers and launches."""
+
+_LEAST_LARGEST = 1 << 20
+"""Bytes."""
 
 Status = Literal["complete", "budget", "ended", "failed"]
 
@@ -112,6 +111,7 @@ class PathRun:
         self._why_not: dict[Series, str] = {}
         self._fit_seconds = 0.0
         self._unfitted: set[Series] = set()
+        self._lost = False  # the last cell failed: perhaps its device is lost
         self._reasons: set[tuple[Series, str]] = set()
         self.report = PathReport(self._path, self._machine)
 
@@ -159,13 +159,10 @@ class PathRun:
         known = self._store.measured(self._machine, self._path)
         if any(_tells_of_suite(e, self._machine, self._path) for e in self._store.entries):
             return
-        seconds = None
-        if np.isfinite(self._work.deadline):
-            seconds = max(1.0, _SUITE_SHARE * self._seconds_left())
-        what = None if seconds is None else _SHORT_SUITE
+        short = self._short_suite()
         self._watcher.under_way(self._path, "transfers and launches", *self._progress())
         with programs.transfers(
-            self._work.path, self._environment, self._machine, what=what, seconds=seconds
+            self._work.path, self._environment, self._machine, short
         ) as program:
             self._keep_new(program, known)
             status, said = program.finish()
@@ -177,8 +174,18 @@ class PathRun:
             return
         self._store.note(
             self._machine, self._path, "transfers and launches are measured",
-            suite=SUITE, what=what or "all", seconds=seconds or WHOLE_SUITE,
+            suite=SUITE, short=short is not None,
         )  # fmt: skip
+
+    def _short_suite(self) -> ShortSuite | None:
+        if np.isinf(self._work.deadline):
+            return None
+        # Positions are 16 bytes a particle; beyond what steps move, curves are straight.
+        of_steps = 16 * max(cell.n for cell in self._work.cells)
+        return ShortSuite(
+            seconds=max(1.0, _SUITE_SHARE * self._seconds_left()),
+            largest=max(_LEAST_LARGEST, 2 ** (4 * of_steps).bit_length()),
+        )
 
     def _keep_new(self, program: programs.Program, known: Counter[tuple[object, ...]]) -> None:
         """Write what a suite measures, but for what one that was broken off has written."""
@@ -227,9 +234,12 @@ class PathRun:
             for record in stepper.measure(cell):
                 self._keep(record, cell)
         except ProgramError as error:
+            if self._lost:  # with the cell before this one, which says it
+                raise
             raise ProgramError(f"at {cell}: {error}") from error
 
     def _keep(self, record: Record, cell: Cell) -> None:
+        self._lost = isinstance(record, Note)
         if isinstance(record, Note):
             self._failed(cell, record.text)
             return

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self
@@ -166,21 +167,26 @@ def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:
     return made
 
 
+@dataclass(frozen=True)
+class ShortSuite:
+    """Transfers and launches for so many seconds, of transfers up to ``largest`` bytes."""
+
+    seconds: float
+    largest: int
+
+
 def transfers(
     path: Path,
     environment: Mapping[str, str] | None,
     machine: str,
-    *,
-    what: str | None,
-    seconds: float | None,
+    short: ShortSuite | None = None,
 ) -> Program:
-    """A suite of transfers and launches. ``what``: a list of questions, all by default;
-    ``seconds``: for a short suite, which then does not look at what differs from run to run."""
+    """Everything that the program knows to ask of transfers, launches and host memory, or a short
+    suite, which does not look at what differs from run to run either."""
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
-    if what is not None:
-        words += ["--what", what]
-    if seconds is not None:
-        words += ["--budget", f"{seconds:.3f}", "--fresh", "0"]
+    if short is not None:
+        words += ["--what", "transfers,launches", "--fresh", "0"]
+        words += ["--budget", f"{short.seconds:.3f}", "--largest", str(short.largest)]
         if path.kind != "host":
             words += ["--memory", "pinned,pageable"]
     return Program(words, environment)

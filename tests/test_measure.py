@@ -1,0 +1,318 @@
+"""``gpucast measure`` on CPU devices: what it leaves in the file, however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpucast as gc
+import mdapp
+from command_line import Run, assert_refused, only_json
+from gpucast import datasets
+from gpucast.measure import programs
+
+GRID = (
+    "--paths",
+    "host",
+    "--n",
+    "64,216",
+    "--gpus",
+    "1,2",
+    "--schedules",
+    "star-serial,star-async",
+)
+SHORT = (*GRID, "--kernels", "tuned", "--no-transfers")
+"""Eight cells, of some 0.3 s each on a machine of two cores."""
+
+needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
+pytestmark = needs_two_cores
+
+
+def cells(path: Path) -> Counter[tuple[Any, ...]]:
+    """How often each cell is in a file, which must be whole."""
+    records = mdapp.records_in(path.read_text())
+    assert all(record["schema"] == "gpucast.record/1" for record in records)
+    return Counter(
+        (r["machine"], r["path"], r["schedule"], r["kernel"], r["memory"], r["n"], r["gpus"])
+        for r in records
+        if r["kind"] == "step"
+    )
+
+
+def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """``gpucast measure ARGUMENTS``, not waited for."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_a_grid_is_measured_once(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    status, out, err = run("measure", *SHORT, "--json", "-o", path)
+    assert status == 0, err
+    answer = only_json(out)
+    assert (answer["measured"], answer["skipped"], answer["failed"]) == (8, 0, 0)
+    assert [p["status"] for p in answer["paths"]] == ["complete"]
+    assert "host [8/8] n=216 gpus=1 star-" in err
+    found = cells(path)
+    assert set(found.values()) == {1}
+    assert len(found) == 8
+    before = path.read_bytes()
+
+    status, out, err = run("measure", *SHORT, "--json", "--quiet", "-o", path)
+    assert (status, err) == (0, "")
+    answer = only_json(out)
+    assert (answer["measured"], answer["skipped"]) == (0, 8)
+    assert path.read_bytes() == before
+    (machine,) = gc.load(path).machines
+    assert machine == answer["paths"][0]["machine"]
+    fits = {(fit["schedule"], fit["cells"]) for fit in answer["fits"]}
+    assert fits == {("star-serial", 4), ("star-async", 4)}
+
+
+def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    chance = random.Random(1)
+    for _ in range(5):
+        process = start(*SHORT, "-o", path)
+        time.sleep(chance.uniform(0.5, 2.0))
+        process.kill()
+        process.communicate()
+        # As a power failure may leave it.
+        if path.exists() and chance.random() < 0.5:
+            with path.open("a") as stream:
+                stream.write('{"schema":"gpucast.record/1","kind":"step","mach')
+    status, _, err = ended(start(*SHORT, "-o", path))
+    assert status == 0, err
+    found = cells(path)
+    assert set(found.values()) == {1}
+    assert len(found) == 8
+    assert len({key[0] for key in found}) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_its_program_and_keeps_what_is_there(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    path = tmp_path / "data.jsonl"
+    process = start(*SHORT, "--json", "-o", path)
+    assert process.stderr is not None
+    process.stderr.readline()  # a first cell
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert children
+    process.send_signal(number)
+    status, out, err = ended(process)
+    assert status == 130
+    assert out == ""
+    assert err.splitlines()[-1] == "gpucast: interrupted"
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    assert set(cells(path).values()) == {1}
+
+
+def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    budget = (*GRID, "--kernels", "tuned", "--budget", "6s", "--quiet", "-o", path)
+
+    def measured() -> Counter[tuple[Any, ...]]:
+        return Counter(datasets.cell(r) for r in gc.load(path).records if r.kind == "transfer")
+
+    assert run("measure", *budget)[0] == 0
+    once = measured()
+    assert len(once) > 10
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:12]))  # in the middle of the suite
+    assert run("measure", *budget)[0] == 0
+    again = measured()
+    assert max(again.values()) == max(once.values())
+    assert again.keys() & once.keys()
+    status, out, _ = run("measure", *budget, "--json")
+    assert status == 0
+    assert only_json(out)["transfers"] == 0
+
+
+def test_a_budget_is_kept(run: Run, tmp_path: Path) -> None:
+    begin = time.monotonic()
+    status, out, err = run(
+        "measure", "--paths", "host", "--budget", "5s", "--no-transfers", "--json", "--quiet",
+        "-o", tmp_path / "data.jsonl",
+    )  # fmt: skip
+    assert status == 0, err
+    assert time.monotonic() - begin < 10
+    (path,) = only_json(out)["paths"]
+    assert path["status"] == "budget"
+    assert path["measured"] >= 6
+
+
+def test_a_path_that_is_not_there_ends_with_a_note_and_the_others_go_on(
+    run: Run, tmp_path: Path
+) -> None:
+    if not subprocess.run(
+        [
+            programs.find("gpucast-mdapp"),
+            "forces",
+            "--n",
+            "8",
+            "--engine",
+            "cuda",
+            "--precision",
+            "float",
+        ],
+        capture_output=True,
+    ).returncode:
+        pytest.skip("there is a GPU")  # fmt: skip
+    path = tmp_path / "data.jsonl"
+    status, out, err = run(
+        "measure", *SHORT, "--paths", "native,host", "--n", "64", "--json", "-o", path
+    )
+    assert status == 1
+    answer = only_json(out)
+    assert [(p["path"], p["status"]) for p in answer["paths"]] == [
+        ("native", "ended"),
+        ("host", "complete"),
+    ]
+    (note,) = gc.load(path).notes
+    assert note.text == answer["notes"][0]
+    assert note.text.startswith("path native ended: --engine cuda: ")
+    assert "gpucast: path native ended: " in err
+
+
+def test_without_the_programs_nothing_is_written(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = tmp_path / "data.jsonl"
+    status, out, err = run("measure", *SHORT, "-o", path)
+    assert (status, out) == (1, "")
+    (said,) = err.splitlines()
+    assert said.startswith("gpucast: error: gpucast-microbench: not there")
+    assert not path.exists()
+
+
+def test_a_full_disk_ends_it_in_one_line(run: Run) -> None:
+    status, out, err = run("measure", *SHORT, "--quiet", "-o", "/dev/full")
+    assert (status, out) == (1, "")
+    assert err == "gpucast: error: /dev/full: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--paths", "hots"), "paths: 'hots' is none of host, native, LABEL=HOST:PORT"),
+        (("--paths", "host,host"), "paths: 'host' is there twice"),
+        (("--paths", "native=a:1"), "paths: 'native' has no servers"),
+        (("--paths", "far=a:1++b:2"), "paths: 'far=a:1++b:2' is none of"),
+        (("--budget", "5 min"), "budget: '5 min' is no time such as 90s, 5m, 1h"),
+        (("--budget", "-1s"), "budget: '-1s' is no time"),
+        (("--kernels", "fast"), "kernels: 'fast' is none of claret, tuned"),
+        (("--schedules", "star"), "schedules: 'star' is none of star-serial"),
+        (("--memory", "mapped"), "memory: 'mapped' is none of pageable, pinned"),
+        (("--launcher", "mpirun"), "launcher: 'mpirun' lacks {ranks}"),
+        (("--n", "0"), "n: '0' is no whole number of at least 1"),
+    ],
+)
+def test_wrong_options_are_named(
+    run: Run, tmp_path: Path, options: tuple[str, str], said: str
+) -> None:
+    path = tmp_path / "data.jsonl"
+    assert_refused(run("measure", *options, "-o", path), said)
+    assert not path.exists()
+
+
+def test_a_file_of_something_else_is_left_alone(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "steps.csv"
+    path.write_text("n,gpus,seconds\n1,2,3\n")
+    assert_refused(run("measure", *SHORT, "-o", path), f"{path}:1: ")
+    assert path.read_text() == "n,gpus,seconds\n1,2,3\n"
+
+
+def test_processes_of_mpi_are_started_by_a_launcher(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = mdapp.mpirun(2)[0]
+    for name, value in mdapp.MPI_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "data.jsonl"
+    status, _, err = run(
+        "measure", "--paths", "host", "--n", "64,97", "--gpus", "1,2", "--schedules", "mpi",
+        "--kernels", "tuned", "--no-transfers", "--launcher",
+        f"{before} --oversubscribe -np {{ranks}}", "--quiet", "-o", path,
+    )  # fmt: skip
+    assert status == 0, err
+    assert sorted(key[2:] for key in cells(path)) == [
+        ("mpi", "tuned", "pinned", n, gpus) for n in (64, 97) for gpus in (1, 2)
+    ]
+
+
+def test_the_example_job_script_is_a_shell_script() -> None:
+    script = Path(__file__).parents[1] / "docs" / "examples" / "measure.sbatch"
+    subprocess.run(["bash", "-n", script], check=True)
+
+
+# ---- gpucast-mdapp measure --cells ----
+
+OF_CELLS = ("measure", "--engine", "host", "--host-devices", 2, "--warm-up", 0, "--steps", 3)
+
+
+def test_cells_are_measured_as_they_arrive() -> None:
+    process = subprocess.Popen(
+        [str(mdapp.program()), *map(str, OF_CELLS), "--cells", "-", "--quiet"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["kind"] == "machine"
+    for n, gpus in ((64, 2), (8, 1)):
+        process.stdin.write(f"{n} {gpus} star-async tuned pinned\n")
+        process.stdin.flush()
+        step = json.loads(process.stdout.readline())
+        assert (step["kind"], step["n"], step["gpus"]) == ("step", n, gpus)
+    # More devices than there are: a note in the cell's place, and it goes on.
+    process.stdin.write("8 3 star-async tuned pinned\n8 2 star-serial claret pageable\n")
+    process.stdin.close()
+    note, step = (json.loads(line) for line in process.stdout)
+    assert note["kind"] == "note"
+    assert note["about"]["gpus"] == 3
+    assert "3 wanted, 2 cores present" in note["text"]
+    assert (step["schedule"], step["memory"]) == ("star-serial", "pageable")
+    assert process.wait(timeout=20) == 1
+
+
+def test_a_bad_line_of_cells_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cells"
+    path.write_text("8 1 star-serial claret slow\n")
+    finished = mdapp.run(*OF_CELLS, "--cells", path)
+    assert finished.status == 2
+    assert finished.err == (
+        f'gpucast-mdapp: error: {path}:1: memory: "slow" is none of pageable, pinned\n'
+    )
+
+
+@pytest.mark.parametrize("option", [("--n", 8), ("--gpus", 1), ("--memory", "pinned")])
+def test_cells_stand_in_place_of_a_grid(option: tuple[str, object]) -> None:
+    assert option[0] in mdapp.refused("measure", "--engine", "host", "--cells", "-", *option)
+
+
+def test_without_cells_a_grid_needs_its_sizes() -> None:
+    assert mdapp.refused("measure", "--engine", "host") == "--n is required"

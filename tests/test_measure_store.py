@@ -1,0 +1,166 @@
+"""The file of a campaign: what is in it stays, half lines go, one writer at a time."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import made_data
+from gpucast import jsonl
+from gpucast.errors import GpucastError, InputError
+from gpucast.measure.identity import identified
+from gpucast.measure.store import Store
+from gpucast.records import Machine, Record
+
+
+def record(value: dict[str, Any]) -> Record:
+    return jsonl.record(value)
+
+
+def line(value: dict[str, Any]) -> str:
+    return jsonl.to_line(record(value)) + "\n"
+
+
+MACHINE = {"kind": "machine", "id": "here/host", "host": "here", "cpu": "any"}
+STEP = made_data.step(216, 1, [1e-3], machine="here/host", path="host")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.jsonl"
+
+
+def test_what_is_appended_is_there_at_once_as_a_whole_line(path: Path) -> None:
+    with Store(path) as store:
+        store.append(record(MACHINE))
+        store.append(record(STEP))
+        assert path.read_text() == line(MACHINE) + line(STEP)
+    assert len(Store(path).steps("here/host", "host")) == 1
+
+
+def test_a_half_last_line_is_cut_off_and_said(path: Path) -> None:
+    path.write_text(line(MACHINE) + line(STEP) + line(STEP)[:-20])
+    with Store(path) as store:
+        (warning,) = store.warnings
+    assert warning == f"{path}: its last line was cut off (a killed run); removed"
+    assert path.read_text() == line(MACHINE) + line(STEP)
+
+
+def test_a_file_of_nothing_but_half_a_line_begins_anew(path: Path) -> None:
+    path.write_text(line(MACHINE)[:-9])
+    with Store(path) as store:
+        store.append(record(MACHINE))
+    assert path.read_text() == line(MACHINE)
+
+
+def test_a_whole_last_line_lacks_but_its_end(path: Path) -> None:
+    path.write_text((line(MACHINE) + line(STEP)).rstrip("\n"))
+    with Store(path) as store:
+        assert store.warnings == []
+        store.append(record(STEP))
+    assert path.read_text() == line(MACHINE) + 2 * line(STEP)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "no records\n",
+        "n,gpus,seconds",
+        line(MACHINE) + "{}\n",
+        line(MACHINE) + '{"a\n' + line(STEP),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_alone(path: Path, content: str) -> None:
+    path.write_text(content)
+    with pytest.raises(InputError):
+        Store(path)
+    assert path.read_text() == content
+
+
+def test_a_second_writer_is_refused(path: Path) -> None:
+    with Store(path) as store:
+        store.append(record(MACHINE))
+        with pytest.raises(InputError, match="another program is writing to it"):
+            Store(path)
+    assert path.read_text() == line(MACHINE)
+
+
+def test_a_new_file_without_records_is_removed_again(path: Path) -> None:
+    with Store(path):
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_a_full_disk_leaves_whole_lines(path: Path) -> None:
+    """The limit of a file's size stands for it: the line is written in part, then refused."""
+    limit = len(line(MACHINE)) + len(line(STEP)) + 10
+    script = f"""
+import json, resource, signal
+from gpucast import jsonl
+from gpucast.errors import GpucastError
+from gpucast.measure.store import Store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+with Store({str(path)!r}) as store:
+    for value in json.loads({json.dumps([MACHINE, STEP, STEP])!r}):
+        try:
+            store.append(jsonl.record(value))
+        except GpucastError as error:
+            print(error.exit_status, error)
+"""
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert finished.stdout == f"1 {path}: File too large\n", finished.stderr
+    assert path.read_text() == line(MACHINE) + line(STEP)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != limit
+
+
+def test_a_device_without_space_is_a_failed_run() -> None:
+    with Store("/dev/full") as store, pytest.raises(GpucastError) as caught:
+        store.append(record(MACHINE))
+    assert caught.value.exit_status == 1
+    assert str(caught.value) == "/dev/full: No space left on device"
+
+
+def test_a_note_is_written_once(path: Path) -> None:
+    with Store(path) as store:
+        assert store.note(None, "host", "why", n=8)
+        assert not store.note(None, "host", "why", n=8)
+        assert store.note(None, "native", "why")
+    assert len(path.read_text().splitlines()) == 2
+
+
+def test_the_same_machine_keeps_its_id(path: Path) -> None:
+    gpus = [{"name": "GPU", "cores": 128}]
+    facts = {**MACHINE, "id": "of this run"}
+    with Store(path) as store:
+
+        def id_of(path: str, named: str | None = None, **other: Any) -> str:
+            made = record({**facts, **other})
+            assert isinstance(made, Machine)
+            found = identified(store, made, path, named)
+            if all(each.id != found.id for each in store.machines):
+                store.append(found)
+            return found.id
+
+        host = id_of("host")
+        native = id_of("native", gpus=gpus)
+        assert host.endswith("/host")
+        assert native == host.replace("/host", "/native")
+        assert id_of("host") == host
+        # The other program says more about the same GPUs.
+        assert id_of("native", gpus=[{**gpus[0], "links": []}]) == native
+        others = {
+            id_of("native", gpus=2 * gpus),
+            id_of("host", host="there"),
+            id_of("host", cpu="other"),
+        }
+        assert len(others - {host, native}) == 3
+        assert id_of("host", named="mine", host="there") == "mine/host"
+        with pytest.raises(InputError, match="'mine/host' is another machine there"):
+            id_of("host", named="mine", host="elsewhere")
