@@ -15,8 +15,7 @@ namespace {
 
 class Cells : public ::testing::Test {
  protected:
-  Cells() : path_(std::filesystem::temp_directory_path() / ("cells" + std::to_string(getpid()))) {}
-  ~Cells() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove(path_); }
 
   // What is read of a file of these lines.
   std::vector<std::string> read(const std::string& text, const Grid& common = {}) {
@@ -41,7 +40,8 @@ class Cells : public ::testing::Test {
     return "nothing was refused";
   }
 
-  std::filesystem::path path_;
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("cells" + std::to_string(getpid()));
   Processes one_;
 };
 
@@ -82,7 +82,7 @@ TEST_F(Cells, AreRefusedWithLineAndField) {
 
 TEST_F(Cells, NameTheFileThatIsNotThere) {
   try {
-    InputLines("--cells", "/no/such/file");
+    const InputLines lines("--cells", "/no/such/file");
     FAIL();
   } catch (const records::InputError& error) {
     EXPECT_STREQ(error.what(), "--cells: /no/such/file: No such file or directory");

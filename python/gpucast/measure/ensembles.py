@@ -104,6 +104,7 @@ def choose_steps(
     cells costs, in the order of ``cells_of``; by default all cost the same.
     """
     cells = cells_of(data, path, series)
+    data = thinned(data)
 
     def ensemble_of(chosen: list[int]) -> Ensemble | None:
         try:

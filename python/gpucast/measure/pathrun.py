@@ -283,7 +283,9 @@ class PathRun:
             except InputError as error:
                 self._why_not[series] = error.message
                 continue
-            quality = self._fits[series].model.content["quality"]
+            model = self._fits[series].model
+            self._costs.take([cell for cell in self._work.cells if cell.series == series], model)
+            quality = model.content["quality"]
             self._watcher.fitted(self._path, series, quality["median_relative_error"])
         self._unfitted.clear()
         self._fit_seconds = time.monotonic() - begin

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 
 import numpy as np
 
@@ -11,25 +12,37 @@ from gpucast.errors import InputError
 from gpucast.measure.cells import Cell, PathKind, Series, Timing, guess_seconds, pairs_of
 from gpucast.measure.design import START, order, start_design
 from gpucast.measure.ensembles import Fitted
+from gpucast.models import Model
 
 SECONDS = 4.0
 """Of measuring between two fits."""
 
 
 class Costs:
-    """What cells will cost: guessed, then scaled by what the series' last steps took."""
+    """What cells will cost: as forecast; before there is a fit as guessed, scaled by what the
+    series' last steps took."""
 
     def __init__(self, kind: PathKind, timing: Timing) -> None:
         self._kind = kind
         self._timing = timing
         self._ratios: dict[Series, list[float]] = {}
+        self._forecast: dict[Cell, float] = {}
 
     def learn(self, cell: Cell, step: float) -> None:
         """``step``: seconds of a step of the cell, as measured."""
         self._ratios.setdefault(cell.series, []).append(step / guess_seconds(self._kind, cell))
 
+    def take(self, cells: Sequence[Cell], model: Model) -> None:
+        """The model's forecasts of these cells, as far as it has any."""
+        n, gpus = zip(*pairs_of(cells), strict=True)
+        with suppress(InputError):
+            seconds = model.forecasts(n, gpus).seconds
+            self._forecast |= dict(zip(cells, map(float, seconds), strict=True))
+
     def step(self, cell: Cell) -> float:
         """Seconds of a step, expected."""
+        if cell in self._forecast:
+            return self._forecast[cell]
         ratios = self._ratios.get(cell.series, [1.0])[-3:]
         scale = float(np.exp(np.mean(np.log(ratios))))
         return scale * guess_seconds(self._kind, cell)
@@ -86,20 +99,19 @@ class Designed(Rounds):
 
     def next_round(self, left: Sequence[Cell], seconds_left: float) -> list[Cell]:
         """As ``Rounds``."""
-        affordable = [cell for cell in left if self._costs(cell) <= seconds_left]
         round_seconds = min(_round_seconds(self._fit_seconds()), seconds_left)
-        start = self._start(affordable, seconds_left)
+        start = self._start(set(left), seconds_left)
         if start:
             return _up_to(round_seconds, start, self._costs)
-        return self._best(affordable, round_seconds)
+        return self._best(set(left), round_seconds, seconds_left)
 
-    def _start(self, left: Sequence[Cell], seconds_left: float) -> list[Cell]:
+    def _start(self, left: Set[Cell], seconds_left: float) -> list[Cell]:
         """What the series' start designs lack, the cheapest first; no cell that would cost much
         of what all series have."""
         share = seconds_left / (2 * len(self._series))
         lacking: list[Cell] = []
         for cells in self._series.values():
-            done = set(cells) - set(left)
+            done = set(cells) - left
             usable = [c for c in cells if c in done or self._costs(c) <= share]
             measured = [i for i, cell in enumerate(usable) if cell in done]
             if len(measured) < START:
@@ -107,24 +119,28 @@ class Designed(Rounds):
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
 
-    def _best(self, left: Sequence[Cell], seconds: float) -> list[Cell]:
+    def _best(self, left: Set[Cell], seconds: float, seconds_left: float) -> list[Cell]:
         """The cells that tell most per second, of all series together."""
-        open_ = set(left)
         ranked: list[tuple[float, Cell]] = []
         for series, cells in self._series.items():
-            among = [j for j, cell in enumerate(cells) if cell in open_]
+            measured = [j for j, cell in enumerate(cells) if cell not in left]
+            among = [
+                j
+                for j, cell in enumerate(cells)
+                if cell in left and self._costs(cell) <= seconds_left
+            ]
             if among:
-                ranked += self._ranked(series, cells, among, seconds)
+                ranked += self._ranked(series, measured, among, seconds)
         ranked.sort(key=lambda item: -item[0])
         return _up_to(seconds, [cell for _, cell in ranked], self._costs)
 
     def _ranked(
-        self, series: Series, cells: Sequence[Cell], among: Sequence[int], seconds: float
+        self, series: Series, measured: Sequence[int], among: Sequence[int], seconds: float
     ) -> list[tuple[float, Cell]]:
         """Cells of one series with what each tells per second, given those before it."""
+        cells = self._series[series]
         fitted = self._fits.get(series)
         pairs = pairs_of(cells)
-        measured = [j for j in range(len(cells)) if j not in set(among)]
         try:
             found = None if fitted is None else fitted.ensemble(pairs)
         except InputError:

@@ -1,0 +1,83 @@
+"""The order of cells, without any program."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpucast.measure.cells import Cell, Choice, Series, Timing, all_series, grid
+from gpucast.measure.rounds import CheapestFirst, Costs, Designed
+
+CELLS = grid("native", 4, Choice(schedules=("star-serial",), kernels=("claret",)))
+ONE, OTHER = Series("star-serial", "claret", "pageable"), Series("star-serial", "claret", "pinned")
+
+
+def costs(timing: Timing | None = None) -> Costs:
+    return Costs("native", timing or Timing())
+
+
+def designed(of: Costs) -> Designed:
+    return Designed(CELLS, of, {}, lambda: 0.0)
+
+
+def all_rounds(strategy: CheapestFirst | Designed, seconds: float, of: Costs) -> list[Cell]:
+    """Every cell that is measured until the time is over."""
+    left, measured = list(CELLS), []
+    while left and seconds > 0:
+        batch = strategy.next_round(left, seconds)
+        if not batch:
+            break
+        for cell in batch:
+            left.remove(cell)
+            measured.append(cell)
+            seconds -= of(cell)
+    return measured
+
+
+def test_without_a_budget_all_cells_come_the_cheapest_first() -> None:
+    of = costs()
+    measured = all_rounds(CheapestFirst(of, lambda: 0.0), float("inf"), of)
+    assert sorted(measured) == sorted(CELLS)
+    assert [of(cell) for cell in measured] == sorted(of(cell) for cell in CELLS)
+
+
+def test_each_series_starts_with_cells_spread_over_the_grid() -> None:
+    of = costs(Timing.of_budget(300))
+    first = all_rounds(designed(of), 300, of)[:12]
+    for series in (ONE, OTHER):
+        own = [(cell.n, cell.gpus) for cell in first if cell.series == series]
+        assert len(own) == 6
+        assert {(216, 1), (216, 4), (287496, 4)} <= set(own)
+
+
+def test_a_cell_that_costs_more_than_is_left_is_not_begun() -> None:
+    of = costs()
+    measured = all_rounds(designed(of), 10, of)
+    assert measured
+    assert sum(of(cell) for cell in measured) <= 10
+    assert designed(of).next_round(CELLS, 0.01) == []
+
+
+def test_what_a_series_takes_is_learnt() -> None:
+    of = costs()
+    cell = Cell(ONE, 64000, 1)
+    before, other = of.step(cell), of.step(Cell(OTHER, 64000, 1))
+    of.learn(Cell(ONE, 8000, 2), 10 * of.step(Cell(ONE, 8000, 2)))
+    assert of.step(cell) == pytest.approx(10 * before)
+    assert of.step(Cell(OTHER, 64000, 1)) == other
+
+
+def test_remote_gpus_have_no_allgather_and_only_star_serial_a_choice_of_memory() -> None:
+    assert Series("allgather", "tuned", "pinned") in all_series("native", Choice())
+    assert "allgather" not in {series.schedule for series in all_series("remote", Choice())}
+    assert {s.memory for s in all_series("native", Choice()) if s.schedule != "star-serial"} == {
+        "pinned"
+    }
+    assert {s.memory for s in all_series("host", Choice()) if s.schedule == "star-serial"} == {
+        "pageable"
+    }
+
+
+def test_a_host_of_many_cores_gets_some_counts_and_all() -> None:
+    counts = {cell.gpus for cell in grid("host", 48, Choice())}
+    assert counts == {1, 2, 3, 4, 8, 16, 32, 48}
+    assert {cell.gpus for cell in grid("native", 3, Choice(gpus=(2, 8)))} == {2}
