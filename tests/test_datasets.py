@@ -57,6 +57,16 @@ def test_one_id_for_two_machines_is_an_error(tmp_path: Path) -> None:
     assert error_of(file).startswith(f"{file}:2: gpus: 'm' has other GPUs here")
 
 
+def test_what_only_one_program_tells_of_a_machine_is_no_difference(tmp_path: Path) -> None:
+    gpu = {"name": "GPU", "cores": 128, "links": [{"kind": "pcie"}]}
+    more = {**MACHINE, "gpus": [gpu], "topology": {"nvml": "present"}}
+    less = {key: value for key, value in more.items() if key != "topology"}
+    less["gpus"] = [{key: value for key, value in gpu.items() if key != "links"}]
+    data = datasets.load(write(tmp_path / "d.jsonl", more, less, STEP))
+    assert data.warnings == []
+    assert data.machines["m"].topology is not None
+
+
 def test_a_machine_whose_driver_changed_gets_a_warning(tmp_path: Path) -> None:
     file = write(tmp_path / "d.jsonl", {**MACHINE, "driver": "1"}, {**MACHINE, "driver": "2"}, STEP)
     assert datasets.load(file).warnings == [
