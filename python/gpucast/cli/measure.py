@@ -37,7 +37,9 @@ def command(
             show_default=False,
         ),
     ] = None,
-    n: Annotated[str | None, typer.Option("--n", help="Particles: 1000,1e5 or 512..1e6:9.")] = None,
+    n: Annotated[
+        str | None, typer.Option("-n", "--n", help="Particles: 1000,1e5 or 512..1e6:9.")
+    ] = None,
     gpus: Annotated[str | None, typer.Option(help="GPU counts: 1-4,8.")] = None,
     schedules: Annotated[str | None, typer.Option(help="star-serial, star-async, ...")] = None,
     kernels: Annotated[str | None, typer.Option(help="claret, tuned")] = None,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from gpucast.measure.cells import Series
-    from gpucast.measure.pathrun import Watcher
+    from gpucast.measure.work import Watcher
 
 
 @contextmanager

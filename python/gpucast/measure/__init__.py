@@ -7,7 +7,10 @@
     design      which cell to measure next, as a function without input or output
     ensembles   what a fit leaves open, for the design
     rounds      the order of cells: the cheapest first, or as the design says
+    work        what is to be measured on a path, and what became of it
+    suite       the transfers and launches of a path
     pathrun     all measurements of one path
+    identity    under which machine id
     campaign    all paths
 
 Nothing here is loaded before it is used.

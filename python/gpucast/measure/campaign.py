@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from gpucast.errors import InputError
+from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
-from gpucast.measure.cells import SCHEDULES, Cell, Choice, Timing, grid
+from gpucast.measure.cells import MPI, Cell, Choice, Timing, grid
 from gpucast.measure.ensembles import Fitted
 from gpucast.measure.identity import identified
-from gpucast.measure.pathrun import PathReport, PathRun, Watcher, Work
+from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import HOST, NATIVE, Path, occupants
-from gpucast.measure.programs import ProgramError
 from gpucast.measure.store import Store
+from gpucast.measure.work import PathReport, Watcher, Work
 from gpucast.records import Machine
 
 
@@ -83,11 +83,12 @@ class Campaign:
         """All that is not in the file yet."""
         for program in (programs.MICROBENCH, programs.MDAPP):
             programs.find(program)
+        launcher = self._launcher()
         there = self._paths()
         if not any(cells for _, _, cells in there) and not self._report.paths:
             raise InputError("no path here can run any of these cells", field="gpus")
         for done, (path, facts, cells) in enumerate(there):
-            self._measure(path, facts, cells, len(there) - done)
+            self._measure(path, facts, cells, launcher, len(there) - done)
         order = [path.label for path in self._request.paths or (HOST, NATIVE)]
         self._report.paths.sort(key=lambda path: order.index(path.path))
         return self._report
@@ -99,7 +100,7 @@ class Campaign:
             try:
                 environment = path.environment(self._request.secret_file)
                 facts = programs.probe(path, environment)
-            except ProgramError as error:
+            except GpucastError as error:
                 if self._request.paths is None:
                     self._watcher.say(f"no path {path.label}: {error}")
                 else:
@@ -126,17 +127,24 @@ class Campaign:
         self._watcher.say(why)
         self._report.paths.append(PathReport(path.label, status="ended", notes=[why]))
 
-    def _measure(self, path: Path, facts: Machine, cells: list[Cell], paths_left: int) -> None:
+    def _launcher(self) -> str:
+        """Nothing where no processes of mpi are to be started."""
+        if MPI not in (self._request.choice.schedules or ()):
+            return ""
+        return self._request.launcher or usual_launcher()
+
+    def _measure(
+        self, path: Path, facts: Machine, cells: list[Cell], launcher: str, paths_left: int
+    ) -> None:
         machine = identified(self._store, facts, path.label, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
-        uses_mpi = any(cell.series.schedule == SCHEDULES[-1] for cell in cells)
         work = Work(
             path=path,
             machine=machine,
             cells=cells,
             timing=self._timing,
-            launcher=(self._request.launcher or usual_launcher()) if uses_mpi else "",
+            launcher=launcher,
             transfers=self._request.transfers,
             deadline=self._deadline(paths_left),
             asked=self._request.choice.schedules is not None,

@@ -8,7 +8,8 @@ from typing import Literal
 
 PathKind = Literal["host", "native", "remote"]
 
-SCHEDULES = ("star-serial", "star-async", "allgather", "mpi")
+MPI = "mpi"
+SCHEDULES = ("star-serial", "star-async", "allgather", MPI)
 KERNELS = ("claret", "tuned")
 MEMORIES = ("pageable", "pinned")
 
@@ -99,7 +100,7 @@ def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> l
     sizes = choice.n or (HOST_SIZES if kind == "host" else GPU_SIZES)
     cells = []
     for series in all_series(kind, choice):
-        most = max(devices, most_ranks) if series.schedule == "mpi" else devices
+        most = max(devices, most_ranks) if series.schedule == MPI else devices
         usual = _counts(most) if kind == "host" else range(1, most + 1)
         counts = [gpus for gpus in choice.gpus or usual if gpus <= most]
         cells += [Cell(series, n, gpus) for gpus in counts for n in sizes]

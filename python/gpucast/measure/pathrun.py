@@ -3,96 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path as FilePath
-from typing import Literal, Protocol
 
 import numpy as np
 
-from gpucast import datasets
 from gpucast.errors import InputError
 from gpucast.measure import programs
-from gpucast.measure.cells import Cell, Series, Timing
+from gpucast.measure.cells import Cell, Series
 from gpucast.measure.ensembles import Fitted, fit_on_the_way, thinned
-from gpucast.measure.paths import Path
-from gpucast.measure.programs import ProgramError, ShortSuite
+from gpucast.measure.programs import ProgramError
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
 from gpucast.measure.store import Store
-from gpucast.records import Machine, Note, Record, Step
-
-SUITE = "transfers"
-"""What a note is about that says a path's transfers are measured."""
+from gpucast.measure.suite import Suite
+from gpucast.measure.work import PathReport, Watcher, Work
+from gpucast.records import Note, Record, Step
 
 MISSING_LIBRARY = "needs NCCL"
-
-_SUITE_SHARE = 0.15
-"""Of a path's budget for transfers and launches."""
-
-_LEAST_LARGEST = 1 << 20
-"""Bytes."""
-
-Status = Literal["complete", "budget", "ended", "failed"]
-
-
-class Watcher(Protocol):
-    """Who is told how it goes."""
-
-    def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
-        """``done`` cells of ``total``; ``left``: seconds, about."""
-
-    def finished(
-        self, path: str, what: str, done: int, total: int, left: float, step: float
-    ) -> None:
-        """The same, once it is measured; ``step``: seconds."""
-
-    def fitted(self, path: str, series: Series, error: float) -> None:
-        """``error``: median relative error of the cells that were fitted."""
-
-    def say(self, text: str) -> None:
-        """A line that should be seen."""
-
-
-@dataclass
-class PathReport:
-    """What became of a path.
-
-    Attributes:
-        status: complete; budget (used up); ended (before its end, see notes); failed (some cells).
-        transfers: records of transfers, launches and host memory written now.
-        measured, skipped, failed: cells; skipped are those that the file had.
-        notes: what the file's notes of this start say.
-    """
-
-    path: str
-    machine: str | None = None
-    status: Status = "complete"
-    transfers: int = 0
-    measured: int = 0
-    skipped: int = 0
-    failed: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Work:
-    """What is to be measured on a path.
-
-    Attributes:
-        cells: all of them, those that the file has included.
-        asked: the user named the schedules.
-        deadline: when its time is over (``time.monotonic``); infinite without a budget.
-    """
-
-    path: Path
-    machine: Machine
-    cells: list[Cell]
-    timing: Timing
-    launcher: str
-    transfers: bool
-    deadline: float
-    asked: bool = False
-    secret_file: FilePath | None = None
 
 
 class PathRun:
@@ -129,6 +54,7 @@ class PathRun:
         except ProgramError as error:
             self.note(f"path {self._path} ended: {error}")
             self.report.status = "ended"
+        self._fit_new()
         if self.report.status == "complete" and self.report.failed:
             self.report.status = "failed"
         return self.report
@@ -153,53 +79,16 @@ class PathRun:
             else:
                 self._left.append(cell)
 
-    # ---- transfers ----
-
     def _measure_transfers(self) -> None:
-        known = self._store.measured(self._machine, self._path)
-        if any(_tells_of_suite(e, self._machine, self._path) for e in self._store.entries):
+        suite = Suite(self._work, self._store)
+        if suite.is_measured:
             return
-        short = self._short_suite()
         self._watcher.under_way(self._path, "transfers and launches", *self._progress())
-        with programs.transfers(
-            self._work.path, self._environment, self._machine, short
-        ) as program:
-            self._keep_new(program, known)
-            status, said = program.finish()
+        status, said = suite.measure(self._environment)
+        self.report.transfers = suite.written
         if status != 0:
             self.report.status = "failed"
             self.note(f"transfers of path {self._path}: {said}")
-            if status != 1 or self.report.transfers == 0:
-                raise ProgramError(said)
-            return
-        self._store.note(
-            self._machine, self._path, "transfers and launches are measured",
-            suite=SUITE, short=short is not None,
-        )  # fmt: skip
-
-    def _short_suite(self) -> ShortSuite | None:
-        if np.isinf(self._work.deadline):
-            return None
-        # Positions are 16 bytes a particle; beyond what steps move, curves are straight.
-        of_steps = 16 * max(cell.n for cell in self._work.cells)
-        return ShortSuite(
-            seconds=max(1.0, _SUITE_SHARE * self._seconds_left()),
-            largest=max(_LEAST_LARGEST, 2 ** (4 * of_steps).bit_length()),
-        )
-
-    def _keep_new(self, program: programs.Program, known: Counter[tuple[object, ...]]) -> None:
-        """Write what a suite measures, but for what one that was broken off has written."""
-        while (record := program.next_record()) is not None:
-            if isinstance(record, Note):
-                self._store.note(record.machine, self._path, record.text, **(record.about or {}))
-            elif isinstance(record, Machine):
-                self._store.append(record)
-            elif known[cell := datasets.cell(record)] > 0:
-                known[cell] -= 1
-            else:
-                self._store.append(record)
-                self.report.transfers += 1
-        self._store.sync()
 
     # ---- steps ----
 
@@ -210,12 +99,12 @@ class PathRun:
         with programs.Stepper(
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
-            while self._left and self._seconds_left() > self._fit_seconds:
-                batch = rounds.next_round(self._left, self._seconds_left())
+            while self._left and self._work.seconds_left() > self._fit_seconds:
+                batch = rounds.next_round(self._left, self._work.seconds_left())
                 if not batch:
                     break
                 for cell in batch:
-                    if cell in self._left and self._seconds_left() > 0:
+                    if cell in self._left and self._work.seconds_left() > 0:
                         self._measure_cell(stepper, cell)
                 self._store.sync()
                 self._fit_new()
@@ -223,7 +112,7 @@ class PathRun:
             self.report.status = "budget"
 
     def _rounds(self) -> Rounds:
-        if np.isinf(self._work.deadline):
+        if not self._work.has_budget:
             return CheapestFirst(self._costs, lambda: self._fit_seconds)
         return Designed(self._work.cells, self._costs, self._fits, lambda: self._fit_seconds)
 
@@ -274,12 +163,12 @@ class PathRun:
         """Fit the series that have new cells; what cannot be fitted yet is none the worse."""
         if not self._unfitted:
             return
-        others = np.isfinite(self._work.deadline)
+        others = self._work.has_budget
         begin = time.monotonic()
         data = thinned(self._store.dataset().select(machine=self._machine))
         for series in sorted(self._unfitted):
             try:
-                self._fits[series] = fit_on_the_way(data, self._path, series, others=bool(others))
+                self._fits[series] = fit_on_the_way(data, self._path, series, others=others)
             except InputError as error:
                 self._why_not[series] = error.message
                 continue
@@ -292,21 +181,12 @@ class PathRun:
 
     # ---- time ----
 
-    def _seconds_left(self) -> float:
-        return self._work.deadline - time.monotonic()
-
     def _progress(self) -> tuple[int, int, float]:
         """Cells done and in all, and about how many seconds are left."""
         total = len(self._work.cells)
-        left = self._seconds_left()
-        if np.isinf(left):
-            left = sum(map(self._costs, self._left))
+        left = (
+            self._work.seconds_left()
+            if self._work.has_budget
+            else sum(map(self._costs, self._left))
+        )
         return total - len(self._left), total, max(0.0, left)
-
-
-def _tells_of_suite(entry: Record, machine: str, path: str) -> bool:
-    return (
-        isinstance(entry, Note)
-        and (entry.machine, entry.path) == (machine, path)
-        and (entry.about or {}).get("suite") == SUITE
-    )

@@ -20,7 +20,7 @@ from typing import Self
 
 from gpucast import jsonl
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.cells import Cell, Timing
+from gpucast.measure.cells import MPI, Cell, Timing
 from gpucast.measure.paths import Path
 from gpucast.records import Machine, Note, Record, Step
 
@@ -248,7 +248,7 @@ class Stepper:
         raise ProgramError(said)
 
     def _program_for(self, cell: Cell) -> Program:
-        ranks = cell.gpus if cell.series.schedule == "mpi" else 0
+        ranks = cell.gpus if cell.series.schedule == MPI else 0
         if self._program is None or ranks != self._ranks:
             self._leave()
             before = shlex.split(self._launcher.format(ranks=ranks)) if ranks else []

@@ -1,0 +1,85 @@
+"""What is to be measured on a path, who is told how it goes, and what became of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Literal, Protocol
+
+import numpy as np
+
+from gpucast.measure.cells import Cell, Series, Timing
+from gpucast.measure.paths import Path
+from gpucast.records import Machine
+
+Status = Literal["complete", "budget", "ended", "failed"]
+
+
+class Watcher(Protocol):
+    """Who is told how it goes."""
+
+    def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
+        """``done`` cells of ``total``; ``left``: seconds, about."""
+
+    def finished(
+        self, path: str, what: str, done: int, total: int, left: float, step: float
+    ) -> None:
+        """The same, once it is measured; ``step``: seconds."""
+
+    def fitted(self, path: str, series: Series, error: float) -> None:
+        """``error``: median relative error of the cells that were fitted."""
+
+    def say(self, text: str) -> None:
+        """A line that should be seen."""
+
+
+@dataclass
+class PathReport:
+    """What became of a path.
+
+    Attributes:
+        status: complete; budget (used up); ended (before its end, see notes); failed (some cells).
+        transfers: records of transfers, launches and host memory written now.
+        measured, skipped, failed: cells; skipped are those that the file had.
+        notes: what the file's notes of this start say.
+    """
+
+    path: str
+    machine: str | None = None
+    status: Status = "complete"
+    transfers: int = 0
+    measured: int = 0
+    skipped: int = 0
+    failed: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be measured on a path.
+
+    Attributes:
+        cells: all of them, those that the file has included.
+        asked: the user named the schedules.
+        deadline: when its time is over (``time.monotonic``); infinite without a budget.
+    """
+
+    path: Path
+    machine: Machine
+    cells: list[Cell]
+    timing: Timing
+    launcher: str
+    transfers: bool
+    deadline: float
+    asked: bool = False
+    secret_file: FilePath | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether its time is limited."""
+        return bool(np.isfinite(self.deadline))
+
+    def seconds_left(self) -> float:
+        """Of its time."""
+        return self.deadline - time.monotonic()
