@@ -19,7 +19,9 @@ import gpucast as gc
 import mdapp
 from command_line import Run, assert_refused, only_json
 from gpucast import datasets
+from gpucast.errors import InputError
 from gpucast.measure import programs
+from gpucast.measure.campaign import usual_launcher
 
 GRID = (
     "--paths",
@@ -254,13 +256,39 @@ def test_processes_of_mpi_are_started_by_a_launcher(
     path = tmp_path / "data.jsonl"
     status, _, err = run(
         "measure", "--paths", "host", "--n", "64,97", "--gpus", "1,2", "--schedules", "mpi",
-        "--kernels", "tuned", "--no-transfers", "--launcher",
+        "--kernels", "tuned", "--no-transfers", "--budget", "60s", "--launcher",
         f"{before} --oversubscribe -np {{ranks}}", "--quiet", "-o", path,
     )  # fmt: skip
     assert status == 0, err
     assert sorted(key[2:] for key in cells(path)) == [
         ("mpi", "tuned", "pinned", n, gpus) for n in (64, 97) for gpus in (1, 2)
     ]
+
+
+def test_in_an_allocation_of_several_nodes_srun_starts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("srun", "mpirun"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
+    assert usual_launcher() == "mpirun -np {ranks}"
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
+    assert usual_launcher() == "srun --ntasks={ranks} --input=0"
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="neither srun nor mpirun"):
+        usual_launcher()
+
+
+def test_a_second_program_on_one_file_is_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    first = start(*SHORT, "-o", path)
+    assert first.stderr is not None
+    first.stderr.readline()  # a first cell
+    assert_refused(run("measure", *SHORT, "-o", path), "another program is writing to it")
+    status, _, err = ended(first)
+    assert status == 0, err
 
 
 def test_the_example_job_script_is_a_shell_script() -> None:
