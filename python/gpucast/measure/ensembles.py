@@ -60,7 +60,7 @@ class Fitted:
             replicates=np.array(replicates or [own]),
             candidates=np.array([own, *others]),
             weights=np.array([1.0, *(weight for _, weight in self.others)]),
-            misfit=float(noise["between_cells"]),
+            misfit=max(float(noise["between_cells"]), _held_out_error(self.model)),
             noise=max(_LEAST_NOISE, float(noise["pure_error"] or 0) / np.sqrt(6)),
         )
 
@@ -187,6 +187,13 @@ def _replicate(model: Model, b: int) -> Model:
     integer = "k" if content["k"] is not None else "p"
     changed = {**content, "parameters": parameters, integer: model.integers[b]}
     return Model(model.name, changed, model.replicates[:0], [])
+
+
+def _held_out_error(model: Model) -> float:
+    """Of the chosen model, relative; a form that is wrong shows there before it does elsewhere."""
+    content = model.content
+    errors = {entry["model"]: entry["cv_error"] for entry in content["candidates"]}
+    return float(errors.get(content["chosen"]) or 0)
 
 
 def _weights(model: Model) -> dict[str, float]:
