@@ -94,9 +94,9 @@ def test_a_grid_is_measured_once(run: Run, tmp_path: Path) -> None:
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     chance = random.Random(1)
-    for _ in range(5):
+    for _ in range(4):
         process = start(*SHORT, "-o", path)
-        time.sleep(chance.uniform(0.5, 2.0))
+        time.sleep(chance.uniform(0.6, 1.8))
         process.kill()
         process.communicate()
         # As a power failure may leave it.
@@ -154,7 +154,7 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(run: Run, tmp_
 def test_a_budget_is_kept(run: Run, tmp_path: Path) -> None:
     begin = time.monotonic()
     status, out, err = run(
-        "measure", "--paths", "host", "--budget", "5s", "--no-transfers", "--json", "--quiet",
+        "measure", "--paths", "host", "--budget", "4s", "--no-transfers", "--json", "--quiet",
         "-o", tmp_path / "data.jsonl",
     )  # fmt: skip
     assert status == 0, err
@@ -255,13 +255,13 @@ def test_processes_of_mpi_are_started_by_a_launcher(
         monkeypatch.setenv(name, value)
     path = tmp_path / "data.jsonl"
     status, _, err = run(
-        "measure", "--paths", "host", "--n", "64,97", "--gpus", "1,2", "--schedules", "mpi",
+        "measure", "--paths", "host", "--n", "97", "--gpus", "1,2", "--schedules", "mpi",
         "--kernels", "tuned", "--no-transfers", "--budget", "60s", "--launcher",
         f"{before} --oversubscribe -np {{ranks}}", "--quiet", "-o", path,
     )  # fmt: skip
     assert status == 0, err
     assert sorted(key[2:] for key in cells(path)) == [
-        ("mpi", "tuned", "pinned", n, gpus) for n in (64, 97) for gpus in (1, 2)
+        ("mpi", "tuned", "pinned", 97, gpus) for gpus in (1, 2)
     ]
 
 

@@ -109,7 +109,7 @@ def p95_error(data: Dataset, truth: Truth, chosen: list[tuple[int, int]]) -> flo
 
 # All cells together have four times the samples: where noise is all that is wrong, a quarter of
 # them, not chosen, have twice the error.
-@pytest.mark.parametrize(("name", "than_all"), [("native", 1.8), ("virtualized", 2.2)])
+@pytest.mark.parametrize(("name", "than_all"), [("native", 2.0), ("virtualized", 2.5)])
 def test_a_quarter_of_the_cells_forecasts_nearly_as_all_do(name: str, than_all: float) -> None:
     """And half as wrong (p95) as as many random cells, which now and then miss what matters."""
     truth = TRUTHS[name]
