@@ -3,7 +3,7 @@
 //   GPUCAST_REMOTE               servers, in the order of their devices: host:port,unix:/path,...
 //   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
-//   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 2)
+//   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
 //   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer, on a core of its own, before
 //                                it sleeps (default 2000)
 //   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-`, a table on stderr; else
