@@ -144,11 +144,7 @@ TEST(Wire, NoiseIsDecodedOrRefused) {
 
 template <class Message>
 std::size_t size_of_greeting() {
-  std::vector<std::byte> bytes;
-  Writer writer(bytes);
-  Message message;
-  message.visit(writer);
-  return bytes.size();
+  return packed(Message{}).size();
 }
 
 TEST(Wire, GreetingsHaveTheSizesThatAreRead) {
