@@ -37,6 +37,12 @@ bool lie_apart(const std::vector<Staging::Slot>& slots, std::size_t bytes) {
   return begins.size() == slots.size() && std::ranges::adjacent_find(begins, close) == begins.end();
 }
 
+// At the end of a test, so that all that was made can be found.
+void give_back_all(const std::vector<Staging::Slot>& slots) {
+  for (const Staging::Slot& slot : slots)
+    Staging::give_back(slot);
+}
+
 // What it makes stays until the process ends, and so do they.
 Staging& begin_staging() {
   static const Driver* const driver = std::make_unique<Driver>(GPUCAST_TEST_LIBCUDA).release();
@@ -56,6 +62,8 @@ TEST(ServedStaging, IsBoundedForSmallCopiesAndForLargerOnes) {
   EXPECT_EQ(of_large.size(), 64U);
   EXPECT_TRUE(lie_apart(of_large, most_inline));
   EXPECT_EQ(staging.take(most_inline).data, nullptr);
+  give_back_all(of_small);
+  give_back_all(of_large);
 }
 
 TEST(ServedStaging, WhatIsGivenBackIsTakenAgainForItsSize) {
@@ -69,6 +77,8 @@ TEST(ServedStaging, WhatIsGivenBackIsTakenAgainForItsSize) {
   Staging::give_back(of_small.back());
   EXPECT_EQ(staging.take(most_inline).data, nullptr);
   EXPECT_EQ(staging.take(0).data, of_small.back().data);
+  give_back_all(of_small);
+  give_back_all(of_large);
 }
 
 TEST(ServedStaging, IsMadeWhenItIsFirstNeeded) {
