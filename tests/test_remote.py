@@ -28,7 +28,7 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 2
+PROTOCOL = 3
 """The version that client and server speak."""
 
 

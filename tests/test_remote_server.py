@@ -22,7 +22,7 @@ from remote_servers import CLIENT, FAKE, PROBE, SERVER, Server, remote_environme
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 2
+PROTOCOL = 3
 LANE, MONITOR, CHANNEL = 1, 2, 3
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 FAILED = 4
@@ -312,7 +312,8 @@ def memory_of(process: int) -> int:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def test_answers_that_nobody_reads_do_not_pile_up() -> None:
+@pytest.mark.parametrize("size", [65536, MEBIBYTE])
+def test_answers_that_nobody_reads_do_not_pile_up(size: int) -> None:
     with servers() as (server,):
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
@@ -323,7 +324,7 @@ def test_answers_that_nobody_reads_do_not_pile_up() -> None:
         before = memory_of(child)
         os.kill(child, signal.SIGSTOP)  # so that all is there to be read at once
         wait_until(lambda: state_of(child) == "T")
-        payload = struct.pack("<QQQQ", address, 65536, 0, 77)
+        payload = struct.pack("<QQQQ", address, size, 0, 77)
         message = struct.pack("<IHHI", len(payload), COPY_FROM, 0, 0) + payload
         lane.socket.settimeout(1)
         with contextlib.suppress(TimeoutError):
@@ -331,6 +332,79 @@ def test_answers_that_nobody_reads_do_not_pile_up() -> None:
         os.kill(child, signal.SIGCONT)
         time.sleep(1)
         assert memory_of(child) - before < 100 * MEBIBYTE
+
+
+def highest_memory_of(process: int) -> int:
+    """Most resident bytes that it has had."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def test_many_copies_behind_a_blocked_stream_take_bounded_memory_and_all_arrive() -> None:
+    copies = 200
+    with servers(1, GPUCAST_FAKE_DELAY="memset:1") as (server,):
+        client = start(
+            server.address,
+            f"""
+n, m = {MEBIBYTE}, {copies}
+d, e, h, small = memory(n), memory(64), pinned(n), pinned(64)
+sent, back = [pinned(n) for k in range(m)], [pinned(n) for k in range(m)]
+for k, p in enumerate(sent): c.memset(p, k, n)
+s, t = stream(), stream()
+cuda.cudaMemcpy(d, h, size(n), 1); cuda.cudaDeviceSynchronize()
+ready(); sys.stdin.readline()
+begin = time.time()
+cuda.cudaMemsetAsync(d, 255, size(n), s)
+for k in range(m):
+    assert cuda.cudaMemcpyAsync(d, sent[k], size(n), 1, s) == 0
+    assert cuda.cudaMemcpyAsync(back[k], d, size(n), 2, s) == 0
+assert cuda.cudaMemcpyAsync(small, e, size(64), 2, t) == 0
+assert cuda.cudaDeviceSynchronize() == 0
+print(time.time() - begin > 0.9)
+print([k for k in range(m) if c.string_at(back[k].value, n) != bytes([k]) * n])
+sys.stdout.flush(); sys.stdin.readline()
+""",
+        )
+        (child,) = server.children()
+        before = memory_of(child)
+        assert client.stdin is not None
+        assert client.stdout is not None
+        client.stdin.write("now\n")
+        client.stdin.flush()
+        assert [client.stdout.readline() for _ in range(2)] == ["True\n", "[]\n"]
+        assert highest_memory_of(child) - before < 100 * MEBIBYTE  # 400 if there were no bound
+        client.communicate("end\n", timeout=10)
+        assert client.returncode == 0
+
+
+def processor_time_of(process: int) -> float:
+    """Seconds that it has computed."""
+    words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(word) for word in words[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_server_whose_client_is_idle_sleeps() -> None:
+    with servers() as (server,):
+        client = start(
+            server.address,
+            """
+d, h = memory(4 << 20), pinned(4 << 20)
+for bytes in 64, 1 << 20, 4 << 20:  # over the lane and over the channels
+    for k in range(20):
+        cuda.cudaMemcpyAsync(d, h, size(bytes), 1, None)
+        cuda.cudaMemcpyAsync(h, d, size(bytes), 2, None)
+        cuda.cudaDeviceSynchronize()
+cuda.cudaMemcpyAsync(d, h, size(1 << 20), 1, None)  # nobody waits for it
+ready(); sys.stdin.readline()
+""",
+        )
+        (child,) = server.children()
+        time.sleep(0.2)
+        before = [processor_time_of(each) for each in (child, client.pid)]
+        time.sleep(1)
+        after = [processor_time_of(each) for each in (child, client.pid)]
+        assert max(b - a for a, b in zip(before, after, strict=True)) < 0.05
+        client.communicate("end\n", timeout=10)
 
 
 # ---- the door ----

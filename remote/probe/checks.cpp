@@ -46,7 +46,9 @@ void check_devices() {
 
 void check_copies() {
   // Around every size where the way changes.
-  const std::size_t sizes[] = {1, 63, 4096, 65535, 65536, 65537, 1 << 20, 3 << 20, (5 << 20) + 7};
+  const std::size_t sizes[] = {
+      1,       63,           4096, 65535, 65536, 65537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
+      3 << 20, (5 << 20) + 7};
   for (int device = 0; device < device_count(); ++device) {
     require(cudaSetDevice(device), "cudaSetDevice");
     const Stream stream = Stream::independent();

@@ -22,7 +22,8 @@ class ArrivalsOfACopy : public testing::Test {
     arrivals_.expect({.transfer = copy, .to = memory_.data(), .bytes = memory_.size()}, false);
   }
   std::future<bool> waiting() {
-    return std::async(std::launch::async, [this] { return arrivals_.wait_for_channels(any); });
+    return std::async(std::launch::async,
+                      [this] { return arrivals_.wait_for_channels(any, [] {}); });
   }
   static bool is_over(const std::future<bool>& wait) {
     return wait.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready;

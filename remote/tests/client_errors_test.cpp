@@ -14,6 +14,7 @@ namespace gpucast::remote {
 namespace {
 
 constexpr std::size_t small = 4096;
+constexpr std::size_t medium = 300'000;
 constexpr std::size_t large = std::size_t{4} << 20;
 
 class ClientErrors : public testing::TestWithParam<std::size_t> {
@@ -24,7 +25,7 @@ class ClientErrors : public testing::TestWithParam<std::size_t> {
   }
   Servers servers_;
 };
-INSTANTIATE_TEST_SUITE_P(Sizes, ClientErrors, testing::Values(small, large));
+INSTANTIATE_TEST_SUITE_P(Sizes, ClientErrors, testing::Values(small, medium, large));
 
 TEST_P(ClientErrors, ABlockingCopyTellsWhatFailedBefore) {
   serve("cuMemsetD2D8Async:1:719");

@@ -11,46 +11,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/saxpy.h"
 #include "tests/server_process.h"
-
-extern "C" {
-void** __cudaRegisterFatBinary(void* wrapper);
-void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
-                            int thread_limit, uint3* thread, uint3* block, dim3* block_shape,
-                            dim3* grid_shape, int* warp);
-void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int ext,
-                       std::size_t bytes, int constant, int global);
-void __cudaUnregisterFatBinary(void** handle);
-}
 
 namespace gpucast::remote {
 namespace {
 
-// What nvcc puts into a program.
-struct Container {
-  std::uint32_t magic = 0xba55ed50;
-  std::uint16_t version = 1;
-  std::uint16_t header_bytes = 16;
-  std::uint64_t bytes = 8;
-  std::uint64_t content = 0;
-};
-struct Wrapper {
-  std::uint32_t magic = 0x466243b1;
-  std::uint32_t version = 1;
-  const void* image = nullptr;
-  const void* names = nullptr;
-};
-
-void host_saxpy() {}  // only its address is used
-
 class Client : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
     ::setenv("GPUCAST_FAKE_DEVICES", "2", 1);
     // Where sanitizers let memory be, at other addresses for each server.
     ::setenv("GPUCAST_FAKE_BASE", "0x7e9000000000", 1);
@@ -58,16 +32,6 @@ class Client : public testing::Test {
     ::setenv("GPUCAST_FAKE_BASE", "0x7ea000000000", 1);
     servers_.push_back(std::make_unique<ServerProcess>(1));
     ::setenv("GPUCAST_REMOTE", (servers_[0]->address() + "," + servers_[1]->address()).c_str(), 1);
-    handle_ = __cudaRegisterFatBinary(&wrapper_);
-    __cudaRegisterFunction(handle_, reinterpret_cast<const char*>(&host_saxpy), nullptr, "saxpy",
-                           -1, nullptr, nullptr, nullptr, nullptr, nullptr);
-  }
-  void TearDown() override { __cudaUnregisterFatBinary(handle_); }
-
-  static cudaError_t saxpy(int n, float a, const float* x, float* y, cudaStream_t stream) {
-    std::array<void*, 4> arguments = {&n, &a, &x, &y};
-    return cudaLaunchKernel(reinterpret_cast<const void*>(&host_saxpy), dim3(1), dim3(32),
-                            arguments.data(), 0, stream);
   }
 
   // One thread's share of mixed work on one device; what went wrong.
@@ -96,8 +60,8 @@ class Client : public testing::Test {
       TRY(cudaMemcpyAsync(x, values, bytes, cudaMemcpyDefault, stream));
       TRY(cudaMemsetAsync(y, 0, bytes, stream));
       TRY(cudaEventRecord(begin, stream));
-      TRY(saxpy(static_cast<int>(count), 2, static_cast<float*>(x), static_cast<float*>(y),
-                stream));
+      TRY(Saxpy::launch(static_cast<int>(count), 2, static_cast<float*>(x), static_cast<float*>(y),
+                        stream));
       TRY(cudaEventRecord(end, stream));
       TRY(cudaMemcpyAsync(values, y, bytes, cudaMemcpyDefault, stream));
       TRY(cudaStreamSynchronize(stream));
@@ -123,7 +87,7 @@ class Client : public testing::Test {
     threads.reserve(failed.size());
     for (std::size_t k = 0; k < failed.size(); ++k) {
       // Some copies travel within messages, some over the channels.
-      const std::size_t count = k < 3 ? 1000 : 100'000;
+      const std::size_t count = k < 3 ? 1000 : 300'000;
       threads.emplace_back(
           [&failed, k, count] { failed.at(k) = work(static_cast<int>(k % 2), count, 12); });
     }
@@ -134,9 +98,7 @@ class Client : public testing::Test {
   }
 
   std::vector<std::unique_ptr<ServerProcess>> servers_;
-  Container container_;
-  Wrapper wrapper_{.image = &container_};
-  void** handle_ = nullptr;
+  Saxpy saxpy_;
 };
 
 TEST_F(Client, WorksFromManyThreads) { work_from_threads(); }
@@ -162,6 +124,44 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
               cudaSuccess);
   ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   EXPECT_EQ(std::count(to, to + bytes * copies, 7), static_cast<long>(bytes * copies));
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  EXPECT_EQ(cudaFree(on_device), cudaSuccess);
+}
+
+// Of which the server takes nothing more while nobody reads what it has to send.
+TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
+  constexpr std::size_t medium = std::size_t{1} << 20;
+  constexpr std::size_t large = std::size_t{64} << 20;
+  constexpr std::size_t copies = 150;
+  void* on_device = nullptr;
+  void* pinned = nullptr;
+  void* pinned_large = nullptr;
+  cudaStream_t other = nullptr;
+  ASSERT_EQ(cudaMalloc(&on_device, large), cudaSuccess);
+  ASSERT_EQ(cudaMallocHost(&pinned, medium * copies), cudaSuccess);
+  ASSERT_EQ(cudaMallocHost(&pinned_large, large), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  std::vector<unsigned char> content(large, 7);
+  auto* to = static_cast<unsigned char*>(pinned);
+  for (const bool to_device : {true, false}) {
+    for (std::size_t k = 0; k < copies; ++k)
+      ASSERT_EQ(cudaMemcpyAsync(to + k * medium, on_device, medium, cudaMemcpyDefault, nullptr),
+                cudaSuccess);
+    if (to_device) {
+      EXPECT_EQ(cudaMemcpyAsync(on_device, content.data(), large, cudaMemcpyDefault, other),
+                cudaSuccess);
+    } else {
+      EXPECT_EQ(cudaMemcpyAsync(pinned_large, on_device, large, cudaMemcpyDefault, other),
+                cudaSuccess);
+      // Waits for what that brings.
+      EXPECT_EQ(cudaMemcpyAsync(on_device, pinned_large, medium, cudaMemcpyDefault, other),
+                cudaSuccess);
+    }
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  }
+  EXPECT_EQ(std::memcmp(pinned_large, content.data(), large), 0);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(pinned_large), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
   EXPECT_EQ(cudaFree(on_device), cudaSuccess);
 }
@@ -198,17 +198,15 @@ TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
 }
 
 TEST_F(Client, VariablesOfAnUnloadedLibraryAreNobodysMemory) {
-  Container container;
-  Wrapper wrapper{.image = &container};
-  void** handle = __cudaRegisterFatBinary(&wrapper);
+  std::optional<FatBinary> library(std::in_place);
   char variable = 0;
-  __cudaRegisterVar(handle, &variable, nullptr, "counter", 0, 8, 0, 0);
+  __cudaRegisterVar(library->handle(), &variable, nullptr, "counter", 0, 8, 0, 0);
   void* address = nullptr;
   ASSERT_EQ(cudaGetSymbolAddress(&address, &variable), cudaSuccess);
   cudaPointerAttributes attributes{};
   ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
-  __cudaUnregisterFatBinary(handle);
+  library.reset();
   ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
 }

@@ -12,7 +12,7 @@
 namespace gpucast::remote {
 namespace {
 
-// Of one that travels within its message, and of one that does not.
+// Of those that travel within their message, from either kind of staging, and of one that does not.
 class CopyOrder : public testing::TestWithParam<std::size_t> {
  protected:
   void serve(const char* delays = "copy:0.1") {
@@ -24,7 +24,7 @@ class CopyOrder : public testing::TestWithParam<std::size_t> {
 
   Servers servers_;
 };
-INSTANTIATE_TEST_SUITE_P(Sizes, CopyOrder, testing::Values(4096, std::size_t{4} << 20));
+INSTANTIATE_TEST_SUITE_P(Sizes, CopyOrder, testing::Values(4096, 300'000, std::size_t{4} << 20));
 
 TEST_P(CopyOrder, WhatIsSentFromPinnedMemoryIsWhatAnEarlierCopyBrings) {
   serve();

@@ -144,11 +144,7 @@ TEST(Wire, NoiseIsDecodedOrRefused) {
 
 template <class Message>
 std::size_t size_of_greeting() {
-  std::vector<std::byte> bytes;
-  Writer writer(bytes);
-  Message message;
-  message.visit(writer);
-  return bytes.size();
+  return packed(Message{}).size();
 }
 
 TEST(Wire, GreetingsHaveTheSizesThatAreRead) {
@@ -165,11 +161,12 @@ TEST(Pieces, AreAShareOfTheCopyForEachChannel) {
     const std::size_t most = piece_of(bytes, channels);
     return (bytes + most - 1) / most;
   };
-  EXPECT_EQ(pieces(most_inline + 1, 4), 1U);  // too short to be worth more
-  EXPECT_EQ(pieces(std::size_t{768} << 10, 4), 4U);
-  EXPECT_EQ(pieces(std::size_t{768} << 10, 2), 2U);
+  EXPECT_EQ(pieces(most_inline + 1, 1), 2U);
+  for (const std::size_t channels : {2, 3, 4, 5, 16})
+    EXPECT_EQ(pieces(most_inline + 1, channels), channels);
   EXPECT_EQ(pieces(std::size_t{256} << 20, 4), 256U);
-  for (std::size_t bytes = 1; bytes < std::size_t{16} << 20; bytes = 3 * bytes + 1)
+  for (std::size_t bytes = most_inline + 1; bytes < std::size_t{16} << 20;
+       bytes = bytes + bytes / 3)
     EXPECT_LE(piece_of(bytes, 3), piece_bytes);
 }
 

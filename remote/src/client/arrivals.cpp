@@ -1,6 +1,7 @@
 #include "client/arrivals.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace gpucast::remote {
@@ -91,9 +92,15 @@ bool Arrivals::none(const Which& which) const {
   return none(over_lane_, which) && none(over_channels_, which);
 }
 
-bool Arrivals::wait_for_channels(const Which& which) {
+bool Arrivals::wait_for_channels(const Which& which, const std::function<void()>& meanwhile) {
+  constexpr std::chrono::milliseconds moment(1);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return none(over_channels_, which) || (given_up_ && landings_ == 0); });
+  const auto over = [&] { return none(over_channels_, which) || (given_up_ && landings_ == 0); };
+  while (!changed_.wait_for(lock, moment, over)) {
+    lock.unlock();
+    meanwhile();
+    lock.lock();
+  }
   return none(over_channels_, which);
 }
 

@@ -55,8 +55,9 @@ class Arrivals {
   bool nothing() const;
   bool none_over_lane(const Which& which) const;
   bool none(const Which& which) const;
-  // Until the channels have brought it. False where they will not; nothing is written then either.
-  bool wait_for_channels(const Which& which);
+  // Until the channels have brought it, with `meanwhile` called now and then. False where they will
+  // not; nothing is written then either.
+  bool wait_for_channels(const Which& which, const std::function<void()>& meanwhile);
   // After giving up: until nobody writes any more.
   void wait_for_landings();
   // Of the first that failed since it was asked.

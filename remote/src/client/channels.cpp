@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 
 #include "client/quiet_thread.h"
@@ -62,21 +63,35 @@ void Channels::send(Id transfer, Bytes data, bool waited_for) {
   changed_.notify_all();
 }
 
-Status Channels::wait_until_sent(Id transfer) {
+// Or until the connections broke.
+template <class Done>
+void Channels::wait_until(std::unique_lock<std::mutex>& lock, const Meanwhile& meanwhile,
+                          Done done) {
+  constexpr std::chrono::milliseconds moment(1);
+  while (!changed_.wait_for(lock, moment, [&] { return broken_ || done(); })) {
+    lock.unlock();
+    meanwhile();
+    lock.lock();
+  }
+}
+
+Status Channels::wait_until_sent(Id transfer, const Meanwhile& meanwhile) {
   std::unique_lock lock(mutex_);
   const auto found = sending_.find(transfer);
-  changed_.wait(lock, [&] { return broken_ || found->second.parts == 0; });
+  wait_until(lock, meanwhile, [&] { return found->second.parts == 0; });
   const Sending sending = found->second;
   sending_.erase(found);
   if (sending.parts != 0) return status_lost;
   return sending.readable ? 0 : status_bad_memory;
 }
 
-bool Channels::wait_until_sent() {
+bool Channels::wait_until_sent(const Meanwhile& meanwhile) {
   std::unique_lock lock(mutex_);
-  const auto done = [](const auto& each) { return each.second.parts == 0; };
-  changed_.wait(lock, [&] { return broken_ || std::ranges::all_of(sending_, done); });
-  return std::ranges::all_of(sending_, done);
+  const auto done = [&] {
+    return std::ranges::all_of(sending_, [](const auto& each) { return each.second.parts == 0; });
+  };
+  wait_until(lock, meanwhile, done);
+  return done();
 }
 
 void Channels::sent(Id transfer, bool readable) {

@@ -29,10 +29,12 @@ class Channels {
   // Queues the pieces; the memory has to stay as it is until they are sent. If nobody is to wait
   // for that, memory that cannot be read makes the transfer fail among the arrivals.
   void send(Id transfer, Bytes data, bool waited_for);
+  // Both call `meanwhile` now and then.
+  using Meanwhile = std::function<void()>;
   // Until it is sent; cudaErrorInvalidValue if its memory could not be read.
-  Status wait_until_sent(Id transfer);
+  Status wait_until_sent(Id transfer, const Meanwhile& meanwhile);
   // Until all that was queued is; false if the connections broke.
-  bool wait_until_sent();
+  bool wait_until_sent(const Meanwhile& meanwhile);
   void shut_down() noexcept;
   // After that: until none of the threads runs.
   void join() noexcept;
@@ -54,6 +56,8 @@ class Channels {
     std::thread receiver;
   };
 
+  template <class Done>
+  void wait_until(std::unique_lock<std::mutex>& lock, const Meanwhile& meanwhile, Done done);
   void send_parts(Channel& channel);
   void sent(Id transfer, bool readable);
   void receive_pieces(Channel& channel);

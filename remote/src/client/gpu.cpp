@@ -130,7 +130,8 @@ Channels& Gpu::channels() {
 Status Gpu::wait_for(const Which& which) {
   if (arrivals_.nothing()) return 0;
   lane_->read_arrivals(which);
-  return arrivals_.wait_for_channels(which) ? 0 : status_lost;
+  const auto meanwhile = [this] { lane_->read_meanwhile(); };
+  return arrivals_.wait_for_channels(which, meanwhile) ? 0 : status_lost;
 }
 
 // Each is told once, whichever way it came.
@@ -198,7 +199,8 @@ Status Gpu::settle() {
       const std::lock_guard lock(channels_mutex_);
       bulk = channels_.get();
     }
-    if (bulk != nullptr && !bulk->wait_until_sent()) return status_lost;
+    const auto meanwhile = [this] { lane_->read_meanwhile(); };
+    if (bulk != nullptr && !bulk->wait_until_sent(meanwhile)) return status_lost;
     return wait_for([](const Arrival&) { return true; });
   });
 }
@@ -234,7 +236,8 @@ Status Gpu::send_to(Address to, Bytes data, Id stream, bool blocking, bool pinne
       CopyToBulk{
           .to = to, .bytes = data.size(), .stream = stream, .transfer = transfer, .fence = fence},
       {}, [&] { bulk.send(transfer, data, waits); });
-  const Status sent = waits ? bulk.wait_until_sent(transfer) : 0;
+  const auto meanwhile = [this] { lane_->read_meanwhile(); };
+  const Status sent = waits ? bulk.wait_until_sent(transfer, meanwhile) : 0;
   return sent != 0 ? sent : status;
 }
 

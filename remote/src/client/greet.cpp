@@ -1,7 +1,6 @@
 #include "client/greet.h"
 
 #include <array>
-#include <vector>
 
 #include "protocol/frame.h"
 #include "security/secret.h"
@@ -9,14 +8,6 @@
 
 namespace gpucast::remote {
 namespace {
-
-template <class Message>
-void say(Connection& connection, Message message, const Deadline& deadline) {
-  std::vector<std::byte> bytes;
-  Writer writer(bytes);
-  message.visit(writer);
-  write_all(connection, bytes, {}, deadline);
-}
 
 template <class Message>
 Message hear(Connection& connection, const Deadline& deadline) {
@@ -45,7 +36,7 @@ std::string refusal(Entry entry) {
 
 void greet(Connection& connection, Hello& hello, const std::string& secret,
            const Deadline& deadline) {
-  say(connection, hello, deadline);
+  write_all(connection, packed(hello), {}, deadline);
   const auto challenge = hear<Challenge>(connection, deadline);
   if (challenge.magic != greeting_magic) throw ConnectionLost("what answers is no GPU server");
   if (challenge.version != protocol_version) {
@@ -62,7 +53,7 @@ void greet(Connection& connection, Hello& hello, const std::string& secret,
   Answer answer;
   fill_random(answer.nonce);
   answer.mac = prove(used, Side::client, hello, challenge.nonce, answer.nonce);
-  say(connection, answer, deadline);
+  write_all(connection, packed(answer), {}, deadline);
   const auto welcome = hear<Welcome>(connection, deadline);
   if (welcome.entry != Entry::welcome) throw ConnectionLost(refusal(welcome.entry));
   if (!same(welcome.mac, prove(used, Side::server, hello, challenge.nonce, answer.nonce))) {

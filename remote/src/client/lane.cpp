@@ -22,7 +22,7 @@ Lane::Waiting::~Waiting() {
   if (!done) lane.waiting_.erase(request);
 }
 
-// A server that is kept from sending takes nothing more: who waits to write reads.
+// Who waits to write reads.
 bool Lane::write(Bytes first, Bytes second) {
   std::vector<std::byte> zeros;
   while (!first.empty() || !second.empty()) {

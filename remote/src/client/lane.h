@@ -64,6 +64,10 @@ class Lane {
       read_until([&] { return arrivals_.none_over_lane(which); });
   }
 
+  // What is there, unless another thread reads. For who waits for something else: a server that is
+  // kept from sending takes nothing more.
+  void read_meanwhile();
+
   // What failed unasked since it was last taken.
   Status take_latched() { return latched_.exchange(0); }
 
@@ -103,7 +107,6 @@ class Lane {
   // False where the second cannot be read.
   bool write(Bytes first, Bytes second);
   void read_until(const std::function<bool()>& done);
-  void read_meanwhile();
   bool read_batch(bool may_wait);
   void take(const Header& header, Bytes payload);
 

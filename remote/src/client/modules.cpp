@@ -65,9 +65,7 @@ Status Modules::find_kernels(const FatBinary& binary, std::size_t first, std::si
     LoadedKernel& kernel = kernels_[&binary.functions[first + k]];
     kernel = {
         .id = message.first + k, .status = told.status, .parameters = std::move(told.parameters)};
-    for (const Parameter& each : kernel.parameters)
-      kernel.argument_bytes =
-          std::max<std::size_t>(kernel.argument_bytes, std::size_t{each.offset} + each.bytes);
+    kernel.argument_bytes = argument_bytes(kernel.parameters);
     if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
   }
   return 0;

@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "protocol/limits.h"
 #include "security/secret.h"
 
 namespace gpucast::remote {
@@ -46,9 +45,10 @@ ClientSettings read_client_settings() {
   if (const auto file = variable("GPUCAST_REMOTE_SECRET_FILE"); !file.empty())
     result.secret = read_secret(file);
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
-  result.channels = number("GPUCAST_REMOTE_CHANNELS", 2, 1, most_channels);
+  result.channels = number("GPUCAST_REMOTE_CHANNELS", result.channels, 1, most_channels);
   constexpr int second = 1'000'000;
-  result.spin = std::chrono::microseconds(number("GPUCAST_REMOTE_SPIN_US", 50, 0, second));
+  result.spin = std::chrono::microseconds(
+      number("GPUCAST_REMOTE_SPIN_US", static_cast<int>(result.spin.count()), 0, second));
   result.counters = variable("GPUCAST_REMOTE_COUNTERS");
   return result;
 }

@@ -3,8 +3,9 @@
 //   GPUCAST_REMOTE               servers, in the order of their devices: host:port,unix:/path,...
 //   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
-//   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 2)
-//   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer before it sleeps (default 50)
+//   GPUCAST_REMOTE_CHANNELS      connections for large copies, for each server (default 4)
+//   GPUCAST_REMOTE_SPIN_US       so long a thread looks for an answer, on a core of its own, before
+//                                it sleeps (default 2000)
 //   GPUCAST_REMOTE_COUNTERS      at exit, what each entry point cost: `-`, a table on stderr; else
 //                                a file, which gets JSON Lines
 #pragma once
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/limits.h"
 #include "transport/address.h"
 
 namespace gpucast::remote {
@@ -22,7 +24,7 @@ struct ClientSettings {
   std::string secret = {};
   bool synchronous = false;
   int channels = 4;
-  std::chrono::microseconds spin{50};
+  std::chrono::microseconds spin = usual_spin;
   std::string counters = {};
 };
 

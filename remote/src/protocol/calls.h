@@ -7,7 +7,9 @@
 // Reply.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -513,6 +515,13 @@ struct Parameter {
     v(offset), v(bytes);
   }
 };
+// Of arguments that lie as they say.
+inline std::size_t argument_bytes(const std::vector<Parameter>& parameters) {
+  std::size_t result = 0;
+  for (const Parameter& each : parameters)
+    result = std::max(result, std::size_t{each.offset} + each.bytes);
+  return result;
+}
 struct Kernel {
   Status status = 0;  // of looking it up
   std::int32_t most_threads = 0;

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "protocol/limits.h"
 #include "protocol/wire.h"
@@ -81,5 +83,14 @@ struct Welcome {
     v(entry), v(session), v(mac);
   }
 };
+
+// Any of them, as it is sent.
+template <class Message>
+std::vector<std::byte> packed(Message message) {
+  std::vector<std::byte> result;
+  Writer writer(result);
+  message.visit(writer);
+  return result;
+}
 
 }  // namespace gpucast::remote

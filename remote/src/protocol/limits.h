@@ -1,19 +1,20 @@
-// What the protocol bounds.
+// What the protocol bounds, and what both sides take for usual.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 namespace gpucast::remote {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
-// Copies up to this size travel within their message, larger ones in pieces over the bulk
-// channels.
-inline constexpr std::size_t most_inline = std::size_t{64} << 10;
+// Copies up to this size travel within their message, larger ones in pieces over the bulk channels.
+// The lane is watched on both sides while calls follow one another; a channel's threads sleep
+// between copies, and waking them takes longer than they save where a copy is not large.
+inline constexpr std::size_t most_inline = std::size_t{1} << 20;
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-inline constexpr std::size_t least_piece = std::size_t{128} << 10;
 
 // Bytes of the pieces (the last may be shorter) of a copy over so many channels: each channel has a
 // share of copies that are too short for several whole pieces, as a piece is passed on once all of
@@ -21,11 +22,16 @@ inline constexpr std::size_t least_piece = std::size_t{128} << 10;
 constexpr std::size_t piece_of(std::size_t bytes, std::size_t channels) {
   constexpr std::size_t page = 4096;
   const std::size_t share = (bytes / channels + page) / page * page;
-  return std::clamp(share, least_piece, piece_bytes);
+  return std::min(share, piece_bytes);
 }
 
-inline constexpr std::size_t most_frame = (std::size_t{1} << 20) + 4096;  // of a message's payload
-inline constexpr std::size_t most_module = std::size_t{1} << 30;          // of one fat binary
+// So long either side looks for the next message before it sleeps, unless told otherwise: a step's
+// gap between its calls, so that a thread that sleeps has to be woken once a pause, not once a
+// step.
+inline constexpr std::chrono::microseconds usual_spin(2000);
+
+inline constexpr std::size_t most_frame = most_inline + 4096;     // of a message's payload
+inline constexpr std::size_t most_module = std::size_t{1} << 30;  // of one fat binary
 inline constexpr std::size_t most_module_piece = std::size_t{512} << 10;
 inline constexpr std::size_t most_names = 128;  // in one message
 inline constexpr std::size_t most_parameters = 4096;

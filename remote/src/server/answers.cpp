@@ -1,6 +1,14 @@
 #include "server/answers.h"
 
+#include <algorithm>
+
 namespace gpucast::remote {
+namespace {
+
+// Bytes that were sent and are kept, so that few are moved where the client reads steadily.
+constexpr std::size_t most_sent = std::size_t{4} << 20;
+
+}  // namespace
 
 bool Answers::send() {
   if (unsent() == 0) return false;
@@ -8,6 +16,9 @@ bool Answers::send() {
   begin_ += sent;
   if (unsent() == 0) {
     out_.clear();
+    begin_ = 0;
+  } else if (begin_ >= std::max(most_sent, unsent())) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(begin_));
     begin_ = 0;
   }
   return sent > 0;

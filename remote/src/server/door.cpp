@@ -42,14 +42,6 @@ constexpr std::chrono::seconds greeting_time(5);
 constexpr std::chrono::seconds ending_time(5);
 constexpr std::size_t most_greetings = 64;  // under way at once
 
-template <class Message>
-std::vector<std::byte> packed(Message message) {
-  std::vector<std::byte> result;
-  Writer writer(result);
-  message.visit(writer);
-  return result;
-}
-
 class Door {
  public:
   Door(const DoorOptions& options, std::ostream& ready, std::ostream& log)

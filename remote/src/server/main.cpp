@@ -69,7 +69,9 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   options.add("--libcuda", settings.session.libcuda, "The driver's library")
       .environment("GPUCAST_LIBCUDA")
       .show_default();
-  options.add("--spin-us", spin, "Microseconds of looking for the next message before sleeping")
+  options
+      .add("--spin-us", spin,
+           "Microseconds of looking for a client's next message, on a core, before sleeping")
       .within(0, 1000000)
       .show_default();
   options

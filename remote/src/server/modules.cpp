@@ -87,9 +87,7 @@ CUresult Modules::run(const ModuleKernels& call, Kernels& result) {
     if (told.status == CUDA_SUCCESS) {
       told.parameters = parameters_of(entry.kernel, told.status);
       entry.parameters = told.parameters;
-      for (const Parameter& each : told.parameters)
-        entry.argument_bytes =
-            std::max<std::size_t>(entry.argument_bytes, std::size_t{each.offset} + each.bytes);
+      entry.argument_bytes = argument_bytes(entry.parameters);
       kernels_[call.first + k] = std::move(entry);
     }
     result.kernels.push_back(std::move(told));

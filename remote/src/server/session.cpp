@@ -51,7 +51,7 @@ void Session::run() {
     bool progress = answers_.send();
     if (take_messages()) progress = true;
     if (outgoing_.advance()) progress = true;
-    if (gpu_ && waits_.finish(*gpu_, outgoing_)) progress = true;
+    if (finish_waits()) progress = true;
     if (take_back_staging(false)) progress = true;
     if (progress) {
       idle_since = Clock::now();
@@ -79,7 +79,13 @@ void Session::rest(Clock::time_point idle_since) {
 void Session::tend() {
   answers_.send();
   outgoing_.advance();
-  waits_.finish(*gpu_, outgoing_);
+  finish_waits();
+}
+
+// What they bring stays in pinned memory until there is room for it.
+bool Session::finish_waits() {
+  const auto room = [this] { return answers_.unsent() < most_unsent; };
+  return gpu_ && waits_.finish(*gpu_, outgoing_, room);
 }
 
 bool Session::has_room() const {
@@ -120,7 +126,7 @@ bool Session::take_back_staging(bool all) {
       ++k;
       continue;
     }
-    staging_->give_back(reading.slot);
+    Staging::give_back(reading.slot);
     gpu_->streams().give_back(std::move(reading.event));
     readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(k));
     any = true;
@@ -235,13 +241,18 @@ void Session::open(const Header& header) {
   answers_.reply(header.request, CUDA_SUCCESS, std::move(result));
 }
 
-std::byte* Session::staging_slot() {
+Staging::Slot Session::staging_slot(std::size_t bytes) {
+  const auto begin = Clock::now();
   for (;;) {
-    if (std::byte* slot = staging_->take(); slot != nullptr) return slot;
-    // All of them wait for the GPU.
+    if (const Staging::Slot slot = staging_->take(bytes); slot.data != nullptr) return slot;
+    // All of them wait for the GPU, or for the client to read.
     tend();
     take_back_staging(true);
-    std::this_thread::yield();
+    if (Clock::now() - begin < busy) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(nap);
+    }
   }
 }
 
@@ -254,14 +265,14 @@ void Session::copy_to(const Header& header, Bytes payload) {
     auto* const stream = gpu().streams().stream(call.stream);
     if (!gpu().holds(call.to, data.size()))
       return answers_.report(header, CUDA_ERROR_INVALID_VALUE);
-    std::byte* slot = staging_slot();
-    std::ranges::copy(data, slot);
-    status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot, data.size(), stream);
+    const Staging::Slot slot = staging_slot(data.size());
+    std::ranges::copy(data, slot.data);
+    status = gpu().driver().cuMemcpyHtoDAsync(call.to, slot.data, data.size(), stream);
     if (status == CUDA_SUCCESS) {
       readings_.push_back({.event = gpu().streams().record(stream), .slot = slot});
       if (call.fence != 0) gpu().streams().fence(call.stream);
     } else {
-      staging_->give_back(slot);
+      Staging::give_back(slot);
     }
   } catch (const DriverError& error) {
     status = error.status();
@@ -294,12 +305,12 @@ void Session::copy_from(const Header& header, Bytes payload) {
   const auto call = decode<CopyFrom>(payload);
   if (call.bytes > most_inline) return copy_from_bulk(header, call);
   CUresult status = CUDA_SUCCESS;
-  std::byte* slot = nullptr;
+  Staging::Slot slot;
   try {
     auto* const stream = gpu().streams().stream(call.stream);
     if (!gpu().holds(call.from, call.bytes)) throw DriverError(CUDA_ERROR_INVALID_VALUE, "copy");
-    slot = staging_slot();
-    status = gpu().driver().cuMemcpyDtoHAsync(slot, call.from, call.bytes, stream);
+    slot = staging_slot(call.bytes);
+    status = gpu().driver().cuMemcpyDtoHAsync(slot.data, call.from, call.bytes, stream);
     if (status == CUDA_SUCCESS) {
       waits_.add({.events = {gpu().streams().record(stream)},
                   .then = [this, header, call, slot](CUresult then) {
@@ -329,15 +340,15 @@ void Session::copy_from_bulk(const Header& header, const CopyFrom& call) {
   outgoing_.advance();
 }
 
-void Session::copied_from(const Header& header, const CopyFrom& call, std::byte* slot,
+void Session::copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                           CUresult status) {
-  const Bytes data = status == CUDA_SUCCESS ? bytes_of(slot, call.bytes) : Bytes{};
+  const Bytes data = status == CUDA_SUCCESS ? bytes_of(slot.data, call.bytes) : Bytes{};
   if (header.request != 0) {
     answers_.reply(header.request, status, Nothing{}, data);
   } else {
     answers_.data({.transfer = call.transfer, .status = status}, data);
   }
-  if (slot != nullptr) staging_->give_back(slot);
+  Staging::give_back(slot);
 }
 
 void Session::module_piece(const Header& header, Bytes payload) {

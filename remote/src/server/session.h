@@ -25,8 +25,9 @@ namespace gpucast::remote {
 struct SessionOptions {
   std::string libcuda = "libcuda.so.1";
   int gpu = 0;
-  std::uint64_t most_memory = 0;       // bytes of a client; 0: what the GPU has
-  std::chrono::microseconds spin{50};  // looks so long for the next message before it sleeps
+  std::uint64_t most_memory = 0;  // bytes of a client; 0: what the GPU has
+  // Looks so long for the next message before it sleeps.
+  std::chrono::microseconds spin = usual_spin;
 };
 
 class Session {
@@ -42,6 +43,7 @@ class Session {
  private:
   bool take_messages();
   bool has_room() const;
+  bool finish_waits();
   // Of the oldest, or of all.
   bool take_back_staging(bool all);
   // Between the pieces of a large copy.
@@ -64,9 +66,10 @@ class Session {
   void copy_from(const Header& header, Bytes payload);
   void copy_from_bulk(const Header& header, const CopyFrom& call);
   void module_piece(const Header& header, Bytes payload);
-  void copied_from(const Header& header, const CopyFrom& call, std::byte* slot, CUresult status);
+  void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
+                   CUresult status);
 
-  std::byte* staging_slot();
+  Staging::Slot staging_slot(std::size_t bytes);
   Gpu& gpu();
 
   std::unique_ptr<Connection> lane_;
@@ -84,7 +87,7 @@ class Session {
   // Pinned memory that the GPU still reads, the oldest first.
   struct Reading {
     std::shared_ptr<Event> event;
-    std::byte* slot = nullptr;
+    Staging::Slot slot;
   };
   std::deque<Reading> readings_;
 };

@@ -1,4 +1,5 @@
-// Pinned memory for copies that travel within their message.
+// Pinned memory for copies that travel within their message: slots of two sizes, so that small
+// copies take little of it.
 #pragma once
 
 #include <vector>
@@ -8,24 +9,58 @@
 
 namespace gpucast::remote {
 
-class Staging {
+// Slots of one size, made when they are first needed. Their memory is never freed: the process ends
+// with the client.
+class SlotPool {
  public:
-  explicit Staging(const Driver& driver) : driver_(&driver) {}
-  ~Staging() = default;
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
+  struct Size {
+    std::size_t slot = 0;     // bytes
+    std::size_t at_once = 0;  // slots that are made together
+    std::size_t most = 0;     // slots
+  };
+  SlotPool(const Driver& driver, Size size) : driver_(&driver), size_(size) {}
+  ~SlotPool() = default;
+  SlotPool(const SlotPool&) = delete;
+  SlotPool& operator=(const SlotPool&) = delete;
 
-  // most_inline bytes; nullptr while all are in use. DriverError if none can be made.
+  // nullptr while all are in use. DriverError if none can be made.
   std::byte* take();
   void give_back(std::byte* slot) { free_.push_back(slot); }
 
  private:
-  // Never freed: the process ends with the client.
   void grow();
 
   const Driver* driver_;
+  Size size_;
   std::vector<std::byte*> free_;
   std::size_t made_ = 0;
+};
+
+class Staging {
+ public:
+  struct Slot {
+    std::byte* data = nullptr;  // nullptr: none
+    SlotPool* pool = nullptr;
+  };
+
+  explicit Staging(const Driver& driver) : small_(driver, small), large_(driver, large) {}
+
+  // Of so many bytes, up to most_inline; none while all that are meant for them are in use.
+  // DriverError if none can be made.
+  Slot take(std::size_t bytes) {
+    SlotPool& pool = bytes <= small.slot ? small_ : large_;
+    return {.data = pool.take(), .pool = &pool};
+  }
+  static void give_back(const Slot& slot) {
+    if (slot.data != nullptr) slot.pool->give_back(slot.data);
+  }
+
+ private:
+  static constexpr SlotPool::Size small{.slot = std::size_t{64} << 10, .at_once = 32, .most = 512};
+  static constexpr SlotPool::Size large{.slot = most_inline, .at_once = 4, .most = 64};
+
+  SlotPool small_;
+  SlotPool large_;
 };
 
 }  // namespace gpucast::remote

@@ -27,9 +27,9 @@ CUresult state_of(Waits::Entry& entry, Gpu& gpu, const Outgoing& outgoing) {
 }  // namespace
 
 // In order for those that wait for the same events; who is first does not matter otherwise.
-bool Waits::finish(Gpu& gpu, const Outgoing& outgoing) {
+bool Waits::finish(Gpu& gpu, const Outgoing& outgoing, const std::function<bool()>& room) {
   bool any = false;
-  for (std::size_t k = 0; k < entries_.size();) {
+  for (std::size_t k = 0; k < entries_.size() && room();) {
     const CUresult status = state_of(entries_[k], gpu, outgoing);
     if (status == CUDA_ERROR_NOT_READY) {
       ++k;

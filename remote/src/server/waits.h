@@ -25,8 +25,9 @@ class Waits {
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
-  // Does what the GPU has come to; whether that was anything.
-  bool finish(Gpu& gpu, const Outgoing& outgoing);
+  // Does what the GPU has come to while there is room for what it brings; whether that was
+  // anything.
+  bool finish(Gpu& gpu, const Outgoing& outgoing, const std::function<bool()>& room);
 
  private:
   std::deque<Entry> entries_;

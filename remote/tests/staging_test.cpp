@@ -1,0 +1,93 @@
+// What a client's copies may take of its server's pinned memory.
+#include "server/staging.h"
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace gpucast::remote {
+namespace {
+
+constexpr std::size_t small = std::size_t{64} << 10;
+
+// All that there are for copies of so many bytes.
+std::vector<Staging::Slot> take_all(Staging& staging, std::size_t bytes) {
+  constexpr std::size_t most = 1000;
+  std::vector<Staging::Slot> slots;
+  while (slots.size() < most) {
+    const Staging::Slot slot = staging.take(bytes);
+    if (slot.data == nullptr) break;
+    slots.push_back(slot);
+  }
+  return slots;
+}
+
+bool lie_apart(const std::vector<Staging::Slot>& slots, std::size_t bytes) {
+  std::set<const std::byte*> begins;
+  for (const Staging::Slot& slot : slots)
+    begins.insert(slot.data);
+  const auto close = [bytes](const std::byte* a, const std::byte* b) {
+    return b - a < static_cast<std::ptrdiff_t>(bytes);
+  };
+  return begins.size() == slots.size() && std::ranges::adjacent_find(begins, close) == begins.end();
+}
+
+// At the end of a test, so that all that was made can be found.
+void give_back_all(const std::vector<Staging::Slot>& slots) {
+  for (const Staging::Slot& slot : slots)
+    Staging::give_back(slot);
+}
+
+// What it makes stays until the process ends, and so do they.
+Staging& begin_staging() {
+  static const Driver* const driver = std::make_unique<Driver>(GPUCAST_TEST_LIBCUDA).release();
+  static Staging* const staging = std::make_unique<Staging>(*driver).release();
+  driver->cuInit(0);
+  return *staging;
+}
+
+TEST(ServedStaging, IsBoundedForSmallCopiesAndForLargerOnes) {
+  Staging& staging = begin_staging();
+  const auto of_small = take_all(staging, small);
+  EXPECT_EQ(of_small.size(), 512U);
+  EXPECT_TRUE(lie_apart(of_small, small));
+  EXPECT_EQ(staging.take(1).data, nullptr);
+  // Which have their own.
+  const auto of_large = take_all(staging, small + 1);
+  EXPECT_EQ(of_large.size(), 64U);
+  EXPECT_TRUE(lie_apart(of_large, most_inline));
+  EXPECT_EQ(staging.take(most_inline).data, nullptr);
+  give_back_all(of_small);
+  give_back_all(of_large);
+}
+
+TEST(ServedStaging, WhatIsGivenBackIsTakenAgainForItsSize) {
+  Staging& staging = begin_staging();
+  const auto of_small = take_all(staging, small);
+  const auto of_large = take_all(staging, most_inline);
+  Staging::give_back(of_large.front());
+  Staging::give_back({});  // none
+  EXPECT_EQ(staging.take(small).data, nullptr);
+  EXPECT_EQ(staging.take(most_inline).data, of_large.front().data);
+  Staging::give_back(of_small.back());
+  EXPECT_EQ(staging.take(most_inline).data, nullptr);
+  EXPECT_EQ(staging.take(0).data, of_small.back().data);
+  give_back_all(of_small);
+  give_back_all(of_large);
+}
+
+TEST(ServedStaging, IsMadeWhenItIsFirstNeeded) {
+  ::setenv("GPUCAST_FAKE_FAIL", "cuMemHostAlloc:2:2", 1);
+  Staging& staging = begin_staging();
+  EXPECT_NE(staging.take(small).data, nullptr);  // the first that the driver is asked for
+  EXPECT_THROW(staging.take(most_inline), DriverError);
+  EXPECT_NE(staging.take(most_inline).data, nullptr);
+}
+
+}  // namespace
+}  // namespace gpucast::remote
