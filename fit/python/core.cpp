@@ -63,7 +63,8 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
                             const std::optional<std::string>& cpu,
                             const std::optional<std::string>& com, double cores, double sms,
                             double block, int integer,
-                            const std::map<std::string, std::vector<double>>& curves) {
+                            const std::map<std::string, std::vector<double>>& curves,
+                            const model::Chains& chains) {
   const model::Machine machine{cores, sms, block};
   std::optional<model::StepTerms> terms;
   if (gpu && cpu && com) {
@@ -84,7 +85,7 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
     by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
         model::TransferCurve{breakpoints};
   }
-  return {terms, machine, integer, by_route};
+  return {terms, machine, integer, by_route, chains};
 }
 
 fit::Observations make_observations(const Bytes& kind, const Bytes& route, const Doubles& n,
@@ -99,7 +100,7 @@ fit::Observations make_observations(const Bytes& kind, const Bytes& route, const
   }
   std::vector<fit::Cell> cells(size);
   for (std::size_t i = 0; i < size; ++i) {
-    if (kind.data()[i] > static_cast<int>(fit::Kind::launch) ||
+    if (kind.data()[i] > static_cast<int>(fit::Kind::kernel) ||
         route.data()[i] >= model::route_count) {
       throw std::invalid_argument("unknown kind or route of an observation");
     }
@@ -118,7 +119,7 @@ std::string group_name(std::size_t group) {
   if (group >= transfers) {
     return std::string(model::name(static_cast<model::Route>(group - transfers)));
   }
-  const char* const names[] = {"step", "cpu", "launch"};
+  const char* const names[] = {"step", "cpu", "launch", "kernel"};
   return names[group];
 }
 
@@ -156,13 +157,16 @@ void bind_model(nb::module_& m) {
           [](model::StepModel* self, const std::optional<std::string>& gpu,
              const std::optional<std::string>& cpu, const std::optional<std::string>& com,
              double cores, double sms, double block, int integer,
-             const std::map<std::string, std::vector<double>>& curves) {
-            new (self)
-                model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer, curves));
+             const std::map<std::string, std::vector<double>>& curves,
+             const std::vector<double>& gpu_breakpoints,
+             const std::vector<double>& cpu_breakpoints) {
+            new (self) model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer, curves,
+                                                   {gpu_breakpoints, cpu_breakpoints}));
           },
           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
-          "curves"_a = std::map<std::string, std::vector<double>>{})
+          "curves"_a = std::map<std::string, std::vector<double>>{},
+          "gpu_breakpoints"_a = std::vector<double>{}, "cpu_breakpoints"_a = std::vector<double>{})
       .def_prop_ro("integer", &model::StepModel::integer)
       .def_prop_ro(
           "integer_name",
@@ -202,6 +206,12 @@ void bind_model(nb::module_& m) {
             return result;
           },
           "Breakpoints in bytes of each route that has a transfer curve.")
+      .def_prop_ro(
+          "gpu_breakpoints", [](const model::StepModel& self) { return self.chains().gpu; },
+          "Breakpoints of a chained GPU term, in blocks (residency) or pairs.")
+      .def_prop_ro(
+          "cpu_breakpoints", [](const model::StepModel& self) { return self.chains().cpu; },
+          "Breakpoints of the CPU term 'cached', in particles.")
       .def("with_integer", &model::StepModel::with_integer, "integer"_a)
       .def(
           "transfer_seconds",
@@ -329,7 +339,7 @@ void bind_fit(nb::module_& m) {
             }
             return result;
           },
-          "Noise by group: step, cpu, launch, or the route of a transfer.")
+          "Noise by group: step, cpu, launch, kernel, or the route of a transfer.")
       .def_prop_ro(
           "misfits",
           [](const fit::Fit& self) {
@@ -350,6 +360,21 @@ void bind_fit(nb::module_& m) {
           "count"_a, "seed"_a, "threads"_a = 0U,
           "(values, structural integers) of `count` refits of resampled data.");
 
+  m.def(
+      "gpu_coordinate",
+      [](const std::string& gpu, const Doubles& n, const Doubles& gpus, double sms, double block) {
+        const auto term = required(model::all_gpu_terms, gpu, "GPU term");
+        if (n.size() != gpus.size()) {
+          throw std::invalid_argument("n and gpus differ in length");
+        }
+        std::vector<double> x;
+        for (std::size_t i = 0; i < n.size(); ++i) {
+          x.push_back(model::gpu_coordinate(term, n.data()[i], gpus.data()[i], {0, sms, block}));
+        }
+        return array(std::move(x));
+      },
+      "gpu"_a, "n"_a, "gpus"_a, "sms"_a = 0.0, "block"_a = 0.0,
+      "What a chained GPU term is a function of: blocks on the busiest multiprocessor, or pairs.");
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
   m.def(
       "fit",
@@ -441,6 +466,13 @@ NB_MODULE(_core, m) {
   bind_model(m);
   bind_fit(m);
   bind_forecast(m);
+  nb::list chained;
+  for (const auto term : model::all_gpu_terms) {
+    if (model::is_chained(term)) {
+      chained.append(std::string(model::name(term)));
+    }
+  }
+  m.attr("CHAINED_GPU_TERMS") = chained;
   m.attr("GPU_TERMS") = names(model::all_gpu_terms);
   m.attr("CPU_TERMS") = names(model::all_cpu_terms);
   m.attr("COM_TERMS") = names(model::all_com_terms);

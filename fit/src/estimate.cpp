@@ -77,12 +77,10 @@ Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& se
 }
 
 // Cell times with every parameter at 1 give the coefficients of times that are linear in the
-// parameters. The occupancy term is linear for p = 1 only, which is close enough for a start.
+// parameters.
 Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Cell>& cells) {
-  const bool occupancy = model.terms() && model.terms()->gpu == model::GpuTerm::occupancy;
   const auto count = static_cast<Eigen::Index>(model.parameter_count());
-  return linear_jacobian(occupancy ? model.with_integer(1) : model, cells,
-                         Eigen::VectorXd::Zero(count));
+  return linear_jacobian(model.linear(), cells, Eigen::VectorXd::Zero(count));
 }
 
 Eigen::VectorXd median_seconds(const Observations& observations) {

@@ -20,6 +20,8 @@ T cell_seconds(const model::StepModel& model, const T* parameter, const Cell& ce
       return model.transfer_seconds(parameter, cell.route, cell.bytes);
     case Kind::launch:
       return model.launch_seconds(parameter, cell.count);
+    case Kind::kernel:
+      return model.gpu_seconds(parameter, cell.n, cell.gpus);
   }
   throw std::invalid_argument("unknown kind of cell");
 }

@@ -17,14 +17,12 @@ constexpr double rough_tolerance = 1e-4;
 constexpr double hopeless_noise = 0.5;
 
 // GPU times of the step cells with all GPU parameters 1, relative to the first.
-std::vector<double> signature(model::GpuTerm term, const model::StepModel& model,
-                              const Observations& observations) {
+std::vector<double> signature(const model::StepModel& model, const Observations& observations) {
   std::vector<double> result;
   const std::vector<double> ones(model.parameter_count(), 1.0);
   for (const Cell& cell : observations.cells()) {
     if (cell.kind == Kind::step) {
-      result.push_back(
-          model::gpu_time(term, ones.data(), cell.n, cell.gpus, model.integer(), model.machine()));
+      result.push_back(model.gpu_seconds(ones.data(), cell.n, cell.gpus));
     }
   }
   for (std::size_t i = result.size(); i-- > 0;) {
@@ -68,7 +66,7 @@ std::vector<std::size_t> Profile::plausible(double margin) const {
 }
 
 std::vector<int> default_integers(const model::StepModel& model, int largest_k) {
-  if (!model.terms() || model.terms()->gpu == model::GpuTerm::work) {
+  if (!model.terms() || model::structural_integer(model.terms()->gpu).empty()) {
     return {1};
   }
   if (model.terms()->gpu == model::GpuTerm::occupancy) {
@@ -82,16 +80,15 @@ std::vector<int> default_integers(const model::StepModel& model, int largest_k) 
 }
 
 Profile profile(const model::StepModel& model, const Observations& observations,
-                const std::vector<int>& integers) {
+                const std::vector<int>& integers, double tolerance) {
   if (integers.empty()) {
     throw std::invalid_argument("no structural integer to try");
   }
   Profile result;
   std::vector<std::vector<double>> signatures;
   for (const int integer : integers) {
-    const auto& terms = model.terms();
-    const auto own = terms ? signature(terms->gpu, model.with_integer(integer), observations)
-                           : std::vector<double>{};
+    const auto own = model.terms() ? signature(model.with_integer(integer), observations)
+                                   : std::vector<double>{};
     const auto known =
         std::ranges::find_if(signatures, [&](const auto& other) { return same(own, other); });
     if (known == signatures.end()) {
@@ -133,7 +130,7 @@ Profile profile(const model::StepModel& model, const Observations& observations,
   for (std::size_t i = 0; i < rough.size(); ++i) {
     IntegerClass& entry = result.classes[i];
     const model::StepModel candidate = model.with_integer(entry.representative());
-    entry.estimate = in_play[i] ? estimate(candidate, observations, rough[i].z, scales)
+    entry.estimate = in_play[i] ? estimate(candidate, observations, rough[i].z, scales, tolerance)
                                 : with_scales(std::move(rough[i]), observations, scales);
   }
   for (std::size_t i = 0; i < result.classes.size(); ++i) {

@@ -30,7 +30,7 @@ constexpr double B_host = 4e9;
 constexpr double parameter[] = {t_kernel, B_host};
 
 double seconds(ComTerm term, double n, double gpus) {
-  return com_time(term, parameter, Lines{}, n, gpus);
+  return com_time(term, parameter, Lines{}, n, gpus, 0.0);
 }
 
 TEST(StarSerial, IsThePapersEquationThreeByHand) {
@@ -59,7 +59,7 @@ TEST(StarAsync, OverlapsLatenciesAndSharesTheHostSide) {
 
 TEST(StarAsync, HasNothingToShareOnOneGpu) {
   const double slow_host[] = {t_kernel, 1.0};
-  EXPECT_DOUBLE_EQ(com_time(ComTerm::star_async, slow_host, Lines{}, 1e5, 1),
+  EXPECT_DOUBLE_EQ(com_time(ComTerm::star_async, slow_host, Lines{}, 1e5, 1, 0.0),
                    seconds(ComTerm::star_serial, 1e5, 1));
 }
 
@@ -88,7 +88,7 @@ TEST(ComTerm, ListsExactlyTheRoutesThatItUses) {
       used.insert(route);
       return Lines{}(route, bytes);
     };
-    com_time(term, parameter, recording, 1000, 3);
+    com_time(term, parameter, recording, 1000, 3, 0.0);
     const auto listed = routes(term);
     EXPECT_EQ(used, std::set<Route>(listed.begin(), listed.end()));
     EXPECT_EQ(listed.size(), used.size());

@@ -112,11 +112,11 @@ TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
   const double wave[] = {1e-10};
   const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9};
   const double work[] = {5e-6, 1e-9};
-  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::wave, wave, 1281, 1, 1, ten_multiprocessors),
+  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::wave, wave, 1281, 1, 1, {}, ten_multiprocessors),
                    2 * 1281 * 1280 * 1e-10);
-  EXPECT_NEAR(gpu_time(GpuTerm::occupancy, occupancy_parameters, 100, 1, 2, ten_multiprocessors),
+  EXPECT_NEAR(gpu_time(GpuTerm::occupancy, occupancy_parameters, 100, 1, 2, {}, ten_multiprocessors),
               1e-5 + 100 * 5e-9, 1e-18);
-  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::work, work, 10, 3, 1, {}), 5e-6 + 40e-9);
+  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::work, work, 10, 3, 1, {}, {}), 5e-6 + 40e-9);
 }
 
 TEST(GpuTerm, SaysWhichFactOfTheMachineIsMissing) {

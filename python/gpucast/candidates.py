@@ -5,20 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpucast import _core
+from gpucast.chains import cpu_breakpoints, gpu_breakpoints
 from gpucast.errors import InputError
 from gpucast.problem import Problem
 
 PAPER = ("wave", "linear", "star-serial")
 
+_PLAIN_GPU_TERMS = ("wave", "occupancy", "work")
+_PLAIN_CPU_TERMS = ("linear", "affine")
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model to try: three terms, and breakpoints of the transfer curves (none: straight)."""
+    """One model to try: three terms, and where their curves and chains bend (none: straight).
+
+    Attributes:
+        breakpoints: of the transfer curves, bytes by route.
+        gpu_breakpoints, cpu_breakpoints: of the chained terms (gpucast.chains).
+    """
 
     gpu: str
     cpu: str
     com: str
     breakpoints: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    gpu_breakpoints: tuple[float, ...] = ()
+    cpu_breakpoints: tuple[float, ...] = ()
 
     @property
     def is_paper(self) -> bool:
@@ -45,6 +56,8 @@ class Candidate:
             sms=problem.sms,
             block=problem.block,
             curves={route: list(points) for route, points in self.breakpoints},
+            gpu_breakpoints=self.gpu_breakpoints,
+            cpu_breakpoints=self.cpu_breakpoints,
         )
 
     def usable(self, problem: Problem) -> str | None:
@@ -83,16 +96,29 @@ def candidates(
             dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)])
         )
     tried = [paper]
-    for gpu in _core.GPU_TERMS:
-        for cpu in _core.CPU_TERMS:
+    for gpu in _PLAIN_GPU_TERMS:
+        for cpu in _PLAIN_CPU_TERMS:
             # occupancy and work hold a constant already; a second one is the same model.
             if cpu == "linear" or gpu == "wave":
                 tried.append(Candidate(gpu, cpu, schedule, straight(problem)))
                 tried.append(Candidate(gpu, cpu, schedule, breakpoints))
+    bends = cpu_breakpoints(problem)
+    for com in _terms_of(schedule):
+        for gpu in (g for g in _core.GPU_TERMS if g != "wave"):
+            chain = gpu_breakpoints(problem, gpu)
+            tried.append(Candidate(gpu, "linear", com, breakpoints, chain))
+            if bends:
+                tried.append(Candidate(gpu, "cached", com, breakpoints, chain, bends))
     usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
     for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
         problem.notes.append(f"not tried: {reason}")
     return usable
+
+
+def routes_of(problem: Problem) -> set[str]:
+    """Routes that the steps' schedule moves data on, and the paper's, which is always tried."""
+    terms = {PAPER[2], *_terms_of(problem.schedule or PAPER[2])}
+    return {route for com in terms for route in _core.Model("work", "linear", com).curves}
 
 
 def _named(
@@ -108,7 +134,15 @@ def _named(
     for part, allowed in zip(parts, choices, strict=True):
         if part not in allowed:
             raise InputError(f"{part!r} is none of {', '.join(allowed)}", field="model")
-    return _required(Candidate(parts[0], parts[1], parts[2], breakpoints), problem)
+    gpu, cpu, com = parts
+    chain = gpu_breakpoints(problem, gpu)
+    bends = cpu_breakpoints(problem) if cpu == "cached" else ()
+    return _required(Candidate(gpu, cpu, com, breakpoints, chain, bends), problem)
+
+
+def _terms_of(schedule: str) -> list[str]:
+    """Communication terms of a schedule: its own name, and what begins with it."""
+    return [com for com in _core.COM_TERMS if com == schedule or com.startswith(schedule + "-")]
 
 
 def _required(candidate: Candidate, problem: Problem) -> Candidate:

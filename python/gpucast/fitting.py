@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.candidates import Candidate, candidates
+from gpucast.candidates import Candidate, candidates, routes_of
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
@@ -83,6 +83,11 @@ def fit(
     )
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
+    problem.transfers = {
+        route: transfers
+        for route, transfers in problem.transfers.items()
+        if route in routes_of(problem)
+    }
     observations = problem.observations()
     _warn_of_thin_data(problem, observations)
     breakpoints = find_breakpoints(problem)
@@ -101,6 +106,7 @@ def fit(
         "model": {"gpu": winner.gpu, "cpu": winner.cpu, "com": winner.com},
         **_structure(found, problem),
         "breakpoints": found.model.curves,
+        "chains": {"gpu": found.model.gpu_breakpoints, "cpu": found.model.cpu_breakpoints},
         "parameters": _parameters(found, observations, values, problem),
         "combinations": _combinations(found, values),
         "rank": found.rank,

@@ -79,6 +79,7 @@ SHAPE: dict[str, Any] = {
     "k": _STRUCTURE,
     "p": _STRUCTURE,
     "breakpoints": _Each(_Each(_POSITIVE), keyed=True),
+    "chains": _Optional({"gpu": _Each(_POSITIVE), "cpu": _Each(_POSITIVE)}),
     "parameters": _Each(
         {
             "value": _POSITIVE,

@@ -81,6 +81,7 @@ class Model:
         """The same with other transfer curves: breakpoints in bytes by route."""
         terms = self.content["model"]
         machine = self.content["machine"]
+        chains = self.content.get("chains", {"gpu": [], "cpu": []})
         return _core.Model(
             terms["gpu"],
             terms["cpu"],
@@ -90,6 +91,8 @@ class Model:
             block=machine["block"],
             integer=self.content["k"] or self.content["p"] or 1,
             curves=curves,
+            gpu_breakpoints=chains["gpu"],
+            cpu_breakpoints=chains["cpu"],
         )
 
     @property

@@ -22,7 +22,11 @@ LARGEST_K = 128
 # Seconds; far beyond anything measured on either side.
 SHORTEST, LONGEST = 1e-30, 1e30
 
-_STEP, _CPU, _TRANSFER, _LAUNCH = range(4)
+# Of a transfer or launch record, so many samples at most, evenly taken: beyond, they cost time and
+# say nothing new, as all repetitions of a size share its quirks.
+MOST_SAMPLES = 2
+
+_STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL = range(5)
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
@@ -31,6 +35,10 @@ _LAUNCH_METHODS = ("submit", "sync")
 # queues them what the device takes.
 _METHODS = ("call", "gated")
 _WAITS_FOR_EACH_COPY = (None, "star-serial")
+
+# Whose kernel phase is the kernel alone: where copies are queued around it, the marks of its
+# beginning and end wait for them.
+_KERNELS_ALONE = ("star-serial",)
 
 # A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
 _MEMORIES = (
@@ -80,17 +88,33 @@ class Problem:
         if steps and route is None:
             for step in self.steps:
                 rows.add(_STEP, step.seconds, step.uncertainty, n=step.n, gpus=step.gpus)
-                if step.phases is not None and step.phases.cpu:
-                    rows.add(_CPU, [s for s in step.phases.cpu if s >= SHORTEST], None, n=step.n)
+                if step.phases is not None:
+                    rows.add(_CPU, _measured(step.phases.cpu), None, n=step.n)
+                    if self.schedule in _KERNELS_ALONE:
+                        kernel = _measured(step.phases.kernel)
+                        rows.add(_KERNEL, kernel, None, n=step.n, gpus=step.gpus)
         if transfers:
             for name, records in self.transfers.items():
                 if route is None or route == name:
                     for record in records:
-                        rows.add_transfer(name, record.bytes, record.seconds, record.uncertainty)
+                        rows.add_transfer(
+                            name, record.bytes, _evenly(record.seconds), record.uncertainty
+                        )
             if route is None:
                 for launch in self.launches:
-                    rows.add(_LAUNCH, launch.seconds, launch.uncertainty, count=launch.count)
+                    seconds = _evenly(launch.seconds)
+                    rows.add(_LAUNCH, seconds, launch.uncertainty, count=launch.count)
         return rows.observations()
+
+
+def _measured(samples: Sequence[float] | None) -> list[float]:
+    return [seconds for seconds in samples or () if seconds >= SHORTEST]
+
+
+def _evenly(samples: Sequence[float]) -> Sequence[float]:
+    if len(samples) <= MOST_SAMPLES:
+        return samples
+    return [samples[i * len(samples) // MOST_SAMPLES] for i in range(MOST_SAMPLES)]
 
 
 class _Rows:

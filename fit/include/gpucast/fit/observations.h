@@ -10,15 +10,16 @@
 
 namespace gpucast::fit {
 
-// step: one MD step; cpu: its host part alone; transfer: one copy; launch: `count` in a row.
-enum class Kind { step, cpu, transfer, launch };
+// step: one MD step; cpu: its host part alone; kernel: its GPU part alone; transfer: one copy;
+// launch: `count` in a row.
+enum class Kind { step, cpu, transfer, launch, kernel };
 
 // What was timed. Fields that a kind does not use stay 0.
 struct Cell {
   Kind kind = Kind::step;
   model::Route route = model::Route::h2d;  // transfer
-  double n = 0;                            // step, cpu: particles
-  double gpus = 0;                         // step: N
+  double n = 0;                            // step, cpu, kernel: particles
+  double gpus = 0;                         // step, kernel: N
   double bytes = 0;                        // transfer
   double count = 0;                        // launch
 
@@ -27,7 +28,7 @@ struct Cell {
 
 // Noise differs between kinds of measurement and between routes, not within: each of these groups
 // gets a scale.
-inline constexpr std::size_t group_count = 3 + model::route_count;
+inline constexpr std::size_t group_count = 4 + model::route_count;
 
 constexpr std::size_t group(const Cell& cell) {
   switch (cell.kind) {
@@ -37,8 +38,10 @@ constexpr std::size_t group(const Cell& cell) {
       return 1;
     case Kind::launch:
       return 2;
+    case Kind::kernel:
+      return 3;
     case Kind::transfer:
-      return 3 + static_cast<std::size_t>(cell.route);
+      return 4 + static_cast<std::size_t>(cell.route);
   }
   return 0;
 }

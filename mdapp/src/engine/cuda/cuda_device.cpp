@@ -15,7 +15,7 @@ std::size_t padded_positions(const Workload& workload) {
 
 Division division_of(const Workload& workload) {
   if (workload.kernel.name != KernelName::tuned || workload.share.count == 0) return {};
-  return divide(workload.kernel, workload.boundary, workload.n, workload.share.count);
+  return divide(workload.kernel, workload.n, workload.share.count);
 }
 
 CudaDevice::CudaDevice(int device, const Workload& workload)

@@ -40,7 +40,7 @@ void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int b
                    cudaStream_t stream);
 
 // The choice completed for the current device. Depends on nothing but its arguments and the GPU.
-Division divide(const KernelChoice& choice, BoundaryKind boundary, int n, int share);
+Division divide(const KernelChoice& choice, int n, int share);
 void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
                   cudaStream_t stream);
 inline constexpr int partial_components = 5;  // force, energy, virial

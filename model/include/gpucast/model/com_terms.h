@@ -4,19 +4,30 @@
 // all, 12 n / N from each GPU.
 #pragma once
 
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
 #include "gpucast/model/parameter.h"
+#include "gpucast/model/poll.h"
 #include "gpucast/model/routes.h"
 #include "gpucast/model/transfer_curve.h"
 
 namespace gpucast::model {
 
-enum class ComTerm { star_serial, star_async, allgather, mpi };
+enum class ComTerm {
+  star_serial,
+  star_async,
+  allgather,
+  mpi,
+  star_serial_poll,
+  star_async_poll,
+  allgather_queue
+};
 
-inline constexpr ComTerm all_com_terms[] = {ComTerm::star_serial, ComTerm::star_async,
-                                            ComTerm::allgather, ComTerm::mpi};
+inline constexpr ComTerm all_com_terms[] = {
+    ComTerm::star_serial,      ComTerm::star_async,      ComTerm::allgather,      ComTerm::mpi,
+    ComTerm::star_serial_poll, ComTerm::star_async_poll, ComTerm::allgather_queue};
 
 inline constexpr double bytes_in_per_particle = 16;
 inline constexpr double bytes_out_per_particle = 12;
@@ -26,8 +37,11 @@ inline std::vector<Route> routes(ComTerm term) {
   switch (term) {
     case ComTerm::star_serial:
     case ComTerm::star_async:
+    case ComTerm::star_serial_poll:
+    case ComTerm::star_async_poll:
       return {Route::h2d, Route::d2h};
     case ComTerm::allgather:
+    case ComTerm::allgather_queue:
       return {Route::peer};
     case ComTerm::mpi:
       return {Route::h2d, Route::d2h, Route::net};
@@ -38,8 +52,12 @@ inline std::vector<Route> routes(ComTerm term) {
 // Parameters of the term itself, beside those of its curves.
 inline std::vector<Parameter> parameters(ComTerm term) {
   std::vector<Parameter> result{{"t_kernel", "s", "kernel-launch delay"}};
-  if (term == ComTerm::star_async) {
+  if (term == ComTerm::star_async || term == ComTerm::star_serial_poll ||
+      term == ComTerm::star_async_poll) {
     result.push_back({"B_host", "B/s", "throughput of what concurrent transfers share", true});
+  }
+  if (term == ComTerm::star_async_poll || term == ComTerm::allgather_queue) {
+    result.push_back({"t_queue", "s", "host time to queue a GPU's step beside its launch"});
   }
   return result;
 }
@@ -69,22 +87,76 @@ inline std::vector<Parameter> parameters(ComTerm term) {
 // mpi: a rank a GPU. Ranks copy and launch side by side; positions then go round the ring of ranks:
 //
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + t_kernel + (N - 1) T_net(16 n / N)
+//
+// Three more say what such a step costs where the GPU's work hides a part of it, or is seen late.
+// T_com is then what a step takes beyond T_gpu + T_cpu.
+//
+// star-serial-poll: the host launches all GPUs before it waits for the first, so that when it comes
+// to wait, N - 1 launches and t_lead have passed and T_gpu - (N - 1) t_kernel - t_lead is left; the
+// copies from the other GPUs, one after another, find theirs finished. It sees the end of what is
+// left at a tick of the copy engine (W and t_lead: poll.h). Concurrent work on the host side is
+// charged as in star-async:
+//
+//     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel
+//             + (N - 1) (16 n + 12 n / N) / B_host + W(T_gpu - (N - 1) t_kernel - t_lead) - T_gpu
+//
+// star-async-poll: queueing a GPU's copies costs the host t_queue beside the launch, and the copy
+// back sees the kernel's end at a tick:
+//
+//     T_com = T_h2d(16 n) + T_d2h(12 n / N) + (N - 1) (16 n + 12 n / N) / B_host
+//             + N (t_kernel + t_queue) + W(T_gpu - t_lead) - T_gpu
+//
+// allgather-queue: the host queues steps ahead, N (t_kernel + t_queue) each, while the GPUs work;
+// the slower of the two sets the pace (a p-norm with p = 8 joins them). A collective's rounds follow
+// one another on the GPUs, so its latency counts once:
+//
+//     T_com = |T_gpu + T_peer((N - 1) 16 n / N), N (t_kernel + t_queue)|_8 - T_gpu
+//
+// (no transfer with one GPU).
+template <class T>
+T slower_of(const T& a, const T& b) {
+  using std::pow;
+  constexpr double p = 8;
+  const T& larger = a > b ? a : b;
+  const T& smaller = a > b ? b : a;
+  return larger * pow(1.0 + pow(smaller / larger, p), 1 / p);
+}
+
+// `t_gpu`: T_gpu of the same step. `ticks`: false leaves out what makes a time other than linear in
+// its parameters: W(x) = x, nothing hidden, the slower of two taken as their sum.
 template <class T, class CurveTime>
-T com_time(ComTerm term, const T* parameter, const CurveTime& curve_time, double n, double gpus) {
+T com_time(ComTerm term, const T* parameter, const CurveTime& curve_time, double n, double gpus,
+           const T& t_gpu, bool ticks = true) {
   const double in = bytes_in_per_particle * n;
   const double out = bytes_out_per_particle * n / gpus;
+  const double others = (gpus - 1) * (in + out);
   const T& t_kernel = parameter[0];
   switch (term) {
     case ComTerm::star_serial:
       return gpus * (curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + t_kernel);
     case ComTerm::star_async:
-      return curve_time(Route::h2d, in) + curve_time(Route::d2h, out) +
-             (gpus - 1) * (in + out) / parameter[1] + gpus * t_kernel;
+      return curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + others / parameter[1] +
+             gpus * t_kernel;
     case ComTerm::allgather:
       return (gpus - 1) * curve_time(Route::peer, in / gpus) + gpus * t_kernel;
     case ComTerm::mpi:
       return curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + t_kernel +
              (gpus - 1) * curve_time(Route::net, in / gpus);
+    case ComTerm::star_serial_poll: {
+      const T sent = gpus * (curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + t_kernel) +
+                     others / parameter[1];
+      return ticks ? T(sent + polled(T(t_gpu - (gpus - 1) * t_kernel - poll_lead)) - t_gpu) : sent;
+    }
+    case ComTerm::star_async_poll: {
+      const T sent = curve_time(Route::h2d, in) + curve_time(Route::d2h, out) +
+                     others / parameter[1] + gpus * (t_kernel + parameter[2]);
+      return ticks ? T(sent + polled(T(t_gpu - poll_lead)) - t_gpu) : sent;
+    }
+    case ComTerm::allgather_queue: {
+      const T queued = gpus * (t_kernel + parameter[1]);
+      const T sent = gpus > 1 ? curve_time(Route::peer, (gpus - 1) * in / gpus) : T(0.0 * t_kernel);
+      return ticks ? T(slower_of(T(t_gpu + sent), queued) - t_gpu) : T(sent + queued);
+    }
   }
   throw std::invalid_argument("unknown communication term");
 }

@@ -12,15 +12,17 @@
 
 #include "gpucast/model/machine.h"
 #include "gpucast/model/parameter.h"
+#include "gpucast/model/piecewise.h"
 
 namespace gpucast::model {
 
-enum class GpuTerm { wave, occupancy, work };
+enum class GpuTerm { wave, occupancy, work, residency, pairs };
 
-inline constexpr GpuTerm all_gpu_terms[] = {GpuTerm::wave, GpuTerm::occupancy, GpuTerm::work};
+inline constexpr GpuTerm all_gpu_terms[] = {GpuTerm::wave, GpuTerm::occupancy, GpuTerm::work,
+                                            GpuTerm::residency, GpuTerm::pairs};
 
 // A term may hold one structural integer besides its continuous parameters. The time is not
-// differentiable in it, so a fit enumerates it. wave: k. occupancy: p. work: none.
+// differentiable in it, so a fit enumerates it. wave: k. occupancy: p. The others: none.
 constexpr std::string_view structural_integer(GpuTerm term) {
   switch (term) {
     case GpuTerm::wave:
@@ -28,6 +30,8 @@ constexpr std::string_view structural_integer(GpuTerm term) {
     case GpuTerm::occupancy:
       return "p";
     case GpuTerm::work:
+    case GpuTerm::residency:
+    case GpuTerm::pairs:
       return "";
   }
   return "";
@@ -55,18 +59,21 @@ T wave_time(const T& t_gpu, double n, double gpus, double k, double cores) {
 //     T_gpu = t_0 + n (t_lat^p + (w t_blk)^p)^(1/p)
 //
 // A GPU's ceil(n / N) particles fill blocks of b threads; the busiest of s multiprocessors gets w
-// of them and runs them together. For each of the n particles visited, the multiprocessor needs
+// of them (blocks_on_busiest) and runs them together. For each of the n particles visited, the multiprocessor needs
 // w t_blk when its issue slots limit it, and t_lat when too few warps are resident to hide the
 // latency of one interaction. The p-norm joins the two regimes: p -> infinity is a sharp maximum,
 // p = 1 adds them. t_0 is what the kernel costs before its loop. Larger of the two terms factored
 // out, so that powers neither overflow nor underflow.
+inline double blocks_on_busiest(double n, double gpus, const Machine& machine) {
+  const double share = std::ceil(n / gpus);
+  return std::ceil(std::ceil(share / machine.block) / machine.sms);
+}
+
 template <class T>
 T occupancy_time(const T& t_0, const T& t_lat, const T& t_blk, double n, double gpus, int p,
                  const Machine& machine) {
   using std::pow;
-  const double share = std::ceil(n / gpus);
-  const double blocks = std::ceil(std::ceil(share / machine.block) / machine.sms);
-  const T issue = blocks * t_blk;
+  const T issue = blocks_on_busiest(n, gpus, machine) * t_blk;
   if (p == 1) {
     return t_0 + n * (t_lat + issue);
   }
@@ -86,7 +93,36 @@ T work_time(const T& t_0, const T& t_pair, double n, double gpus) {
   return t_0 + std::ceil(n / gpus) * n * t_pair;
 }
 
-inline std::vector<Parameter> parameters(GpuTerm term) {
+// residency, pairs: kernels whose speed depends on how full they make a GPU, in a way that no short
+// formula has. The kernel's time is a chain of straight pieces (piecewise.h), found from the data
+// like a transfer curve, over the one number that decides how full the GPU is:
+//
+//     residency:  T_gpu = t_0 + n f(w)    w blocks on the busiest multiprocessor, as above
+//     pairs:      T_gpu = t_0 + f(m)      m = ceil(n / N) n pairs of the largest share
+//
+// with f(0) = 0 and slopes of at least 0. residency is for a thread a particle: f(w) is the time of
+// one visited particle with w blocks resident, all that a kernel's latency, issue slots and limits
+// of residency make of it; GPU counts that share out w blocks cost what one GPU with w blocks does.
+// pairs is for kernels that split j over blocks, whose rate grows with the work: work is its special
+// case of one piece.
+inline double gpu_coordinate(GpuTerm term, double n, double gpus, const Machine& machine) {
+  return term == GpuTerm::residency ? blocks_on_busiest(n, gpus, machine) : std::ceil(n / gpus) * n;
+}
+
+template <class T>
+T chained_time(GpuTerm term, const T* parameter, double n, double gpus,
+               const std::vector<double>& breakpoints, const Machine& machine) {
+  const T chain =
+      piecewise(breakpoints, parameter + 1, gpu_coordinate(term, n, gpus, machine));
+  return parameter[0] + (term == GpuTerm::residency ? n : 1.0) * chain;
+}
+
+constexpr bool is_chained(GpuTerm term) {
+  return term == GpuTerm::residency || term == GpuTerm::pairs;
+}
+
+// `breakpoints`: of the chained terms; the others have none.
+inline std::vector<Parameter> parameters(GpuTerm term, const std::vector<double>& breakpoints) {
   switch (term) {
     case GpuTerm::wave:
       return {{"t_gpu", "s", "time of one interaction at a GPU's full rate"}};
@@ -97,14 +133,22 @@ inline std::vector<Parameter> parameters(GpuTerm term) {
     case GpuTerm::work:
       return {{"t_0", "s", "start-up of the kernel"},
               {"t_pair", "s", "time of one interaction on one GPU"}};
+    case GpuTerm::residency:
+      return chain_parameters({"t_0", "s", "start-up of the kernel"},
+                              {"t_blk", "s", "time of one visited particle for each further block"},
+                              breakpoints);
+    case GpuTerm::pairs:
+      return chain_parameters({"t_0", "s", "start-up of the kernel"},
+                              {"t_pair", "s", "time of one more interaction on one GPU"},
+                              breakpoints);
   }
   throw std::invalid_argument("unknown GPU term");
 }
 
-// `integer` is the term's structural integer (ignored by `work`).
+// `integer` is the term's structural integer; terms that have none ignore it.
 template <class T>
 T gpu_time(GpuTerm term, const T* parameter, double n, double gpus, int integer,
-           const Machine& machine) {
+           const std::vector<double>& breakpoints, const Machine& machine) {
   switch (term) {
     case GpuTerm::wave:
       return wave_time(parameter[0], n, gpus, integer, machine.cores);
@@ -112,6 +156,9 @@ T gpu_time(GpuTerm term, const T* parameter, double n, double gpus, int integer,
       return occupancy_time(parameter[0], parameter[1], parameter[2], n, gpus, integer, machine);
     case GpuTerm::work:
       return work_time(parameter[0], parameter[1], n, gpus);
+    case GpuTerm::residency:
+    case GpuTerm::pairs:
+      return chained_time(term, parameter, n, gpus, breakpoints, machine);
   }
   throw std::invalid_argument("unknown GPU term");
 }
@@ -121,8 +168,13 @@ inline std::string_view missing_fact(GpuTerm term, const Machine& machine) {
   if (term == GpuTerm::wave && !(machine.cores > 0)) {
     return "GPU term 'wave' needs the number of cores of a GPU";
   }
-  if (term == GpuTerm::occupancy && (!(machine.sms > 0) || !(machine.block > 0))) {
-    return "GPU term 'occupancy' needs the number of multiprocessors and the threads a block";
+  if (!(machine.sms > 0) || !(machine.block > 0)) {
+    if (term == GpuTerm::occupancy) {
+      return "GPU term 'occupancy' needs the number of multiprocessors and the threads a block";
+    }
+    if (term == GpuTerm::residency) {
+      return "GPU term 'residency' needs the number of multiprocessors and the threads a block";
+    }
   }
   return {};
 }

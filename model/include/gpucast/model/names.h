@@ -20,6 +20,10 @@ constexpr std::string_view name(GpuTerm term) {
       return "occupancy";
     case GpuTerm::work:
       return "work";
+    case GpuTerm::residency:
+      return "residency";
+    case GpuTerm::pairs:
+      return "pairs";
   }
   return "";
 }
@@ -30,6 +34,8 @@ constexpr std::string_view name(CpuTerm term) {
       return "linear";
     case CpuTerm::affine:
       return "affine";
+    case CpuTerm::cached:
+      return "cached";
   }
   return "";
 }
@@ -44,6 +50,12 @@ constexpr std::string_view name(ComTerm term) {
       return "allgather";
     case ComTerm::mpi:
       return "mpi";
+    case ComTerm::star_serial_poll:
+      return "star-serial-poll";
+    case ComTerm::star_async_poll:
+      return "star-async-poll";
+    case ComTerm::allgather_queue:
+      return "allgather-queue";
   }
   return "";
 }

@@ -33,6 +33,12 @@ struct StepTerms {
   ComTerm com = ComTerm::star_serial;
 };
 
+// Breakpoints of the terms that are chains of straight pieces; the others have none.
+struct Chains {
+  std::vector<double> gpu;  // blocks (residency) or pairs
+  std::vector<double> cpu;  // particles (cached)
+};
+
 using TransferCurves = std::array<std::optional<TransferCurve>, route_count>;
 
 // Everything about a model but its parameter values. The parameter vector is
@@ -42,12 +48,17 @@ class StepModel {
  public:
   // Routes that the communication term needs get a straight line unless `curves` has them.
   // `integer`: the GPU term's structural integer (k or p), at least 1.
-  StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves)
-      : terms_(terms), machine_(machine), integer_(integer), curves_(std::move(curves)) {
+  StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves,
+            Chains chains = {})
+      : terms_(terms),
+        machine_(machine),
+        integer_(integer),
+        curves_(std::move(curves)),
+        chains_(std::move(chains)) {
     if (terms_) {
-      append(parameters_, parameters(terms_->gpu));
+      append(parameters_, parameters(terms_->gpu, chains_.gpu));
       cpu_at_ = parameters_.size();
-      append(parameters_, parameters(terms_->cpu));
+      append(parameters_, parameters(terms_->cpu, chains_.cpu));
       com_at_ = parameters_.size();
       append(parameters_, parameters(terms_->com));
       for (const Route route : routes(terms_->com)) {
@@ -69,6 +80,7 @@ class StepModel {
   const Machine& machine() const { return machine_; }
   int integer() const { return integer_; }
   const TransferCurves& curves() const { return curves_; }
+  const Chains& chains() const { return chains_; }
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
 
@@ -79,6 +91,17 @@ class StepModel {
   StepModel with_integer(int integer) const {
     StepModel result = *this;
     result.integer_ = integer;
+    return result;
+  }
+
+  // The same parameters with times linear in their linear coordinates, or close to it: what start
+  // values are found with.
+  StepModel linear() const {
+    StepModel result = *this;
+    result.linear_ = true;
+    if (terms_ && terms_->gpu == GpuTerm::occupancy) {
+      result.integer_ = 1;
+    }
     return result;
   }
 
@@ -97,16 +120,21 @@ class StepModel {
     const auto curve = [&](Route route, double bytes) {
       return transfer_seconds(parameter, route, bytes);
     };
-    const StepTerms& term = required(terms_);
-    return {gpu_time(term.gpu, parameter, n, gpus, integer_, machine_),
-            cpu_time(term.cpu, parameter + cpu_at_, n),
-            com_time(term.com, parameter + com_at_, curve, n, gpus)};
+    const T gpu = gpu_seconds(parameter, n, gpus);
+    return {gpu, cpu_seconds(parameter, n),
+            com_time(required(terms_).com, parameter + com_at_, curve, n, gpus, gpu, !linear_)};
+  }
+
+  // T_gpu alone.
+  template <class T>
+  T gpu_seconds(const T* parameter, double n, double gpus) const {
+    return gpu_time(required(terms_).gpu, parameter, n, gpus, integer_, chains_.gpu, machine_);
   }
 
   // T_cpu alone.
   template <class T>
   T cpu_seconds(const T* parameter, double n) const {
-    return cpu_time(required(terms_).cpu, parameter + cpu_at_, n);
+    return cpu_time(required(terms_).cpu, parameter + cpu_at_, n, chains_.cpu);
   }
 
   // Seconds that the host needs to launch `count` kernels one after another.
@@ -132,6 +160,8 @@ class StepModel {
   Machine machine_;
   int integer_ = 1;
   TransferCurves curves_;
+  Chains chains_;
+  bool linear_ = false;
   std::vector<Parameter> parameters_;
   std::size_t cpu_at_ = 0;
   std::size_t com_at_ = 0;
