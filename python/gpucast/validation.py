@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from gpucast import _core, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
+from gpucast.fitting import REPLICATES, fit
 from gpucast.models import Model
 from gpucast.problem import require_plausible
 
@@ -92,7 +94,55 @@ def validate(
                 "extrapolated": bool(found.extrapolated[i]),
             }
         )
-    return {"model": model.name, "cells": cells, **_summary(cells)}
+    return {"model": model.name, "cells": cells, **summarize(cells)}
+
+
+def held_out(
+    data: Dataset,
+    trained: Callable[[int, int], bool],
+    *,
+    model: str = "auto",
+    replicates: int = REPLICATES,
+    seed: int = 1,
+    **choice: Any,
+) -> dict[str, Any]:
+    """Fit some cells of ``data`` and hold the model against those it was not fitted to.
+
+    Args:
+        trained: whether the steps of n and a GPU count belong to the fit.
+        model, replicates, seed: as for ``fit``.
+        choice: path, schedule, kernel, machine, memory, block, graph, boundary, where there are
+            several.
+
+    Returns:
+        as ``validate``, of the cells left out (see ``score``), and ``content`` of the model fitted.
+
+    Raises:
+        InputError: as ``fit`` and ``validate``; or no cell was left out.
+    """
+    fitted = fit(
+        data.where(lambda step: trained(step.n, step.gpus)),
+        **choice,
+        model=model,
+        replicates=replicates,
+        seed=seed,
+    )
+    cells = validate(fitted, data, **choice)["cells"]
+    if all(trained(cell["n"], cell["gpus"]) for cell in cells):
+        raise InputError("every cell was fitted; none is left to forecast", file=data.name)
+    return {"model": fitted.name, "content": fitted.content, **score(cells, trained)}
+
+
+def score(cells: list[dict[str, Any]], trained: Callable[[int, int], bool]) -> dict[str, Any]:
+    """Errors and coverage of the cells that were not trained on; hits and regret of best counts.
+
+    A count is chosen for every n of which a cell was left out, among all its counts: who asks for
+    the best has the forecasts of those fitted as well.
+    """
+    left_out = [cell for cell in cells if not trained(cell["n"], cell["gpus"])]
+    sizes = {cell["n"] for cell in left_out}
+    choices = [cell for cell in cells if cell["n"] in sizes]
+    return {"cells": left_out, **summarize(left_out, choices)}
 
 
 def _preferred(data: Dataset, field: str, value: str) -> str:
@@ -105,17 +155,17 @@ def _preferred(data: Dataset, field: str, value: str) -> str:
     return next(iter(there))
 
 
-def _summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(
+    cells: list[dict[str, Any]], choices: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Errors and coverage of ``cells``; hits and regret of the best count among ``choices``.
+
+    ``choices`` are the cells themselves if not given. Cells that do not say whether they are
+    ``covered`` have no coverage (None).
+    """
     error = np.abs([cell["relative_error"] for cell in cells])
-    regrets = []
-    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for cell in cells:
-        by_n[cell["n"]].append(cell)
-    for group in by_n.values():
-        if len(group) > 1:
-            chosen = min(group, key=lambda cell: cell["predicted"])
-            best = min(cell["measured"] for cell in group)
-            regrets.append(chosen["measured"] / best - 1)
+    regrets = _regrets(cells if choices is None else choices)
+    covered = [cell["covered"] for cell in cells if "covered" in cell]
     return {
         "median_relative_error": float(np.median(error)),
         "p95_relative_error": float(np.percentile(error, 95)),
@@ -124,5 +174,19 @@ def _summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
         "best_total": len(regrets),
         "mean_regret": float(np.mean(regrets)) if regrets else None,
         "max_regret": float(np.max(regrets)) if regrets else None,
-        "coverage": float(np.mean([cell["covered"] for cell in cells])),
+        "coverage": float(np.mean(covered)) if covered else None,
     }
+
+
+def _regrets(cells: list[dict[str, Any]]) -> list[float]:
+    """Of each n with several counts: the time lost by following the forecast."""
+    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        by_n[cell["n"]].append(cell)
+    regrets = []
+    for group in by_n.values():
+        if len(group) > 1:
+            chosen = min(group, key=lambda cell: cell["predicted"])
+            best = min(cell["measured"] for cell in group)
+            regrets.append(chosen["measured"] / best - 1)
+    return regrets
