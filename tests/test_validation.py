@@ -146,17 +146,17 @@ def test_steps_are_of_the_kind_that_the_model_was_fitted_to() -> None:
         gc.validate(silent, both)
 
 
-def test_cells_that_were_left_out_are_forecast_and_those_fitted_are_not() -> None:
+def test_cells_that_were_left_out_are_judged_and_those_fitted_are_not() -> None:
     """A cell left out a hundred times too slow: it disturbs no fit, and its error is seen."""
     rng = np.random.default_rng(3)
     good = steps(NATIVE.seconds, rng, gpus=[1, 2, 3])
     bad = steps(lambda n, g: 100 * NATIVE.seconds(n, g), rng, n=[8000], gpus=[4])
-    result = gc.held_out(
-        dataset([machine(), *good, *bad]), lambda n, gpus: gpus <= 2, replicates=0, model="paper"
-    )
-    assert {cell["gpus"] for cell in result["cells"]} == {3, 4}
-    assert result["content"]["domain"]["gpus"] == [1, 2]
+    data = dataset([machine(), *good, *bad])
+    fitted = gc.fit(data.where(lambda step: step.gpus <= 2), model="paper", replicates=0)
+    assert fitted.content["domain"]["gpus"] == [1, 2]
+    result = validation.score(gc.validate(fitted, data)["cells"], lambda n, gpus: gpus <= 2)
     errors = {(cell["n"], cell["gpus"]): cell["relative_error"] for cell in result["cells"]}
+    assert {gpus for _, gpus in errors} == {3, 4}
     assert errors.pop((8000, 4)) == pytest.approx(-0.99, abs=0.005)
     assert max(map(abs, errors.values())) < 0.1
 
@@ -180,8 +180,3 @@ def test_a_best_count_is_chosen_among_all_counts_of_an_n_with_a_cell_left_out() 
     assert found["max_regret"] == pytest.approx(1.0)
     assert found["max_relative_error"] == pytest.approx(0.75)
     assert found["coverage"] is None
-
-
-def test_nothing_left_out_is_refused() -> None:
-    with pytest.raises(gc.InputError, match="every cell was fitted"):
-        gc.held_out(steps_alone(), lambda n, gpus: True, replicates=0)

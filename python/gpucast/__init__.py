@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gpucast.models import Model as Model
     from gpucast.models import load_model as load_model
     from gpucast.transfers import fit_transfers as fit_transfers
-    from gpucast.validation import held_out as held_out
     from gpucast.validation import validate as validate
     from gpucast.whatif import what_if as what_if
 
@@ -38,7 +37,6 @@ _HOME = {
     "compare": "comparison",
     "fit": "fitting",
     "fit_transfers": "transfers",
-    "held_out": "validation",
     "load": "datasets",
     "load_model": "models",
     "validate": "validation",

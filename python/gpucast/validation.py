@@ -11,7 +11,6 @@ import numpy as np
 from gpucast import _core, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
-from gpucast.fitting import REPLICATES, fit
 from gpucast.models import Model
 from gpucast.problem import require_plausible
 
@@ -95,42 +94,6 @@ def validate(
             }
         )
     return {"model": model.name, "cells": cells, **summarize(cells)}
-
-
-def held_out(
-    data: Dataset,
-    trained: Callable[[int, int], bool],
-    *,
-    model: str = "auto",
-    replicates: int = REPLICATES,
-    seed: int = 1,
-    **choice: Any,
-) -> dict[str, Any]:
-    """Fit some cells of ``data`` and hold the model against those it was not fitted to.
-
-    Args:
-        trained: whether the steps of n and a GPU count belong to the fit.
-        model, replicates, seed: as for ``fit``.
-        choice: path, schedule, kernel, machine, memory, block, graph, boundary, where there are
-            several.
-
-    Returns:
-        as ``validate``, of the cells left out (see ``score``), and ``content`` of the model fitted.
-
-    Raises:
-        InputError: as ``fit`` and ``validate``; or no cell was left out.
-    """
-    fitted = fit(
-        data.where(lambda step: trained(step.n, step.gpus)),
-        **choice,
-        model=model,
-        replicates=replicates,
-        seed=seed,
-    )
-    cells = validate(fitted, data, **choice)["cells"]
-    if all(trained(cell["n"], cell["gpus"]) for cell in cells):
-        raise InputError("every cell was fitted; none is left to forecast", file=data.name)
-    return {"model": fitted.name, "content": fitted.content, **score(cells, trained)}
 
 
 def score(cells: list[dict[str, Any]], trained: Callable[[int, int], bool]) -> dict[str, Any]:
