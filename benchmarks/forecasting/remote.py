@@ -18,8 +18,13 @@ EXTRA = 0.1
 """Remote GPUs are as good as native ones where a step takes at most this much longer."""
 
 
-def what_ifs(data: Dataset, studies: Mapping[Group, Study], native: str) -> dict[Group, Any]:
-    """Of each group over another path: ``gpucast.validate``'s answer and the break-even sizes."""
+def what_ifs(
+    data: Dataset, training: Dataset, studies: Mapping[Group, Study], native: str
+) -> dict[Group, Any]:
+    """Of each group over another path: ``gpucast.validate``'s answer and the break-even sizes.
+
+    Microbenchmarks come from ``training``, the steps to compare with from ``data``.
+    """
     found: dict[Group, Any] = {}
     for group, study in studies.items():
         beside = studies.get(group.over(native))
@@ -29,18 +34,18 @@ def what_ifs(data: Dataset, studies: Mapping[Group, Study], native: str) -> dict
             found[group] = {"refused": f"there is no model of path {native!r}"}
             continue
         try:
-            found[group] = _what_if(data, beside, study)
+            found[group] = _what_if(data, training, beside, study)
         except InputError as error:
             found[group] = {"refused": str(error)}
     return found
 
 
-def _what_if(data: Dataset, native: Study, remote: Study) -> dict[str, Any]:
+def _what_if(data: Dataset, training: Dataset, native: Study, remote: Study) -> dict[str, Any]:
     group, model = remote.group, native.whole
     assert model is not None
     forecast = gc.what_if(
         model,
-        data.where(lambda step: False),
+        training.where(lambda step: False),
         group.path,
         machine=group.machine,
         memory=group.memory,
