@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -115,9 +116,8 @@ def main(arguments: list[str] | None = None) -> int:
     settings = Settings(options.samples, options.replicates, options.seeds, options.largest_n)
     if not rivals.EXTRAP.exists():
         print(f"Extra-P left out: no {rivals.EXTRAP} (make extrap makes it)", file=sys.stderr)
-    command = " ".join(
-        ["benchmarks/forecasts.py", *(sys.argv[1:] if arguments is None else arguments)]
-    )
+    given = sys.argv[1:] if arguments is None else arguments
+    command = shlex.join(["python", "benchmarks/forecasts.py", *given])
     try:
         outcome = examine(
             options.data, options.only, options.native, settings, options.jobs, command

@@ -111,7 +111,8 @@ def _gflops(
     counts = sorted({gpus for study in studies.values() for _, gpus in study.measured})
     headers = ["group", "n", *(f"N = {count}" for count in counts), ""]
     finding = Finding(
-        f"{statement} (measured; Gflops relative to the fewest GPUs; {RATE_NOISE:.0%} is noise)",
+        f"{statement} (measured; Gflops relative to the fewest GPUs; "
+        f"{100 * RATE_NOISE:g} % is noise)",
         headers,
     )
     for group, study in studies.items():
@@ -190,7 +191,7 @@ def communication_share(
     finding = Finding(
         f"The share of T_com at n = {SMALL_N} grows with N (of the sum of the phases that the "
         "program timed, copies and exchange; in brackets: by the model fitted to all cells; "
-        f"{SHARE_NOISE:.0%} is noise)",
+        f"{100 * SHARE_NOISE:g} % is noise)",
         ["group", *(f"N = {count}" for count in counts), ""],
     )
     for group, study in studies.items():
@@ -243,7 +244,7 @@ def dearer_when_remote(data: Dataset, native: str) -> Finding:
     finding = Finding(
         "L, 1/B and t_kernel are all larger when remote (L: blocking copies of the fewest bytes, "
         "1/B: of the most, both of the fitted curve; t_kernel: median of single launches; larger: "
-        f"by more than {LARGER - 1:.0%})",
+        f"by more than {100 * (LARGER - 1):.0f} %)",
         ["quantity", "remote path", native, "remote", "times", ""],
     )
     for machine in data.machines:

@@ -16,6 +16,8 @@ def percent(value: float | None) -> str:
     """A share with the digits that matter."""
     if value is None:
         return "-"
+    if value == 0:
+        return "0 %"
     digits = 2 if abs(value) < 0.00995 else 1 if abs(value) < 0.0995 else 0
     return f"{100 * value:.{digits}f} %"
 

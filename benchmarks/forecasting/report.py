@@ -205,8 +205,8 @@ def _how(outcome: Outcome, kind: str) -> str:
         "against all other counts.",
         "sizes": f"Trained on n <= {number(settings['largest_n'])}, all GPU counts; held against "
         "larger n.",
-        "random": f"{LEFT_OUT:.0%} of the cells left out, {settings['seeds']} times; cells and "
-        "sizes of all times counted together.",
+        "random": f"{percent(LEFT_OUT)} of the cells left out, {settings['seeds']} times; cells "
+        "and sizes of all times counted together.",
     }[kind]
 
 
@@ -292,7 +292,8 @@ def quarter(outcome: Outcome) -> list[str]:
     }
     return [
         "## 4. A quarter of the cells",
-        f"{QUARTER:.0%} of the cells are trained on: chosen by the design of `gpucast measure` "
+        f"{percent(QUARTER)} of the cells are trained on: chosen by the design of "
+        "`gpucast measure` "
         "(every cell at the same price), or at random "
         f"({outcome.about['settings']['seeds']} times). Median / p95 of errors over the cells not "
         "chosen; all cells: how a fit of all of them fits those that the design did not choose. "
@@ -323,7 +324,7 @@ def what_if(outcome: Outcome) -> list[str]:
     if not outcome.what_if:
         return [title, "No steps were measured over two paths."]
     verdicts = outcome.verdicts()["what_if"]
-    rows = []
+    rows: list[list[object]] = []
     for name, each in outcome.what_if.items():
         if "refused" in each:
             rows.append([name, f"none: {each['refused']}", *["-"] * 5, "missed"])
@@ -377,11 +378,17 @@ def _break_even_rows(name: str, result: Mapping[str, Any]) -> list[list[object]]
                 name,
                 each["gpus"],
                 *(_size(each[key], each["largest_n"]) for key in ("measured", "forecast")),
-                missed("-" if error is None else f"{100 * error:+.0f} %", within),
+                missed(_apart(error, agree), within),
                 *(percent(each["extra_at_largest"][key]) for key in ("measured", "forecast")),
             ]
         )
     return rows
+
+
+def _apart(error: float | None, agree: bool) -> str:
+    if error is None:
+        return "agree" if agree else "differ"
+    return f"{100 * error:+.0f} %"
 
 
 def _size(n: float | None, largest: int) -> str:

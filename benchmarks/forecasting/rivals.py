@@ -79,10 +79,11 @@ def _least(columns: Array, seconds: Array, k: int) -> tuple[float, int, Array]:
     start, _ = nnls(columns / seconds[:, None], np.ones_like(seconds))
     # Logarithms keep parameters positive; one that nnls puts at zero starts as next to nothing.
     least = 1e-6 * float(seconds.min()) / columns.max(axis=0)
-    found = least_squares(
-        lambda logarithms: np.log(columns @ np.exp(logarithms) / seconds),
-        np.log(np.maximum(start, least)),
-    )
+
+    def residuals(logarithms: Array) -> Array:
+        return np.asarray(np.log(columns @ np.exp(logarithms) / seconds))
+
+    found = least_squares(residuals, np.log(np.maximum(start, least)))
     return float(found.cost), k, np.exp(found.x)
 
 
