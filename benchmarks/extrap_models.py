@@ -3,7 +3,7 @@
 Usage: extrap_models.py POINTS.json FILE.txt...    (text format, parameters n and gpus)
 
 Prints one JSON object: for each set of options and each file, the forecasts at the points and the
-seconds that modelling took (interpreter start and imports not counted).
+seconds that modelling took (interpreter start and imports not counted); or why there are none.
 """
 
 from __future__ import annotations
@@ -27,6 +27,13 @@ OPTIONS = {
 
 
 def forecasts(path: str, points: list[list[float]], options: str) -> dict[str, object]:
+    try:
+        return modelled(path, points, options)
+    except Exception as error:  # whatever Extra-P raises where it finds no model
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def modelled(path: str, points: list[list[float]], options: str) -> dict[str, object]:
     negative, measure = OPTIONS[options]
     begin = time.perf_counter()
     experiment = TextFileReader().read_experiment(path)

@@ -207,3 +207,12 @@ def test_dump_does_not_replace_unasked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
         data.dump(tmp_path / "a.jsonl")
     data.dump(tmp_path / "a.jsonl", force=True)
+
+
+def test_steps_can_be_left_out_and_all_else_stays(tmp_path: Path) -> None:
+    larger = {**STEP, "n": 2 * STEP["n"]}
+    data = datasets.load(write(tmp_path / "d.jsonl", MACHINE, STEP, larger, TRANSFER, LAUNCH))
+    kept = data.where(lambda step: step.n > STEP["n"])
+    assert [step.n for step in kept.steps] == [larger["n"]]
+    assert (kept.transfers, kept.launches) == (data.transfers, data.launches)
+    assert len(data.steps) == 2

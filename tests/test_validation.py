@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
+from gpucast import validation
 from gpucast._core import median_variance
 from gpucast.models import Model
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
@@ -143,3 +144,39 @@ def test_steps_are_of_the_kind_that_the_model_was_fitted_to() -> None:
     del silent.content["data"]["memory"]
     with pytest.raises(gc.InputError, match="memory: there are several: pinned, pageable"):
         gc.validate(silent, both)
+
+
+def test_cells_that_were_left_out_are_judged_and_those_fitted_are_not() -> None:
+    """A cell left out a hundred times too slow: it disturbs no fit, and its error is seen."""
+    rng = np.random.default_rng(3)
+    good = steps(NATIVE.seconds, rng, gpus=[1, 2, 3])
+    bad = steps(lambda n, g: 100 * NATIVE.seconds(n, g), rng, n=[8000], gpus=[4])
+    data = dataset([machine(), *good, *bad])
+    fitted = gc.fit(data.where(lambda step: step.gpus <= 2), model="paper", replicates=0)
+    assert fitted.content["domain"]["gpus"] == [1, 2]
+    result = validation.score(gc.validate(fitted, data)["cells"], lambda n, gpus: gpus <= 2)
+    errors = {(cell["n"], cell["gpus"]): cell["relative_error"] for cell in result["cells"]}
+    assert {gpus for _, gpus in errors} == {3, 4}
+    assert errors.pop((8000, 4)) == pytest.approx(-0.99, abs=0.005)
+    assert max(map(abs, errors.values())) < 0.1
+
+
+def test_a_best_count_is_chosen_among_all_counts_of_an_n_with_a_cell_left_out() -> None:
+    def cell(n: int, gpus: int, measured: float, predicted: float) -> dict[str, object]:
+        error = predicted / measured - 1
+        return {
+            "n": n, "gpus": gpus, "measured": measured, "predicted": predicted,
+            "relative_error": error,
+        }  # fmt: skip
+
+    cells = [
+        cell(1000, 1, 1.0, 1.0), cell(1000, 2, 2.0, 0.5),  # two GPUs chosen, one is best
+        cell(2000, 1, 2.0, 2.0), cell(2000, 2, 1.0, 1.0),
+        cell(4000, 1, 4.0, 1.0), cell(4000, 2, 2.0, 2.0),  # wrong as well, but all were fitted
+    ]  # fmt: skip
+    found = validation.score(cells, lambda n, gpus: gpus == 1 or n == 4000)
+    assert [(c["n"], c["gpus"]) for c in found["cells"]] == [(1000, 2), (2000, 2)]
+    assert (found["best_hits"], found["best_total"]) == (1, 2)
+    assert found["max_regret"] == pytest.approx(1.0)
+    assert found["max_relative_error"] == pytest.approx(0.75)
+    assert found["coverage"] is None

@@ -9,8 +9,8 @@ import difflib
 import hashlib
 import importlib.resources
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -153,6 +153,11 @@ class Dataset:
         used = {record.machine for record in kept} | {machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
         return Dataset(self.name, machines, kept, list(self.warnings))
+
+    def where(self, keep: Callable[[Step], bool]) -> Dataset:
+        """Without the steps for which ``keep`` is false; all other records stay."""
+        kept = [each for each in self.records if not isinstance(each, Step) or keep(each)]
+        return replace(self, records=kept)
 
     def frame(self, kind: FrameKind = "step") -> pandas.DataFrame:
         """One kind of records in long form: a row a sample.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,19 @@ def validate(
                 "extrapolated": bool(found.extrapolated[i]),
             }
         )
-    return {"model": model.name, "cells": cells, **_summary(cells)}
+    return {"model": model.name, "cells": cells, **summarize(cells)}
+
+
+def score(cells: list[dict[str, Any]], trained: Callable[[int, int], bool]) -> dict[str, Any]:
+    """Errors and coverage of the cells that were not trained on; hits and regret of best counts.
+
+    A count is chosen for every n of which a cell was left out, among all its counts: who asks for
+    the best has the forecasts of those fitted as well.
+    """
+    left_out = [cell for cell in cells if not trained(cell["n"], cell["gpus"])]
+    sizes = {cell["n"] for cell in left_out}
+    choices = [cell for cell in cells if cell["n"] in sizes]
+    return {"cells": left_out, **summarize(left_out, choices)}
 
 
 def _preferred(data: Dataset, field: str, value: str) -> str:
@@ -105,17 +118,17 @@ def _preferred(data: Dataset, field: str, value: str) -> str:
     return next(iter(there))
 
 
-def _summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(
+    cells: list[dict[str, Any]], choices: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Errors and coverage of ``cells``; hits and regret of the best count among ``choices``.
+
+    ``choices`` are the cells themselves if not given. Cells that do not say whether they are
+    ``covered`` have no coverage (None).
+    """
     error = np.abs([cell["relative_error"] for cell in cells])
-    regrets = []
-    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for cell in cells:
-        by_n[cell["n"]].append(cell)
-    for group in by_n.values():
-        if len(group) > 1:
-            chosen = min(group, key=lambda cell: cell["predicted"])
-            best = min(cell["measured"] for cell in group)
-            regrets.append(chosen["measured"] / best - 1)
+    regrets = _regrets(cells if choices is None else choices)
+    covered = [cell["covered"] for cell in cells if "covered" in cell]
     return {
         "median_relative_error": float(np.median(error)),
         "p95_relative_error": float(np.percentile(error, 95)),
@@ -124,5 +137,19 @@ def _summary(cells: list[dict[str, Any]]) -> dict[str, Any]:
         "best_total": len(regrets),
         "mean_regret": float(np.mean(regrets)) if regrets else None,
         "max_regret": float(np.max(regrets)) if regrets else None,
-        "coverage": float(np.mean([cell["covered"] for cell in cells])),
+        "coverage": float(np.mean(covered)) if covered else None,
     }
+
+
+def _regrets(cells: list[dict[str, Any]]) -> list[float]:
+    """Of each n with several counts: the time lost by following the forecast."""
+    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        by_n[cell["n"]].append(cell)
+    regrets = []
+    for group in by_n.values():
+        if len(group) > 1:
+            chosen = min(group, key=lambda cell: cell["predicted"])
+            best = min(cell["measured"] for cell in group)
+            regrets.append(chosen["measured"] / best - 1)
+    return regrets

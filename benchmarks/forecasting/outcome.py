@@ -1,0 +1,111 @@
+"""All that a run found, JSON-ready; the report and the exit status are made from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from forecasting.findings import Finding
+from forecasting.groups import Group
+from forecasting.studies import ALONE, Settings, Study
+from forecasting.targets import judge
+from gpucast.datasets import Dataset
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Figures of a run.
+
+    Attributes:
+        about: the dataset, machine, command and settings.
+        held_out: by kind of split, group and forecaster.
+        quarter, what_if: by group.
+        findings: of the paper.
+        cells: number of measured cells of each group.
+    """
+
+    about: dict[str, Any]
+    cells: dict[str, int]
+    held_out: dict[str, dict[str, dict[str, Any]]]
+    quarter: dict[str, dict[str, Any]]
+    what_if: dict[str, dict[str, Any]]
+    findings: list[dict[str, Any]]
+
+    def verdicts(self) -> dict[str, dict[str, dict[str, bool]]]:
+        """By table and group: of each target whether it is reached."""
+        found = {
+            kind: {name: judge(kind, each["gpucast"]) for name, each in groups.items()}
+            for kind, groups in self.held_out.items()
+        }
+        # A build without the design has nothing to judge.
+        built = {name: each for name, each in self.quarter.items() if "cells" in each["design"]}
+        found["quarter"] = {name: judge("quarter", each) for name, each in built.items()}
+        found["what_if"] = {name: judge("what_if", each) for name, each in self.what_if.items()}
+        return found
+
+    def counted(self, name: str | None = None) -> tuple[int, int]:
+        """Targets reached, and all; of one group or of all."""
+        each = [
+            reached
+            for groups in self.verdicts().values()
+            for group, figures in groups.items()
+            if name in (None, group)
+            for reached in figures.values()
+        ]
+        return sum(each), len(each)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of ``--json``."""
+        return {**asdict(self), "targets": self.verdicts()}
+
+
+def gather(
+    data: Dataset,
+    studies: Mapping[Group, Study],
+    names: Mapping[Group, str],
+    what_ifs: Mapping[Group, Any],
+    findings: Sequence[Finding],
+    settings: Settings,
+    command: str,
+) -> Outcome:
+    """Put together what the parts found."""
+    return Outcome(
+        about={
+            "data": data.name,
+            "digest": data.digest,
+            "command": command,
+            "machines": [_machine(data, group) for group in _first_of_machines(studies)],
+            "samples": sum(len(step.seconds) for step in data.steps),
+            "settings": asdict(settings),
+        },
+        cells={names[group]: len(study.measured) for group, study in studies.items()},
+        held_out={
+            kind: {
+                names[group]: study.results[kind]
+                for group, study in studies.items()
+                if kind in study.results
+            }
+            for kind in ALONE
+        },
+        quarter={names[group]: study.quarter for group, study in studies.items()},
+        what_if={names[group]: each for group, each in what_ifs.items()},
+        findings=[{**asdict(each), "verdict": each.verdict} for each in findings],
+    )
+
+
+def _first_of_machines(studies: Mapping[Group, Study]) -> list[Group]:
+    return list({group.machine: group for group in studies}.values())
+
+
+def _machine(data: Dataset, group: Group) -> dict[str, Any]:
+    machine = data.machines[group.machine]
+    gpus = [gpu.name for gpu in machine.gpus or []]
+    return {
+        "id": machine.id,
+        "gpus": ", ".join(f"{gpus.count(name)} x {name}" for name in dict.fromkeys(gpus)),
+        "cpu": machine.cpu,
+        "cpu_cores": machine.cpu_cores,
+        "driver": machine.driver,
+        "started": machine.started,
+    }

@@ -1,0 +1,69 @@
+"""Which cells are trained on and which are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecasting.groups import Cell
+
+LEFT_OUT = 0.2
+QUARTER = 0.25
+
+
+@dataclass(frozen=True)
+class Split:
+    """Cells to train on; all others are forecast.
+
+    Attributes:
+        kind: ``gpus``, ``sizes``, ``random`` or ``quarter``.
+        seed: of a split made at random; splits of one kind are judged together.
+    """
+
+    kind: str
+    trained: frozenset[Cell]
+    seed: int = 0
+
+    def has(self, n: int, gpus: int) -> bool:
+        """Whether a cell is trained on."""
+        return (n, gpus) in self.trained
+
+
+def by_gpus(cells: Sequence[Cell]) -> list[Split]:
+    """Trained on up to half of the largest GPU count; none where there is one count only."""
+    most = max(gpus for _, gpus in cells) // 2
+    return _if_proper("gpus", cells, [cell for cell in cells if cell[1] <= most])
+
+
+def by_size(cells: Sequence[Cell], largest: int) -> list[Split]:
+    """Trained up to an n; none where nothing lies beyond."""
+    return _if_proper("sizes", cells, [cell for cell in cells if cell[0] <= largest])
+
+
+def at_random(cells: Sequence[Cell], kind: str, share: float, seeds: int) -> list[Split]:
+    """Trained on a share of the cells, drawn at random, a split a seed."""
+    count = round(share * len(cells))
+    ordered = sorted(cells)
+    splits: list[Split] = []
+    for seed in range(seeds):
+        drawn = np.random.default_rng(seed).permutation(len(ordered))[:count]
+        splits += _if_proper(kind, cells, [ordered[i] for i in drawn], seed)
+    return splits
+
+
+def splits_of(cells: Sequence[Cell], largest: int, seeds: int) -> list[Split]:
+    """All splits of a group that need no design."""
+    return [
+        *by_gpus(cells),
+        *by_size(cells, largest),
+        *at_random(cells, "random", 1 - LEFT_OUT, seeds),
+        *at_random(cells, "quarter", QUARTER, seeds),
+    ]
+
+
+def _if_proper(
+    kind: str, cells: Sequence[Cell], trained: Sequence[Cell], seed: int = 0
+) -> list[Split]:
+    return [Split(kind, frozenset(trained), seed)] if 0 < len(trained) < len(cells) else []
