@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from forecasting.findings import Finding
-from forecasting.groups import Group
+from forecasting.groups import Group, data_of
 from forecasting.studies import ALONE, Settings, Study
 from forecasting.targets import judge
 from gpucast.datasets import Dataset
@@ -76,7 +76,9 @@ def gather(
             "digest": data.digest,
             "command": command,
             "machines": [_machine(data, group) for group in _first_of_machines(studies)],
-            "samples": sum(len(step.seconds) for step in data.steps),
+            "samples": sum(
+                len(step.seconds) for group in studies for step in data_of(data, group).steps
+            ),
             "settings": asdict(settings),
         },
         cells={names[group]: len(study.measured) for group, study in studies.items()},

@@ -53,7 +53,7 @@ def error_over_n(groups: Mapping[str, Cells], title: str) -> Figure:
     across = min(3, len(groups))
     down = -(-len(groups) // across)
     figure = Figure(figsize=(3.4 * across, 1.9 * down + 0.7), layout="constrained")
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(f"{title} (drawn up to {100 * CLIP:.0f} % either way)", fontsize="medium")
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     counts = sorted({cell["gpus"] for cells in groups.values() for cell in cells})
     flat = panels.ravel()

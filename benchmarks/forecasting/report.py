@@ -58,17 +58,14 @@ def summary(outcome: Outcome) -> str:
         of_groups = _usable(outcome, kind)
         if of_groups:
             sentences.append(f"{words} are forecast {_spread(of_groups)}.")
-    sentences += _rival_sentence(outcome)
+        if kind == "gpus":
+            sentences += _rival_sentence(outcome) + _count_sentence(of_groups)
     remote = {k: v for k, v in outcome.what_if.items() if "refused" not in v}
     if remote:
         sentences.append(
             "Remote steps, from native steps and the remote path's microbenchmarks alone, are "
             f"forecast {_spread(remote)}."
         )
-    hits = list(_usable(outcome, "gpus").values())
-    if hits:
-        right, of = (sum(each[key] for each in hits) for key in ("best_hits", "best_total"))
-        sentences.append(f"The best GPU count is right for {right} of {of} sizes.")
     return " ".join(sentences)
 
 
@@ -106,6 +103,11 @@ def _rival_sentence(outcome: Outcome) -> list[str]:
         f"form {percent(medians['scipy'])} fitted with scipy and {percent(medians['paper'])} "
         "fitted with gpucast."
     ]
+
+
+def _count_sentence(of_groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    right, of = (sum(r[key] for r in of_groups.values()) for key in ("best_hits", "best_total"))
+    return [f"The best GPU count is right for {right} of {of} sizes."] if of else []
 
 
 def made_from(outcome: Outcome) -> str:
@@ -200,9 +202,11 @@ def held_out(outcome: Outcome, at: int, kind: str) -> list[str]:
 
 def _how(outcome: Outcome, kind: str) -> str:
     settings = outcome.about["settings"]
+    groups = _usable(outcome, kind).values()
+    counts = sorted({cell["gpus"] for each in groups for cell in each["cells"]})
     return {
-        "gpus": "Trained on up to half of the largest GPU count (N <= 2 of 4), all n; held "
-        "against all other counts.",
+        "gpus": "Trained on up to half of the largest GPU count, all n; held against "
+        f"N = {', '.join(map(str, counts))}.",
         "sizes": f"Trained on n <= {number(settings['largest_n'])}, all GPU counts; held against "
         "larger n.",
         "random": f"{percent(LEFT_OUT)} of the cells left out, {settings['seeds']} times; cells "
@@ -354,7 +358,8 @@ def what_if(outcome: Outcome) -> list[str]:
             left=2,
         ),
         "From which n on does a remote step take less than 10 % longer than a native one? "
-        "Measured and forecast times are interpolated between the same sizes.",
+        "Measured and forecast times are interpolated between the same sizes; the smallest of "
+        "them stands where every size does.",
         table(
             ["group", "N", "measured", "forecast", "error", "extra at the largest n, measured",
              "forecast"],

@@ -81,7 +81,8 @@ def _least(columns: Array, seconds: Array, k: int) -> tuple[float, int, Array]:
     least = 1e-6 * float(seconds.min()) / columns.max(axis=0)
 
     def residuals(logarithms: Array) -> Array:
-        return np.asarray(np.log(columns @ np.exp(logarithms) / seconds))
+        # A trial step may be wild; what overflows could not be turned back from.
+        return np.asarray(np.log(columns @ np.exp(np.minimum(logarithms, 100)) / seconds))
 
     found = least_squares(residuals, np.log(np.maximum(start, least)))
     return float(found.cost), k, np.exp(found.x)
