@@ -160,8 +160,8 @@ void bind_model(nb::module_& m) {
              const std::map<std::string, std::vector<double>>& curves,
              const std::vector<double>& gpu_breakpoints,
              const std::vector<double>& cpu_breakpoints) {
-            new (self) model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer, curves,
-                                                   {gpu_breakpoints, cpu_breakpoints}));
+            new (self) model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer,
+                                                   curves, {gpu_breakpoints, cpu_breakpoints}));
           },
           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,

@@ -77,10 +77,16 @@ Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& se
 }
 
 // Cell times with every parameter at 1 give the coefficients of times that are linear in the
-// parameters.
+// parameters; ratios stay at 1.
 Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Cell>& cells) {
   const auto count = static_cast<Eigen::Index>(model.parameter_count());
-  return linear_jacobian(model.linear(), cells, Eigen::VectorXd::Zero(count));
+  Eigen::MatrixXd basis = linear_jacobian(model.linear(), cells, Eigen::VectorXd::Zero(count));
+  for (Eigen::Index i = 0; i < count; ++i) {
+    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
+      basis.col(i).setZero();
+    }
+  }
+  return basis;
 }
 
 Eigen::VectorXd median_seconds(const Observations& observations) {
@@ -223,7 +229,13 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
     }
   }
   constexpr double share_of_zero = 1e-3;
-  return largest.cwiseProduct(solution.cwiseMax(share_of_zero)).array().log();
+  Eigen::VectorXd start = largest.cwiseProduct(solution.cwiseMax(share_of_zero)).array().log();
+  for (Eigen::Index i = 0; i < start.size(); ++i) {
+    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
+      start[i] = 0;
+    }
+  }
+  return start;
 }
 
 Estimate estimate(const model::StepModel& model, const Observations& observations,

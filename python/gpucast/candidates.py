@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpucast import _core
 from gpucast.chains import cpu_breakpoints, gpu_breakpoints
@@ -60,6 +60,14 @@ class Candidate:
             cpu_breakpoints=self.cpu_breakpoints,
         )
 
+    def complexity(self, problem: Problem) -> int:
+        """Parameters, without those of the communication term itself: the terms of a schedule are
+        derived from what it does, so that none of them is the more far-fetched."""
+        own = _core.Model("work", "linear", self.com).communication
+        curves = _core.Model(curves={route: [] for route, _ in self.breakpoints}).parameters
+        terms = set(own) - {name for name, _, _ in curves}
+        return sum(name not in terms for name, _, _ in self.model(problem).parameters)
+
     def usable(self, problem: Problem) -> str | None:
         """Why the candidate cannot be tried; None if it can."""
         try:
@@ -102,17 +110,23 @@ def candidates(
             if cpu == "linear" or gpu == "wave":
                 tried.append(Candidate(gpu, cpu, schedule, straight(problem)))
                 tried.append(Candidate(gpu, cpu, schedule, breakpoints))
-    bends = cpu_breakpoints(problem)
-    for com in _terms_of(schedule):
-        for gpu in (g for g in _core.GPU_TERMS if g != "wave"):
-            chain = gpu_breakpoints(problem, gpu)
-            tried.append(Candidate(gpu, "linear", com, breakpoints, chain))
-            if bends:
-                tried.append(Candidate(gpu, "cached", com, breakpoints, chain, bends))
+    # What a schedule hides or repeats shows only between GPU counts.
+    several = len({step.gpus for step in problem.steps}) > 1
+    for com in _terms_of(schedule) if several else [schedule]:
+        for gpu in _core.GPU_TERMS:
+            if gpu in _core.CHAINED_GPU_TERMS or (gpu != "wave" and com != schedule):
+                chain = gpu_breakpoints(problem, gpu)
+                tried.append(Candidate(gpu, "linear", com, breakpoints, chain))
     usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
     for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
         problem.notes.append(f"not tried: {reason}")
     return usable
+
+
+def refined(problem: Problem, best: Candidate) -> list[Candidate]:
+    """What else to try once the best of the candidates is known: host time that bends in n."""
+    bends = cpu_breakpoints(problem)
+    return [replace(best, cpu="cached", cpu_breakpoints=bends)] if bends else []
 
 
 def routes_of(problem: Problem) -> set[str]:

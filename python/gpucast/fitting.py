@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.candidates import Candidate, candidates, routes_of
+from gpucast.candidates import Candidate, candidates, refined, routes_of
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
@@ -26,6 +26,9 @@ LARGEST_BREAKPOINTS = 4
 
 # Below this probability the form of the model is called wrong.
 LACK_OF_FIT = 0.05
+
+# Relative; held-out errors below it are alike, as measured times are known no better.
+NOISE_FLOOR = 0.003
 
 # Directions along which a misfit is looked for (fit/noise.h), in words.
 MISFITS = {
@@ -94,6 +97,11 @@ def fit(
     tried = candidates(problem, model, breakpoints)
     errors = _cross_validate(problem, observations, tried, seed)
     winner = _choose(problem, tried, errors, auto=model == "auto")
+    if model == "auto":
+        more = refined(problem, winner)
+        tried += more
+        errors += _cross_validate(problem, observations, more, seed)
+        winner = _choose(problem, tried, errors, auto=True)
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     _require_enough(problem, observations, found)
@@ -197,6 +205,8 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
 def _cross_validate(
     problem: Problem, observations: _core.Observations, tried: Sequence[Candidate], seed: int
 ) -> list[Array]:
+    if not tried:
+        return []
     cores = [candidate.model(problem) for candidate in tried]
     pairs = [(core, _core.default_integers(core, problem.largest_k)) for core in cores]
     errors = _core.cross_validate(pairs, observations, FOLDS, seed)
@@ -208,12 +218,14 @@ def _choose(
 ) -> Candidate:
     """The simplest candidate whose held-out error is within one standard error of the least.
 
-    The standard error is that of the difference cell by cell, so that a cell that no model can
-    forecast does not blur the choice.
+    Errors are compared as logarithms, cell by cell: by what factor a candidate is better counts the
+    same in cells that all forecast well and in those that none does, and a few of the latter do not
+    blur the choice.
     """
     if not auto:
         return tried[0]
-    means = [float(np.mean(error)) for error in errors]
+    factors = [np.log(error + NOISE_FLOOR) for error in errors]
+    means = [float(np.mean(factor)) for factor in factors]
     finite = [i for i, mean in enumerate(means) if np.isfinite(mean)]
     if not finite:
         problem.warnings.append("too few cells for cross-validation; took the first usable model")
@@ -221,13 +233,13 @@ def _choose(
     best = min(finite, key=lambda i: means[i])
 
     def close(i: int) -> bool:
-        difference = errors[i] - errors[best]
+        difference = factors[i] - factors[best]
         spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
         return bool(np.mean(difference) <= spread / np.sqrt(difference.size))
 
     simplest = min(
         (i for i in finite if i == best or close(i)),
-        key=lambda i: (len(tried[i].model(problem).parameters), means[i]),
+        key=lambda i: (tried[i].complexity(problem), means[i]),
     )
     return tried[simplest]
 

@@ -24,7 +24,7 @@ SHORTEST, LONGEST = 1e-30, 1e30
 
 # Of a transfer or launch record, so many samples at most, evenly taken: beyond, they cost time and
 # say nothing new, as all repetitions of a size share its quirks.
-MOST_SAMPLES = 2
+MOST_SAMPLES = 64
 
 _STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL = range(5)
 

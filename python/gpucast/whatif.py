@@ -24,7 +24,7 @@ from gpucast.transfers import require_sizes
 Launch = Literal["auto", "measured", "keep", "scale"]
 
 # Communication parameters that no transfer or launch measures.
-_OWN = ("B_host", "t_queue")
+_OWN = ("B_host", "t_queue", "s_next")
 
 
 def what_if(

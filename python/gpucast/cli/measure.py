@@ -47,6 +47,21 @@ def command(
     transfers: Annotated[
         bool, typer.Option("--transfers/--no-transfers", help="Transfers and launches, too.")
     ] = True,
+    visits: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="How often each cell is measured, all cells before the next time: what differs "
+            "from minute to minute then shows, and averages.",
+        ),
+    ] = 1,
+    cell_time: Annotated[
+        str | None,
+        typer.Option(
+            help="Of timed steps of a cell at most, each visit: 0.1s.", show_default=False
+        ),
+    ] = None,
     machine: Annotated[
         str | None, typer.Option(help="Name of this machine in the records.", show_default=False)
     ] = None,
@@ -80,6 +95,8 @@ def command(
         ),
         budget=None if budget is None else duration(budget, "budget"),
         transfers=transfers,
+        visits=visits,
+        cell_seconds=None if cell_time is None else duration(cell_time, "cell-time"),
         machine=_label(machine),
         launcher=_launcher(launcher),
         secret_file=secret_file,

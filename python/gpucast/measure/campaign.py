@@ -28,6 +28,8 @@ class Request:
     Attributes:
         paths: None for those that are there.
         budget: seconds for all of it; None: the whole grid.
+        visits: how often each cell is measured, in passes over all cells.
+        cell_seconds: of timed steps of a cell at most, each visit; None: what suits the budget.
         machine: name of this machine in the records; None: the file's, or a new one.
         launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
     """
@@ -36,6 +38,8 @@ class Request:
     choice: Choice = field(default_factory=Choice)
     budget: float | None = None
     transfers: bool = True
+    visits: int = 1
+    cell_seconds: float | None = None
     machine: str | None = None
     launcher: str | None = None
     secret_file: FilePath | None = None
@@ -77,7 +81,7 @@ class Campaign:
         self._watcher = watcher
         self._begin = time.monotonic()
         self._report = Report(store.name)
-        self._timing = Timing() if request.budget is None else Timing.of_budget(request.budget)
+        self._timing = _timing(request)
 
     def run(self) -> Report:
         """All that is not in the file yet."""
@@ -148,6 +152,7 @@ class Campaign:
             transfers=self._request.transfers,
             deadline=self._deadline(paths_left),
             asked=self._request.choice.schedules is not None,
+            visits=self._request.visits,
             secret_file=self._request.secret_file,
         )
         run = PathRun(work, self._store, self._watcher)
@@ -165,6 +170,12 @@ class Campaign:
             return float("inf")
         now = time.monotonic()
         return now + (self._begin + self._request.budget - now) / paths_left
+
+
+def _timing(request: Request) -> Timing:
+    if request.cell_seconds is not None:
+        return Timing.of_cell(request.cell_seconds)
+    return Timing() if request.budget is None else Timing.of_budget(request.budget)
 
 
 def usual_launcher() -> str:

@@ -132,6 +132,11 @@ class Timing:
             max_time=min(2.0, max(0.1, seconds / 150)),
         )
 
+    @staticmethod
+    def of_cell(seconds: float) -> Timing:
+        """Timing for so many seconds of steps a cell at most."""
+        return Timing(warm_up=min(0.2, seconds / 10), max_time=seconds)
+
     def cell_seconds(self, step: float) -> float:
         """What a cell costs whose step takes ``step`` seconds."""
         # At least two steps warm up; some fifty mostly settle the median.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 import numpy as np
 
@@ -31,7 +32,8 @@ class PathRun:
         self._store = store
         self._watcher = watcher
         self._costs = Costs(work.path.kind, work.timing)
-        self._left: list[Cell] = []
+        self._left: list[Cell] = []  # of this pass over the cells
+        self._visits: Counter[Cell] = Counter()
         self._fits: dict[Series, Fitted] = {}
         self._why_not: dict[Series, str] = {}
         self._fit_seconds = 0.0
@@ -70,14 +72,14 @@ class PathRun:
         for step in self._store.steps(self._machine, self._path):
             if not step.graph and step.boundary in (None, "open"):
                 series = Series(step.schedule, step.kernel, str(step.memory))
-                found[Cell(series, step.n, step.gpus)] = step
+                cell = Cell(series, step.n, step.gpus)
+                found[cell] = step
+                self._visits[cell] += 1
         for cell in self._work.cells:
             if cell in found:
                 self._costs.learn(cell, float(np.median(found[cell].seconds)))
-                self.report.skipped += 1
+                self.report.skipped += self._visits[cell] >= self._work.visits
                 self._unfitted.add(cell.series)
-            else:
-                self._left.append(cell)
 
     def _measure_transfers(self) -> None:
         suite = Suite(self._work, self._store)
@@ -99,17 +101,23 @@ class PathRun:
         with programs.Stepper(
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
-            while self._left and self._work.seconds_left() > self._fit_seconds:
-                batch = rounds.next_round(self._left, self._work.seconds_left())
-                if not batch:
-                    break
-                for cell in batch:
-                    if cell in self._left and self._work.seconds_left() > 0:
-                        self._measure_cell(stepper, cell)
-                self._store.sync()
-                self._fit_new()
-        if self._left and self.report.status == "complete":
+            for visit in range(work.visits):
+                self._left = [cell for cell in work.cells if self._visits[cell] <= visit]
+                self._pass(rounds, stepper)
+        if self._to_do() and self.report.status == "complete":
             self.report.status = "budget"
+
+    def _pass(self, rounds: Rounds, stepper: programs.Stepper) -> None:
+        """Once over the cells that are left."""
+        while self._left and self._work.seconds_left() > self._fit_seconds:
+            batch = rounds.next_round(self._left, self._work.seconds_left())
+            if not batch:
+                break
+            for cell in batch:
+                if cell in self._left and self._work.seconds_left() > 0:
+                    self._measure_cell(stepper, cell)
+            self._store.sync()
+            self._fit_new()
 
     def _rounds(self) -> Rounds:
         if not self._work.has_budget:
@@ -119,6 +127,7 @@ class PathRun:
     def _measure_cell(self, stepper: programs.Stepper, cell: Cell) -> None:
         self._watcher.under_way(self._path, str(cell), *self._progress())
         self._left.remove(cell)
+        self._visits[cell] += 1
         try:
             for record in stepper.measure(cell):
                 self._keep(record, cell)
@@ -153,6 +162,9 @@ class PathRun:
         if missing or (series, reason) in self._reasons:
             rest = [left for left in self._left if left.series == series]
             self._left = [left for left in self._left if left.series != series]
+            for given_up in self._work.cells:
+                if given_up.series == series:
+                    self._visits[given_up] = self._work.visits
             if rest:
                 self._watcher.say(f"{self._path}: {len(rest)} more cells of {series} left out")
         self._reasons.add((series, reason))
@@ -183,10 +195,12 @@ class PathRun:
 
     def _progress(self) -> tuple[int, int, float]:
         """Cells done and in all, and about how many seconds are left."""
-        total = len(self._work.cells)
-        left = (
-            self._work.seconds_left()
-            if self._work.has_budget
-            else sum(map(self._costs, self._left))
-        )
-        return total - len(self._left), total, max(0.0, left)
+        total = self._work.visits * len(self._work.cells)
+        to_do = self._to_do()
+        left = self._work.seconds_left() if self._work.has_budget else sum(map(self._costs, to_do))
+        return total - len(to_do), total, max(0.0, left)
+
+    def _to_do(self) -> list[Cell]:
+        """A cell for each visit that is left."""
+        visits = self._work.visits
+        return [cell for cell in self._work.cells for _ in range(visits - self._visits[cell])]

@@ -62,6 +62,7 @@ class Work:
     Attributes:
         cells: all of them, those that the file has included.
         asked: the user named the schedules.
+        visits: how often each cell is measured, once over all cells before the next time.
         deadline: when its time is over (``time.monotonic``); infinite without a budget.
     """
 
@@ -73,6 +74,7 @@ class Work:
     transfers: bool
     deadline: float
     asked: bool = False
+    visits: int = 1
     secret_file: FilePath | None = None
 
     @property

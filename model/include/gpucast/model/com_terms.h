@@ -22,12 +22,14 @@ enum class ComTerm {
   mpi,
   star_serial_poll,
   star_async_poll,
+  star_async_turns,
   allgather_queue
 };
 
-inline constexpr ComTerm all_com_terms[] = {
-    ComTerm::star_serial,      ComTerm::star_async,      ComTerm::allgather,      ComTerm::mpi,
-    ComTerm::star_serial_poll, ComTerm::star_async_poll, ComTerm::allgather_queue};
+inline constexpr ComTerm all_com_terms[] = {ComTerm::star_serial,      ComTerm::star_async,
+                                            ComTerm::allgather,        ComTerm::mpi,
+                                            ComTerm::star_serial_poll, ComTerm::star_async_poll,
+                                            ComTerm::star_async_turns, ComTerm::allgather_queue};
 
 inline constexpr double bytes_in_per_particle = 16;
 inline constexpr double bytes_out_per_particle = 12;
@@ -39,6 +41,7 @@ inline std::vector<Route> routes(ComTerm term) {
     case ComTerm::star_async:
     case ComTerm::star_serial_poll:
     case ComTerm::star_async_poll:
+    case ComTerm::star_async_turns:
       return {Route::h2d, Route::d2h};
     case ComTerm::allgather:
     case ComTerm::allgather_queue:
@@ -52,12 +55,14 @@ inline std::vector<Route> routes(ComTerm term) {
 // Parameters of the term itself, beside those of its curves.
 inline std::vector<Parameter> parameters(ComTerm term) {
   std::vector<Parameter> result{{"t_kernel", "s", "kernel-launch delay"}};
-  if (term == ComTerm::star_async || term == ComTerm::star_serial_poll ||
-      term == ComTerm::star_async_poll) {
+  if (term == ComTerm::star_async || term == ComTerm::star_async_poll) {
     result.push_back({"B_host", "B/s", "throughput of what concurrent transfers share", true});
   }
   if (term == ComTerm::star_async_poll || term == ComTerm::allgather_queue) {
     result.push_back({"t_queue", "s", "host time to queue a GPU's step beside its launch"});
+  }
+  if (term == ComTerm::star_serial_poll) {
+    result.push_back({"s_next", "", "share of a further GPU's copies that is not hidden"});
   }
   return result;
 }
@@ -88,17 +93,19 @@ inline std::vector<Parameter> parameters(ComTerm term) {
 //
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + t_kernel + (N - 1) T_net(16 n / N)
 //
-// Three more say what such a step costs where the GPU's work hides a part of it, or is seen late.
+// Four more say what such a step costs where the GPU's work hides a part of it, or is seen late.
 // T_com is then what a step takes beyond T_gpu + T_cpu.
 //
 // star-serial-poll: the host launches all GPUs before it waits for the first, so that when it comes
 // to wait, N - 1 launches and t_lead have passed and T_gpu - (N - 1) t_kernel - t_lead is left; the
 // copies from the other GPUs, one after another, find theirs finished. It sees the end of what is
-// left at a tick of the copy engine (W and t_lead: poll.h). Concurrent work on the host side is
-// charged as in star-async:
+// left at a tick of the copy engine (W and t_lead: poll.h):
 //
-//     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel
-//             + (N - 1) (16 n + 12 n / N) / B_host + W(T_gpu - (N - 1) t_kernel - t_lead) - T_gpu
+//     T_com = (1 + (N - 1) s_next) (T_h2d(16 n) + T_d2h(12 n / N)) + N t_kernel
+//             + W(T_gpu - (N - 1) t_kernel - t_lead) - T_gpu
+//
+// s_next is 1 where each copy waits for the one before. From pageable memory a driver returns once
+// it has the data, and goes on to the next GPU while the bytes are under way.
 //
 // star-async-poll: queueing a GPU's copies costs the host t_queue beside the launch, and the copy
 // back sees the kernel's end at a tick:
@@ -106,9 +113,14 @@ inline std::vector<Parameter> parameters(ComTerm term) {
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + (N - 1) (16 n + 12 n / N) / B_host
 //             + N (t_kernel + t_queue) + W(T_gpu - t_lead) - T_gpu
 //
+// star-async-turns: what is to run at once goes by turns, because each call is waited for (remote
+// GPUs in synchronous mode): the GPUs compute one after another, too:
+//
+//     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel + (N - 1) T_gpu
+//
 // allgather-queue: the host queues steps ahead, N (t_kernel + t_queue) each, while the GPUs work;
-// the slower of the two sets the pace (a p-norm with p = 8 joins them). A collective's rounds follow
-// one another on the GPUs, so its latency counts once:
+// the slower of the two sets the pace (a p-norm with p = 8 joins them). A collective's rounds
+// follow one another on the GPUs, so its latency counts once:
 //
 //     T_com = |T_gpu + T_peer((N - 1) 16 n / N), N (t_kernel + t_queue)|_8 - T_gpu
 //
@@ -143,8 +155,8 @@ T com_time(ComTerm term, const T* parameter, const CurveTime& curve_time, double
       return curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + t_kernel +
              (gpus - 1) * curve_time(Route::net, in / gpus);
     case ComTerm::star_serial_poll: {
-      const T sent = gpus * (curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + t_kernel) +
-                     others / parameter[1];
+      const T copies = curve_time(Route::h2d, in) + curve_time(Route::d2h, out);
+      const T sent = (1.0 + (gpus - 1) * parameter[1]) * copies + gpus * t_kernel;
       return ticks ? T(sent + polled(T(t_gpu - (gpus - 1) * t_kernel - poll_lead)) - t_gpu) : sent;
     }
     case ComTerm::star_async_poll: {
@@ -152,10 +164,16 @@ T com_time(ComTerm term, const T* parameter, const CurveTime& curve_time, double
                      others / parameter[1] + gpus * (t_kernel + parameter[2]);
       return ticks ? T(sent + polled(T(t_gpu - poll_lead)) - t_gpu) : sent;
     }
+    case ComTerm::star_async_turns:
+      return gpus * (curve_time(Route::h2d, in) + curve_time(Route::d2h, out) + t_kernel) +
+             (gpus - 1) * t_gpu;
     case ComTerm::allgather_queue: {
-      const T queued = gpus * (t_kernel + parameter[1]);
-      const T sent = gpus > 1 ? curve_time(Route::peer, (gpus - 1) * in / gpus) : T(0.0 * t_kernel);
-      return ticks ? T(slower_of(T(t_gpu + sent), queued) - t_gpu) : T(sent + queued);
+      const bool several = gpus > 1;
+      const T queued = several ? T(gpus * (t_kernel + parameter[1])) : t_kernel;
+      const T sent = several ? curve_time(Route::peer, (gpus - 1) * in / gpus) : T(0.0 * t_kernel);
+      // For a start the queue explains what either could: large steps then tell the transfer.
+      constexpr double second = 0.2;
+      return ticks ? T(slower_of(T(t_gpu + sent), queued) - t_gpu) : T(second * sent + queued);
     }
   }
   throw std::invalid_argument("unknown communication term");

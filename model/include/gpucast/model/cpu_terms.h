@@ -11,8 +11,7 @@ namespace gpucast::model {
 
 enum class CpuTerm { linear, affine, cached };
 
-inline constexpr CpuTerm all_cpu_terms[] = {CpuTerm::linear, CpuTerm::affine,
-                                            CpuTerm::cached};
+inline constexpr CpuTerm all_cpu_terms[] = {CpuTerm::linear, CpuTerm::affine, CpuTerm::cached};
 
 // `breakpoints`: of cached; the others have none.
 inline std::vector<Parameter> parameters(CpuTerm term, const std::vector<double>& breakpoints) {

@@ -59,11 +59,11 @@ T wave_time(const T& t_gpu, double n, double gpus, double k, double cores) {
 //     T_gpu = t_0 + n (t_lat^p + (w t_blk)^p)^(1/p)
 //
 // A GPU's ceil(n / N) particles fill blocks of b threads; the busiest of s multiprocessors gets w
-// of them (blocks_on_busiest) and runs them together. For each of the n particles visited, the multiprocessor needs
-// w t_blk when its issue slots limit it, and t_lat when too few warps are resident to hide the
-// latency of one interaction. The p-norm joins the two regimes: p -> infinity is a sharp maximum,
-// p = 1 adds them. t_0 is what the kernel costs before its loop. Larger of the two terms factored
-// out, so that powers neither overflow nor underflow.
+// of them (blocks_on_busiest) and runs them together. For each of the n particles visited, the
+// multiprocessor needs w t_blk when its issue slots limit it, and t_lat when too few warps are
+// resident to hide the latency of one interaction. The p-norm joins the two regimes: p -> infinity
+// is a sharp maximum, p = 1 adds them. t_0 is what the kernel costs before its loop. Larger of the
+// two terms factored out, so that powers neither overflow nor underflow.
 inline double blocks_on_busiest(double n, double gpus, const Machine& machine) {
   const double share = std::ceil(n / gpus);
   return std::ceil(std::ceil(share / machine.block) / machine.sms);
@@ -103,8 +103,8 @@ T work_time(const T& t_0, const T& t_pair, double n, double gpus) {
 // with f(0) = 0 and slopes of at least 0. residency is for a thread a particle: f(w) is the time of
 // one visited particle with w blocks resident, all that a kernel's latency, issue slots and limits
 // of residency make of it; GPU counts that share out w blocks cost what one GPU with w blocks does.
-// pairs is for kernels that split j over blocks, whose rate grows with the work: work is its special
-// case of one piece.
+// pairs is for kernels that split j over blocks, whose rate grows with the work: work is its
+// special case of one piece.
 inline double gpu_coordinate(GpuTerm term, double n, double gpus, const Machine& machine) {
   return term == GpuTerm::residency ? blocks_on_busiest(n, gpus, machine) : std::ceil(n / gpus) * n;
 }
@@ -112,8 +112,7 @@ inline double gpu_coordinate(GpuTerm term, double n, double gpus, const Machine&
 template <class T>
 T chained_time(GpuTerm term, const T* parameter, double n, double gpus,
                const std::vector<double>& breakpoints, const Machine& machine) {
-  const T chain =
-      piecewise(breakpoints, parameter + 1, gpu_coordinate(term, n, gpus, machine));
+  const T chain = piecewise(breakpoints, parameter + 1, gpu_coordinate(term, n, gpus, machine));
   return parameter[0] + (term == GpuTerm::residency ? n : 1.0) * chain;
 }
 

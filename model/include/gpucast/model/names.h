@@ -54,6 +54,8 @@ constexpr std::string_view name(ComTerm term) {
       return "star-serial-poll";
     case ComTerm::star_async_poll:
       return "star-async-poll";
+    case ComTerm::star_async_turns:
+      return "star-async-turns";
     case ComTerm::allgather_queue:
       return "allgather-queue";
   }

@@ -12,9 +12,12 @@ namespace gpucast::model {
 // are not.
 struct Parameter {
   std::string name;         // the paper's symbol, for example "t_gpu" or "B_h2d"
-  std::string unit;         // SI: "s" or "B/s"
+  std::string unit;         // SI: "s" or "B/s"; empty: a ratio
   std::string meaning;      // one line for tables and help
   bool reciprocal = false;  // true: the linear coordinate is 1/value
+
+  // A factor about 1 on times of others; no time is linear in it and them together.
+  bool is_ratio() const { return unit.empty(); }
 
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };

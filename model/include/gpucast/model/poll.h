@@ -1,16 +1,16 @@
 // What a copy costs that waits for a kernel: a GPU's copy engine looks for the end of the kernel
 // before it at ticks.
 //
-// A queue whose next command waits for another engine is looked at again every 2^13 ns, counted from
-// when it began to wait (measured on H200: benchmarks/copy_waits.cu, docs/copy-waits.md). Work that
-// takes x from there on is seen to have ended at the next tick,
+// A queue whose next command waits for another engine is looked at again every 2^13 ns, counted
+// from when it began to wait (measured on H200: benchmarks/copy_waits.cu, docs/copy-waits.md). Work
+// that takes x from there on is seen to have ended at the next tick,
 //
 //     W(x) = q ceil(x / q)    x > 0,    q = 8.192 us
 //
 // and at once if it has ended before (x <= 0). A forecast knows x to within some sigma only, and
-// what it expects is the mean over that: the sawtooth W(x) - x = q/2 + (q/pi) sum_k sin(2 pi k x/q)/k
-// with each harmonic damped by exp(-2 (pi k sigma / q)^2). For x known to much less than a tick that
-// is the staircase, for x known no better than a tick it is x + q/2.
+// what it expects is the mean over that: the sawtooth W(x) - x = q/2 + (q/pi) sum_k sin(2 pi k
+// x/q)/k with each harmonic damped by exp(-2 (pi k sigma / q)^2). For x known to much less than a
+// tick that is the staircase, for x known no better than a tick it is x + q/2.
 #pragma once
 
 #include <cmath>
