@@ -85,6 +85,10 @@ void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, con
     evaluate_with_jets<8>(model, cells, z, log_time, jacobian);
   } else if (count <= 16) {
     evaluate_with_jets<16>(model, cells, z, log_time, jacobian);
+  } else if (count <= 24) {
+    evaluate_with_jets<24>(model, cells, z, log_time, jacobian);
+  } else if (count <= 32) {
+    evaluate_with_jets<32>(model, cells, z, log_time, jacobian);
   } else if (count <= 48) {
     evaluate_with_jets<48>(model, cells, z, log_time, jacobian);
   } else {

@@ -22,10 +22,16 @@ REPLICATES = 400
 LARGEST_REPLICATES = 100_000
 LARGEST_SEED = 2**63 - 1
 FOLDS = 10
+FOLDS_OF_MANY = 5
+MANY_CELLS = 40
 LARGEST_BREAKPOINTS = 4
 
 # Below this probability the form of the model is called wrong.
 LACK_OF_FIT = 0.05
+
+# Of a record, when candidates are compared: medians of cells are what is forecast, and so many
+# samples know them well enough.
+SAMPLES_TO_CHOOSE = 15
 
 # Relative; held-out errors below it are alike, as measured times are known no better.
 NOISE_FLOOR = 0.003
@@ -95,12 +101,12 @@ def fit(
     _warn_of_thin_data(problem, observations)
     breakpoints = find_breakpoints(problem)
     tried = candidates(problem, model, breakpoints)
-    errors = _cross_validate(problem, observations, tried, seed)
+    errors = _cross_validate(problem, tried, seed)
     winner = _choose(problem, tried, errors, auto=model == "auto")
     if model == "auto":
         more = refined(problem, winner)
         tried += more
-        errors += _cross_validate(problem, observations, more, seed)
+        errors += _cross_validate(problem, more, seed)
         winner = _choose(problem, tried, errors, auto=True)
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
@@ -202,14 +208,14 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
         )
 
 
-def _cross_validate(
-    problem: Problem, observations: _core.Observations, tried: Sequence[Candidate], seed: int
-) -> list[Array]:
+def _cross_validate(problem: Problem, tried: Sequence[Candidate], seed: int) -> list[Array]:
     if not tried:
         return []
+    observations = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
     cores = [candidate.model(problem) for candidate in tried]
     pairs = [(core, _core.default_integers(core, problem.largest_k)) for core in cores]
-    errors = _core.cross_validate(pairs, observations, FOLDS, seed)
+    many = len(observations.step_cells) >= MANY_CELLS
+    errors = _core.cross_validate(pairs, observations, FOLDS_OF_MANY if many else FOLDS, seed)
     return [np.array(error) for error in errors]
 
 

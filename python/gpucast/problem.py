@@ -81,13 +81,23 @@ class Problem:
     notes: list[str] = field(default_factory=list)
 
     def observations(
-        self, *, steps: bool = True, transfers: bool = True, route: str | None = None
+        self,
+        *,
+        steps: bool = True,
+        transfers: bool = True,
+        route: str | None = None,
+        most_samples: int | None = None,
     ) -> _core.Observations:
-        """Samples for the core: everything, or without steps, or one route's transfers only."""
+        """Samples for the core: everything, or without steps, or one route's transfers only.
+
+        ``most_samples``: of a record, evenly taken; None: all of steps, MOST_SAMPLES of the rest.
+        """
         rows = _Rows()
+        most = most_samples or MOST_SAMPLES
         if steps and route is None:
             for step in self.steps:
-                rows.add(_STEP, step.seconds, step.uncertainty, n=step.n, gpus=step.gpus)
+                seconds = step.seconds if most_samples is None else _evenly(step.seconds, most)
+                rows.add(_STEP, seconds, step.uncertainty, n=step.n, gpus=step.gpus)
                 if step.phases is not None:
                     rows.add(_CPU, _measured(step.phases.cpu), None, n=step.n)
                     if self.schedule in _KERNELS_ALONE:
@@ -98,11 +108,11 @@ class Problem:
                 if route is None or route == name:
                     for record in records:
                         rows.add_transfer(
-                            name, record.bytes, _evenly(record.seconds), record.uncertainty
+                            name, record.bytes, _evenly(record.seconds, most), record.uncertainty
                         )
             if route is None:
                 for launch in self.launches:
-                    seconds = _evenly(launch.seconds)
+                    seconds = _evenly(launch.seconds, most)
                     rows.add(_LAUNCH, seconds, launch.uncertainty, count=launch.count)
         return rows.observations()
 
@@ -111,10 +121,10 @@ def _measured(samples: Sequence[float] | None) -> list[float]:
     return [seconds for seconds in samples or () if seconds >= SHORTEST]
 
 
-def _evenly(samples: Sequence[float]) -> Sequence[float]:
-    if len(samples) <= MOST_SAMPLES:
+def _evenly(samples: Sequence[float], most: int) -> Sequence[float]:
+    if len(samples) <= most:
         return samples
-    return [samples[i * len(samples) // MOST_SAMPLES] for i in range(MOST_SAMPLES)]
+    return [samples[i * len(samples) // most] for i in range(most)]
 
 
 class _Rows:
