@@ -58,7 +58,9 @@ TEST(Plan, SplitsOnlyTheTunedKernelsSums) {
 }
 
 TEST(Plan, DescribesACellByWhatTellsItFromOthers) {
-  EXPECT_EQ(describe(plan_of(small_grid()).front()), "n=8 gpus=1 star-serial claret pageable");
+  const auto cells = plan_of(small_grid());
+  EXPECT_EQ(describe(cells[0]), "n=8 gpus=1 star-serial claret pageable");
+  EXPECT_EQ(describe(cells[1]), "n=8 gpus=2 star-serial claret pageable");
 }
 
 TEST(Plan, RefusesMoreGpusThanPresentAnywhereInTheGrid) {
