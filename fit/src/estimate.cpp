@@ -19,6 +19,9 @@ constexpr double sigma_floor = 1e-5;  // clocks resolve no better; keeps exact d
 constexpr std::size_t few_samples = 8;
 constexpr double typical_sigma = 0.03;
 
+// Fits whose tolerance is at least this are compared with others, not reported.
+constexpr double compared = 1e-6;
+
 // Range of a parameter around the largest value the data admit (see `admitted`): far enough down
 // that its share of every time is below rounding.
 constexpr double smallest_share = 1e-9;
@@ -242,8 +245,9 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales,
                   double tolerance, Loss loss) {
   constexpr int huber_rounds = 30;
-  constexpr int tukey_rounds = 200;
   constexpr double rough = 1e-4;  // the Huber stage is only a way to the Tukey one
+  // A fit that is only compared and does not settle is a poor one: its like are many.
+  const int tukey_rounds = tolerance < compared ? 200 : 30;
 
   Refiner refiner(model, observations);
   Estimate state;

@@ -75,7 +75,9 @@ TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
     const Cell& cell = observations.cells()[steps[s]];
     const double seconds =
         paper_model(native).step_seconds(values.data(), cell.n, cell.gpus).total();
-    EXPECT_DOUBLE_EQ(errors[0][s], std::abs(std::log(seconds) - observations.median_log(steps[s])));
+    // Cross-validation stops its fits earlier.
+    EXPECT_NEAR(errors[0][s], std::abs(std::log(seconds) - observations.median_log(steps[s])),
+                1e-5);
   }
 }
 

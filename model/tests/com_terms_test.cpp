@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
 #include <set>
+#include <vector>
+
+#include "gpucast/model/names.h"
 
 namespace gpucast::model {
 namespace {
@@ -81,6 +86,138 @@ TEST(Mpi, IsStarSerialOnOneGpu) {
   EXPECT_DOUBLE_EQ(seconds(ComTerm::mpi, 1e5, 1), seconds(ComTerm::star_serial, 1e5, 1));
 }
 
+constexpr double t_queue = 2e-6;
+constexpr double tick = 8.192e-6;
+constexpr double lead = 2.5e-6;
+
+// Parameters of each term in the order that it lists them; s_next is 1 but where it is told.
+std::vector<double> values(ComTerm term, double s_next = 1) {
+  std::vector<double> result;
+  for (const Parameter& each : parameters(term)) {
+    result.push_back(each.name == "t_kernel"  ? t_kernel
+                     : each.name == "B_host"  ? B_host
+                     : each.name == "t_queue" ? t_queue
+                                              : s_next);
+  }
+  return result;
+}
+
+double beside(ComTerm term, double n, double gpus, double t_gpu, double s_next = 1,
+              bool ticks = true) {
+  return com_time(term, values(term, s_next).data(), Lines{}, n, gpus, t_gpu, ticks);
+}
+
+TEST(StarSerialPoll, WaitsForTheTickAfterTheFirstGpusEndByHand) {
+  // n = 1000, N = 2: copies 26 + 32 us twice, two launches, of which one has passed before the
+  // wait; 10.5 ticks of 91.516 us are left then, and seen at the 11th.
+  const double t_gpu = t_kernel + lead + 10.5 * tick;
+  EXPECT_NEAR(beside(ComTerm::star_serial_poll, 1000, 2, t_gpu),
+              2 * 58e-6 + 6e-6 + 11 * tick - t_gpu, 1e-16);
+}
+
+TEST(StarSerialPoll, HidesAShareOfTheFurtherCopies) {
+  const double t_gpu = 2 * t_kernel + lead + 4.5 * tick;
+  EXPECT_NEAR(beside(ComTerm::star_serial_poll, 1000, 3, t_gpu, 0.25),
+              1.5 * (26e-6 + 28e-6) + 9e-6 + 5 * tick - t_gpu, 1e-16);
+}
+
+TEST(StarSerialPoll, OfLongKernelsIsStarSerialLessWhatTheyHideAndHalfATick) {
+  for (const double n : {1000.0, 64000.0}) {
+    for (const double gpus : {1.0, 2.0, 8.0}) {
+      EXPECT_NEAR(beside(ComTerm::star_serial_poll, n, gpus, 5e-3),
+                  seconds(ComTerm::star_serial, n, gpus) - (gpus - 1) * t_kernel - lead + tick / 2,
+                  0.01 * tick)
+          << n << ", " << gpus;
+    }
+  }
+}
+
+TEST(StarSerialPoll, NeverWaitsForKernelsThatEndBeforeItLooks) {
+  // Eight launches take longer than such a kernel: the step is the copies and the launches.
+  const double t_gpu = 20e-6;
+  EXPECT_NEAR(beside(ComTerm::star_serial_poll, 1000, 8, t_gpu) + t_gpu,
+              seconds(ComTerm::star_serial, 1000, 8), 1e-16);
+}
+
+TEST(StarAsyncPoll, QueuesEachGpusStepAndWaitsForATickByHand) {
+  // n = 1200, N = 3: as star-async, three times t_queue more; 4.5 ticks are seen at the 5th.
+  const double t_gpu = lead + 4.5 * tick;
+  EXPECT_NEAR(beside(ComTerm::star_async_poll, 1200, 3, t_gpu),
+              (29.2 + 29.6 + 12 + 9 + 6) * 1e-6 + 5 * tick - t_gpu, 1e-16);
+}
+
+TEST(StarAsyncPoll, OfLongKernelsIsStarAsyncWithQueueingAndHalfATick) {
+  EXPECT_NEAR(beside(ComTerm::star_async_poll, 64000, 4, 5e-3),
+              seconds(ComTerm::star_async, 64000, 4) + 4 * t_queue - lead + tick / 2, 0.01 * tick);
+}
+
+TEST(StarAsyncTurns, OnOneGpuIsStarSerial) {
+  EXPECT_DOUBLE_EQ(beside(ComTerm::star_async_turns, 1e5, 1, 1e-3),
+                   seconds(ComTerm::star_serial, 1e5, 1));
+}
+
+TEST(StarAsyncTurns, ComputesOnOneGpuAfterAnother) {
+  EXPECT_NEAR(beside(ComTerm::star_async_turns, 1000, 3, 1e-3),
+              seconds(ComTerm::star_serial, 1000, 3) + 2e-3, 1e-15);
+}
+
+TEST(AllgatherQueue, OfLongKernelsIsOneTransferWithOneLatency) {
+  // n = 1200, N = 4: 3/4 of 19200 bytes are 4 + 7.2 us. The queue of 20 us is hidden.
+  EXPECT_NEAR(beside(ComTerm::allgather_queue, 1200, 4, 1e-3), 11.2e-6, 1e-12);
+}
+
+TEST(AllgatherQueue, OfShortKernelsIsWhatTheHostNeedsToQueueThem) {
+  EXPECT_NEAR(beside(ComTerm::allgather_queue, 1200, 4, 1e-7) + 1e-7, 20e-6, 0.03e-6);
+}
+
+TEST(AllgatherQueue, JoinsTheTwoAsAnEighthNorm) {
+  // 8.8 + 11.2 us beside 20 us.
+  EXPECT_NEAR(beside(ComTerm::allgather_queue, 1200, 4, 8.8e-6),
+              20e-6 * std::pow(2.0, 1.0 / 8) - 8.8e-6, 1e-16);
+}
+
+TEST(AllgatherQueue, OnOneGpuQueuesALaunchAndSendsNothing) {
+  EXPECT_NEAR(beside(ComTerm::allgather_queue, 1e6, 1, 1e-3), 0, 1e-12);
+  EXPECT_NEAR(beside(ComTerm::allgather_queue, 1e6, 1, 3e-6), 3e-6 * (std::pow(2.0, 0.125) - 1),
+              1e-16);
+}
+
+TEST(SlowerOf, LiesBetweenTheSlowerAndNinePercentMore) {
+  for (const double other : {1e-9, 0.5, 0.99, 1.0}) {
+    EXPECT_DOUBLE_EQ(slower_of(1.0, other), slower_of(other, 1.0));
+    EXPECT_GE(slower_of(1.0, other), 1.0);
+    EXPECT_LE(slower_of(1.0, other), 1.0906);
+  }
+  EXPECT_DOUBLE_EQ(slower_of(1.0, 0.1), 1.0 + 1.25e-9);
+}
+
+TEST(ComTerm, WithoutTicksIsLinearInTheTimesThatMakeIt) {
+  // All times doubled (and the throughput halved, a time per byte): T_com is doubled.
+  Lines twice;
+  twice.L_h2d *= 2, twice.L_d2h *= 2, twice.L_other *= 2;
+  twice.B_h2d /= 2, twice.B_d2h /= 2, twice.B_other /= 2;
+  for (const ComTerm term : all_com_terms) {
+    std::vector<double> doubled = values(term);
+    const std::vector<Parameter> list = parameters(term);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      doubled[i] *= list[i].is_ratio() ? 1 : list[i].reciprocal ? 0.5 : 2;
+    }
+    for (const double gpus : {1.0, 3.0}) {
+      EXPECT_NEAR(com_time(term, doubled.data(), twice, 1000, gpus, 8e-5, false),
+                  2 * beside(term, 1000, gpus, 4e-5, 1, false), 1e-16)
+          << name(term);
+    }
+  }
+}
+
+TEST(ComTerm, TellsARatioFromATime) {
+  for (const ComTerm term : all_com_terms) {
+    for (const Parameter& each : parameters(term)) {
+      EXPECT_EQ(each.is_ratio(), each.name == "s_next") << name(term) << ", " << each.name;
+    }
+  }
+}
+
 TEST(ComTerm, ListsExactlyTheRoutesThatItUses) {
   for (const ComTerm term : all_com_terms) {
     std::set<Route> used;
@@ -88,7 +225,7 @@ TEST(ComTerm, ListsExactlyTheRoutesThatItUses) {
       used.insert(route);
       return Lines{}(route, bytes);
     };
-    com_time(term, parameter, recording, 1000, 3, 0.0);
+    com_time(term, values(term).data(), recording, 1000, 3, 0.0);
     const auto listed = routes(term);
     EXPECT_EQ(used, std::set<Route>(listed.begin(), listed.end()));
     EXPECT_EQ(listed.size(), used.size());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace gpucast::model {
 namespace {
@@ -108,14 +109,85 @@ TEST(Work, TakesTheLargestShareTimesAllParticles) {
   EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 9, 3), 5e-6 + 27e-9);
 }
 
+double chained(GpuTerm term, const double* parameter, double n, double gpus,
+               const std::vector<double>& breakpoints) {
+  return gpu_time(term, parameter, n, gpus, 1, breakpoints, ten_multiprocessors);
+}
+
+// t_0, then seconds of a visited particle: 20 ns for the first block, 5 ns for the next three,
+// 8 ns for each beyond.
+const std::vector<double> resident{1, 4};
+constexpr double by_residency[] = {1e-5, 20e-9, 5e-9, 8e-9};
+
+TEST(Residency, IsTheTimeOfAParticleAtSoManyBlocksTimesAllParticles) {
+  // 10 multiprocessors of 256 threads: 2560 particles a block on each.
+  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 2560, 1, resident), 1e-5 + 2560 * 20e-9,
+              1e-18);
+  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 2561, 1, resident), 1e-5 + 2561 * 25e-9,
+              1e-18);
+  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 4 * 2560, 1, resident),
+              1e-5 + 4 * 2560 * 35e-9, 1e-18);
+  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 6 * 2560, 1, resident),
+              1e-5 + 6 * 2560 * 51e-9, 1e-18);
+}
+
+TEST(Residency, OfAnyGpuCountDependsOnTheBlocksThatAGpuGets) {
+  // 5120 particles on 2 GPUs: one block on each multiprocessor, of all 5120 particles.
+  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 5120, 2, resident), 1e-5 + 5120 * 20e-9,
+              1e-18);
+}
+
+TEST(Residency, WithoutBreakpointsIsOccupancyWithoutALatencyFloor) {
+  const double parameter[] = {1e-5, 3e-9};
+  for (const double n : {1.0, 256.0, 2561.0, 5121.0, 1e6}) {
+    for (const double gpus : {1.0, 2.0, 3.0}) {
+      EXPECT_DOUBLE_EQ(chained(GpuTerm::residency, parameter, n, gpus, {}),
+                       occupancy(1e-5, 0, 3e-9, n, gpus, 1));
+    }
+  }
+}
+
+TEST(Pairs, AddsThePiecesThatTheLargestShareSpans) {
+  // 2 ns a pair up to 1000, 1 ns up to 5000, 0.5 ns beyond: a fuller GPU is a faster one.
+  const double parameter[] = {1e-6, 2e-9, 1e-9, 0.5e-9};
+  const std::vector<double> breakpoints{1000, 5000};
+  // 20 particles on 2 GPUs: 10 * 20 = 200 pairs. 100 on 3: 34 * 100. 200 on 1: 40000.
+  EXPECT_NEAR(chained(GpuTerm::pairs, parameter, 20, 2, breakpoints), 1e-6 + 0.4e-6, 1e-18);
+  EXPECT_NEAR(chained(GpuTerm::pairs, parameter, 100, 3, breakpoints), 1e-6 + 2e-6 + 2.4e-6, 1e-18);
+  EXPECT_NEAR(chained(GpuTerm::pairs, parameter, 200, 1, breakpoints), 1e-6 + 2e-6 + 4e-6 + 17.5e-6,
+              1e-18);
+}
+
+TEST(Pairs, WithoutBreakpointsIsWork) {
+  const double parameter[] = {5e-6, 1e-9};
+  for (const double n : {1.0, 10.0, 12345.0}) {
+    for (const double gpus : {1.0, 3.0, 8.0}) {
+      EXPECT_DOUBLE_EQ(chained(GpuTerm::pairs, parameter, n, gpus, {}),
+                       work_time(5e-6, 1e-9, n, gpus));
+    }
+  }
+  EXPECT_EQ(parameters(GpuTerm::pairs, {}).size(), parameters(GpuTerm::work, {}).size());
+}
+
+TEST(GpuTerm, ListsASlopeForEachPieceOfAChain) {
+  EXPECT_EQ(parameters(GpuTerm::residency, resident).size(), 4U);
+  EXPECT_EQ(parameters(GpuTerm::pairs, {1000, 5000}).size(), 4U);
+  // The others have no chain: breakpoints change nothing.
+  for (const GpuTerm term : {GpuTerm::wave, GpuTerm::occupancy, GpuTerm::work}) {
+    EXPECT_FALSE(is_chained(term));
+    EXPECT_EQ(parameters(term, resident), parameters(term, {}));
+  }
+}
+
 TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
   const double wave[] = {1e-10};
   const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9};
   const double work[] = {5e-6, 1e-9};
   EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::wave, wave, 1281, 1, 1, {}, ten_multiprocessors),
                    2 * 1281 * 1280 * 1e-10);
-  EXPECT_NEAR(gpu_time(GpuTerm::occupancy, occupancy_parameters, 100, 1, 2, {}, ten_multiprocessors),
-              1e-5 + 100 * 5e-9, 1e-18);
+  EXPECT_NEAR(
+      gpu_time(GpuTerm::occupancy, occupancy_parameters, 100, 1, 2, {}, ten_multiprocessors),
+      1e-5 + 100 * 5e-9, 1e-18);
   EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::work, work, 10, 3, 1, {}, {}), 5e-6 + 40e-9);
 }
 
@@ -127,6 +199,10 @@ TEST(GpuTerm, SaysWhichFactOfTheMachineIsMissing) {
   EXPECT_FALSE(missing_fact(GpuTerm::occupancy, {.cores = 2304, .sms = 12}).empty());
   EXPECT_FALSE(missing_fact(GpuTerm::occupancy, {.cores = 2304, .block = 256}).empty());
   EXPECT_TRUE(missing_fact(GpuTerm::work, {}).empty());
+  EXPECT_TRUE(missing_fact(GpuTerm::pairs, {}).empty());
+  EXPECT_TRUE(missing_fact(GpuTerm::residency, {.sms = 12, .block = 256}).empty());
+  EXPECT_NE(missing_fact(GpuTerm::residency, {.cores = 2304, .sms = 12}).find("'residency'"),
+            std::string_view::npos);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string_view>
+
 namespace gpucast::model {
 namespace {
 
@@ -20,12 +23,34 @@ TEST(Names, LeadBackToWhatTheyName) {
   expect_round_trip(all_routes);
 }
 
+template <class Range>
+void expect_distinct(const Range& all) {
+  std::set<std::string_view> names;
+  for (const auto& member : all) {
+    EXPECT_TRUE(names.insert(name(member)).second) << name(member);
+  }
+}
+
+TEST(Names, AreEachOfOneThing) {
+  expect_distinct(all_gpu_terms);
+  expect_distinct(all_cpu_terms);
+  expect_distinct(all_com_terms);
+  expect_distinct(all_routes);
+}
+
 TEST(Names, AreTheWordsOfTheCommandLine) {
   EXPECT_EQ(named(all_com_terms, "star-serial"), ComTerm::star_serial);
   EXPECT_EQ(named(all_com_terms, "star-async"), ComTerm::star_async);
   EXPECT_EQ(named(all_gpu_terms, "occupancy"), GpuTerm::occupancy);
   EXPECT_EQ(named(all_cpu_terms, "affine"), CpuTerm::affine);
   EXPECT_EQ(named(all_routes, "d2h"), Route::d2h);
+  EXPECT_EQ(named(all_gpu_terms, "residency"), GpuTerm::residency);
+  EXPECT_EQ(named(all_gpu_terms, "pairs"), GpuTerm::pairs);
+  EXPECT_EQ(named(all_cpu_terms, "cached"), CpuTerm::cached);
+  EXPECT_EQ(named(all_com_terms, "star-serial-poll"), ComTerm::star_serial_poll);
+  EXPECT_EQ(named(all_com_terms, "star-async-poll"), ComTerm::star_async_poll);
+  EXPECT_EQ(named(all_com_terms, "star-async-turns"), ComTerm::star_async_turns);
+  EXPECT_EQ(named(all_com_terms, "allgather-queue"), ComTerm::allgather_queue);
 }
 
 TEST(Names, OfNothingAreNothing) {
@@ -38,6 +63,8 @@ TEST(Names, StructuralIntegersAreThePapersLetters) {
   EXPECT_EQ(structural_integer(GpuTerm::wave), "k");
   EXPECT_EQ(structural_integer(GpuTerm::occupancy), "p");
   EXPECT_EQ(structural_integer(GpuTerm::work), "");
+  EXPECT_EQ(structural_integer(GpuTerm::residency), "");
+  EXPECT_EQ(structural_integer(GpuTerm::pairs), "");
 }
 
 }  // namespace

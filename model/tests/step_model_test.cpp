@@ -103,6 +103,52 @@ TEST(StepModel, WithAnotherIntegerChangesNothingElse) {
                    paper(4).step_seconds(value, 64000, 4).com);
 }
 
+TEST(StepModel, NamesThePiecesOfItsChains) {
+  const StepModel model(StepTerms{GpuTerm::residency, CpuTerm::cached, ComTerm::star_serial_poll},
+                        {.sms = 10, .block = 256}, 1, {}, {.gpu = {1, 4}, .cpu = {20000}});
+  EXPECT_EQ(names_of(model), (Names{"t_0", "t_blk_1", "t_blk_2", "t_blk", "t_cpu_1", "t_cpu",
+                                    "t_kernel", "s_next", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
+  EXPECT_EQ(units_of(model)[7], "");
+  EXPECT_EQ(model.first_communication_parameter(), 6U);
+}
+
+TEST(StepModel, TimesEachPartOfAStepOfChains) {
+  const StepModel model(StepTerms{GpuTerm::pairs, CpuTerm::cached, ComTerm::allgather_queue}, {}, 1,
+                        {}, {.gpu = {1e6}, .cpu = {2000}});
+  EXPECT_EQ(names_of(model), (Names{"t_0", "t_pair_1", "t_pair", "t_cpu_1", "t_cpu", "t_kernel",
+                                    "t_queue", "L_peer", "B_peer"}));
+  const double value[] = {1e-5, 2e-11, 1e-11, 1e-9, 3e-9, 3e-6, 1e-6, 4e-6, 1e9};
+  // 4000 particles on 2 GPUs: 8e6 pairs, 20 us for the first million, 70 us for the others.
+  EXPECT_NEAR(model.gpu_seconds(value, 4000, 2), 100e-6, 1e-17);
+  EXPECT_NEAR(model.cpu_seconds(value, 4000), 8e-6, 1e-18);
+  const auto time = model.step_seconds(value, 4000, 2);
+  EXPECT_DOUBLE_EQ(time.gpu, model.gpu_seconds(value, 4000, 2));
+  EXPECT_DOUBLE_EQ(time.cpu, model.cpu_seconds(value, 4000));
+  // 4 us and 32000 bytes at 1 GB/s; the queue of 8 us is hidden.
+  EXPECT_NEAR(time.com, 36e-6, 1e-12);
+}
+
+TEST(StepModel, MadeLinearKeepsItsParametersAndAddsUp) {
+  const StepModel model(StepTerms{GpuTerm::occupancy, CpuTerm::linear, ComTerm::star_serial_poll},
+                        {.sms = 10, .block = 256}, 4, {});
+  const StepModel linear = model.linear();
+  EXPECT_EQ(linear.parameter_list(), model.parameter_list());
+  EXPECT_EQ(linear.integer(), 1);
+  EXPECT_EQ(model.integer(), 4);
+  // Times doubled are doubled, s_next being no time.
+  const double value[] = {1e-5, 3e-9, 4e-9, 4e-8, 3e-6, 1, 1e-5, 1e9, 2e-5, 5e8};
+  const double twice[] = {2e-5, 6e-9, 8e-9, 8e-8, 6e-6, 1, 2e-5, 5e8, 4e-5, 2.5e8};
+  EXPECT_NEAR(linear.step_seconds(twice, 5000, 3).total(),
+              2 * linear.step_seconds(value, 5000, 3).total(), 1e-16);
+  // Nothing hidden, no tick: star-serial.
+  EXPECT_NEAR(linear.step_seconds(value, 1000, 2).com, 122e-6, 1e-16);
+}
+
+TEST(Parameter, OfNoUnitIsARatio) {
+  EXPECT_TRUE((Parameter{"s_next", "", ""}.is_ratio()));
+  EXPECT_FALSE((Parameter{"t_kernel", "s", ""}.is_ratio()));
+}
+
 TEST(Parameter, LinearCoordinateOfAThroughputIsATimePerByte) {
   const Parameter throughput{"B_h2d", "B/s", "", true};
   const Parameter latency{"L_h2d", "s", "", false};

@@ -36,6 +36,10 @@ SAMPLES_TO_CHOOSE = 15
 # Relative; held-out errors below it are alike, as measured times are known no better.
 NOISE_FLOOR = 0.003
 
+# Held-out errors that differ by less than this factor (in the logarithm) are alike, however surely:
+# a model that nests another one forecasts a little differently in every cell.
+SAME_ERROR = 0.01
+
 # Directions along which a misfit is looked for (fit/noise.h), in words.
 MISFITS = {
     "imbalance": "GPU time that does not shrink as 1/N",
@@ -222,7 +226,8 @@ def _cross_validate(problem: Problem, tried: Sequence[Candidate], seed: int) -> 
 def _choose(
     problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array], *, auto: bool
 ) -> Candidate:
-    """The simplest candidate whose held-out error is within one standard error of the least.
+    """The simplest candidate whose held-out error is within one standard error of the least, or
+    next to it.
 
     Errors are compared as logarithms, cell by cell: by what factor a candidate is better counts the
     same in cells that all forecast well and in those that none does, and a few of the latter do not
@@ -241,7 +246,7 @@ def _choose(
     def close(i: int) -> bool:
         difference = factors[i] - factors[best]
         spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
-        return bool(np.mean(difference) <= spread / np.sqrt(difference.size))
+        return bool(np.mean(difference) <= max(SAME_ERROR, spread / np.sqrt(difference.size)))
 
     simplest = min(
         (i for i in finite if i == best or close(i)),

@@ -1,0 +1,344 @@
+// Data made from the chained terms and from schedules that poll, hide and queue, written out again
+// as an oracle: nothing in `Truth` here calls model/.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "gpucast/fit/evaluate.h"
+#include "gpucast/fit/fit.h"
+#include "gpucast/fit/structure.h"
+#include "synthetic.h"
+
+namespace gpucast::fit {
+namespace {
+
+using synthetic::Noisy;
+using synthetic::Samples;
+
+constexpr double tick = 8.192e-6;
+constexpr double lead = 2.5e-6;
+constexpr model::Machine machine{.cores = 1280, .sms = 10, .block = 256};
+
+// The mean time of ticks at which work of about `work` is seen to have ended.
+double seen(double work) {
+  if (work <= 0) {
+    return 0;
+  }
+  const double sigma = std::hypot(0.4e-6, 0.004 * work);
+  double sum = 0;
+  for (int m = 0; m * tick < work + 8 * sigma; ++m) {
+    sum += tick * std::erfc((m * tick - work) / sigma / std::numbers::sqrt2) / 2;
+  }
+  return sum;
+}
+
+// What all schedules here share. Seconds, bytes/second.
+struct Link {
+  double t_kernel = 4e-6;
+  double L = 6e-6;
+  double B = 2e10;
+
+  double operator()(double bytes) const { return L + bytes / B; }
+};
+
+constexpr Link to_gpu{};
+constexpr Link from_gpu{.L = 8e-6, .B = 1.5e10};
+constexpr Link between{.L = 1e-5, .B = 1e11};
+constexpr double t_kernel = 4e-6;
+
+double blocks(double n, double gpus) {
+  return std::ceil(std::ceil(std::ceil(n / gpus) / 256) / 10);
+}
+
+// A visited particle takes 20 ns with one block resident, 3 ns for each more up to four, then 9 ns.
+double gpu_by_blocks(double n, double gpus) {
+  const double w = blocks(n, gpus);
+  return 6e-6 + n * (20e-9 + 3e-9 * (std::min(w, 4.0) - 1) + 9e-9 * std::max(0.0, w - 4));
+}
+
+// 40 ps a pair for the first ten million, 8 ps for each beyond.
+double gpu_by_pairs(double n, double gpus) {
+  const double m = std::ceil(n / gpus) * n;
+  return 5e-6 + 40e-12 * std::min(m, 1e7) + 8e-12 * std::max(0.0, m - 1e7);
+}
+
+// 3 ns a particle up to 8000, 6 ns beyond.
+double cpu_of_caches(double n) {
+  return 3e-9 * std::min(n, 8000.0) + 6e-9 * std::max(0.0, n - 8000);
+}
+
+double one_after_another(double n, double gpus) {
+  constexpr double s_next = 0.6;
+  const double copies = to_gpu(16 * n) + from_gpu(12 * n / gpus);
+  const double gpu = gpu_by_blocks(n, gpus);
+  return cpu_of_caches(n) + (1 + (gpus - 1) * s_next) * copies + gpus * t_kernel +
+         seen(gpu - (gpus - 1) * t_kernel - lead);
+}
+
+double all_at_once(double n, double gpus) {
+  constexpr double t_queue = 5e-6;
+  constexpr double B_host = 4e10;
+  return 4e-9 * n + to_gpu(16 * n) + from_gpu(12 * n / gpus) +
+         (gpus - 1) * (16 * n + 12 * n / gpus) / B_host + gpus * (t_kernel + t_queue) +
+         seen(gpu_by_pairs(n, gpus) - lead);
+}
+
+double queued_ahead(double n, double gpus) {
+  constexpr double t_queue = 12e-6;
+  const double gpu = 5e-6 + 10e-12 * std::ceil(n / gpus) * n;
+  const double device = gpu + (gpus > 1 ? between((gpus - 1) * 16 * n / gpus) : 0);
+  const double host = gpus > 1 ? gpus * (t_kernel + t_queue) : t_kernel;
+  const double worse = std::max(device, host);
+  return 4e-9 * n + worse * std::pow(1 + std::pow(std::min(device, host) / worse, 8.0), 1.0 / 8);
+}
+
+constexpr double sizes[] = {500,  700,  1000,  1400,  2000,  2800, 4000,
+                            5600, 8000, 11000, 16000, 22000, 32000};
+constexpr double one_and_two[] = {1, 2};
+
+void add_transfers(Samples& samples, Noisy& noisy, model::Route route, const Link& link) {
+  for (const double bytes : synthetic::transfer_sizes) {
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      samples.add(synthetic::transfer(route, bytes), noisy(link(bytes)));
+    }
+  }
+}
+
+void add_launches(Samples& samples, Noisy& noisy) {
+  for (const double count : {1.0, 10.0, 100.0}) {
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      samples.add(synthetic::launch(count), noisy(count * t_kernel));
+    }
+  }
+}
+
+Cell host_part(double n) { return {.kind = Kind::cpu, .n = n}; }
+
+Cell kernel_part(double n, double gpus) { return {.kind = Kind::kernel, .n = n, .gpus = gpus}; }
+
+model::StepModel model_of(model::GpuTerm gpu, model::CpuTerm cpu, model::ComTerm com,
+                          model::Chains chains) {
+  return {model::StepTerms{gpu, cpu, com}, machine, 1, {}, std::move(chains)};
+}
+
+double parameter(const Fit& found, const std::string& name) {
+  const auto& list = found.model.parameter_list();
+  const auto at = std::ranges::find(list, name, &model::Parameter::name);
+  return found.values()[at - list.begin()];
+}
+
+// Errors of forecasts for 3 and 4 GPUs, which nobody ran; sizes between those measured.
+struct Errors {
+  double median = 0;
+  double largest = 0;
+};
+
+Errors errors_beyond(const Fit& found, const synthetic::StepSeconds& truth) {
+  const Eigen::VectorXd values = found.values();
+  std::vector<double> error;
+  for (double n = 600; n <= 32000; n *= 1.17) {
+    for (const double gpus : {3.0, 4.0}) {
+      const double size = std::round(n);
+      const double seconds = found.model.step_seconds(values.data(), size, gpus).total();
+      error.push_back(std::abs(seconds / truth(size, gpus) - 1));
+    }
+  }
+  std::ranges::sort(error);
+  return {error[error.size() / 2], error.back()};
+}
+
+Samples of_one_after_another(std::uint64_t seed) {
+  Noisy noisy(seed, 0.02);
+  Samples samples;
+  synthetic::add_steps(samples, one_after_another, noisy, 5, sizes, one_and_two);
+  for (const double n : sizes) {
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      samples.add(host_part(n), noisy(cpu_of_caches(n)));
+      for (const double gpus : one_and_two) {
+        samples.add(kernel_part(n, gpus), noisy(gpu_by_blocks(n, gpus)));
+      }
+    }
+  }
+  add_transfers(samples, noisy, model::Route::h2d, to_gpu);
+  add_transfers(samples, noisy, model::Route::d2h, from_gpu);
+  add_launches(samples, noisy);
+  return samples;
+}
+
+// Every number of resident blocks that was measured.
+std::vector<double> measured_levels() {
+  std::vector<double> levels;
+  for (const double n : sizes) {
+    for (const double gpus : one_and_two) {
+      levels.push_back(blocks(n, gpus));
+    }
+  }
+  std::ranges::sort(levels);
+  levels.erase(std::ranges::unique(levels).begin(), levels.end());
+  levels.pop_back();  // the last piece has no end
+  return levels;
+}
+
+model::StepModel serial_model() {
+  return model_of(model::GpuTerm::residency, model::CpuTerm::cached,
+                  model::ComTerm::star_serial_poll, {.gpu = measured_levels(), .cpu = {8000}});
+}
+
+TEST(Recovery, OfResidencyCachesAndAStarThatPollsFromOneAndTwoGpus) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const Fit found = fit(serial_model(), of_one_after_another(seed).observations(), {1});
+    EXPECT_TRUE(found.estimate().converged);
+    EXPECT_NEAR(parameter(found, "s_next"), 0.6, 0.06) << seed;
+    EXPECT_NEAR(parameter(found, "t_kernel") / 4e-6, 1, 0.03) << seed;
+    EXPECT_NEAR(parameter(found, "t_cpu_1") / 3e-9, 1, 0.02) << seed;
+    EXPECT_NEAR(parameter(found, "t_cpu") / 6e-9, 1, 0.03) << seed;
+    const Errors beyond = errors_beyond(found, one_after_another);
+    EXPECT_LT(beyond.median, 0.01) << seed;
+    EXPECT_LT(beyond.largest, 0.04) << seed;
+  }
+}
+
+TEST(Recovery, OfPairsAndAStarOfQueuesFromOneAndTwoGpus) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Noisy noisy(seed, 0.02);
+    Samples samples;
+    synthetic::add_steps(samples, all_at_once, noisy, 5, sizes, one_and_two);
+    for (const double n : sizes) {
+      for (int repetition = 0; repetition < 5; ++repetition) {
+        samples.add(host_part(n), noisy(4e-9 * n));
+      }
+    }
+    add_transfers(samples, noisy, model::Route::h2d, to_gpu);
+    add_transfers(samples, noisy, model::Route::d2h, from_gpu);
+    add_launches(samples, noisy);
+    const model::StepModel model =
+        model_of(model::GpuTerm::pairs, model::CpuTerm::linear, model::ComTerm::star_async_poll,
+                 {.gpu = {1e7}, .cpu = {}});
+    const Fit found = fit(model, samples.observations(), {1});
+    EXPECT_TRUE(found.estimate().converged);
+    EXPECT_NEAR(parameter(found, "t_queue") / 5e-6, 1, 0.15) << seed;
+    EXPECT_NEAR(parameter(found, "t_pair") / 8e-12, 1, 0.05) << seed;
+    const Errors beyond = errors_beyond(found, all_at_once);
+    EXPECT_LT(beyond.median, 0.015) << seed;
+    EXPECT_LT(beyond.largest, 0.05) << seed;
+  }
+}
+
+TEST(Recovery, OfAnAllgatherThatIsQueuedAheadFromOneAndTwoGpus) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Noisy noisy(seed, 0.02);
+    Samples samples;
+    synthetic::add_steps(samples, queued_ahead, noisy, 5, sizes, one_and_two);
+    for (const double n : sizes) {
+      samples.add(host_part(n), noisy(4e-9 * n));
+    }
+    add_transfers(samples, noisy, model::Route::peer, between);
+    add_launches(samples, noisy);
+    const Fit found = fit(
+        model_of(model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::allgather_queue, {}),
+        samples.observations(), {1});
+    EXPECT_TRUE(found.estimate().converged);
+    EXPECT_NEAR(parameter(found, "t_queue") / 12e-6, 1, 0.05) << seed;
+    EXPECT_NEAR(parameter(found, "t_pair") / 10e-12, 1, 0.02) << seed;
+    const Errors beyond = errors_beyond(found, queued_ahead);
+    EXPECT_LT(beyond.median, 0.015) << seed;
+    EXPECT_LT(beyond.largest, 0.04) << seed;
+  }
+}
+
+TEST(StartValues, LeaveARatioAtOneAndAreWithinAFactorOfTwoOfTheData) {
+  const model::StepModel model = serial_model();
+  const Observations observations = of_one_after_another(1).observations();
+  const Eigen::VectorXd start = start_values(model, observations);
+  const auto& list = model.parameter_list();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].is_ratio()) {
+      EXPECT_EQ(start[static_cast<Eigen::Index>(i)], 0.0) << list[i].name;
+    }
+  }
+  const Estimate at_start = start_estimate(model, observations);
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    EXPECT_NEAR(at_start.log_fit[static_cast<Eigen::Index>(j)], observations.median_log(j),
+                std::log(2.0))
+        << "cell " << j;
+  }
+}
+
+TEST(StartValues, LeadTheFitWhereTheTruthDoes) {
+  // From the truth itself no better fit is found.
+  const model::StepModel model = serial_model();
+  const Observations observations = of_one_after_another(2).observations();
+  const Estimate ours = estimate(model, observations, start_values(model, observations));
+  Eigen::VectorXd truth(static_cast<Eigen::Index>(model.parameter_count()));
+  for (Eigen::Index i = 0; i < truth.size(); ++i) {
+    const std::string& name = model.parameter_list()[static_cast<std::size_t>(i)].name;
+    const auto& levels = model.chains().gpu;
+    double value = 0;
+    if (name.starts_with("t_blk_")) {
+      const double below = levels[static_cast<std::size_t>(std::stoi(name.substr(6)) - 1)];
+      value = below <= 1 ? 20e-9 : below <= 4 ? 3e-9 : 9e-9;
+    } else {
+      value = name == "t_0"        ? 6e-6
+              : name == "t_blk"    ? 9e-9
+              : name == "t_cpu_1"  ? 3e-9
+              : name == "t_cpu"    ? 6e-9
+              : name == "s_next"   ? 0.6
+              : name == "t_kernel" ? t_kernel
+              : name == "L_h2d"    ? to_gpu.L
+              : name == "B_h2d"    ? to_gpu.B
+              : name == "L_d2h"    ? from_gpu.L
+                                   : from_gpu.B;
+    }
+    truth[i] = value;
+  }
+  const Estimate theirs = estimate(model, observations, log_from_values(model, truth), ours.sigma);
+  EXPECT_TRUE(ours.converged);
+  EXPECT_LT(ours.cost, theirs.cost + 1e-3);
+}
+
+TEST(KernelObservations, HaveNoiseOfTheirOwn) {
+  Noisy steps(3, 0.04);
+  Noisy kernels(4, 0.01);
+  Samples samples;
+  synthetic::add_steps(samples, one_after_another, steps, 20, sizes, one_and_two);
+  for (const double n : sizes) {
+    for (int repetition = 0; repetition < 20; ++repetition) {
+      samples.add(kernel_part(n, 1), kernels(gpu_by_blocks(n, 1)));
+    }
+  }
+  const Fit found = fit(serial_model(), samples.observations(), {1});
+  EXPECT_NEAR(found.estimate().sigma[group(kernel_part(1, 1))], 0.01, 0.002);
+  EXPECT_NEAR(found.estimate().sigma[group(synthetic::step(1, 1))], 0.04, 0.006);
+}
+
+TEST(KernelObservations, TellTheGpusTimeFromWhatSurroundsIt) {
+  // Steps of one GPU: a constant in T_gpu and the latencies are one sum. Kernel times tell them
+  // apart.
+  const model::StepModel model =
+      model_of(model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::star_serial, {});
+  const auto gpu = [](double n) { return 20e-6 + 10e-12 * n * n; };
+  const auto whole = [&](double n, double) {
+    return gpu(n) + 4e-9 * n + to_gpu(16 * n) + from_gpu(12 * n) + t_kernel;
+  };
+  Noisy noisy(5, 0.02);
+  Samples samples;
+  synthetic::add_steps(samples, whole, noisy, 5, sizes, synthetic::one_gpu);
+  const Fit without = fit(model, samples.observations(), {1});
+  EXPECT_FALSE(without.identification.identified[0]);
+  for (const double n : sizes) {
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      samples.add(kernel_part(n, 1), noisy(gpu(n)));
+    }
+  }
+  const Fit with = fit(model, samples.observations(), {1});
+  EXPECT_TRUE(with.identification.identified[0]);
+  EXPECT_NEAR(parameter(with, "t_0") / 20e-6, 1, 0.03);
+  EXPECT_NEAR(parameter(with, "t_pair") / 10e-12, 1, 0.02);
+}
+
+}  // namespace
+}  // namespace gpucast::fit
