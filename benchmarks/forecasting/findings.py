@@ -6,13 +6,13 @@ Each finding is looked at in every group (or for every route) and is true, refut
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 import gpucast as gc
-from forecasting.groups import Group, data_of
+from forecasting.groups import Group, data_of, host_of
 from forecasting.studies import Study
 from gpucast.cli.words import duration, throughput
 from gpucast.datasets import Dataset
@@ -247,8 +247,8 @@ def dearer_when_remote(data: Dataset, native: str) -> Finding:
         f"by more than {100 * (LARGER - 1):.0f} %)",
         ["quantity", "remote path", native, "remote", "times", ""],
     )
-    for machine in data.machines:
-        here = data.select(machine=machine)
+    for host in dict.fromkeys(map(host_of, data.machines)):
+        here = replace(data, records=[r for r in data.records if host_of(r.machine or "") == host])
         for path in here.paths():
             if path != native and native in here.paths():
                 _compare_transfers(finding, here, native, path)

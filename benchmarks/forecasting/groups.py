@@ -46,9 +46,15 @@ class Group:
         parts += [self.boundary if self.boundary != step_kinds.OPEN else None]
         return ", ".join(part for part in parts if part)
 
-    def over(self, path: str) -> Group:
-        """The same steps over another path."""
-        return replace(self, path=path)
+    def over(self, path: str, groups: Iterable[Group]) -> Group | None:
+        """The same steps over another path, of the same host where there are several."""
+        alike = [g for g in groups if g == replace(self, path=path, machine=g.machine)]
+        return min(alike, key=lambda g: host_of(g.machine) != host_of(self.machine), default=None)
+
+
+def host_of(machine: str) -> str:
+    """``gpucast measure`` calls the machine of a path NAME/PATH."""
+    return machine.rpartition("/")[0] or machine
 
 
 def groups_of(data: Dataset) -> list[Group]:

@@ -27,9 +27,10 @@ def what_ifs(
     """
     found: dict[Group, Any] = {}
     for group, study in studies.items():
-        beside = studies.get(group.over(native))
-        if group.path == native or beside is None:
+        other = group.over(native, studies)
+        if group.path == native or other is None:
             continue
+        beside = studies[other]
         if beside.whole is None:
             found[group] = {"refused": f"there is no model of path {native!r}"}
             continue
