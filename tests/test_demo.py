@@ -50,7 +50,7 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert "native-remote.png" in images
     for kind in KINDS:
         part = finished.stdout.partition(f"\n{kind}, measured, and ")[2]
-        rows = re.findall(r"^ +(\d+) +([1-4]) .* [+-]\d+\.\d %$", part, re.MULTILINE)
+        rows = re.findall(r"^ *(\d+) +([1-4]) .* [+-]\d+\.\d %$", part, re.MULTILINE)
         assert {("1000", "1"), ("110592", "4")} <= set(rows)
         assert part.index("Best GPU counts") < part.index("From which n on")
         assert re.search(r"^The forecast is \d+ % too (low|high) in the median", part, re.MULTILINE)

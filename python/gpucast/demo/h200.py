@@ -56,8 +56,9 @@ def native_or_remote(folder: Path) -> None:
     print(
         "Steps of molten-salt MD by gpucast-mdapp. Remote: the same program over four servers of\n"
         "the same host, by loopback TCP. star-async with the fast kernel sends to all GPUs at\n"
-        "once; star-serial with claret is the paper's program. Fitted: the native steps.\n"
-        "Forecast: remote steps, from these and what remote transfers and launches cost."
+        "once; star-serial with claret is the paper's program (its native steps are from another\n"
+        "machine of the same kind). Fitted: the native steps. Forecast: remote steps, from these\n"
+        "and what remote transfers and launches cost."
     )
     panels = []
     for kind in KINDS:
@@ -148,9 +149,9 @@ def _tell(kind: Kind, found: Beside) -> None:
     )
     print(f"\nFrom which n on do remote GPUs cost less than {100 * TENTH:.0f} % extra?\n")
     print_table(
-        ["GPUs", "measured", "forecast"],
+        ["GPUs", "measured", "forecast", "median error of forecasts"],
         [_crossing(found, gpus) for gpus in sorted({gpus for _, gpus in found.cells})],
-        "rrr",
+        "rrrr",
     )
     off = float(np.median(found.error))
     print(
@@ -169,8 +170,19 @@ def _best(found: Beside, n: int) -> list[object]:
 
 def _crossing(found: Beside, gpus: int) -> list[object]:
     n, at = found.of_gpus(gpus)
-    sizes = (break_even(n, extra[at]) for extra in (found.extra, found.expected_extra))
-    return [gpus, *(f"> {n[-1]:.0f}" if size is None else f"{size:.0f}" for size in sizes)]
+    found_sizes = (break_even(n, extra[at]) for extra in (found.extra, found.expected_extra))
+    return [
+        gpus,
+        *(_size(size, n[0], n[-1]) for size in found_sizes),
+        _signed(float(np.median(found.error[at]))),
+    ]
+
+
+def _size(size: float | None, smallest: float, largest: float) -> str:
+    """A break-even size, to three digits, within the sizes that were measured."""
+    if size is None:
+        return f"> {largest:.0f}"
+    return f"<= {smallest:.0f}" if size <= smallest else f"{float(f'{size:.3g}'):.0f}"
 
 
 def _signed(share: float) -> str:
