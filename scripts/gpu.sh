@@ -124,7 +124,9 @@ runs() {
 }
 
 waits() {
-  "$(scripts/nvcc.sh)" -std=c++20 -O2 -arch=native -I devices/include benchmarks/copy_waits.cu \
+  local nvcc
+  nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
+  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include benchmarks/copy_waits.cu \
     -o "$out/copy_waits"
   "$out/copy_waits" >"$out/copy-waits.csv"
 }
