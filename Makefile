@@ -22,7 +22,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
 
 .PHONY: demo
-demo: build ## fits and forecasts of published measurements, and of this machine, into out/demo
+demo: build ## native or remote on four H200, published measurements, this machine: into out/demo
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
 .PHONY: test

@@ -5,6 +5,7 @@
 #   scripts/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
 #   scripts/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
 #   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for benchmarks/transfer_intervals.py
+#   scripts/gpu.sh waits FOLDER       what a copy waits for behind a kernel (docs/copy-waits.md)
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
 #                                     instructions a pair
@@ -21,7 +22,7 @@ cd "$(dirname "$0")/.."
 
 readonly program=build/gpu/mdapp/gpucast-mdapp
 readonly microbench=build/gpu/microbench/gpucast-microbench
-readonly all="build, check, sanitize, transfers, runs, throughput, steps, mpi, large or remote"
+readonly all="build, check, sanitize, transfers, runs, waits, throughput, steps, mpi, large or remote"
 readonly what=${1:?$all}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -122,6 +123,14 @@ runs() {
   done
 }
 
+waits() {
+  local nvcc
+  nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
+  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include benchmarks/copy_waits.cu \
+    -o "$out/copy_waits"
+  "$out/copy_waits" >"$out/copy-waits.csv"
+}
+
 throughput() {
   python3 benchmarks/mdapp_pairs.py --program "$program" --gpus "1-$(gpus)" \
     --json "$out/pairs.json" | tee "$out/pairs.txt"
@@ -163,6 +172,6 @@ remote() {
 
 find_nccl
 case "$what" in
-  build | check | sanitize | transfers | runs | throughput | steps | mpi | large | remote) "$what" ;;
+  build | check | sanitize | transfers | runs | waits | throughput | steps | mpi | large | remote) "$what" ;;
   *) echo "$0: $what: $all" >&2; exit 2 ;;
 esac

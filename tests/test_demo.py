@@ -1,4 +1,4 @@
-"""The main job runs from the published measurements to plots, showing every command."""
+"""The main job runs from measurements to plots, showing every command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import gpucast as gc
-from gpucast import demo
+from gpucast.demo.h200 import KINDS
+from gpucast.demo.published import PATHS
 
 
 def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -> None:
@@ -24,15 +25,15 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert finished.returncode == 0, finished.stderr
     assert "\x1b" not in finished.stdout + finished.stderr
     commands = re.findall(r"^\$ gpucast (\S+)", finished.stdout, re.MULTILINE)
-    assert set(commands) == {"fit", "what-if", "validate", "predict", "compare"}
-    assert commands.count("fit") == 3 + len(demo.PATHS)
-    progress = r"\[\d+/\d+\] n=\d+ gpus=\d+ "
+    assert set(commands) == {"fit", "what-if", "validate", "predict", "compare", "measure"}
+    assert commands.count("fit") == 3 + len(KINDS) + len(PATHS)
+    progress = r"host \[\d+/\d+\] n=\d+ gpus=\d+ "
     assert all(
         re.match(rf"gpucast: warning: |{progress}", line) for line in finished.stderr.splitlines()
     )
 
     written = {path.name for path in folder.iterdir()}
-    assert {f"{path}.json" for path in demo.PATHS} <= written
+    assert {f"{path}.json" for path in PATHS} <= written
     images = {name for name in written if name.endswith(".png")}
     said = re.findall(r"^wrote (\S+)", finished.stdout, re.MULTILINE)
     assert {Path(name).name for name in said} == images
@@ -41,9 +42,18 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
         if path.suffix == ".jsonl":
             assert {step.path for step in gc.load(path).steps} == {"host"}
         elif path.suffix == ".json":
-            assert gc.load_model(path).content["warnings"]
+            assert gc.load_model(path).content["parameters"]
         else:
             assert path.read_bytes().startswith(b"\x89PNG")
+
+    # Native or remote: measured, best counts, break-even, and how far off the forecast was.
+    assert "native-remote.png" in images
+    for kind in KINDS:
+        part = finished.stdout.partition(f"\n{kind}, measured, and ")[2]
+        rows = re.findall(r"^ *(\d+) +([1-4]) .* [+-]\d+\.\d %$", part, re.MULTILINE)
+        assert {("1000", "1"), ("110592", "4")} <= set(rows)
+        assert part.index("Best GPU counts") < part.index("From which n on")
+        assert re.search(r"^The forecast is \d+ % too (low|high) in the median", part, re.MULTILINE)
 
     # The answer of source document 2, and the range of the forecast.
     assert "tesla-c2050: peer is faster than staged at every size" in finished.stdout
@@ -53,6 +63,7 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
 
     # The live part: this machine's steps, and sizes that the fit has not seen.
     fitted, unseen = (gc.load(folder / name) for name in ("live.jsonl", "live-unseen.jsonl"))
+    assert fitted.transfers
     assert {step.n for step in unseen.steps}.isdisjoint(step.n for step in fitted.steps)
     assert all(len(step.seconds) >= 2 for step in fitted.steps)
     assert "live-step-time.png" in images

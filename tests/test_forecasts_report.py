@@ -14,6 +14,7 @@ import forecasts
 from forecasting import findings, groups, remote, rivals, splits, studies, targets
 from gpucast import jsonl
 from gpucast.datasets import Dataset
+from gpucast.extra import break_even
 from made_data import (
     NATIVE,
     VIRTUALIZED,
@@ -210,10 +211,10 @@ def test_a_bias_is_found() -> None:
 
 def test_break_even_is_where_the_extra_falls_below_a_tenth_for_good() -> None:
     n = np.array([1000.0, 10000.0, 100000.0])
-    assert remote.break_even(n, np.array([0.5, 0.2, 0.0])) == pytest.approx(10000 * 10**0.5)
-    assert remote.break_even(n, np.array([0.0, 0.2, 0.0])) == pytest.approx(10000 * 10**0.5)
-    assert remote.break_even(n, np.array([0.09, 0.05, 0.0])) == 1000
-    assert remote.break_even(n, np.array([0.5, 0.0, 0.1])) is None
+    assert break_even(n, np.array([0.5, 0.2, 0.0])) == pytest.approx(10000 * 10**0.5)
+    assert break_even(n, np.array([0.0, 0.2, 0.0])) == pytest.approx(10000 * 10**0.5)
+    assert break_even(n, np.array([0.09, 0.05, 0.0])) == 1000
+    assert break_even(n, np.array([0.5, 0.0, 0.1])) is None
 
 
 def test_exponents_of_n_are_seen() -> None:

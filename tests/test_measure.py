@@ -151,6 +151,74 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(run: Run, tmp_
     assert only_json(out)["transfers"] == 0
 
 
+VISITED = ("--paths", "host", "--n", "64,216", "--gpus", "1", "--schedules",
+           "star-serial,star-async", "--kernels", "tuned", "--no-transfers", "--quiet", "--json",
+           "--cell-time", "0.05s")  # fmt: skip
+"""Four cells, of some 0.1 s each."""
+
+
+def visited(path: Path) -> list[tuple[str, int]]:
+    """Schedule and n of each record, in the order written."""
+    records = mdapp.records_in(path.read_text())
+    return [(r["schedule"], r["n"]) for r in records if r["kind"] == "step"]
+
+
+def test_visits_are_passes_over_all_cells(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    status, out, err = run("measure", *VISITED, "--visits", "3", "-o", path)
+    assert status == 0, err
+    assert only_json(out)["measured"] == 12
+    order = visited(path)
+    assert set(Counter(order).values()) == {3}
+    for visit in range(3):
+        assert len(set(order[4 * visit : 4 * visit + 4])) == 4
+
+    status, out, _ = run("measure", *VISITED, "--visits", "3", "-o", path)
+    assert (status, only_json(out)["measured"], only_json(out)["skipped"]) == (0, 0, 4)
+
+
+def test_more_visits_are_added_to_those_there_are(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    assert run("measure", *VISITED, "-o", path)[0] == 0
+    before = path.read_text()
+    status, out, _ = run("measure", *VISITED, "--visits", "2", "-o", path)
+    assert (status, only_json(out)["measured"]) == (0, 4)
+    assert path.read_text().startswith(before)
+    assert set(Counter(visited(path)).values()) == {2}
+
+
+def test_interrupted_in_the_middle_of_a_pass_it_ends_that_pass_first(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.jsonl"
+    assert run("measure", *VISITED, "--visits", "2", "-o", path)[0] == 0
+    lines = path.read_text().splitlines(keepends=True)
+    kept = [i for i, line in enumerate(lines) if '"kind":"step"' in line][:6]
+    path.write_text("".join(lines[: kept[-1] + 1]))  # two of the second pass
+    there = visited(path)
+    status, out, err = run("measure", *VISITED, "--visits", "3", "-o", path)
+    assert status == 0, err
+    assert only_json(out)["measured"] == 6
+    order = visited(path)
+    assert order[:6] == there
+    assert set(order[4:8]) == set(order[8:]) == set(order[:4])
+
+
+def test_a_cell_takes_no_longer_than_its_time(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    # Steps of some 20 ms: in the usual two seconds there are many more.
+    one = ("--paths", "host", "--n", "1000", "--gpus", "1", "--schedules", "star-async",
+           "--kernels", "claret", "--no-transfers", "--quiet")  # fmt: skip
+    status, _, err = run("measure", *one, "--cell-time", "0.1s", "-o", path)
+    assert status == 0, err
+    (step,) = gc.load(path).steps
+    assert sum(step.seconds[:-1]) < 0.1
+    commands = [r["command"] for r in mdapp.records_in(path.read_text()) if "command" in r]
+    timed = [command for command in commands if "--max-time" in command]
+    assert timed
+    assert all(c[c.index("--max-time") + 1] == "0.1" for c in timed)
+
+
 def test_a_budget_is_kept(run: Run, tmp_path: Path) -> None:
     begin = time.monotonic()
     status, out, err = run(
@@ -230,6 +298,10 @@ def test_a_full_disk_ends_it_in_one_line(run: Run) -> None:
         (("--memory", "mapped"), "memory: 'mapped' is none of pageable, pinned"),
         (("--launcher", "mpirun"), "launcher: 'mpirun' lacks {ranks}"),
         (("--n", "0"), "n: '0' is no whole number of at least 1"),
+        (("--cell-time", "0.1 sec"), "cell-time: '0.1 sec' is no time such as 90s, 5m, 1h"),
+        (("--cell-time", "-1s"), "cell-time: '-1s' is no time"),
+        (("--visits", "0"), "visits"),
+        (("--visits", "many"), "visits"),
     ],
 )
 def test_wrong_options_are_named(

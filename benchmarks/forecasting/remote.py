@@ -12,10 +12,8 @@ from forecasting.groups import Cell, Group
 from forecasting.studies import Study
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
+from gpucast.extra import break_even
 from gpucast.models import Model
-
-EXTRA = 0.1
-"""Remote GPUs are as good as native ones where a step takes at most this much longer."""
 
 
 def what_ifs(
@@ -62,9 +60,9 @@ def _what_if(data: Dataset, training: Dataset, native: Study, remote: Study) -> 
 def _break_evens(
     native: Study, remote: Study, model: Model, forecast: Model
 ) -> list[dict[str, Any]]:
-    """Of each GPU count: n from which on remote GPUs cost less than EXTRA, measured and forecast.
+    """Of each GPU count: n from which on remote GPUs cost a tenth more at most, both ways.
 
-    Both are interpolated between the same sizes, those measured on both paths.
+    Measured and forecast are interpolated between the same sizes, those measured on both paths.
     """
     rows = []
     for gpus in sorted({gpus for _, gpus in remote.measured}):
@@ -91,18 +89,3 @@ def _row(gpus: int, n: np.ndarray, measured: np.ndarray, forecast: np.ndarray) -
         "relative_error": said / there - 1 if there and said else None,
         "extra_at_largest": {"measured": float(measured[-1]), "forecast": float(forecast[-1])},
     }
-
-
-def break_even(n: np.ndarray, extra: np.ndarray) -> float | None:
-    """The n from which on ``extra`` stays below EXTRA: linear in log n between sizes.
-
-    The smallest n where it never exceeds EXTRA; None where it still does at the largest.
-    """
-    above = np.flatnonzero(extra >= EXTRA)
-    if not above.size:
-        return float(n[0])
-    last = int(above[-1])
-    if last == n.size - 1:
-        return None
-    share = (extra[last] - EXTRA) / (extra[last] - extra[last + 1])
-    return float(n[last] * (n[last + 1] / n[last]) ** share)

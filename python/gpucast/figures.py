@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gpucast import _core, atomic, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
+from gpucast.extra import TENTH, Beside
 from gpucast.models import Model, outer
 from gpucast.transfers import TransferFit
 
@@ -174,6 +175,29 @@ def step_time_of_paths(
         _measured(axes, data, model, 1, colour)
     _log_axes(axes, "n, particles", "seconds a step")
     axes.legend(frameon=False)
+    return figure
+
+
+def extra_cost(panels: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
+    """What another path costs beyond the first (%) against n, a line a GPU count, a panel each:
+    measured (points), and as it was forecast (dashed)."""
+    figure = Figure(figsize=(4.6 * len(panels), 4.4), layout="constrained")
+    figure.suptitle(title, fontsize="medium")
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (label, found) in zip(all_axes, panels, strict=True):
+        for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
+            n, at = found.of_gpus(count)
+            axes.plot(n, 100 * found.extra[at], "o-", ms=4, color=colour, label=f"N = {count}")
+            axes.plot(n, 100 * found.expected_extra[at], "--", lw=1, color=colour)
+        axes.axhline(100 * TENTH, color="#999999", lw=1)
+        axes.set_xscale("log")
+        axes.set_xlabel("n, particles")
+        axes.set_title(label, fontsize="medium")
+        axes.grid(which="major", alpha=0.3)
+    all_axes[0].set_ylabel("extra time of a step, %")
+    all_axes[0].plot([], [], "--", lw=1, color="#000000", label="forecast")
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center",
+                  ncols=len(gpus) + 1, frameon=False)  # fmt: skip
     return figure
 
 

@@ -1,0 +1,189 @@
+"""Four H200: native, or remote over TCP? And how many?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gpucast import figures
+from gpucast.cli.output import print_table
+from gpucast.cli.words import duration
+from gpucast.datasets import Dataset, load
+from gpucast.demo.shell import command, heading, save
+from gpucast.extra import TENTH, Beside, Cell, beside, break_even, medians
+from gpucast.models import load_model
+
+DATA = "h200-x4"
+REMOTE = "h200-c/remote"
+SHOWN_SIZES = (1000, 8000, 32768, 110592)
+SHOWN_COUNTS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Steps that were measured natively and remotely.
+
+    Attributes:
+        native: machine id of the native steps.
+        model: what ``--model auto`` chose; named, so that the fit is spared the choice.
+    """
+
+    schedule: str
+    kernel: str
+    memory: str
+    native: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.schedule}, {self.kernel}"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("--schedule", self.schedule, "--kernel", self.kernel, "--memory", self.memory)
+
+
+KINDS = (
+    Kind("star-async", "tuned", "pinned", "h200-c/native", "pairs+linear+star-async-poll"),
+    Kind("star-serial", "claret", "pageable", "h200-a/native", "residency+cached+star-serial-poll"),
+)
+
+
+def native_or_remote(folder: Path) -> None:
+    """Measured on both paths; and remote steps forecast from native ones, held to the measured."""
+    heading("1  Four H200: native, or remote over TCP?")
+    print(
+        "Steps of molten-salt MD by gpucast-mdapp. Remote: the same program over four servers of\n"
+        "the same host, by loopback TCP. star-async with the fast kernel sends to all GPUs at\n"
+        "once; star-serial with claret is the paper's program (its native steps are from another\n"
+        "machine of the same kind). Fitted: the native steps. Forecast: remote steps, from these\n"
+        "and what remote transfers and launches cost."
+    )
+    panels = []
+    for kind in KINDS:
+        found = _forecast_and_measured(folder, kind)
+        _tell(kind, found)
+        panels.append((str(kind), found))
+    print()
+    save(
+        figures.extra_cost(
+            panels,
+            SHOWN_COUNTS,
+            "Remote beside native: four H200, servers on the same host by loopback TCP",
+        ),
+        folder / "native-remote.png",
+    )
+
+
+def how_many(folder: Path) -> None:
+    """The paper's finding on today's GPUs: a small system is slower on more of them."""
+    heading("2  The paper's schedule on four H200: how many GPUs?")
+    kind = ("--schedule", "star-serial", "--kernel", "tuned", "--memory", "pageable")
+    model = folder / "h200.json"
+    command("fit", "h200-mdapp", *kind, "-o", str(model), "--force")
+    command("predict", str(model), "-n", "512,1000,4096,32768", "--gpus", "1-4", "--best")
+    save(
+        figures.gflops(
+            load_model(model),
+            load("h200-mdapp"),
+            [216, 1000, 4096, 13824, 64000],
+            np.arange(1.0, 5.0),
+            "gpucast-mdapp on H200s, star-serial: measured and fitted",
+        ),
+        folder / "h200-gflops.png",
+    )
+
+
+def _forecast_and_measured(folder: Path, kind: Kind) -> Beside:
+    model = folder / f"native-{kind.schedule}.json"
+    forecast = folder / f"remote-{kind.schedule}-forecast.json"
+    command(
+        *("fit", DATA, "--machine", kind.native, *kind.options, "--model", kind.model),
+        *("--replicates", "40", "-o", str(model), "--force"),
+        only="error of",
+    )
+    command(
+        *("what-if", str(model), "--transfers", DATA, "--machine", REMOTE),
+        *("--memory", kind.memory, "-o", str(forecast), "--force"),
+        only="Model written",
+    )
+    command("validate", str(forecast), DATA, "--machine", REMOTE, only="error: ")
+    data = load(DATA)
+    return beside(
+        _measured(data, kind.native, kind),
+        _measured(data, REMOTE, kind),
+        load_model(model),
+        load_model(forecast),
+    )
+
+
+def _measured(data: Dataset, machine: str, kind: Kind) -> dict[Cell, float]:
+    return medians(data.select(machine, None, kind.schedule, kind.kernel, memory=kind.memory))
+
+
+def _tell(kind: Kind, found: Beside) -> None:
+    print(f"\n{kind}, measured, and what was forecast for remote GPUs:\n")
+    print_table(
+        ["n", "GPUs", "native", "remote", "extra", "forecast", "error"],
+        [
+            [
+                n,
+                gpus,
+                duration(found.first[i]),
+                duration(found.second[i]),
+                _signed(found.extra[i]),
+                duration(found.expected[i]),
+                _signed(found.error[i]),
+            ]
+            for i, (n, gpus) in enumerate(found.cells)
+            if n in SHOWN_SIZES
+        ],
+        "rrrrrrr",
+    )
+    print("\nBest GPU counts, as measured:\n")
+    print_table(
+        ["n", "native", "step time", "remote", "step time", "extra"],
+        [_best(found, n) for n in sorted({n for n, _ in found.cells})],
+        "rrrrrr",
+    )
+    print(f"\nFrom which n on do remote GPUs cost less than {100 * TENTH:.0f} % extra?\n")
+    print_table(
+        ["GPUs", "measured", "forecast", "median error of forecasts"],
+        [_crossing(found, gpus) for gpus in sorted({gpus for _, gpus in found.cells})],
+        "rrrr",
+    )
+    off = float(np.median(found.error))
+    print(
+        f"\nThe forecast is {100 * abs(off):.0f} % too {'high' if off > 0 else 'low'} in the median"
+        f" of {len(found.cells)} cells ({_signed(found.error.min())} ... "
+        f"{_signed(found.error.max())})."
+    )
+
+
+def _best(found: Beside, n: int) -> list[object]:
+    (native, first), (remote, second) = (
+        found.best(n, seconds) for seconds in (found.first, found.second)
+    )
+    return [n, native, duration(first), remote, duration(second), _signed(second / first - 1)]
+
+
+def _crossing(found: Beside, gpus: int) -> list[object]:
+    n, at = found.of_gpus(gpus)
+    found_sizes = (break_even(n, extra[at]) for extra in (found.extra, found.expected_extra))
+    return [
+        gpus,
+        *(_size(size, n[0], n[-1]) for size in found_sizes),
+        _signed(float(np.median(found.error[at]))),
+    ]
+
+
+def _size(size: float | None, smallest: float, largest: float) -> str:
+    """A break-even size, to three digits, within the sizes that were measured."""
+    if size is None:
+        return f"> {largest:.0f}"
+    return f"<= {smallest:.0f}" if size <= smallest else f"{float(f'{size:.3g}'):.0f}"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f} %"
