@@ -34,6 +34,10 @@ NOISE_FLOOR = 0.003
 # a model that nests another one forecasts a little differently in every cell.
 SAME_ERROR = 0.01
 
+# Of fewer cells a standard error is hardly known: it takes two of them to prefer a model to a
+# simpler one.
+FEW_CELLS = 12
+
 # Directions along which a misfit is looked for (fit/noise.h), in words.
 MISFITS = {
     "imbalance": "GPU time that does not shrink as 1/N",
@@ -240,7 +244,8 @@ def _choose(
     def close(i: int) -> bool:
         difference = factors[i] - factors[best]
         spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
-        return bool(np.mean(difference) <= max(SAME_ERROR, spread / np.sqrt(difference.size)))
+        error = spread / np.sqrt(difference.size) * (2 if difference.size < FEW_CELLS else 1)
+        return bool(np.mean(difference) <= max(SAME_ERROR, error))
 
     simplest = min(
         (i for i in finite if i == best or close(i)),
