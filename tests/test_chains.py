@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def test_pairs_bends_so_often_that_each_piece_has_cells() -> None:
     assert len(found) == len(sizes) // CELLS_A_PIECE - 1
     edges = [0.0, *found, float("inf")]
     pairs = np.array(sizes, dtype=float) ** 2
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in itertools.pairwise(edges):
         assert np.sum((low < pairs) & (pairs <= high)) >= CELLS_A_PIECE - 1
     # Sizes in equal steps of their logarithm: so are the bends.
     assert np.diff(np.log(found)) == pytest.approx(np.log(found[1] / found[0]), rel=1e-3)
