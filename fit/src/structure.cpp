@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -58,28 +57,25 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
   const bool told = std::ranges::any_of(observations.cells(),
                                         [](const Cell& cell) { return cell.kind == Kind::kernel; });
   if (!wavy || told) {
-    return {0};
+    return {};
   }
-  return {0, -model::poll_tick / 4, -model::poll_tick / 2};
+  return {-model::poll_tick / 4, -model::poll_tick / 2};
 }
 
-// The rough fit that needs the least noise, of those from `start` with its t_0 shifted.
+// The rough fit that needs the least noise: from `start`, or from it with its t_0 shifted.
 Estimate rough_estimate(const model::StepModel& model, const Observations& observations,
                         const Eigen::VectorXd& start) {
   constexpr double share_left = 0.1;  // t_0 stays positive
-  std::optional<Estimate> best;
+  Estimate best = estimate(model, observations, start, {}, rough_tolerance);
   for (const double shift : shifts(model, observations)) {
     Eigen::VectorXd z = start;
-    const double t_0 = std::exp(z[0]);
-    if (shift != 0) {
-      z[0] = std::log(std::max(share_left * t_0, t_0 + shift));
-    }
+    z[0] = std::log(std::max(share_left * std::exp(z[0]), std::exp(z[0]) + shift));
     Estimate found = estimate(model, observations, z, {}, rough_tolerance);
-    if (!best || noise_needed(observations, found) < noise_needed(observations, *best)) {
+    if (noise_needed(observations, found) < noise_needed(observations, best)) {
       best = std::move(found);
     }
   }
-  return std::move(best).value();
+  return best;
 }
 
 }  // namespace
