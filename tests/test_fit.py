@@ -196,7 +196,7 @@ def test_a_form_that_cannot_be_tested_gets_wide_intervals_and_a_warning() -> Non
     cells = {(1000, 1): [0.5, 0.51], (2000, 1): [0.6], (4000, 1): [0.9]}
     cells |= {(1000, 2): [0.3], (2000, 2): [0.4], (4000, 2): [0.6]}
     data = made_of_steps(*(step_record(n, N, times) for (n, N), times in cells.items()))
-    model = gc.fit(data)
+    model = gc.fit(data, model="work+linear+star-serial")
     result = gc.validate(model, data)
     assert result["max_relative_error"] > 0.2
     assert result["coverage"] >= 0.8

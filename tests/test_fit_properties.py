@@ -23,18 +23,29 @@ cells = st.tuples(
 grids = st.dictionaries(cells, st.lists(times, min_size=1, max_size=3), min_size=1, max_size=12)
 
 
+# A copy that waits for a kernel sees its end at ticks of 8.192 us. Communication is what a step
+# takes beyond the kernel, so what is hidden before the wait (2.5 us) can make it negative, and the
+# Fourier series of ticks ripples.
+HIDDEN = 2.5e-6
+RIPPLE = 0.25e-6
+
+
 def check(model: Model) -> None:
+    ticks = model.content["model"]["com"].endswith("-poll")
     n = np.unique(np.round(np.geomspace(1, 1e9, 60)))
     for gpus in (1.0, 2.0, 7.0):
         with contextlib.suppress(gc.InputError):  # a count that the data know nothing of
             found = model.forecasts(n, np.full(n.size, gpus))
-            for part in (found.t_gpu, found.t_cpu, found.t_com, found.low, found.high):
+            for part in (found.t_gpu, found.t_cpu, found.low, found.high):
                 assert np.isfinite(part).all()
                 assert (part >= 0).all()
+            assert np.isfinite(found.t_com).all()
+            assert (found.t_com >= (-HIDDEN - RIPPLE if ticks else 0)).all()
             assert (found.seconds > 0).all()
             assert (found.low <= found.seconds).all()
             assert (found.seconds <= found.high).all()
-            assert (np.diff(found.seconds) >= -1e-9 * found.seconds[:-1]).all()
+            slack = 1e-9 * found.seconds[:-1] + (RIPPLE if ticks else 0)
+            assert (np.diff(found.seconds) >= -slack).all()
 
 
 @given(grid=grids, cores=st.sampled_from([None, 64, 2304]))

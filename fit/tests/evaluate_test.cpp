@@ -117,8 +117,7 @@ Evaluated with_derivatives(const model::StepModel& model, const std::vector<Cell
 }
 
 bool sees_ticks(const model::StepModel& model) {
-  const model::ComTerm com = model.terms().value_or(model::StepTerms{}).com;
-  return com == model::ComTerm::star_serial_poll || com == model::ComTerm::star_async_poll;
+  return model::sees_ticks(model.terms().value_or(model::StepTerms{}).com);
 }
 
 TEST(Evaluate, DerivativesEqualFiniteDifferencesForEveryCombinationOfTerms) {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -47,7 +46,8 @@ TEST(Polled, InTheMiddleBetweenTicksIsExactlyTheNext) {
 }
 
 TEST(Polled, IsTheMeanOverWhatIsNotKnownOfTheWork) {
-  for (double work = 0.25 * tick; work < 300 * tick; work += 0.0371 * tick) {
+  for (int i = 0; i < 8000; ++i) {
+    const double work = (0.25 + 0.0371 * i) * tick;
     ASSERT_NEAR(polled(work), mean_of_ticks(work), 0.03 * tick) << work / tick << " ticks";
   }
 }
@@ -59,17 +59,18 @@ TEST(Polled, AddsHalfATickToLongWork) {
 }
 
 TEST(Polled, NeverSeesAnEndBeforeItOrMoreThanATickAfterIt) {
-  for (double work = 1e-9; work < 200 * tick; work += 0.0137 * tick) {
-    const double blur = 0.03 * tick + 3 * sigma_of(work);
+  for (int i = 0; i < 15000; ++i) {
+    const double work = 1e-9 + 0.0137 * i * tick;
     ASSERT_GT(polled(work), work - 0.03 * tick) << work / tick << " ticks";
-    ASSERT_LT(polled(work), work + tick + std::min(blur, 0.03 * tick)) << work / tick << " ticks";
+    ASSERT_LT(polled(work), work + 1.03 * tick) << work / tick << " ticks";
   }
 }
 
 TEST(Polled, HasNoJumpWhereWorkGrows) {
   // Also not where the sawtooth is left out, at 1.2 ms.
   constexpr double nanosecond = 1e-9;
-  for (double work = nanosecond; work < 1.3e-3; work += nanosecond) {
+  for (int i = 1; i < 1'300'000; ++i) {
+    const double work = i * nanosecond;
     ASSERT_LT(std::abs(polled(work + nanosecond) - polled(work)), 10 * nanosecond) << work;
   }
 }

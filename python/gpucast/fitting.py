@@ -40,6 +40,12 @@ NOISE_FLOOR = 0.003
 # a model that nests another one forecasts a little differently in every cell.
 SAME_ERROR = 0.01
 
+# Held-out errors that are larger by this factor (in the logarithm) are beyond repair.
+FAR_OFF = 1.0
+
+# Of fewer cells a standard error is hardly known: it counts for half as much again.
+FEW_CELLS = 12
+
 # Directions along which a misfit is looked for (fit/noise.h), in words.
 MISFITS = {
     "imbalance": "GPU time that does not shrink as 1/N",
@@ -105,7 +111,12 @@ def fit(
     _warn_of_thin_data(problem, observations)
     breakpoints = find_breakpoints(problem)
     tried = candidates(problem, model, breakpoints)
+    tried, later = _in_turn(problem, tried) if model == "auto" else (tried, [])
     errors = _cross_validate(problem, tried, seed)
+    if later:
+        later = _promising(later, tried, errors)
+        tried += later
+        errors += _cross_validate(problem, later, seed)
     winner = _choose(problem, tried, errors, auto=model == "auto")
     if model == "auto":
         more = refined(problem, winner)
@@ -212,6 +223,28 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
         )
 
 
+def _in_turn(
+    problem: Problem, tried: Sequence[Candidate]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The schedule's own communication term (and the paper's) first, then its other ones."""
+    first = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
+    return first, [c for c in tried if c not in first]
+
+
+def _promising(
+    later: Sequence[Candidate], tried: Sequence[Candidate], errors: Sequence[Array]
+) -> list[Candidate]:
+    """Those whose GPU term came near the best with the schedule's own communication.
+
+    Where that communication is what is wrong, all GPU terms come out alike; where it is not, a GPU
+    term that is far off stays so, and takes long to fit.
+    """
+    means = [float(np.mean(np.log(error + NOISE_FLOOR))) for error in errors]
+    least = min(means)
+    near = {c.gpu for c, mean in zip(tried, means, strict=True) if mean <= least + FAR_OFF}
+    return [c for c in later if c.gpu in near or not np.isfinite(least)]
+
+
 def _cross_validate(problem: Problem, tried: Sequence[Candidate], seed: int) -> list[Array]:
     if not tried:
         return []
@@ -246,7 +279,8 @@ def _choose(
     def close(i: int) -> bool:
         difference = factors[i] - factors[best]
         spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
-        return bool(np.mean(difference) <= max(SAME_ERROR, spread / np.sqrt(difference.size)))
+        error = spread / np.sqrt(difference.size) * (1.5 if difference.size < FEW_CELLS else 1)
+        return bool(np.mean(difference) <= max(SAME_ERROR, error))
 
     simplest = min(
         (i for i in finite if i == best or close(i)),

@@ -31,6 +31,11 @@ inline constexpr ComTerm all_com_terms[] = {ComTerm::star_serial,      ComTerm::
                                             ComTerm::star_serial_poll, ComTerm::star_async_poll,
                                             ComTerm::star_async_turns, ComTerm::allgather_queue};
 
+// Whether the term sees the end of the GPU's work at ticks: a step's time is then wavy in T_gpu.
+constexpr bool sees_ticks(ComTerm term) {
+  return term == ComTerm::star_serial_poll || term == ComTerm::star_async_poll;
+}
+
 inline constexpr double bytes_in_per_particle = 16;
 inline constexpr double bytes_out_per_particle = 12;
 
