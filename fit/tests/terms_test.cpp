@@ -178,7 +178,7 @@ std::vector<double> measured_levels() {
     }
   }
   std::ranges::sort(levels);
-  levels.erase(std::ranges::unique(levels).begin(), levels.end());
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
   levels.pop_back();  // the last piece has no end
   return levels;
 }
