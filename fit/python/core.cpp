@@ -367,9 +367,9 @@ void bind_fit(nb::module_& m) {
         if (n.size() != gpus.size()) {
           throw std::invalid_argument("n and gpus differ in length");
         }
-        std::vector<double> x;
+        std::vector<double> x(n.size());
         for (std::size_t i = 0; i < n.size(); ++i) {
-          x.push_back(model::gpu_coordinate(term, n.data()[i], gpus.data()[i], {0, sms, block}));
+          x[i] = model::gpu_coordinate(term, n.data()[i], gpus.data()[i], {0, sms, block});
         }
         return array(std::move(x));
       },

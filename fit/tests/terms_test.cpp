@@ -178,7 +178,8 @@ std::vector<double> measured_levels() {
     }
   }
   std::ranges::sort(levels);
-  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  const auto repeated = std::ranges::unique(levels);
+  levels.erase(repeated.begin(), repeated.end());
   levels.pop_back();  // the last piece has no end
   return levels;
 }

@@ -162,7 +162,7 @@ TEST(Pieces, AreAShareOfTheCopyForEachChannel) {
     return (bytes + most - 1) / most;
   };
   EXPECT_EQ(pieces(most_inline + 1, 1), 2U);
-  for (const std::size_t channels : {2, 3, 4, 5, 16})
+  for (const std::size_t channels : {2U, 3U, 4U, 5U, 16U})
     EXPECT_EQ(pieces(most_inline + 1, channels), channels);
   EXPECT_EQ(pieces(std::size_t{256} << 20, 4), 256U);
   for (std::size_t bytes = most_inline + 1; bytes < std::size_t{16} << 20;
