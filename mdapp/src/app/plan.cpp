@@ -49,8 +49,8 @@ std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& e
   for (const ScheduleName schedule : grid.schedules) {
     for (const KernelName kernel : grid.kernels) {
       for (const Memory memory : memories_of(grid, schedule)) {
-        // GPU counts of one n follow one another: what drifts from minute to minute is then the same
-        // for those that will be compared.
+        // GPU counts of one n follow one another: what drifts from minute to minute is then the
+        // same for those that will be compared.
         for (const int n : grid.n) {
           for (const int gpus : grid.gpus) {
             cells.push_back({.n = n,
