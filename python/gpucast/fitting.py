@@ -33,6 +33,9 @@ LACK_OF_FIT = 0.05
 # samples know them well enough.
 SAMPLES_TO_CHOOSE = 15
 
+# Of a cell, to know its noise.
+FEW_SAMPLES = 3
+
 # Relative; held-out errors below it are alike, as measured times are known no better.
 NOISE_FLOOR = 0.003
 
@@ -111,12 +114,13 @@ def fit(
     _warn_of_thin_data(problem, observations)
     breakpoints = find_breakpoints(problem)
     tried = candidates(problem, model, breakpoints)
-    tried, later = _in_turn(problem, tried) if model == "auto" else (tried, [])
+    stages = _stages(problem, tried) if model == "auto" else [tried]
+    tried = stages[0]
     errors = _cross_validate(problem, tried, seed)
-    if later:
-        later = _promising(later, tried, errors)
-        tried += later
-        errors += _cross_validate(problem, later, seed)
+    for stage in stages[1:]:
+        more = [] if _settled(problem, errors) else _promising(stage, tried, errors)
+        tried += more
+        errors += _cross_validate(problem, more, seed)
     winner = _choose(problem, tried, errors, auto=model == "auto")
     if model == "auto":
         more = refined(problem, winner)
@@ -223,18 +227,34 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
         )
 
 
-def _in_turn(
-    problem: Problem, tried: Sequence[Candidate]
-) -> tuple[list[Candidate], list[Candidate]]:
-    """The schedule's own communication term (and the paper's) first, then its other ones."""
-    first = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
-    return first, [c for c in tried if c not in first]
+def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Terms with a formula first, then chains, then communication that hides or repeats."""
+    own = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
+    chained = [c for c in own if c.gpu in _core.CHAINED_GPU_TERMS]
+    formulas = [c for c in own if c not in chained]
+    rest = [c for c in tried if c not in own]
+    return [formulas, chained, rest] if formulas else [chained, rest]
+
+
+def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
+    """Whether the least held-out error is about what the noise of the cells' medians explains."""
+    samples: dict[tuple[int, int], list[float]] = {}
+    for step in problem.steps:
+        samples.setdefault((step.n, step.gpus), []).extend(step.seconds)
+    if any(len(each) < FEW_SAMPLES for each in samples.values()):
+        return False
+    noise = [
+        np.std(np.log(each), ddof=1) * np.sqrt(_core.median_variance(len(each)))
+        for each in samples.values()
+    ]
+    least = min(float(np.median(error)) for error in errors)
+    return least < float(np.median(noise))
 
 
 def _promising(
     later: Sequence[Candidate], tried: Sequence[Candidate], errors: Sequence[Array]
 ) -> list[Candidate]:
-    """Those whose GPU term came near the best with the schedule's own communication.
+    """All chains, and other communication for GPU terms that came near the best with their own.
 
     Where that communication is what is wrong, all GPU terms come out alike; where it is not, a GPU
     term that is far off stays so, and takes long to fit.
@@ -242,7 +262,8 @@ def _promising(
     means = [float(np.mean(np.log(error + NOISE_FLOOR))) for error in errors]
     least = min(means)
     near = {c.gpu for c, mean in zip(tried, means, strict=True) if mean <= least + FAR_OFF}
-    return [c for c in later if c.gpu in near or not np.isfinite(least)]
+    new = {c.gpu for c in later} - {c.gpu for c in tried}
+    return [c for c in later if c.gpu in near | new or not np.isfinite(least)]
 
 
 def _cross_validate(problem: Problem, tried: Sequence[Candidate], seed: int) -> list[Array]:
