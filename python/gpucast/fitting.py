@@ -23,7 +23,7 @@ LARGEST_REPLICATES = 100_000
 LARGEST_SEED = 2**63 - 1
 FOLDS = 10
 FOLDS_OF_MANY = 5
-MANY_CELLS = 40
+MANY_CELLS = 50
 LARGEST_BREAKPOINTS = 4
 
 # Below this probability the form of the model is called wrong.
