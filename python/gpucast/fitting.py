@@ -105,10 +105,9 @@ def fit(
     )
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
+    needed = routes_of(problem)
     problem.transfers = {
-        route: transfers
-        for route, transfers in problem.transfers.items()
-        if route in routes_of(problem)
+        route: transfers for route, transfers in problem.transfers.items() if route in needed
     }
     observations = problem.observations()
     _warn_of_thin_data(problem, observations)
@@ -116,16 +115,17 @@ def fit(
     tried = candidates(problem, model, breakpoints)
     stages = _stages(problem, tried) if model == "auto" else [tried]
     tried = stages[0]
-    errors = _cross_validate(problem, tried, seed)
+    compared = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
+    errors = _cross_validate(problem, compared, tried, seed)
     for stage in stages[1:]:
         more = [] if _settled(problem, errors) else _promising(stage, tried, errors)
         tried += more
-        errors += _cross_validate(problem, more, seed)
+        errors += _cross_validate(problem, compared, more, seed)
     winner = _choose(problem, tried, errors, auto=model == "auto")
     if model == "auto":
         more = refined(problem, winner)
         tried += more
-        errors += _cross_validate(problem, more, seed)
+        errors += _cross_validate(problem, compared, more, seed)
         winner = _choose(problem, tried, errors, auto=True)
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
@@ -266,10 +266,11 @@ def _promising(
     return [c for c in later if c.gpu in near | new or not np.isfinite(least)]
 
 
-def _cross_validate(problem: Problem, tried: Sequence[Candidate], seed: int) -> list[Array]:
+def _cross_validate(
+    problem: Problem, observations: _core.Observations, tried: Sequence[Candidate], seed: int
+) -> list[Array]:
     if not tried:
         return []
-    observations = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
     cores = [candidate.model(problem) for candidate in tried]
     pairs = [(core, _core.default_integers(core, problem.largest_k)) for core in cores]
     many = len(observations.step_cells) >= MANY_CELLS

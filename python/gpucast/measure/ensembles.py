@@ -157,16 +157,7 @@ def restricted(
 ) -> Dataset:
     """A dataset without the series' steps of other cells."""
     kept = set(cells)
-    return replace(
-        data,
-        records=[
-            record
-            for record in data.records
-            if record.kind != "step"
-            or not _is_of(record, path, series)
-            or (record.n, record.gpus) in kept
-        ],
-    )
+    return data.where(lambda step: not _is_of(step, path, series) or (step.n, step.gpus) in kept)
 
 
 def _is_of(step: object, path: str, series: Series) -> bool:
