@@ -47,7 +47,7 @@ def samples(repeats: int) -> _core.Observations:
     seconds = synthetic.noisy(truth.seconds(n, gpus), np.random.default_rng(1), outliers=0.08)
     zeros = np.zeros(len(n))
     kinds = zeros.astype(np.uint8)
-    return _core.Observations(kinds, kinds, n, gpus, zeros, zeros, seconds, zeros)
+    return _core.Observations(kinds, kinds, n, gpus, zeros, zeros, zeros, seconds, zeros)
 
 
 def measurements() -> list[tuple[str, float, float]]:

@@ -69,6 +69,20 @@ OVERLAP: dict[str, Any] = {
     "parts": ["h2d", "kernel"],
     "seconds": [1e-4],
 }
+SKELETON: dict[str, Any] = {
+    "schema": SCHEMA,
+    "kind": "skeleton",
+    "machine": "m",
+    "path": "native",
+    "schedule": "star-serial",
+    "memory": "pageable",
+    "gpus": 2,
+    "h2d_bytes": 16000,
+    "d2h_bytes": 6000,
+    "busy": 2e-5,
+    "kernel_seconds": 2.3e-5,
+    "seconds": [1e-4],
+}
 HOST_MEMORY: dict[str, Any] = {
     "schema": SCHEMA,
     "kind": "host_memory",
@@ -80,7 +94,7 @@ HOST_MEMORY: dict[str, Any] = {
     "seconds": [0.1],
 }
 NOTE: dict[str, Any] = {"schema": SCHEMA, "kind": "note", "text": "skipped", "about": {"n": None}}
-EXAMPLES = [MACHINE, TRANSFER, LAUNCH, STEP, OVERLAP, HOST_MEMORY, NOTE]
+EXAMPLES = [MACHINE, TRANSFER, LAUNCH, STEP, OVERLAP, SKELETON, HOST_MEMORY, NOTE]
 
 # A small alphabet of everything that some format treats specially; the full one is slow to draw.
 labels = st.text("aZ0 -_./|%>,;#'\"\\=()ßΩ日🚀\u2028\u0301\u00a0", min_size=1, max_size=12)

@@ -172,6 +172,7 @@ def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
         "transfer": 2,
         "launch": 1,
         "overlap": 1,
+        "skeleton": 1,
         "host_memory": 1,
     }
 

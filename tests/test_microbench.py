@@ -189,7 +189,8 @@ def test_topology_is_the_machine_record() -> None:
     [
         (
             ("measure", "--what", "all"),
-            '--what: "all" is none of transfers, concurrent, launches, overlap, host-memory',
+            '--what: "all" is none of transfers, concurrent, launches, overlap, skeleton, '
+            "host-memory",
         ),
         (("measure", "--memory", "pined"), '--memory: "pined" is none of pageable, pinned'),
         (("measure", *HOST, "--memory", "pinned"), '--memory: "pinned" is not there on CPU'),

@@ -15,7 +15,7 @@ from gpucast.records import Machine, Note, Step, json_schema
 
 ROOT = Path(__file__).parents[1]
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
-KINDS = ["machine", "transfer", "launch", "step", "overlap", "host_memory", "note"]
+KINDS = ["machine", "transfer", "launch", "step", "overlap", "skeleton", "host_memory", "note"]
 
 
 @pytest.fixture(scope="module")

@@ -57,6 +57,7 @@ def test_a_joint_fit_agrees_with_scipy_to_a_millionth(name: str, outliers: float
         columns(gpus, 0, 0, 0),
         columns(0, size, size, 0),
         columns(0, 0, 0, count),
+        np.zeros(len(seconds)),
         seconds,
         np.zeros(len(seconds)),
     )

@@ -90,17 +90,18 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
 
 fit::Observations make_observations(const Bytes& kind, const Bytes& route, const Doubles& n,
                                     const Doubles& gpus, const Doubles& bytes, const Doubles& count,
-                                    const Doubles& seconds, const Doubles& rounding_variance) {
+                                    const Doubles& busy, const Doubles& seconds,
+                                    const Doubles& rounding_variance) {
   const std::size_t size = seconds.size();
   for (const std::size_t other : {kind.size(), route.size(), n.size(), gpus.size(), bytes.size(),
-                                  count.size(), rounding_variance.size()}) {
+                                  count.size(), busy.size(), rounding_variance.size()}) {
     if (other != size) {
       throw std::invalid_argument("arrays of observations differ in length");
     }
   }
   std::vector<fit::Cell> cells(size);
   for (std::size_t i = 0; i < size; ++i) {
-    if (kind.data()[i] > static_cast<int>(fit::Kind::kernel) ||
+    if (kind.data()[i] > static_cast<int>(fit::Kind::skeleton) ||
         route.data()[i] >= model::route_count) {
       throw std::invalid_argument("unknown kind or route of an observation");
     }
@@ -109,7 +110,8 @@ fit::Observations make_observations(const Bytes& kind, const Bytes& route, const
                 n.data()[i],
                 gpus.data()[i],
                 bytes.data()[i],
-                count.data()[i]};
+                count.data()[i],
+                busy.data()[i]};
   }
   return {cells, span(seconds), span(rounding_variance)};
 }
@@ -119,7 +121,7 @@ std::string group_name(std::size_t group) {
   if (group >= transfers) {
     return std::string(model::name(static_cast<model::Route>(group - transfers)));
   }
-  const char* const names[] = {"step", "cpu", "launch", "kernel"};
+  const char* const names[] = {"step", "cpu", "launch", "kernel", "skeleton"};
   return names[group];
 }
 
@@ -228,7 +230,24 @@ void bind_model(nb::module_& m) {
             }
             return array(std::move(seconds));
           },
-          "values"_a, "route"_a, "bytes"_a, "Seconds of one transfer of each size.");
+          "values"_a, "route"_a, "bytes"_a, "Seconds of one transfer of each size.")
+      .def(
+          "skeleton_seconds",
+          [](const model::StepModel& self, const Eigen::VectorXd& values, const Doubles& n,
+             const Doubles& gpus, const Doubles& busy) {
+            check_values(self, values.size());
+            if (!self.terms() || gpus.size() != n.size() || busy.size() != n.size()) {
+              throw std::invalid_argument("no terms, or arrays that differ in length");
+            }
+            std::vector<double> seconds;
+            for (std::size_t i = 0; i < n.size(); ++i) {
+              seconds.push_back(self.skeleton_seconds(values.data(), n.data()[i], gpus.data()[i],
+                                                      busy.data()[i]));
+            }
+            return array(std::move(seconds));
+          },
+          "values"_a, "n"_a, "gpus"_a, "busy"_a,
+          "Seconds of steps without work, whose kernels keep each GPU busy for so long.");
 }
 
 void bind_fit(nb::module_& m) {
@@ -236,12 +255,12 @@ void bind_fit(nb::module_& m) {
       .def(
           "__init__",
           [](fit::Observations* self, const Bytes& kind, const Bytes& route, const Doubles& n,
-             const Doubles& gpus, const Doubles& bytes, const Doubles& count,
+             const Doubles& gpus, const Doubles& bytes, const Doubles& count, const Doubles& busy,
              const Doubles& seconds, const Doubles& rounding_variance) {
-            new (self) fit::Observations(
-                make_observations(kind, route, n, gpus, bytes, count, seconds, rounding_variance));
+            new (self) fit::Observations(make_observations(kind, route, n, gpus, bytes, count, busy,
+                                                           seconds, rounding_variance));
           },
-          "kind"_a, "route"_a, "n"_a, "gpus"_a, "bytes"_a, "count"_a, "seconds"_a,
+          "kind"_a, "route"_a, "n"_a, "gpus"_a, "bytes"_a, "count"_a, "busy"_a, "seconds"_a,
           "rounding_variance"_a)
       .def_prop_ro("cell_count", &fit::Observations::cell_count)
       .def_prop_ro("sample_count", &fit::Observations::sample_count)
@@ -442,6 +461,8 @@ void bind_forecast(nb::module_& m) {
       },
       "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
       "Share of replicates in which each GPU count is the fastest, one row an n.");
+  m.attr("BYTES_IN_PER_PARTICLE") = model::bytes_in_per_particle;
+  m.attr("BYTES_OUT_PER_PARTICLE") = model::bytes_out_per_particle;
   m.def("median_variance", &fit::median_variance, "count"_a,
         "Variance of the median of normal values, relative to one value's.");
   m.def("gflops", &model::gflops, "n"_a, "seconds"_a,

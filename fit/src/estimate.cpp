@@ -100,6 +100,31 @@ Eigen::VectorXd median_seconds(const Observations& observations) {
   return seconds;
 }
 
+// Medians, of skeletons without what they take whatever the parameters are: busy GPUs.
+Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observations& observations,
+                                   const Eigen::MatrixXd& basis) {
+  const Eigen::VectorXd measured = median_seconds(observations);
+  const auto& cells = observations.cells();
+  const Eigen::VectorXd ones =
+      Eigen::VectorXd::Zero(basis.cols());  // logarithms of parameters at 1
+  Eigen::VectorXd log_time(basis.rows());
+  evaluate(model.linear(), cells, ones.data(), log_time.data(), nullptr);
+  const Eigen::VectorXd known = log_time.array().exp().matrix() - basis.rowwise().sum();
+  constexpr double least_share = 0.01;  // noise may leave nothing
+  Eigen::VectorXd rest = measured;
+  for (Eigen::Index j = 0; j < rest.size(); ++j) {
+    if (cells[static_cast<std::size_t>(j)].kind == Kind::skeleton) {
+      rest[j] = std::max(measured[j] - known[j], least_share * measured[j]);
+    }
+  }
+  return rest;
+}
+
+Eigen::VectorXd admitted(const model::StepModel& model, const Observations& observations) {
+  const Eigen::MatrixXd basis = linear_basis(model, observations.cells());
+  return admitted(basis, seconds_to_explain(model, observations, basis));
+}
+
 std::vector<double> residuals_of(const Observations& observations, const Eigen::VectorXd& log_fit) {
   std::vector<double> residual(observations.sample_count());
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
@@ -167,9 +192,7 @@ class Refiner {
       : model_(model),
         observations_(observations),
         problem_(model, observations.cells()),
-        largest_(admitted(linear_basis(model, observations.cells()), median_seconds(observations))
-                     .array()
-                     .log()) {
+        largest_(admitted(model, observations).array().log()) {
     solver_.options.max_num_iterations = 10;
     solver_.options.function_tolerance = 1e-11;
     solver_.options.parameter_tolerance = 1e-12;
@@ -214,7 +237,7 @@ double sample_sigma(const Observations& observations, const Scales& scales, std:
 
 Eigen::VectorXd start_values(const model::StepModel& model, const Observations& observations) {
   const Eigen::MatrixXd basis = linear_basis(model, observations.cells());
-  const Eigen::VectorXd seconds = median_seconds(observations);
+  const Eigen::VectorXd seconds = seconds_to_explain(model, observations, basis);
   const Eigen::VectorXd largest = admitted(basis, seconds);
   // Entry (j, i): share of cell j's time if parameter i were as large as admitted.
   const Eigen::MatrixXd share = seconds.cwiseInverse().asDiagonal() * basis * largest.asDiagonal();

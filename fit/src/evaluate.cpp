@@ -22,6 +22,8 @@ T cell_seconds(const model::StepModel& model, const T* parameter, const Cell& ce
       return model.launch_seconds(parameter, cell.count);
     case Kind::kernel:
       return model.gpu_seconds(parameter, cell.n, cell.gpus);
+    case Kind::skeleton:
+      return model.skeleton_seconds(parameter, cell.n, cell.gpus, cell.busy);
   }
   throw std::invalid_argument("unknown kind of cell");
 }

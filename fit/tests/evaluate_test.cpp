@@ -55,6 +55,7 @@ std::vector<Cell> cells_for(const model::StepModel& model) {
     for (const double gpus : {1.0, 2.0, 4.0}) {
       cells.push_back(step(n, gpus));
       cells.push_back({.kind = Kind::kernel, .n = n, .gpus = gpus});
+      cells.push_back({.kind = Kind::skeleton, .n = n, .gpus = gpus, .busy = 1e-4});
     }
     cells.push_back({.kind = Kind::cpu, .n = n});
   }

@@ -104,7 +104,8 @@ TEST(Observations, RefuseListsOfDifferentLength) {
 
 TEST(Group, SeparatesKindsAndRoutesAndNothingElse) {
   std::set<std::size_t> groups{group(step(1, 1)), group({.kind = Kind::cpu, .n = 1}),
-                               group({.kind = Kind::kernel, .n = 1, .gpus = 1}), group(launch(1))};
+                               group({.kind = Kind::kernel, .n = 1, .gpus = 1}), group(launch(1)),
+                               group({.kind = Kind::skeleton, .n = 1, .gpus = 1, .busy = 1})};
   for (const model::Route route : model::all_routes) {
     groups.insert(group(transfer(route, 1)));
   }

@@ -72,6 +72,24 @@ class FakeOverlaps : public Overlaps {
   }
 };
 
+// Takes what the copies, one after another, and the kernel take.
+class FakeSkeleton : public Skeleton {
+ public:
+  FakeSkeleton(Fake& fake, const StepShape& shape) : Skeleton(shape), fake_(fake) {}
+  double kernel_seconds() override { return shape().busy + fake_.empty; }
+  bool correct() override { return fake_.correct; }
+
+ private:
+  void upload(std::size_t /*k*/) override { fake_.before_each(); }
+  void compute(std::size_t /*k*/) override {}
+  void download(std::size_t /*k*/) override {}
+  void wait(std::size_t /*k*/) override {}
+  std::span<float> sent() override { return {}; }
+  std::span<const float> received() override { return {}; }
+
+  Fake& fake_;
+};
+
 // Loops by the GPU take 1 ms, by the CPU 2, random ones five times as long.
 class FakeLoops : public HostLoops {
  public:
@@ -123,6 +141,9 @@ class FakeEngine : public Engine {
   }
   std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
     return std::make_unique<FakeOverlaps>();
+  }
+  std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
+    return std::make_unique<FakeSkeleton>(fake_, shape);
   }
   std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
                                         std::int64_t /*bytes*/) override {

@@ -56,6 +56,21 @@ TEST(HostEngine, LaunchesTakeTime) {
   EXPECT_TRUE(engine->refuses_graphs().has_value());
 }
 
+TEST(HostEngine, StepsWithoutWork) {
+  const auto engine = host_engine(3);
+  for (const auto schedule : {records::Schedule::star_serial, records::Schedule::star_async}) {
+    constexpr double busy = 2e-4;
+    const auto skeleton = engine->skeleton({.schedule = schedule,
+                                            .devices = {0, 2},
+                                            .h2d_bytes = 1 << 12,
+                                            .d2h_bytes = 1000,
+                                            .busy = busy});
+    EXPECT_EQ(skeleton->kernel_seconds(), busy);
+    EXPECT_GT(skeleton->step(), busy);
+    EXPECT_TRUE(skeleton->correct());
+  }
+}
+
 TEST(HostEngine, LoopsOverItsMemory) {
   const auto engine = host_engine(1);
   const auto loops = engine->host_loops(0, Memory::pageable, 1 << 16);

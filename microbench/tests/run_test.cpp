@@ -49,9 +49,14 @@ TEST_F(RunTest, WritesARecordACell) {
   const Outcome outcome =
       measure({up(1000), up(1000, TransferMethod::call),
                LaunchCell{.method = records::LaunchMethod::sync, .arguments = 4},
-               OverlapCell{.bytes = 10, .parts = {records::OverlapPart::h2d}}});
+               OverlapCell{.bytes = 10, .parts = {records::OverlapPart::h2d}},
+               SkeletonCell{{.devices = {0, 1}, .h2d_bytes = 64, .d2h_bytes = 24, .busy = 1e-5}}});
   EXPECT_EQ(outcome.failed + outcome.skipped, 0U);
-  ASSERT_EQ(written_.size(), 4U);
+  ASSERT_EQ(written_.size(), 5U);
+  EXPECT_EQ(written_[4]["kind"], "skeleton");
+  EXPECT_EQ(written_[4]["gpus"], 2);
+  EXPECT_EQ(written_[4]["busy"], 1e-5);
+  EXPECT_NEAR(written_[4]["kernel_seconds"].get<double>(), 1.1e-5, 1e-12);
   EXPECT_EQ(written_[0]["kind"], "transfer");
   EXPECT_EQ(written_[0]["method"], "gated");
   EXPECT_EQ(written_[0]["from"], "host");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -18,6 +19,7 @@ Suite suite_of(int gpus) {
   suite.largest = 1 << 20;
   suite.together = 1 << 16;
   suite.together_between = 1 << 17;
+  suite.skeleton = 1 << 14;
   suite.loop = 1 << 12;
   suite.gpus = true;
   return suite;
@@ -55,6 +57,26 @@ TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   // two of large copies, each first; between 0 and 1, 0 and 2. 0 to both others, both to 0, 0 to
   // both by their reads.
   EXPECT_EQ(pairs.size(), 9U * 8U + 2U + 2U + 2U + 3U);
+}
+
+TEST(Suite, SkeletonsGoFromOneDeviceToAll) {
+  std::map<int, int> cells;
+  for (const Cell& cell : cells_of({}, suite_of(6))) {
+    const auto* skeleton = std::get_if<SkeletonCell>(&cell);
+    if (skeleton == nullptr) continue;
+    const StepShape& shape = skeleton->shape;
+    ++cells[shape.gpus()];
+    // Positions there, forces back: 16 and 12 bytes a particle.
+    EXPECT_NEAR(static_cast<double>(shape.d2h_bytes * shape.gpus()),
+                static_cast<double>(shape.h2d_bytes) * 3 / 4, shape.gpus());
+    // A queued copy of pageable memory would block.
+    if (shape.schedule == records::Schedule::star_async) {
+      EXPECT_EQ(shape.memory, records::Memory::pinned);
+    }
+  }
+  // 4, 8, 16 KiB; four kernels; star-serial by both memories, star-async.
+  const std::map<int, int> expected{{1, 36}, {2, 36}, {3, 36}, {4, 36}, {6, 36}};
+  EXPECT_EQ(cells, expected);
 }
 
 TEST(Suite, OneDeviceHasNobodyToCopyTo) {

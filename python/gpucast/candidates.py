@@ -60,6 +60,12 @@ class Candidate:
             cpu_breakpoints=self.cpu_breakpoints,
         )
 
+    def with_communication(
+        self, com: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
+    ) -> Candidate:
+        """The same computation with another communication term and its curves."""
+        return replace(self, com=com, breakpoints=breakpoints)
+
     def complexity(self, problem: Problem) -> int:
         """Parameters, without those of the communication term itself: the terms of a schedule are
         derived from what it does, so that none of them is the more far-fetched."""
@@ -112,7 +118,7 @@ def candidates(
                 tried.append(Candidate(gpu, cpu, schedule, breakpoints))
     # What a schedule hides or repeats shows only between GPU counts.
     several = len({step.gpus for step in problem.steps}) > 1
-    for com in _terms_of(schedule) if several else [schedule]:
+    for com in terms_of(schedule) if several else [schedule]:
         for gpu in _core.GPU_TERMS:
             if gpu in _core.CHAINED_GPU_TERMS or (gpu != "wave" and com != schedule):
                 chain = gpu_breakpoints(problem, gpu)
@@ -131,7 +137,7 @@ def refined(problem: Problem, best: Candidate) -> list[Candidate]:
 
 def routes_of(problem: Problem) -> set[str]:
     """Routes that the steps' schedule moves data on, and the paper's, which is always tried."""
-    terms = {PAPER[2], *_terms_of(problem.schedule or PAPER[2])}
+    terms = {PAPER[2], *terms_of(problem.schedule or PAPER[2])}
     return {route for com in terms for route in _core.Model("work", "linear", com).curves}
 
 
@@ -154,7 +160,7 @@ def _named(
     return _required(Candidate(gpu, cpu, com, breakpoints, chain, bends), problem)
 
 
-def _terms_of(schedule: str) -> list[str]:
+def terms_of(schedule: str) -> list[str]:
     """Communication terms of a schedule: its own name, and what begins with it."""
     return [com for com in _core.COM_TERMS if com == schedule or com.startswith(schedule + "-")]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from gpucast import atomic, jsonl, step_kinds
 from gpucast.errors import InputError
@@ -27,6 +27,7 @@ from gpucast.records import (
     Note,
     Overlap,
     Record,
+    Skeleton,
     Step,
     Transfer,
 )
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     import pandas
 
 PathLike = str | os.PathLike[str]
-FrameKind = Literal["step", "transfer", "launch", "overlap", "host_memory"]
-FRAME_KINDS: tuple[FrameKind, ...] = ("step", "transfer", "launch", "overlap", "host_memory")
+FrameKind = Literal["step", "transfer", "launch", "overlap", "skeleton", "host_memory"]
+FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 
-_R = TypeVar("_R", Transfer, Launch, Step, Overlap, HostMemory, Note)
+_R = TypeVar("_R", Transfer, Launch, Step, Overlap, Skeleton, HostMemory, Note)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,11 @@ class Dataset:
     def overlaps(self) -> list[Overlap]:
         """Overlap records, in the order read."""
         return self._of(Overlap)
+
+    @cached_property
+    def skeletons(self) -> list[Skeleton]:
+        """Skeleton records, in the order read."""
+        return self._of(Skeleton)
 
     @cached_property
     def host_memory(self) -> list[HostMemory]:
@@ -393,6 +399,7 @@ _CELLS: dict[type[Measurement], tuple[str, ...]] = {
     ),
     Launch: ("path", "method", "count", "arguments"),
     Overlap: ("path", "memory", "device", "bytes", "parts"),
+    Skeleton: ("path", "schedule", "memory", "gpus", "h2d_bytes", "d2h_bytes", "busy"),
     HostMemory: ("memory", "pattern", "runner", "phase", "bytes"),
 }  # fmt: skip
 

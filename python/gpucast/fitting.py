@@ -33,6 +33,11 @@ LACK_OF_FIT = 0.05
 # samples know them well enough.
 SAMPLES_TO_CHOOSE = 15
 
+# Of the cells, those with the largest errors and noise; where a fit is as good as it can be, their
+# errors, normally distributed, are 1.3 times their noise.
+LARGE = 0.9
+LARGE_FACTOR = 3.0
+
 # Of a cell, to know its noise.
 FEW_SAMPLES = 3
 
@@ -121,12 +126,12 @@ def fit(
         more = [] if _settled(problem, errors) else _promising(stage, tried, errors)
         tried += more
         errors += _cross_validate(problem, compared, more, seed)
-    winner = _choose(problem, tried, errors, auto=model == "auto")
+    winner = choose(problem, tried, errors, auto=model == "auto")
     if model == "auto":
         more = refined(problem, winner)
         tried += more
         errors += _cross_validate(problem, compared, more, seed)
-        winner = _choose(problem, tried, errors, auto=True)
+        winner = choose(problem, tried, errors, auto=True)
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     _require_enough(problem, observations, found)
@@ -141,7 +146,7 @@ def fit(
         "breakpoints": found.model.curves,
         "chains": {"gpu": found.model.gpu_breakpoints, "cpu": found.model.cpu_breakpoints},
         "parameters": _parameters(found, observations, values, problem),
-        "combinations": _combinations(found, values),
+        "combinations": combinations(found, values),
         "rank": found.rank,
         "quality": _quality(found, observations, problem),
         "candidates": [
@@ -156,6 +161,7 @@ def fit(
             "step_cells": len(observations.step_cells),
         },
         "noise": _noise(found, observations),
+        "kernel_start": problem.kernel_start,
         "domain": _domain(problem),
         "machine": {
             "id": problem.machine,
@@ -237,7 +243,8 @@ def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate
 
 
 def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
-    """Whether the least held-out error is about what the noise of the cells' medians explains."""
+    """Whether the least held-out errors are about what the noise of the cells' medians explains:
+    those in the middle, and the large ones, which a wrong form makes where noise does not."""
     samples: dict[tuple[int, int], list[float]] = {}
     for step in problem.steps:
         samples.setdefault((step.n, step.gpus), []).extend(step.seconds)
@@ -247,8 +254,9 @@ def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
         np.std(np.log(each), ddof=1) * np.sqrt(_core.median_variance(len(each)))
         for each in samples.values()
     ]
-    least = min(float(np.median(error)) for error in errors)
-    return least < float(np.median(noise))
+    least = min(errors, key=lambda error: float(np.median(error)))
+    middle, large = np.quantile(least, [0.5, LARGE]) / np.quantile(noise, [0.5, LARGE])
+    return bool(middle < 1 and large < LARGE_FACTOR)
 
 
 def _promising(
@@ -278,7 +286,7 @@ def _cross_validate(
     return [np.array(error) for error in errors]
 
 
-def _choose(
+def choose(
     problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array], *, auto: bool
 ) -> Candidate:
     """The simplest candidate whose held-out error is within one standard error of the least, or
@@ -373,7 +381,8 @@ def _parameters(
     return result
 
 
-def _combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
+def combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
+    """What is known where its parameters are not, as model files say it."""
     parameters = found.model.parameters
     result = []
     for expression, terms, value, error in found.combinations:

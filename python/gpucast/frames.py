@@ -28,6 +28,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "launch": ("machine", "path", "method", "count", "arguments", *_TAIL),
     "overlap": ("machine", "path", "memory", "device", "bytes", "parts", *_TAIL),
+    "skeleton": (
+        "machine", "path", "schedule", "memory", "gpus", "h2d_bytes", "d2h_bytes", "busy",
+        "kernel_seconds", *_TAIL,
+    ),
     "host_memory": ("machine", "memory", "pattern", "runner", "phase", "bytes", *_TAIL),
 }  # fmt: skip
 """Columns by kind of record. A step's time in its kernel is ``kernel_phase``, because ``kernel``

@@ -77,15 +77,16 @@ class Model:
         """The core's model, with terms, structural integer and curves."""
         return self.core_with(self.content["breakpoints"])
 
-    def core_with(self, curves: dict[str, list[float]]) -> _core.Model:
-        """The same with other transfer curves: breakpoints in bytes by route."""
+    def core_with(self, curves: dict[str, list[float]], com: str | None = None) -> _core.Model:
+        """The same with other transfer curves, breakpoints in bytes by route, and perhaps another
+        communication term."""
         terms = self.content["model"]
         machine = self.content["machine"]
         chains = self.content.get("chains", {"gpu": [], "cpu": []})
         return _core.Model(
             terms["gpu"],
             terms["cpu"],
-            terms["com"],
+            com or terms["com"],
             cores=machine["cores"],
             sms=machine["sms"],
             block=machine["block"],

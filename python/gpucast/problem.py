@@ -14,7 +14,7 @@ import numpy as np
 from gpucast import _core, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
-from gpucast.records import Launch, Machine, Step, Transfer
+from gpucast.records import Launch, Machine, Skeleton, Step, Transfer
 
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128
@@ -26,7 +26,7 @@ SHORTEST, LONGEST = 1e-30, 1e30
 # say nothing new, as all repetitions of a size share its quirks.
 MOST_SAMPLES = 64
 
-_STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL = range(5)
+_STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL, _SKELETON = range(6)
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
@@ -56,6 +56,9 @@ class Problem:
         steps: empty in a problem of transfers alone.
         transfers: usable ones (valid, alone, warm) by route.
         launches: of one method.
+        skeletons: of the steps' schedule and memory.
+        kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy, as
+            T_gpu of steps counts it; None without skeletons.
         cores, sms, block: of a GPU and the timed kernel; 0 where not known.
         largest_k: threads a core can hold resident at most.
         warnings: one line each.
@@ -70,6 +73,8 @@ class Problem:
     steps: list[Step]
     transfers: dict[str, list[Transfer]]
     launches: list[Launch]
+    skeletons: list[Skeleton] = field(default_factory=list)
+    kernel_start: float | None = None
     memory: str | None = None
     graph: bool | None = None
     boundary: str | None = None
@@ -114,7 +119,28 @@ class Problem:
                 for launch in self.launches:
                     seconds = _evenly(launch.seconds, most)
                     rows.add(_LAUNCH, seconds, launch.uncertainty, count=launch.count)
+        if route is None:
+            self._add_skeletons(rows, self.skeletons, most)
         return rows.observations()
+
+    def skeleton_observations(
+        self, skeletons: Sequence[Skeleton], most_samples: int
+    ) -> _core.Observations:
+        """Samples of some skeletons for the core, so many of a record at most."""
+        rows = _Rows()
+        self._add_skeletons(rows, skeletons, most_samples)
+        return rows.observations()
+
+    def skeleton_cell(self, skeleton: Skeleton) -> tuple[float, float, float]:
+        """n, GPU count, and for how many seconds the kernel keeps a GPU busy."""
+        n = skeleton.h2d_bytes / _core.BYTES_IN_PER_PARTICLE
+        return n, skeleton.gpus, skeleton.busy + (self.kernel_start or 0.0)
+
+    def _add_skeletons(self, rows: _Rows, skeletons: Iterable[Skeleton], most: int) -> None:
+        for skeleton in skeletons:
+            n, gpus, busy = self.skeleton_cell(skeleton)
+            seconds = _evenly(skeleton.seconds, most)
+            rows.add(_SKELETON, seconds, skeleton.uncertainty, n=n, gpus=gpus, busy=busy)
 
 
 def _measured(samples: Sequence[float] | None) -> list[float]:
@@ -131,7 +157,7 @@ class _Rows:
     """Columns of samples under construction."""
 
     def __init__(self) -> None:
-        self._columns: list[list[float]] = [[] for _ in range(8)]
+        self._columns: list[list[float]] = [[] for _ in range(9)]
 
     def add(
         self,
@@ -144,15 +170,16 @@ class _Rows:
         gpus: float = 0,
         bytes_: float = 0,
         count: float = 0,
+        busy: float = 0,
     ) -> None:
         # A rounded value is uniform within its half-width: variance a third of its square.
         variance = 0.0 if uncertainty is None else uncertainty**2 / 3
         size = len(seconds)
-        constants = (kind, route, n, gpus, bytes_, count)
+        constants = (kind, route, n, gpus, bytes_, count, busy)
         for column, value in zip(self._columns, constants, strict=False):
             column.extend([value] * size)
-        self._columns[6].extend(seconds)
-        self._columns[7].extend([variance] * size)
+        self._columns[7].extend(seconds)
+        self._columns[8].extend([variance] * size)
 
     def add_transfer(
         self, route: str, size: int, seconds: Sequence[float], uncertainty: float | None
@@ -210,7 +237,8 @@ def pose(
     machine = _only("machine", (record.machine for record in timed), dataset.name)
     path = _only("path", (r.path for r in timed if r.machine == machine), dataset.name)
     steps = [s for s in chosen.steps if s.machine == machine and s.path == path]
-    schedule = _only("schedule", (s.schedule for s in steps), dataset.name) if steps else None
+    if steps:
+        schedule = _only("schedule", (s.schedule for s in steps), dataset.name)
     kernel = _only("kernel", (s.kernel for s in steps), dataset.name) if steps else None
     if memory is not None:
         steps = _of_memory(steps, memory, dataset.name)
@@ -225,6 +253,12 @@ def pose(
         dataset.name,
     )
     launches = _launches([x for x in chosen.launches if x.machine == machine and x.path == path])
+    skeletons = _skeletons(
+        [s for s in chosen.skeletons if s.machine == machine and s.path == path],
+        schedule,
+        kind["memory"] or memory,
+        warnings,
+    )
     problem = Problem(
         dataset=dataset,
         machine=machine,
@@ -234,6 +268,8 @@ def pose(
         steps=steps,
         transfers=transfers,
         launches=launches,
+        skeletons=skeletons,
+        kernel_start=_kernel_start(skeletons),
         memory=kind["memory"],
         graph=kind["graph"],
         boundary=kind["boundary"],
@@ -401,6 +437,32 @@ def _launches(launches: list[Launch]) -> list[Launch]:
         if of_method:
             return of_method
     return []
+
+
+def _skeletons(
+    skeletons: list[Skeleton], schedule: str | None, memory: str | None, warnings: list[str]
+) -> list[Skeleton]:
+    """Those of a schedule (none: of no use) and memory that move what steps move."""
+    alike = [s for s in skeletons if s.schedule == schedule and memory in (None, s.memory)]
+    kept = [s for s in alike if _moves_as_steps(s)]
+    if len(kept) < len(alike):
+        warnings.append(
+            f"left out {len(alike) - len(kept)} skeleton(s) whose bytes are not those of a step"
+        )
+    return kept
+
+
+def _kernel_start(skeletons: Sequence[Skeleton]) -> float | None:
+    if not skeletons:
+        return None
+    return float(np.median([s.kernel_seconds - s.busy for s in skeletons]))
+
+
+def _moves_as_steps(skeleton: Skeleton) -> bool:
+    n = skeleton.h2d_bytes / _core.BYTES_IN_PER_PARTICLE
+    out = _core.BYTES_OUT_PER_PARTICLE * n / skeleton.gpus
+    # A share is a whole number of particles.
+    return abs(skeleton.d2h_bytes - out) <= _core.BYTES_OUT_PER_PARTICLE
 
 
 def _add_machine(problem: Problem, machine: Machine) -> None:

@@ -259,6 +259,25 @@ class Overlap(_Measurement):
     parts: Annotated[list[OverlapPart], Field(min_length=1)]
 
 
+class Skeleton(_Measurement):
+    """A step without its work: data to every GPU, a kernel that only keeps it busy, data back.
+
+    What a schedule's communication costs around a program's kernels, without the program.
+    """
+
+    kind: Literal["skeleton"]
+    path: Label
+    schedule: Schedule
+    memory: Memory = Field(description="kind of the host memory")
+    gpus: GpuCount
+    h2d_bytes: Count = Field(description="to each GPU")
+    d2h_bytes: Count = Field(description="from each GPU")
+    busy: Positive = Field(description="s that the kernel was asked to keep each GPU busy")
+    kernel_seconds: Positive = Field(
+        description="s that the kernel takes with its start, as events around it show"
+    )
+
+
 class HostMemory(_Measurement):
     """One loop over host memory of one kind, run by the CPU or by a GPU."""
 
@@ -280,8 +299,8 @@ class Note(_Record):
     about: FreeObject | None = None
 
 
-Record = Machine | Transfer | Launch | Step | Overlap | HostMemory | Note
-Measurement = Transfer | Launch | Step | Overlap | HostMemory
+Record = Machine | Transfer | Launch | Step | Overlap | Skeleton | HostMemory | Note
+Measurement = Transfer | Launch | Step | Overlap | Skeleton | HostMemory
 Entry = Measurement | Note
 """Everything but machines."""
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from gpucast import step_kinds
 from gpucast.datasets import Dataset
-from gpucast.records import HostMemory, Launch, Measurement, Overlap, Step, Transfer
+from gpucast.records import HostMemory, Launch, Measurement, Overlap, Skeleton, Step, Transfer
 
 KINDS: dict[str, str] = {
     "step": "steps",
     "transfer": "transfers",
     "launch": "launches",
     "overlap": "overlaps",
+    "skeleton": "skeletons",
     "host_memory": "host_memory",
 }
 """Kinds of measurement and the dataset's attribute that lists them."""
@@ -112,6 +113,13 @@ def series(record: Measurement) -> dict[str, str]:
             "device": record.device,
             "parts": "+".join(record.parts),
         }
+    elif isinstance(record, Skeleton):
+        named = {
+            "path": record.path,
+            "schedule": record.schedule,
+            "memory": record.memory,
+            "busy": f"{record.busy:g} s",
+        }
     else:
         named = {"memory": record.memory, "pattern": record.pattern, "runner": record.runner}
     return {"machine": record.machine, **named}
@@ -120,7 +128,7 @@ def series(record: Measurement) -> dict[str, str]:
 def _group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
     medians = [statistics.median(record.seconds) for record in members]
     sizes = [size for record in members if (size := _size(record)) is not None]
-    gpus = sorted({record.gpus for record in members if isinstance(record, Step)})
+    gpus = sorted({record.gpus for record in members if isinstance(record, (Step, Skeleton))})
     return Group(
         named,
         len(members),
@@ -138,6 +146,7 @@ _SIZES: dict[type, Callable[[Any], int]] = {
     Transfer: lambda record: record.bytes,
     Launch: lambda record: record.count,
     Overlap: lambda record: record.bytes,
+    Skeleton: lambda record: record.h2d_bytes,
 }
 
 

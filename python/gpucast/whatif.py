@@ -1,27 +1,33 @@
 """Forecast another path from one path's steps: its GPU and CPU terms, the other's communication.
 
 T_gpu and T_cpu do not know how a GPU is reached. A model fitted on one path becomes a forecast for
-another when its communication parameters are replaced by those that the other path's
-microbenchmarks give.
+another when its communication is replaced by what the other path's microbenchmarks give: skeletons
+of steps where there are some, else transfers and launches.
 """
 
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from gpucast import _core
+from gpucast.candidates import Candidate
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
-from gpucast.fitting import check_sampling, find_breakpoints
+from gpucast.fitting import check_sampling, combinations, find_breakpoints
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
 from gpucast.records import Entry
+from gpucast.skeletons import communication, relative_errors
 from gpucast.transfers import require_sizes
 
 Launch = Literal["auto", "measured", "keep", "scale"]
+
+# Bootstrap refits, where the model has few: standard errors need some.
+_FEWEST = 40
 
 # Communication parameters that no transfer or launch measures.
 _OWN = ("B_host", "t_queue", "s_next")
@@ -37,14 +43,19 @@ def what_if(
     launch: Launch = "auto",
     seed: int = 1,
 ) -> Model:
-    """``model`` with the communication parameters of another path.
+    """``model`` with the communication of another path.
+
+    Where the other path has skeletons of the model's schedule (``gpucast.skeletons``), they say
+    which communication term describes it, and its parameters. Otherwise transfers and launches
+    give the parameters of the model's own term.
 
     Args:
-        data: transfers (and launches) of the other path; its steps, if any, are not looked at.
-        launch: where t_kernel comes from: ``measured`` (launch records), ``keep`` (the model's
-            own), ``scale`` (the model's own times the ratio of latencies: right where a launch is a
-            number of messages to the GPU's host); ``auto`` is measured if there are records, else
-            keep.
+        data: skeletons, transfers and launches of the other path; its steps, if any, are not
+            looked at.
+        launch: where t_kernel comes from without skeletons: ``measured`` (launch records),
+            ``keep`` (the model's own), ``scale`` (the model's own times the ratio of latencies:
+            right where a launch is a number of messages to the GPU's host); ``auto`` is measured if
+            there are records, else keep. Any but ``auto`` leaves skeletons aside.
 
     Raises:
         InputError: the other path lacks a route that the model needs, or sizes on it; launches
@@ -55,39 +66,116 @@ def what_if(
     if launch not in get_args(Launch):
         raise InputError(f"{launch!r} is none of {', '.join(get_args(Launch))}", field="launch")
     _refuse_mixed(model)
-    problem = _microbenchmarks(data, path, machine, memory)
+    problem = _microbenchmarks(model, data, path, machine, memory)
+    if problem.skeletons and launch == "auto":
+        return _by_skeletons(model, problem, seed)
+    return _by_transfers(model, problem, launch, seed)
+
+
+@dataclass(frozen=True)
+class _Communication:
+    """What another path's measurements say, as parameters of ``target``.
+
+    Attributes:
+        com: its communication term.
+        replaced: parameters that they give; the others are the model's.
+        scale: what the model's own t_kernel is multiplied by.
+        source: for the file: where launches come from.
+    """
+
+    com: str
+    target: _core.Model
+    found: _core.Fit
+    drawn: np.ndarray
+    replaced: frozenset[str]
+    scale: float
+    source: dict[str, object]
+
+
+def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
+    if (start := model.content.get("kernel_start")) is not None:
+        # As the model's T_gpu counts it: events on another path see messages on their way, too.
+        problem.kernel_start = start
+    terms = model.content["model"]
+    chains = model.content.get("chains", {"gpu": (), "cpu": ()})
+    own = Candidate(
+        terms["gpu"], terms["cpu"], terms["com"], (), tuple(chains["gpu"]), tuple(chains["cpu"])
+    )
+    problem.cores, problem.sms, problem.block = (
+        model.content["machine"][fact] for fact in ("cores", "sms", "block")
+    )
+    chosen, _, found = communication(problem, own, seed)
+    target = model.core_with(
+        {route: list(points) for route, points in chosen.breakpoints}, chosen.com
+    )
+    drawn = np.asarray(found.bootstrap(max(len(model.integers), _FEWEST), seed)[0])
+    source: dict[str, object] = {"launch": "skeletons", "launch_factor": None}
+    new = _Communication(
+        chosen.com,
+        target,
+        found,
+        drawn[: len(model.integers)],
+        frozenset(target.communication),
+        1.0,
+        source,
+    )
+    result = _merge(model, problem, new)
+    errors = relative_errors(found, problem, problem.skeletons)
+    # Of medians, like between_cells: how well the term follows what it was fitted to.
+    form = float(np.sqrt(np.mean(np.minimum(errors, np.percentile(errors, 95)) ** 2)))
+    noise = result.content["noise"]
+    for name in ("between_cells", "sample"):
+        noise[name] = float(np.hypot(noise[name], form))
+    return result
+
+
+def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> Model:
     com = model.content["model"]["com"]
     needed = list(_core.Model("work", "linear", com).curves)
     for route in needed:
         if route not in problem.transfers:
             raise InputError(
                 f"path {problem.path!r} has no {route} transfers, which {com} needs",
-                file=data.name,
+                file=problem.dataset.name,
                 field="route",
             )
         require_sizes(problem, route)
     problem.transfers = {route: problem.transfers[route] for route in needed}
-    launch = _launch_source(launch, problem)
+    problem.skeletons = []
+    launch = _launch_source(wanted, problem)
     if launch != "measured":
         problem.launches = []
-
     breakpoints = find_breakpoints(problem)
-    curves = {route: list(points) for route, points in breakpoints}
-    target = model.core_with(curves)
+    target = model.core_with({route: list(points) for route, points in breakpoints})
     found = _core.fit(target, problem.observations(), [target.integer])
     count = len(model.integers)
-    drawn = np.asarray(found.bootstrap(max(count, 40), seed)[0])[:count]
-    return _merge(model, problem, target, found, drawn, launch)
+    drawn = np.asarray(found.bootstrap(max(count, _FEWEST), seed)[0])[:count]
+    replaced = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
+    if launch == "measured":
+        replaced.add("t_kernel")
+    scale = _latency_ratio(model, target, found) if launch == "scale" else 1.0
+    source: dict[str, object] = {
+        "launch": launch,
+        "launch_factor": scale if launch == "scale" else None,
+    }
+    new = _Communication(com, target, found, drawn, frozenset(replaced), scale, source)
+    return _merge(model, problem, new)
 
 
 def _microbenchmarks(
-    data: Dataset, path: str | None, machine: str | None, memory: str | None
+    model: Model, data: Dataset, path: str | None, machine: str | None, memory: str | None
 ) -> Problem:
-    kept: list[Entry] = [*data.transfers, *data.launches]
+    kept: list[Entry] = [*data.transfers, *data.launches, *data.skeletons]
     if not kept:
         raise InputError("there are no transfers", file=data.name)
     only = Dataset(data.name, data.machines, kept, list(data.warnings))
-    return pose(only, path=path, machine=machine, memory=memory)
+    about = model.content["data"]
+    schedule = about.get("schedule")
+    if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
+        schedule = None
+    return pose(
+        only, path=path, machine=machine, memory=memory or about.get("memory"), schedule=schedule
+    )
 
 
 def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "keep", "scale"]:
@@ -120,50 +208,53 @@ def _refuse_mixed(model: Model) -> None:
             )
 
 
-def _merge(
-    model: Model,
-    problem: Problem,
-    target: _core.Model,
-    found: _core.Fit,
-    drawn: np.ndarray,
-    launch: str,
-) -> Model:
+def _merge(model: Model, problem: Problem, new: _Communication) -> Model:
     content = copy.deepcopy(model.content)
     old = {name: i for i, (name, _, _) in enumerate(model.core.parameters)}
-    curve_names = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
-    scale = _latency_ratio(model, target, found)
     columns = []
     parameters = {}
-    for i, (name, unit, meaning) in enumerate(target.parameters):
-        if name in curve_names or (name == "t_kernel" and launch == "measured"):
-            columns.append(drawn[:, i])
+    for i, (name, unit, meaning) in enumerate(new.target.parameters):
+        if name in new.replaced:
+            drawn = new.drawn[:, i]
+            columns.append(drawn)
+            identified = bool(new.found.identified[i])
+            value = float(new.found.values[i])
             parameters[name] = {
-                "value": float(found.values[i]),
+                "value": value,
                 "unit": unit,
-                "identified": True,
-                "observed": True,
-                "stderr": float(found.relative_error[i] * found.values[i]),
-                "ci95": [float(x) for x in np.percentile(drawn[:, i], [2.5, 97.5])]
-                if len(drawn)
+                "identified": identified,
+                "observed": bool(new.found.observed[i]),
+                "stderr": float(new.found.relative_error[i] * value) if identified else None,
+                "ci95": [float(x) for x in np.percentile(drawn, [2.5, 97.5])]
+                if identified and len(drawn)
                 else None,
                 "meaning": meaning,
             }
             continue
-        factor = scale if name == "t_kernel" and launch == "scale" else 1.0
+        factor = new.scale if name == "t_kernel" else 1.0
         columns.append(model.replicates[:, old[name]] * factor)
         parameters[name] = _scaled(model.content["parameters"][name], factor)
         if name in _OWN:
             problem.warnings.append(f"{name} is kept from the model: no transfer measures it")
+    content["model"]["com"] = new.com
     content["parameters"] = parameters
-    content["breakpoints"] = target.curves
+    content["combinations"] = [
+        each
+        for each in combinations(new.found, new.drawn)
+        if new.replaced.issuperset(each["parameters"])
+    ] + [
+        each
+        for each in model.content["combinations"]
+        if not set(model.core.communication) & set(each["parameters"])
+    ]
+    content["breakpoints"] = new.target.curves
     content["data"] = {
         **content["data"],
         "what_if": {
             "path": problem.path,
             "data": problem.dataset.name,
             "digest": problem.dataset.digest,
-            "launch": launch,
-            "launch_factor": scale if launch == "scale" else None,
+            **new.source,
         },
     }
     content["warnings"] = [*content["warnings"], *problem.warnings]

@@ -212,6 +212,20 @@ Json to_json(const Overlap& overlap) {
   return json;
 }
 
+Json to_json(const Skeleton& skeleton) {
+  Json json = begin("skeleton", skeleton);
+  json["path"] = label("path", skeleton.path);
+  json["schedule"] = name(skeleton.schedule);
+  json["memory"] = name(skeleton.memory);
+  json["gpus"] = count("gpus", skeleton.gpus);
+  json["h2d_bytes"] = count("h2d_bytes", skeleton.h2d_bytes);
+  json["d2h_bytes"] = count("d2h_bytes", skeleton.d2h_bytes);
+  json["busy"] = positive("busy", skeleton.busy);
+  json["kernel_seconds"] = positive("kernel_seconds", skeleton.kernel_seconds);
+  add_measured(json, skeleton);
+  return json;
+}
+
 Json to_json(const HostMemory& host_memory) {
   Json json = begin("host_memory", host_memory);
   json["memory"] = name(host_memory.memory);

@@ -95,6 +95,19 @@ inline Overlap overlap() {
   return overlap;
 }
 
+inline Skeleton skeleton() {
+  auto skeleton = measured<Skeleton>();
+  skeleton.path = "native";
+  skeleton.schedule = Schedule::star_async;
+  skeleton.memory = Memory::pinned;
+  skeleton.gpus = 4;
+  skeleton.h2d_bytes = 1 << 20;
+  skeleton.d2h_bytes = 3 << 16;
+  skeleton.busy = 5e-5;
+  skeleton.kernel_seconds = 5.4e-5;
+  return skeleton;
+}
+
 inline HostMemory host_memory() {
   auto host_memory = measured<HostMemory>();
   host_memory.memory = Memory::mapped_write_combined;
@@ -113,8 +126,8 @@ inline Note note() {
 }
 
 inline std::vector<nlohmann::ordered_json> all() {
-  return {to_json(machine()), to_json(transfer()),    to_json(launch()), to_json(step()),
-          to_json(overlap()), to_json(host_memory()), to_json(note())};
+  return {to_json(machine()), to_json(transfer()), to_json(launch()),      to_json(step()),
+          to_json(overlap()), to_json(skeleton()), to_json(host_memory()), to_json(note())};
 }
 
 }  // namespace gpucast::records::sample

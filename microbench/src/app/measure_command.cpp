@@ -33,8 +33,9 @@ std::vector<std::string> words_of(const std::string& list) {
 class Measure : public Command {
  public:
   records::Options declare(records::CommandLine& line) override {
-    records::Options command =
-        line.command("measure", "transfers, launches, overlap, contention, kinds of host memory");
+    records::Options command = line.command(
+        "measure",
+        "transfers, launches, overlap, contention, steps without work, kinds of host memory");
     command.add("--what", what_, "list of " + std::string(questions_)).show_default();
     engine_.declare(command);
     command.add("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
@@ -133,6 +134,7 @@ class Measure : public Command {
                         .concurrent = false,
                         .launches = false,
                         .overlap = false,
+                        .skeleton = false,
                         .host_memory = false};
     for (const std::string& word : words_of(what_)) {
       if (word == "transfers") {
@@ -143,6 +145,8 @@ class Measure : public Command {
         questions.launches = true;
       } else if (word == "overlap") {
         questions.overlap = true;
+      } else if (word == "skeleton") {
+        questions.skeleton = true;
       } else if (word == "host-memory") {
         questions.host_memory = true;
       } else {
@@ -178,12 +182,14 @@ class Measure : public Command {
                         : records::parse_number("--largest", largest_, {.least = 64, .most = most});
     suite.together = std::min(suite.largest, (gpus ? 64 : 4) * mebibyte);
     suite.together_between = std::min(suite.largest, (gpus ? 256 : 4) * mebibyte);
+    suite.skeleton = std::min(suite.largest, (gpus ? 4 * mebibyte : mebibyte / 4));
     suite.loop = records::parse_number("--loop-bytes", loop_bytes_, {.least = 4, .most = most});
     return suite;
   }
 
-  static constexpr const char* questions_ = "transfers, concurrent, launches, overlap, host-memory";
-  std::string what_ = "transfers,concurrent,launches,overlap,host-memory";
+  static constexpr const char* questions_ =
+      "transfers, concurrent, launches, overlap, skeleton, host-memory";
+  std::string what_ = "transfers,concurrent,launches,overlap,skeleton,host-memory";
   EngineOptions engine_;
   std::string devices_;
   std::string memories_;

@@ -45,6 +45,20 @@ records::Overlap record_of(const OverlapCell& cell, std::vector<double> seconds)
   return record;
 }
 
+records::Skeleton record_of(const SkeletonCell& cell, double kernel_seconds,
+                            std::vector<double> seconds) {
+  records::Skeleton record;
+  record.schedule = cell.shape.schedule;
+  record.memory = cell.shape.memory;
+  record.gpus = cell.shape.gpus();
+  record.h2d_bytes = cell.shape.h2d_bytes;
+  record.d2h_bytes = cell.shape.d2h_bytes;
+  record.busy = cell.shape.busy;
+  record.kernel_seconds = kernel_seconds;
+  record.seconds = std::move(seconds);
+  return record;
+}
+
 records::HostMemory record_of(const HostMemoryCell& cell, std::vector<double> seconds) {
   records::HostMemory record;
   record.memory = cell.memory;

@@ -84,6 +84,7 @@ class Measurement {
   std::optional<std::string> refused(const OverlapCell& /*cell*/) const {
     return engine_.refuses_overlap();
   }
+  static std::optional<std::string> refused(const SkeletonCell& /*cell*/) { return std::nullopt; }
   std::optional<std::string> refused(const HostMemoryCell& cell) const {
     return engine_.refuses_loops(cell.memory, runner_of(cell));
   }
@@ -130,6 +131,16 @@ class Measurement {
         take_samples([&] { return overlaps_->together(cell.parts); }, options_, interrupted_);
     if (seconds.empty()) return "";
     done(cell, seconds, write(record_of(cell, seconds)));
+    return "";
+  }
+
+  std::string take(const SkeletonCell& cell) {
+    const auto skeleton = engine_.skeleton(cell.shape);
+    const double kernel_seconds = skeleton->kernel_seconds();
+    const auto seconds = take_samples([&] { return skeleton->step(); }, options_, interrupted_);
+    if (seconds.empty()) return "";
+    if (!skeleton->correct()) return "what arrived is not what was sent";
+    done(cell, seconds, write(record_of(cell, kernel_seconds, seconds)));
     return "";
   }
 

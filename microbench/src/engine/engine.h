@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "copies/copy.h"
+#include "engine/skeleton.h"
 #include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
 
@@ -140,6 +141,7 @@ class Engine {
   virtual std::unique_ptr<CopySet> open(std::span<const Copy> copies) = 0;
   virtual std::unique_ptr<Launches> launches(int device, int arguments) = 0;
   virtual std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) = 0;
+  virtual std::unique_ptr<Skeleton> skeleton(const StepShape& shape) = 0;
   // `bytes`: of each array.
   virtual std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
                                                 std::int64_t bytes) = 0;

@@ -1,5 +1,7 @@
 #include "measure/cell.h"
 
+#include "gpucast/records/human.h"
+
 namespace gpucast::microbench {
 namespace {
 
@@ -26,6 +28,14 @@ std::string text_of(const OverlapCell& cell) {
   for (std::size_t k = 0; k < cell.parts.size(); ++k)
     text += (k == 0 ? "" : " and ") + records::name(cell.parts[k]);
   return text + ", " + std::to_string(cell.bytes) + " bytes";
+}
+
+std::string text_of(const SkeletonCell& cell) {
+  const StepShape& shape = cell.shape;
+  return "skeleton " + records::name(shape.schedule) + ", " + records::name(shape.memory) + ", " +
+         std::to_string(shape.gpus()) + " devices, " + std::to_string(shape.h2d_bytes) +
+         " bytes there, " + std::to_string(shape.d2h_bytes) + " back, busy " +
+         records::human_seconds(shape.busy);
 }
 
 std::string text_of(const HostMemoryCell& cell) {

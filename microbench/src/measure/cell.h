@@ -31,6 +31,10 @@ struct OverlapCell {
   std::vector<records::OverlapPart> parts;
 };
 
+struct SkeletonCell {
+  StepShape shape;
+};
+
 // What is timed of an array in host memory.
 enum class HostPhase { allocate, first_touch, copy, loop };
 
@@ -50,7 +54,7 @@ std::string name(Runner runner);
 // Who is needed: a GPU for copies and its own loops, the CPU for the rest.
 Runner runner_of(const HostMemoryCell& cell);
 
-using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, HostMemoryCell>;
+using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, SkeletonCell, HostMemoryCell>;
 
 // One line, for progress and notes.
 std::string describe(const Cell& cell);

@@ -96,6 +96,28 @@ class Builder {
     }
   }
 
+  // Few and many bytes, forces of n particles being 12 bytes where positions are 16, and shared
+  // between the devices; kernels that hide nothing, something, and everything.
+  void skeletons() {
+    using records::Schedule;
+    constexpr std::int64_t smallest = 4096;
+    const auto counts = counts_of_devices();
+    for (std::int64_t bytes = suite_.skeleton; bytes >= smallest; bytes /= 2) {
+      for (const double busy : {5e-6, 20e-6, 200e-6, 2e-3}) {
+        for (const auto& [schedule, memory] : manners()) {
+          for (const int gpus : counts) {
+            cells_.emplace_back(SkeletonCell{{.schedule = schedule,
+                                              .memory = memory,
+                                              .devices = first_devices(gpus),
+                                              .h2d_bytes = bytes,
+                                              .d2h_bytes = bytes / 4 * 3 / gpus,
+                                              .busy = busy}});
+          }
+        }
+      }
+    }
+  }
+
   void probes() {
     constexpr std::int64_t largest = 16 << 20;
     const int first = suite_.devices.front();
@@ -156,6 +178,35 @@ class Builder {
   }
   // Copies that are to be under way together must not block.
   Memory best() const { return suite_.gpus ? Memory::pinned : Memory::pageable; }
+
+  // Blocking copies by any memory that programs use for them; queued ones must not block.
+  std::vector<std::pair<records::Schedule, Memory>> manners() const {
+    using records::Schedule;
+    std::vector<std::pair<Schedule, Memory>> manners;
+    for (const Memory memory : {Memory::pageable, Memory::pinned}) {
+      if (std::ranges::find(suite_.memories, memory) != suite_.memories.end())
+        manners.emplace_back(Schedule::star_serial, memory);
+    }
+    manners.emplace_back(Schedule::star_async, best());
+    return manners;
+  }
+
+  // 1, 2, 3, 4, 6, 8, 12, ...: what many devices add is seen without all counts of many.
+  std::vector<int> counts_of_devices() const {
+    const int all = static_cast<int>(suite_.devices.size());
+    std::vector<int> counts;
+    for (int power = 1; power <= all; power *= 2) {
+      counts.push_back(power);
+      const int between = power / 2 * 3;
+      if (power > 1 && between <= all) counts.push_back(between);
+    }
+    if (counts.back() != all) counts.push_back(all);
+    return counts;
+  }
+
+  std::vector<int> first_devices(int count) const {
+    return {suite_.devices.begin(), suite_.devices.begin() + count};
+  }
 
   // The first `count` devices.
   std::vector<Copy> all(Copy (Builder::*make)(int) const, std::size_t count) const {
@@ -343,6 +394,7 @@ std::vector<Cell> cells_of(const Questions& questions, const Suite& suite) {
   Builder builder(suite);
   if (questions.launches) builder.launches();
   if (questions.transfers) builder.first_transfers();
+  if (questions.skeleton) builder.skeletons();
   if (questions.overlap && suite.gpus) builder.overlap();
   if (questions.concurrent) builder.concurrent();
   if (questions.transfers) builder.other_transfers();

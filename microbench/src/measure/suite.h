@@ -14,6 +14,7 @@ struct Questions {
   bool concurrent = true;
   bool launches = true;
   bool overlap = true;
+  bool skeleton = true;
   bool host_memory = true;
 };
 
@@ -25,7 +26,8 @@ struct Suite {
   // alone.
   std::int64_t together = 0;
   std::int64_t together_between = 0;
-  std::int64_t loop = 0;  // of each array of a loop over host memory
+  std::int64_t skeleton = 0;  // sent to each device by the largest skeleton of a step
+  std::int64_t loop = 0;      // of each array of a loop over host memory
   // Between CPU devices there is one way to copy, on GPUs several.
   bool gpus = false;
 };

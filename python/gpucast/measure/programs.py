@@ -185,7 +185,7 @@ def transfers(
     suite, which does not look at what differs from run to run either."""
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
     if short is not None:
-        words += ["--what", "transfers,launches", "--fresh", "0"]
+        words += ["--what", "transfers,launches,skeleton", "--fresh", "0"]
         words += ["--budget", f"{short.seconds:.3f}", "--largest", str(short.largest)]
         if path.kind != "host":
             words += ["--memory", "pinned,pageable"]

@@ -11,24 +11,25 @@
 namespace gpucast::fit {
 
 // step: one MD step; cpu: its host part alone; kernel: its GPU part alone; transfer: one copy;
-// launch: `count` in a row.
-enum class Kind { step, cpu, transfer, launch, kernel };
+// launch: `count` in a row; skeleton: a step without host work whose kernels only take `busy`.
+enum class Kind { step, cpu, transfer, launch, kernel, skeleton };
 
 // What was timed. Fields that a kind does not use stay 0.
 struct Cell {
   Kind kind = Kind::step;
   model::Route route = model::Route::h2d;  // transfer
-  double n = 0;                            // step, cpu, kernel: particles
-  double gpus = 0;                         // step, kernel: N
+  double n = 0;                            // step, cpu, kernel, skeleton: particles
+  double gpus = 0;                         // step, kernel, skeleton: N
   double bytes = 0;                        // transfer
   double count = 0;                        // launch
+  double busy = 0;                         // skeleton: seconds
 
   friend auto operator<=>(const Cell&, const Cell&) = default;
 };
 
 // Noise differs between kinds of measurement and between routes, not within: each of these groups
 // gets a scale.
-inline constexpr std::size_t group_count = 4 + model::route_count;
+inline constexpr std::size_t group_count = 5 + model::route_count;
 
 constexpr std::size_t group(const Cell& cell) {
   switch (cell.kind) {
@@ -40,8 +41,10 @@ constexpr std::size_t group(const Cell& cell) {
       return 2;
     case Kind::kernel:
       return 3;
+    case Kind::skeleton:
+      return 4;
     case Kind::transfer:
-      return 4 + static_cast<std::size_t>(cell.route);
+      return 5 + static_cast<std::size_t>(cell.route);
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "engine/cuda/launches.h"
 #include "engine/cuda/memory.h"
 #include "engine/cuda/self_tests.h"
+#include "engine/cuda/skeleton.h"
 #include "engine/engine.h"
 #include "engine/numa.h"
 #include "gpucast/devices/clock.h"
@@ -162,6 +163,9 @@ class CudaEngine : public Engine {
   }
   std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) override {
     return open_overlaps(pool_, device, bytes);
+  }
+  std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
+    return open_skeleton(pool_, shape);
   }
   std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
                                         std::int64_t bytes) override {

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/host/cpu_loops.h"
+#include "engine/host/host_skeleton.h"
 #include "engine/pattern.h"
 #include "gpucast/devices/host/worker.h"
 #include "gpucast/records/this_machine.h"
@@ -22,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using devices::host::Worker;
-using Workers = std::vector<std::unique_ptr<Worker>>;
+using Workers = devices::host::Workers;
 
 double seconds(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -264,6 +265,9 @@ class HostEngine : public Engine {
   }
   std::unique_ptr<Overlaps> overlaps(int /*device*/, std::int64_t /*bytes*/) override {
     throw DeviceError("a CPU device does one thing at a time");
+  }
+  std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
+    return host_skeleton(workers_, shape);
   }
   std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
                                         std::int64_t bytes) override {

@@ -117,12 +117,16 @@ class StepModel {
   // Seconds of one step of n particles on `gpus` GPUs; the model must have step terms.
   template <class T>
   StepTime<T> step_seconds(const T* parameter, double n, double gpus) const {
-    const auto curve = [&](Route route, double bytes) {
-      return transfer_seconds(parameter, route, bytes);
-    };
     const T gpu = gpu_seconds(parameter, n, gpus);
-    return {gpu, cpu_seconds(parameter, n),
-            com_time(required(terms_).com, parameter + com_at_, curve, n, gpus, gpu, !linear_)};
+    return {gpu, cpu_seconds(parameter, n), com_seconds(parameter, n, gpus, gpu)};
+  }
+
+  // Seconds of a step whose kernels only keep each GPU busy for so long, and whose host does
+  // nothing: what the schedule's communication costs around them.
+  template <class T>
+  T skeleton_seconds(const T* parameter, double n, double gpus, double busy) const {
+    const T gpu(busy);
+    return gpu + com_seconds(parameter, n, gpus, gpu);
   }
 
   // T_gpu alone.
@@ -144,6 +148,14 @@ class StepModel {
   }
 
  private:
+  template <class T>
+  T com_seconds(const T* parameter, double n, double gpus, const T& t_gpu) const {
+    const auto curve = [&](Route route, double bytes) {
+      return transfer_seconds(parameter, route, bytes);
+    };
+    return com_time(required(terms_).com, parameter + com_at_, curve, n, gpus, t_gpu, !linear_);
+  }
+
   // What the caller has to make sure is there; not checked, as fits evaluate it millions of times.
   template <class T>
   static const T& required(const std::optional<T>& part) {

@@ -150,6 +150,18 @@ struct Overlap : Measurement {
   std::vector<OverlapPart> parts;
 };
 
+// A step without its work: data to every GPU, a kernel that only keeps it busy, data back.
+struct Skeleton : Measurement {
+  std::string path;
+  Schedule schedule = Schedule::star_serial;
+  Memory memory = Memory::unknown;  // of the host
+  std::int64_t gpus = 0;
+  std::int64_t h2d_bytes = 0;  // to each GPU
+  std::int64_t d2h_bytes = 0;  // from each GPU
+  double busy = 0;             // s that the kernel was asked to keep each GPU busy
+  double kernel_seconds = 0;   // that it takes with its start, as events around it show
+};
+
 // One loop over host memory of one kind, run by the CPU or by a GPU.
 struct HostMemory : Measurement {
   Memory memory = Memory::pageable;
@@ -175,6 +187,7 @@ nlohmann::ordered_json to_json(const Transfer& transfer);
 nlohmann::ordered_json to_json(const Launch& launch);
 nlohmann::ordered_json to_json(const Step& step);
 nlohmann::ordered_json to_json(const Overlap& overlap);
+nlohmann::ordered_json to_json(const Skeleton& skeleton);
 nlohmann::ordered_json to_json(const HostMemory& host_memory);
 nlohmann::ordered_json to_json(const Note& note);
 

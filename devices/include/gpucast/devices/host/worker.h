@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace gpucast::devices::host {
 
@@ -47,5 +49,7 @@ class Worker {
   std::atomic<bool> stop_{false};
   std::thread thread_;  // last: it uses the rest
 };
+
+using Workers = std::vector<std::unique_ptr<Worker>>;
 
 }  // namespace gpucast::devices::host

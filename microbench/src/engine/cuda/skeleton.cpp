@@ -1,0 +1,139 @@
+#include "engine/cuda/skeleton.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "engine/cuda/kernels.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+#include "gpucast/records/median.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+using devices::cuda::check;
+using devices::cuda::DeviceArray;
+using devices::cuda::Event;
+using devices::cuda::Stream;
+
+// Blocking copies use the default stream, as a program does that knows of no other.
+class CudaSkeleton : public Skeleton {
+ public:
+  CudaSkeleton(BufferPool& pool, const StepShape& shape)
+      : Skeleton(shape),
+        blocking_(shape.schedule == records::Schedule::star_serial),
+        up_bytes_(static_cast<std::size_t>(shape.h2d_bytes)),
+        down_bytes_(static_cast<std::size_t>(shape.d2h_bytes)),
+        up_floats_(floats_of(shape.h2d_bytes)),
+        down_floats_(floats_of(shape.gpus() * shape.d2h_bytes)),
+        up_(pool.on_host(shape.devices.front(), shape.memory, Role::source, 0,
+                         up_floats_ * sizeof(float))),
+        down_(pool.on_host(shape.devices.front(), shape.memory, Role::destination, 0,
+                           down_floats_ * sizeof(float))) {
+    up_.seed.reset();
+    down_.seed.reset();
+    for (std::size_t k = 0; k < shape.devices.size(); ++k) {
+      use(k);
+      streams_.push_back(blocking_ ? Stream() : Stream::independent());
+      received_.emplace_back(up_bytes_);
+      held_.emplace_back(down_bytes_);
+      check(cudaMemset(held_.back().data(), mark(k), down_bytes_), "cudaMemset");
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+  }
+
+  // With events around it, as programs time their kernels.
+  double kernel_seconds() override {
+    use(0);
+    const Event begin(cudaEventDefault);
+    const Event end(cudaEventDefault);
+    constexpr double milli = 1e-3;
+    constexpr std::size_t several = 15;
+    std::vector<double> seconds(several);
+    for (double& each : seconds) {
+      check(cudaEventRecord(begin.get(), stream(0)), "cudaEventRecord");
+      queue_spin(shape().busy, stream(0));
+      check(cudaEventRecord(end.get(), stream(0)), "cudaEventRecord");
+      check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+      float elapsed = 0;
+      check(cudaEventElapsedTime(&elapsed, begin.get(), end.get()), "cudaEventElapsedTime");
+      each = milli * static_cast<double>(elapsed);
+    }
+    return records::median(seconds);
+  }
+
+  bool correct() override {
+    std::memset(down_.data(), 0, held_.size() * down_bytes_);
+    step();
+    std::vector<unsigned char> arrived(up_bytes_);
+    const auto* down = static_cast<const unsigned char*>(down_.data());
+    for (std::size_t k = 0; k < held_.size(); ++k) {
+      use(k);
+      check(cudaMemcpy(arrived.data(), received_[k].data(), up_bytes_, cudaMemcpyDeviceToHost),
+            "cudaMemcpy");
+      const auto is_its_own = [k](unsigned char byte) { return byte == mark(k); };
+      if (std::memcmp(arrived.data(), up_.data(), up_bytes_) != 0 ||
+          !std::ranges::all_of(std::span(down, down_bytes_), is_its_own)) {
+        return false;
+      }
+      down += down_bytes_;
+    }
+    return true;
+  }
+
+ private:
+  // What each byte of a device's holds.
+  static int mark(std::size_t k) {
+    constexpr std::size_t most = 100;  // floats of such bytes are numbers
+    return static_cast<int>(k % most) + 1;
+  }
+  void use(std::size_t k) const { check(cudaSetDevice(shape().devices[k]), "cudaSetDevice"); }
+  cudaStream_t stream(std::size_t k) const { return streams_[k].get(); }
+
+  void copy(std::size_t k, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    if (bytes == 0) return;
+    use(k);
+    if (blocking_) {
+      check(cudaMemcpy(to, from, bytes, kind), "cudaMemcpy");
+    } else {
+      check(cudaMemcpyAsync(to, from, bytes, kind, stream(k)), "cudaMemcpyAsync");
+    }
+  }
+  void upload(std::size_t k) override {
+    copy(k, received_[k].data(), up_.data(), up_bytes_, cudaMemcpyHostToDevice);
+  }
+  void compute(std::size_t k) override {
+    use(k);
+    queue_spin(shape().busy, stream(k));
+  }
+  void download(std::size_t k) override {
+    copy(k, static_cast<unsigned char*>(down_.data()) + k * down_bytes_, held_[k].data(),
+         down_bytes_, cudaMemcpyDeviceToHost);
+  }
+  void wait(std::size_t k) override {
+    if (blocking_) return;  // the last copy has come
+    use(k);
+    check(cudaStreamSynchronize(stream(k)), "cudaStreamSynchronize");
+  }
+  std::span<float> sent() override { return {static_cast<float*>(up_.data()), up_floats_}; }
+  std::span<const float> received() override {
+    return {static_cast<const float*>(down_.data()), down_floats_};
+  }
+
+  bool blocking_;
+  std::size_t up_bytes_, down_bytes_;
+  std::size_t up_floats_, down_floats_;
+  Buffer& up_;  // on the host
+  Buffer& down_;
+  std::vector<Stream> streams_;
+  std::vector<DeviceArray<unsigned char>> received_, held_;
+};
+
+}  // namespace
+
+std::unique_ptr<Skeleton> open_skeleton(BufferPool& pool, const StepShape& shape) {
+  return std::make_unique<CudaSkeleton>(pool, shape);
+}
+
+}  // namespace gpucast::microbench::cuda
