@@ -22,7 +22,6 @@ from typing import Any
 
 import gpucast
 from forecasting import plots, rivals
-from forecasting.groups import thinned
 from forecasting.outcome import Outcome, gather
 from forecasting.remote import what_ifs
 from forecasting.report import report, summary
@@ -31,6 +30,7 @@ from gpucast import atomic, figures
 from gpucast.errors import GpucastError, InputError
 from gpucast.findings import findings_of
 from gpucast.step_groups import groups_of, names_of
+from gpucast.thinning import thinned
 
 DATA = "h200-x4"
 

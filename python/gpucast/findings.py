@@ -399,7 +399,7 @@ def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) 
         _row(finding, f"L_{route}, {memory}", path, here[least], there[least], duration)
         slopes = [(each[most] - each[half]) / (most - half) for each in (here, there)]
         if min(slopes) > 0:
-            _row(finding, f"1/B_{route}, {memory}", path, *slopes, _inverse)
+            _row(finding, f"1/B_{route}, {memory}", path, slopes[0], slopes[1], _inverse)
 
 
 def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, float]]:

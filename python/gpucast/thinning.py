@@ -1,4 +1,4 @@
-"""What is trained on: the records of a group, thinned and without what no model of it can use.
+"""Records made lean for fits: thinned, and without what no model of them can use.
 
 Measured records hold up to thousands of samples of a cell. For training they are thinned to evenly
 spaced quantiles, which keep median and spread; a forecast is held against the median of all.
