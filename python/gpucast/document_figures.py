@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
 
 from gpucast.datasets import Dataset, load
 from gpucast.documents import Beside, beside_documents
@@ -30,6 +29,7 @@ from gpucast.plot_style import (
     log_axes,
     marker,
     panels,
+    plain_minor_ticks,
     rate_axis,
     seconds_axis,
     styled,
@@ -195,7 +195,7 @@ def _draw_ratio(axes: Axes, peer: _Curve, staged: _Curve) -> None:
     axes.axhline(1, color="black", lw=0.6)
     axes.set_yscale("log")
     axes.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    plain_minor_ticks(axes)
     axes.set_xlabel("size of the copy")
     byte_axis(axes)
     grid(axes)

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter, NullFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from gpucast import _core
@@ -32,6 +32,7 @@ from gpucast.plot_style import (
     log_axes,
     marker,
     panels,
+    plain_minor_ticks,
     seconds_axis,
     styled,
 )
@@ -121,7 +122,7 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
             if own:
                 _points(lower, own, at, partial(_times_as_fast, own[min(own)].seconds))
         upper.set_yscale("log")
-        upper.yaxis.set_minor_formatter(NullFormatter())
+        plain_minor_ticks(upper)
         upper.yaxis.set_major_formatter(EngFormatter(places=0, sep=""))
         lower.axhline(1, color="black", lw=0.6)
         lower.set_ylim(bottom=0)
@@ -285,6 +286,7 @@ def extra_time(series: Sequence[Series], counts: Sequence[int], title: str, capt
             _points(axes, own, at, lambda p: 100 * (p - 1))
         axes.axhline(0, color="black", lw=0.6)
         axes.set_xscale("log")
+        plain_minor_ticks(axes)
         count_axis(axes)
         axes.set_xlabel("n, particles")
         axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
@@ -337,7 +339,7 @@ def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> 
     axes.axvline(1, color="black", lw=0.8)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(EngFormatter(places=0, sep=""))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    plain_minor_ticks(axes)
     least, most = min(r for *_, r in rows), max(r for *_, r in rows)
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
     if len(ticks) >= 2:

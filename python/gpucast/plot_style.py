@@ -18,7 +18,8 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = "os^DvPX*"
@@ -87,9 +88,15 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ..."""
+    """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ...
+
+    It is laid out once, when it is first rendered: that costs more than a file does.
+    """
     buffer = io.BytesIO()
     with applied():
+        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
         figure.savefig(buffer, format=kind, dpi=_DPI, metadata=_NO_DATE.get(kind))
     return buffer.getvalue()
 
@@ -150,7 +157,14 @@ def log_axes(axes: Axes, x: str, y: str) -> None:
     axes.set_yscale("log")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
+    plain_minor_ticks(axes)
     grid(axes)
+
+
+def plain_minor_ticks(axes: Axes) -> None:
+    """Labels at major ticks only: matplotlib labels some minor ones of short logarithmic axes."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
 
 
 def grid(axes: Axes) -> None:
