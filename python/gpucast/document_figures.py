@@ -84,10 +84,12 @@ def own_name(own: Dataset) -> str:
     return gpus[0] if gpus else next(iter(own.machines), "this machine")
 
 
-def _caption(source: str, own: Dataset | None, how: str = "") -> str:
-    if own is None:
-        return f"Published numbers: {source}. {how}".strip()
-    return f"Published numbers: {source}. Black: own measurements, {own_name(own)}. {how}".strip()
+def _caption(source: str, own: Dataset | None, how: str = "", how_own: str = "") -> str:
+    """Whose numbers these are; ``how_own`` is said of the machine's own."""
+    parts = [f"Published numbers: {source}.", how]
+    if own is not None:
+        parts += [f"Black: own measurements, {own_name(own)}.", how_own]
+    return " ".join(part for part in parts if part)
 
 
 # --- bandwidth against size ------------------------------------------------------------------
@@ -157,7 +159,7 @@ def copies_between_gpus(own: Dataset | None) -> Figure:
         2, len(data.machines),
         "Copies between two GPUs, peer-to-peer and staged through the host",
         _caption("HPC Systems Inc. (Speed of peer access with GPUDirect)", own,
-                 "Bands: rounding of the printed times. Staged own copies: pinned memory."),
+                 "Bands: rounding of the printed times.", "Staged: pinned memory."),
         sharex=True, sharey="row", height=2.0,
     )  # fmt: skip
     mine = [
@@ -208,8 +210,8 @@ def copies_over_networks(own: Dataset | None) -> Figure:
     figure, (row,) = panels(
         1, 2, "Copies to and from a remote GPU through DS-CUDA",
         _caption("user guide of DS-CUDA 1.0.9 (2012), GeForce GTX 280", own,
-                 "Own copies are native, of pageable and pinned memory. "
-                 "Bands: rounding of the printed rates."),
+                 "Bands: rounding of the printed rates.",
+                 "They are native, of pageable and pinned memory."),
         sharey=True, height=2.7,
     )  # fmt: skip
     words = {"infiniband": "InfiniBand", "ethernet100": "Ethernet, 100 Mbit/s"}
@@ -253,7 +255,7 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
     figure, (row,) = panels(
         1, len(groups), "Copies of one size, by kind of host memory",
         _caption("N. Kopp (2012), copies of 256 MiB (left, middle); bandwidthTest of CUDA SDK 3.0 "
-                 "(2010), 32 MiB (right)", own, "Bars: coloured, published."),
+                 "(2010), 32 MiB (right)", own),
         sharey=True, height=2.4,
     )  # fmt: skip
     colour = {"h2d": COLOURS[0], "d2h": COLOURS[1]}
@@ -312,7 +314,7 @@ def copies_at_once(own: Dataset | None) -> Figure:
         1, 1, "Copies between pairs of GPUs, both ways at once",
         _caption("Cirrascale GB5470, eight GPUs behind two PCIe switches; pairs 0-4 and 1-5 share "
                  "links, pair 2-3 does not", own,
-                 "Own: sets of the same shape, over NVLink." if known else ""),
+                 how_own="They are of sets of the same shape."),
         width=5.0, height=2.6,
     )  # fmt: skip
     experiments: dict[str, list[Transfer]] = {}
@@ -380,7 +382,7 @@ def host_memory(own: Dataset | None) -> Figure:
     figure, (row,) = panels(
         1, len(_PANELS), "Host memory by kind and access pattern, arrays of 50 MB",
         _caption("On the performance of CUDA page-locked host memory (2010), GeForce GTX 480, one "
-                 "run each", own, "Own: in proportion to the bytes." if known else ""),
+                 "run each", own, how_own="They are in proportion to the bytes."),
         sharey=True, height=2.7,
     )  # fmt: skip
     for axes, (phase, words) in zip(row, _PANELS.items(), strict=True):
