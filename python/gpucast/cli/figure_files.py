@@ -60,14 +60,22 @@ def targets(
         atomic.check_output(output, force=force)
         return {names[0]: [output]}
     endings = endings_of(formats)
-    if output.exists() and not output.is_dir():
-        raise InputError("is no folder", file=output)
+    _check_folder(output)
     found = {name: [output / f"{name}.{ending}" for ending in endings] for name in names}
     if output.exists():
         files = [path for paths in found.values() for path in paths]
         for path in (*files, *(output / name for name in beside)):
             atomic.check_output(path, force=force)
     return found
+
+
+def _check_folder(output: Path) -> None:
+    """Refuse a folder that is none, or could not be made."""
+    nearest = next(each for each in (output, *output.absolute().parents) if each.exists())
+    if not nearest.is_dir():
+        raise InputError("is no folder", file=nearest)
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError("the folder is not writable", file=nearest)
 
 
 def drawn(draws: Mapping[str, Draw], files: Mapping[str, Sequence[Path]]) -> dict[Path, bytes]:

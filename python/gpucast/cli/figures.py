@@ -84,19 +84,28 @@ def transfer(
         message = "a file holds one figure; name it with --only, or give a folder"
         raise InputError(message, file=output)
     dataset = load(*data).select(machine=machine)
-    found = _figures(dataset, only)
+    found, first = _figures(dataset, only)
     if not found:
         what = f"of {only} " if only else "of transfers, launches or overlaps "
         raise InputError(f"there is nothing {what}to draw", file=dataset.name)
     for text in dataset.warnings:
         warn(text)
-    _draw(found, output, formats, force=force, json=json)
+    _draw(found, output, formats, force=force, json=json, first=first)
 
 
 def _draw(
-    found: dict[str, Callable[[], Figure]], output: Path, formats: str, *, force: bool, json: bool
+    found: dict[str, Callable[[], Figure]],
+    output: Path,
+    formats: str,
+    *,
+    force: bool,
+    json: bool,
+    first: Callable[[], object] | None = None,
 ) -> None:
+    """``first``: what several figures need, done once before they are drawn each on its own."""
     files = figure_files.targets(list(found), output, formats, force=force)
+    if first is not None:
+        first()
     contents = figure_files.drawn(found, files)
     figure_files.write(contents, force=force)
     _say_written(list(contents), json=json)
@@ -110,10 +119,12 @@ def _say_written(paths: list[Path], *, json: bool) -> None:
         print(f"wrote {path}")
 
 
-def _figures(dataset: Dataset, only: Subject | None) -> dict[str, Callable[[], Figure]]:
+def _figures(
+    dataset: Dataset, only: Subject | None
+) -> tuple[dict[str, Callable[[], Figure]], Callable[[], object] | None]:
     """What draws each figure, by name, of what there is and was asked for.
 
-    Curves are fitted when the first of them is drawn: what is refused before costs nothing.
+    And what fits the curves that two of them show: later, so that what is refused costs nothing.
     """
     from gpucast import contention, transfer_figures
     from gpucast.overlaps import overlap_efficiencies
@@ -150,7 +161,8 @@ def _figures(dataset: Dataset, only: Subject | None) -> dict[str, Callable[[], F
         found["overlap"] = partial(
             transfer_figures.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
         )
-    return found
+    curved = any(name.startswith("transfer-") for name in found)
+    return found, panels if curved else None
 
 
 @app.command()
