@@ -154,6 +154,14 @@ def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
     assert len(set(colours)) == 3
 
 
+def test_shares_beyond_what_was_fitted_are_pale(data: gc.Dataset) -> None:
+    one = gc.fit(data.where(lambda s: s.gpus < 3), path="native", kernel="claret", model="paper",
+                 replicates=40)  # fmt: skip
+    (axes,) = paper_figures.shares(series_of(data, [one])[:1], 1000, "title", "caption").axes
+    pale = [bar.get_alpha() is not None for bar in axes.patches[-12:]]
+    assert pale == [False, False, True, True] * 3
+
+
 def test_shares_of_neither_phases_nor_model_are_refused(data: gc.Dataset) -> None:
     (bare,) = series_of(data, [], {"kernel": "tuned"})
     with pytest.raises(gc.InputError, match="neither phases nor a model"):

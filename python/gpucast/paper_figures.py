@@ -44,6 +44,7 @@ POINTS = 200
 SMALL_N = 1000
 SIZES_DRAWN = 5
 COUNTS_DRAWN = 4
+PALE = 0.5
 DEARER_WIDTH = 4.6
 """Inches: its labels are long."""
 
@@ -207,7 +208,8 @@ def _slopes(axes: Axes) -> None:
 def shares(series: Sequence[Series], n: int, title: str, caption: str) -> Figure:
     """Stacked shares of T_gpu, T_cpu and T_com against N (the paper's figure 4).
 
-    Left bars, grey-framed: of the phases that the program timed; right bars: by the model.
+    Left bars, framed: of the phases that the program timed; right bars: by the model, pale where it
+    extrapolates.
 
     Raises:
         InputError: there is neither a model nor a timed phase of so many particles.
@@ -226,7 +228,8 @@ def shares(series: Sequence[Series], n: int, title: str, caption: str) -> Figure
         found = _forecasts(each.model, np.full(len(counts), float(n)), np.array(counts, float))
         if found is not None:
             terms = {"T_gpu": found.t_gpu, "T_cpu": found.t_cpu, "T_com": found.t_com}
-            _stack(axes, np.array(counts) + (0.21 if both else 0), width, terms, "white")
+            _stack(axes, np.array(counts) + (0.21 if both else 0), width, terms, "white",
+                   found.extrapolated)  # fmt: skip
             drawn = True
         gpus_axis(axes, np.array(counts))
         axes.set_ylim(0, 100)
@@ -245,13 +248,25 @@ def shares(series: Sequence[Series], n: int, title: str, caption: str) -> Figure
     return figure
 
 
-def _stack(axes: Axes, at: Array, width: float, terms: dict[str, Array], edge: str) -> None:
+def _stack(
+    axes: Axes,
+    at: Array,
+    width: float,
+    terms: dict[str, Array],
+    edge: str,
+    pale: NDArray[np.bool_] | None = None,
+) -> None:
     total = np.sum(list(terms.values()), axis=0)
+    outside = np.zeros(at.size, dtype=bool) if pale is None else pale
     bottom = np.zeros(at.size)
     for name, seconds in terms.items():
         colour, hatch = TERMS[name]
         share = 100 * seconds / total
-        axes.bar(at, share, width, bottom, color=colour, hatch=hatch, edgecolor="white", lw=0.3)
+        bars = axes.bar(
+            at, share, width, bottom, color=colour, hatch=hatch, edgecolor="white", lw=0.3
+        )
+        for bar in np.array(bars.patches)[outside]:
+            bar.set_alpha(PALE)
         bottom += share
     if edge != "white":
         axes.bar(at, bottom, width, fill=False, edgecolor=edge, lw=0.9)

@@ -180,7 +180,7 @@ def draws(
             found[name] = partial(
                 paper.shares, series, size,
                 f"Shares of T_gpu, T_cpu and T_com, n = {size:,}: {kind}",
-                subject.caption("Framed bars: the phases that the program timed; others: model."),
+                subject.caption("Framed bars: the phases that the program timed; others: model, pale: extrapolated."),
             )  # fmt: skip
     if len(series) > 1:
         found["paths"] = lambda: paper.extra_time(
