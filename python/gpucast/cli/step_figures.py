@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpucast.step_series import Series
 
 NO_MODEL = "none"
+READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
 NAMES = ("gflops", "steps", "shares", "paths")
 NOTHING = {
     "shares": "there is neither a model nor a timed phase of so many particles",
@@ -180,7 +181,7 @@ def draws(
             found[name] = partial(
                 paper.shares, series, size,
                 f"Shares of T_gpu, T_cpu and T_com, n = {size:,}: {kind}",
-                subject.caption("Framed bars: the phases that the program timed; others: model, pale: extrapolated."),
+                subject.caption(READING_OF_SHARES),
             )  # fmt: skip
     if len(series) > 1:
         found["paths"] = lambda: paper.extra_time(
