@@ -22,14 +22,15 @@ from typing import Any
 
 import gpucast
 from forecasting import plots, rivals
-from forecasting.findings import findings_of
-from forecasting.groups import groups_of, names_of, thinned
 from forecasting.outcome import Outcome, gather
 from forecasting.remote import what_ifs
 from forecasting.report import report, summary
 from forecasting.studies import Settings, run, subject
 from gpucast import atomic, figures
 from gpucast.errors import GpucastError, InputError
+from gpucast.findings import findings_of
+from gpucast.step_groups import groups_of, names_of
+from gpucast.thinning import thinned
 
 DATA = "h200-x4"
 

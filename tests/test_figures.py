@@ -66,7 +66,7 @@ def test_transfer_time_shows_every_sample_and_a_curve_a_route(data: gc.Dataset) 
     assert all(any(fit.route in label for label in labels(axes)) for fit in fits)
     assert points(axes) == {(t.bytes, s) for t in data.transfers for s in t.seconds}
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert axes.get_title() == "Transfers"
+    assert figure.get_suptitle() == "Transfers"
     assert_finite(figure)
 
 

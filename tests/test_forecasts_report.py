@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import forecasts
-from forecasting import findings, groups, remote, rivals, splits, studies, targets
-from gpucast import jsonl
+from forecasting import remote, rivals, splits, studies, targets
+from gpucast import jsonl, step_groups, thinning
 from gpucast.datasets import Dataset
 from gpucast.extra import break_even
 from made_data import (
@@ -66,13 +66,13 @@ def _no_extrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def study_of(data: Dataset) -> dict[groups.Group, studies.Study]:
-    subjects = [studies.subject(data, each, SETTINGS) for each in groups.groups_of(data)]
+def study_of(data: Dataset) -> dict[step_groups.Group, studies.Study]:
+    subjects = [studies.subject(data, each, SETTINGS) for each in step_groups.groups_of(data)]
     return studies.run(subjects, 2, lambda done, total: None)
 
 
 @pytest.fixture(scope="module")
-def two_paths() -> tuple[Dataset, dict[groups.Group, studies.Study]]:
+def two_paths() -> tuple[Dataset, dict[step_groups.Group, studies.Study]]:
     data = made(*native(), *over_network())
     return data, study_of(data)
 
@@ -111,7 +111,7 @@ def test_what_is_left_out_changes_no_forecast() -> None:
     answers = []
     for seconds in (NATIVE.seconds, wrong):
         data = made(*native(seconds))
-        one = studies.subject(data, groups.groups_of(data)[0], SETTINGS)
+        one = studies.subject(data, step_groups.groups_of(data)[0], SETTINGS)
         answers.append(studies._held_out(one, splits.by_gpus(list(one.measured))[0]))
     right, off = ({(c["n"], c["gpus"]): c["predicted"] for c in a["cells"]} for a in answers)
     assert right == off
@@ -123,7 +123,7 @@ def test_what_is_left_out_changes_no_forecast() -> None:
 def test_thinned_records_keep_their_median_and_spread() -> None:
     samples = np.random.default_rng(0).lognormal(size=501).tolist()
     data = made(launch(1, samples))
-    (thin,) = groups.thinned(data, 15).launches
+    (thin,) = thinning.thinned(data, 15).launches
     assert len(thin.seconds) == 15
     assert np.median(thin.seconds) == np.median(samples)
     assert np.std(np.log(thin.seconds)) == pytest.approx(1.0, abs=0.1)
@@ -146,23 +146,23 @@ def test_groups_are_told_apart_and_named() -> None:
         for record in steps(NATIVE.seconds, rng, n=[1000], gpus=[1], **how)
     ]
     data = made(*records)
-    found = groups.groups_of(data)
+    found = step_groups.groups_of(data)
     assert len(found) == 5
-    names = list(groups.names_of(found).values())
+    names = list(step_groups.names_of(found).values())
     assert names[1] == "native, star-serial, claret, pageable"
     assert names[2:4] == [
         "native, star-serial, claret, pinned, block 128",
         "native, star-serial, claret, pinned, block 256",
     ]
     assert names[4] == "remote, star-serial, claret"
-    assert [step.memory for step in groups.data_of(data, found[1]).steps] == ["pageable"]
+    assert [step.memory for step in step_groups.data_of(data, found[1]).steps] == ["pageable"]
 
 
 # --- forecasts of a truth that is known -------------------------------------------------------
 
 
 def test_the_truth_is_forecast_by_all_who_know_its_form(
-    two_paths: tuple[Dataset, dict[groups.Group, studies.Study]],
+    two_paths: tuple[Dataset, dict[step_groups.Group, studies.Study]],
 ) -> None:
     for study in two_paths[1].values():
         for kind in ("gpus", "sizes", "random"):
@@ -178,7 +178,7 @@ def test_the_truth_is_forecast_by_all_who_know_its_form(
 
 
 def test_remote_steps_are_forecast_from_native_ones(
-    two_paths: tuple[Dataset, dict[groups.Group, studies.Study]],
+    two_paths: tuple[Dataset, dict[step_groups.Group, studies.Study]],
 ) -> None:
     data, study = two_paths
     ((group, found),) = remote.what_ifs(data, data, study, "native").items()
@@ -206,7 +206,7 @@ def test_a_bias_is_found() -> None:
     assert not verdict["median"]
 
 
-# --- break-even and findings ------------------------------------------------------------------
+# --- break-even ------------------------------------------------------------------------------
 
 
 def test_break_even_is_where_the_extra_falls_below_a_tenth_for_good() -> None:
@@ -215,53 +215,6 @@ def test_break_even_is_where_the_extra_falls_below_a_tenth_for_good() -> None:
     assert break_even(n, np.array([0.0, 0.2, 0.0])) == pytest.approx(10000 * 10**0.5)
     assert break_even(n, np.array([0.09, 0.05, 0.0])) == 1000
     assert break_even(n, np.array([0.5, 0.0, 0.1])) is None
-
-
-def test_exponents_of_n_are_seen() -> None:
-    sizes = [1000 * 2**i for i in range(8)]
-    squares = findings.local_exponents([(n, 3e-9 * n**2) for n in sizes])
-    assert [slope for _, slope in squares] == pytest.approx([2.0] * len(squares))
-    assert squares[0][0] == pytest.approx(2000)  # 1000 to 4000: the next size at least 3 times
-
-
-def study_with(seconds: Seconds) -> dict[groups.Group, studies.Study]:
-    data = made(*steps(seconds, np.random.default_rng(0), sigma=0.0))
-    return {g: studies.Study(g, groups.medians(data, g)) for g in groups.groups_of(data)}
-
-
-def test_gflops_that_fall_and_rise_are_told_from_those_that_do_not() -> None:
-    held = study_with(NATIVE.seconds)
-    names = groups.names_of(held)
-    assert findings.gflops_at_small_n(held, names).verdict == "true"
-    assert findings.gflops_at_large_n(held, names).verdict == "true"
-    never = study_with(lambda n, gpus: 1e-5 * n / gpus)
-    assert findings.gflops_at_small_n(never, names).verdict == "refuted"
-
-
-def test_linear_then_quadratic_is_open_where_n_is_too_small() -> None:
-    held = study_with(lambda n, gpus: 1e-6 * n + 1e-10 * n**2)
-    names = groups.names_of(held)
-    assert findings.linear_then_quadratic(held, names).verdict == "true"
-    linear = study_with(lambda n, gpus: 1e-6 * n)
-    assert findings.linear_then_quadratic(linear, names).holds == [None]
-    cubic = study_with(lambda n, gpus: 1e-14 * n**3)
-    assert findings.linear_then_quadratic(cubic, names).verdict == "refuted"
-
-
-def test_a_remote_path_is_dearer_in_every_quantity() -> None:
-    found = findings.dearer_when_remote(made(*native(), *over_network()), "native")
-    assert found.verdict == "true"
-    by_name = {row[0]: row for row in found.rows}
-    assert set(by_name) == {
-        "L_h2d, pinned", "1/B_h2d, pinned", "L_d2h, pinned", "1/B_d2h, pinned",
-        "t_kernel, submitted",
-    }  # fmt: skip
-    assert float(by_name["t_kernel, submitted"][-2]) == pytest.approx(
-        VIRTUALIZED.t_kernel / NATIVE.t_kernel, rel=0.02
-    )
-    assert float(by_name["1/B_h2d, pinned"][-2]) == pytest.approx(
-        NATIVE.B_h2d / VIRTUALIZED.B_h2d, rel=0.05
-    )
 
 
 # --- the command -----------------------------------------------------------------------------

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from forecasting.findings import Finding
-from forecasting.groups import Group, data_of
 from forecasting.studies import ALONE, Settings, Study
 from forecasting.targets import judge
 from gpucast.datasets import Dataset
+from gpucast.findings import Finding
+from gpucast.step_groups import Group, data_of
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def gather(
         },
         quarter={names[group]: study.quarter for group, study in studies.items()},
         what_if={names[group]: each for group, each in what_ifs.items()},
-        findings=[{**asdict(each), "verdict": each.verdict} for each in findings],
+        findings=[each.to_dict() for each in findings],
     )
 
 

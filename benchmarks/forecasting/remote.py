@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import gpucast as gc
-from forecasting.groups import Cell, Group
 from forecasting.studies import Study
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
-from gpucast.extra import break_even
+from gpucast.extra import Cell, break_even
 from gpucast.models import Model
+from gpucast.step_groups import Group
 
 
 def what_ifs(

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls
 
-from forecasting.groups import Cell
 from forecasting.splits import Split
 from gpucast.datasets import Dataset
+from gpucast.extra import Cell
 from gpucast.formats.extrap import write_text
 from gpucast.validation import score
 

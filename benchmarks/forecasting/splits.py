@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecasting.groups import Cell
+from gpucast.extra import Cell
 
 LEFT_OUT = 0.2
 QUARTER = 0.25

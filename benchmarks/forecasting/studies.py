@@ -10,12 +10,14 @@ from typing import Any
 
 import gpucast as gc
 from forecasting import rivals
-from forecasting.groups import Cell, Group, data_of, medians, thinned, useful
 from forecasting.splits import QUARTER, Split, splits_of
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
+from gpucast.extra import Cell
 from gpucast.models import Model
 from gpucast.problem import pose
+from gpucast.step_groups import Group, data_of, medians
+from gpucast.thinning import thinned, useful
 from gpucast.validation import score, summarize
 
 Result = dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpucast.datasets import Dataset
 from gpucast.models import Model
+from gpucast.records import Step
 
 Cell = tuple[int, int]
 """n and GPU count."""
@@ -64,10 +65,15 @@ class Beside:
 
 def medians(data: Dataset) -> dict[Cell, float]:
     """Median step time of each cell of a dataset whose steps are of one kind."""
+    return medians_of(data.steps)
+
+
+def medians_of(steps: Iterable[Step]) -> dict[Cell, float]:
+    """Median step time of each cell of steps of one kind, s; sorted by n and GPU count."""
     samples: dict[Cell, list[float]] = defaultdict(list)
-    for step in data.steps:
+    for step in steps:
         samples[step.n, step.gpus].extend(step.seconds)
-    return {cell: float(np.median(seconds)) for cell, seconds in samples.items()}
+    return {cell: float(np.median(seconds)) for cell, seconds in sorted(samples.items())}
 
 
 def beside(

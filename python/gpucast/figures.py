@@ -1,13 +1,12 @@
 """Plots of measurements and models, as one would put them in a report.
 
-Every function draws into a new matplotlib Figure and returns it; ``save`` writes it. Colours are
-Okabe & Ito's, told apart by colour-blind readers; measured values are points, models are lines,
-90 % intervals are bands, and dashed lines are extrapolation.
+Every function draws into a new matplotlib Figure and returns it; ``save`` writes it. They look as
+``plot_style`` says; measured values are points, models are lines, 90 % intervals are bands, and
+dashed lines are extrapolation.
 """
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,20 +14,34 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic, step_kinds
+from gpucast import _core, atomic, plot_style, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.extra import TENTH, Beside
 from gpucast.models import Model, outer
+from gpucast.plot_style import COLOURS, TERMS, byte_axis, log_axes, one, render, styled
+from gpucast.plot_style import colours as _colours
 from gpucast.transfers import TransferFit
 
 Array = NDArray[np.float64]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-TERM_COLOURS = {"GPU": "#0072B2", "CPU": "#E69F00", "communication": "#D55E00"}
+__all__ = [
+    "COLOURS",
+    "POINTS",
+    "Figure",
+    "byte_axis",
+    "extra_cost",
+    "gflops",
+    "render",
+    "save",
+    "step_time",
+    "step_time_of_paths",
+    "term_shares",
+    "transfer_time",
+]
+
 POINTS = 200
 
 
@@ -45,16 +58,10 @@ def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -
     atomic.write_bytes(path, render(figure, kind), force=force)
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ..."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=160)
-    return buffer.getvalue()
-
-
+@styled
 def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
     """Transfer time against size: measured points, fitted curves, 90 % bands."""
-    figure, axes = _new(title)
+    figure, axes = one(title)
     for colour, fit in zip(_colours(len(fits)), fits, strict=True):
         label = (
             f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
@@ -88,30 +95,32 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
             [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
             colour,
         )
-    _log_axes(axes, "bytes", "seconds of one transfer")
+    log_axes(axes, "bytes", "seconds of one transfer")
     byte_axis(axes)
-    axes.legend(frameon=False)
+    axes.legend()
     return figure
 
 
+@styled
 def step_time(
     model: Model, data: Dataset | None, gpus: Sequence[int], n: Array, title: str
 ) -> Figure:
     """Step time against n, a line a GPU count; points are the cells of ``data``."""
-    figure, axes = _new(title)
+    figure, axes = one(title)
     for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
         _line_with_band(axes, model, n, float(count), colour, f"N = {count}")
         _measured(axes, data, model, count, colour)
-    _log_axes(axes, "n, particles", "seconds a step")
-    axes.legend(frameon=False)
+    log_axes(axes, "n, particles", "seconds a step")
+    axes.legend()
     return figure
 
 
+@styled
 def gflops(
     model: Model, data: Dataset | None, n: Sequence[float], gpus: Array, title: str
 ) -> Figure:
     """Gflops against the number of GPUs, a line an n (the paper's figure 2)."""
-    figure, axes = _new(title)
+    figure, axes = one(title)
     for colour, size in zip(_colours(len(n)), n, strict=True):
         found = model.forecasts(np.full(gpus.size, size), gpus)
         rate = [_core.gflops(size, s) for s in found.seconds]
@@ -136,80 +145,68 @@ def gflops(
     axes.set_yscale("log")
     axes.set_xticks(gpus)
     axes.grid(which="major", alpha=0.3)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
     return figure
 
 
+@styled
 def term_shares(model: Model, n: Sequence[float], gpus: Array, title: str) -> Figure:
     """Stacked shares of the three terms against the number of GPUs (the paper's figure 4)."""
-    figure = Figure(figsize=(3.2 * len(n), 4.2), layout="constrained")
-    figure.suptitle(title)
-    panels = figure.subplots(1, len(n), sharey=True, squeeze=False)[0]
+    figure, (panels,) = plot_style.panels(1, len(n), title, sharey=True, height=2.9)
     for axes, size in zip(panels, n, strict=True):
         found = model.forecasts(np.full(gpus.size, size), gpus)
         bottom = np.zeros(gpus.size)
-        for (name, colour), part in zip(
-            TERM_COLOURS.items(), (found.t_gpu, found.t_cpu, found.t_com), strict=True
+        for (name, (colour, hatch)), part in zip(
+            TERMS.items(), (found.t_gpu, found.t_cpu, found.t_com), strict=True
         ):
             share = 100 * part / found.seconds
-            axes.bar(gpus, share, bottom=bottom, color=colour, label=name, width=0.8)
+            axes.bar(
+                gpus, share, 0.8, bottom, color=colour, hatch=hatch, edgecolor="white", label=name
+            )
             bottom += share
-        axes.set_title(f"n = {size:,.0f}", fontsize="medium")
+        axes.set_title(f"n = {size:,.0f}")
         axes.set_xlabel("GPUs")
         axes.set_xticks(gpus)
         axes.set_ylim(0, 100)
     panels[0].set_ylabel("share of the step, %")
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
-    )
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
+@styled
 def step_time_of_paths(
     models: Sequence[tuple[str, Model]], data: Dataset, n: Array, title: str
 ) -> Figure:
     """Step time on one GPU against n, a line a model, with the steps each is about."""
-    figure, axes = _new(title)
+    figure, axes = one(title)
     for colour, (label, model) in zip(_colours(len(models)), models, strict=True):
         _line_with_band(axes, model, n, 1.0, colour, label)
         _measured(axes, data, model, 1, colour)
-    _log_axes(axes, "n, particles", "seconds a step")
-    axes.legend(frameon=False)
+    log_axes(axes, "n, particles", "seconds a step")
+    axes.legend()
     return figure
 
 
+@styled
 def extra_cost(panels: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
     """What another path costs beyond the first (%) against n, a line a GPU count, a panel each:
     measured (points), and as it was forecast (dashed)."""
-    figure = Figure(figsize=(4.6 * len(panels), 4.4), layout="constrained")
-    figure.suptitle(title, fontsize="medium")
-    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    figure, (all_axes,) = plot_style.panels(1, len(panels), title, sharey=True, height=2.9)
     for axes, (label, found) in zip(all_axes, panels, strict=True):
         for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
             n, at = found.of_gpus(count)
-            axes.plot(n, 100 * found.extra[at], "o-", ms=4, color=colour, label=f"N = {count}")
+            axes.plot(n, 100 * found.extra[at], "o-", color=colour, label=f"N = {count}")
             axes.plot(n, 100 * found.expected_extra[at], "--", lw=1, color=colour)
         axes.axhline(100 * TENTH, color="#999999", lw=1)
         axes.set_xscale("log")
         axes.set_xlabel("n, particles")
-        axes.set_title(label, fontsize="medium")
+        axes.set_title(label)
         axes.grid(which="major", alpha=0.3)
     all_axes[0].set_ylabel("extra time of a step, %")
     all_axes[0].plot([], [], "--", lw=1, color="#000000", label="forecast")
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center",
-                  ncols=len(gpus) + 1, frameon=False)  # fmt: skip
+                  ncols=len(gpus) + 1)  # fmt: skip
     return figure
-
-
-def _new(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.subplots()
-    axes.set_title(title, fontsize="medium")
-    return figure, axes
-
-
-def _colours(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
 
 
 def _line_with_band(
@@ -242,9 +239,7 @@ def _points(
 ) -> None:
     """Measured values; bars show what is known of their rounding."""
     errors = [s * r for s, r in zip(seconds, rounding, strict=True)]
-    axes.errorbar(
-        x, seconds, yerr=errors, fmt="o", ms=4, mfc="none", mew=1, lw=0, elinewidth=1, color=colour
-    )
+    axes.errorbar(x, seconds, yerr=errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
 
 
 def _steps(data: Dataset, model: Model) -> list[Any]:
@@ -253,26 +248,3 @@ def _steps(data: Dataset, model: Model) -> list[Any]:
     wanted = (path, about["schedule"], about["kernel"])
     steps = [step for step in data.steps if (step.path, step.schedule, step.kernel) == wanted]
     return step_kinds.alike(steps, model.step_kind, data.name)
-
-
-def _log_axes(axes: Axes, x: str, y: str) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(which="major", alpha=0.3)
-
-
-def byte_axis(axes: Axes) -> None:
-    """Label a logarithmic x axis of bytes in binary units."""
-    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(0, 41, 5)]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(binary))
-
-
-def binary(value: float, _position: int) -> str:
-    """Bytes in binary units, for labels of an axis."""
-    for unit, power in (("G", 30), ("M", 20), ("k", 10)):
-        if value >= 2**power:
-            return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")
-    return f"{value:.3g} B"

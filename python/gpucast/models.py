@@ -228,6 +228,10 @@ class Model:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""
+        atomic.write_text(path, self.to_json(), force=force)
+
+    def to_json(self) -> str:
+        """The content of the model file."""
         names = [name for name, _, _ in self.core.parameters]
         content = {
             "schema": SCHEMA,
@@ -238,8 +242,7 @@ class Model:
                 "values": [[float(f"{x:.9g}") for x in row] for row in self.replicates.tolist()],
             },
         }
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-        atomic.write_text(path, text + "\n", force=force)
+        return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
     def _refuse_unobserved(self, gpus: Array) -> None:
         unseen = [

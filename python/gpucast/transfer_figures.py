@@ -18,9 +18,10 @@ from matplotlib.figure import Figure
 
 from gpucast.contention import DISTURBED, Contention
 from gpucast.datasets import Dataset
-from gpucast.figures import COLOURS, POINTS, binary, byte_axis
+from gpucast.figures import POINTS
 from gpucast.medians import median_of
 from gpucast.overlaps import overlap_efficiencies
+from gpucast.plot_style import COLOURS, MARKERS, ONE_COLUMN, binary, byte_axis, styled
 from gpucast.records import Launch
 from gpucast.transfer_series import ALIGNMENT, Series, SeriesFit, fit_series
 from gpucast.transfers import FEWEST_SIZES, Array, TransferFit
@@ -29,8 +30,6 @@ ALIKE = 1.1
 """Ways whose medians differ by less at every size are drawn as one."""
 
 _METHODS = {"submit": 0, "sync": 1, "gated": 2, "graph": 3}
-
-MARKERS = "osD^v"
 
 Scale = Callable[[Array, Array], Array]
 Corner = Literal["upper left", "lower right"]
@@ -97,6 +96,7 @@ def _label(group: Sequence[Series]) -> str:
     return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
 
 
+@styled
 def transfer_times(panels: Panels, title: str) -> Figure:
     """Time against size, a panel a route."""
     return _figure(
@@ -104,6 +104,7 @@ def transfer_times(panels: Panels, title: str) -> Figure:
     )
 
 
+@styled
 def bandwidths(panels: Panels, title: str) -> Figure:
     """Bytes a second against size, a panel a route."""
     return _figure(
@@ -116,7 +117,7 @@ def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: Corner
     colours = _colours_of([each.label for lines in panels.values() for each in lines])
     columns = min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(4.6 * columns, 3.9 * rows + 0.4), layout="constrained")
+    figure = Figure(figsize=(3.45 * columns, 2.9 * rows + 0.3), layout="constrained")
     figure.suptitle(title)
     grid = figure.subplots(rows, columns, squeeze=False)
     several = len({key[:2] for key in panels}) > 1
@@ -216,13 +217,14 @@ def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, style: str
         axes.plot(points, at, "|", ms=12, mew=1.2, color=colour)
 
 
+@styled
 def contention_matrix(found: Contention, title: str) -> Figure:
     """How many times as long each copy (row) takes beside another (column)."""
     matrix, names = found.factors(), [f"{start}>{end}" for start, end in found.copies]
     timed = [not bool(np.isnan(row).all()) for row in matrix]
     matrix, rows = matrix[timed], list(itertools.compress(names, timed))
-    width = max(4.5, 0.62 * len(names) + 2.2)
-    figure = Figure(figsize=(width, max(3.4, 0.45 * len(rows) + 2.2)), layout="constrained")
+    width = max(ONE_COLUMN, 0.45 * len(names) + 1.6)
+    figure = Figure(figsize=(width, max(2.5, 0.34 * len(rows) + 1.6)), layout="constrained")
     figure.suptitle(title)
     axes = figure.subplots()
     top = max(1.25, float(np.nanmax(matrix)))
@@ -248,6 +250,7 @@ def contention_matrix(found: Contention, title: str) -> Figure:
     return figure
 
 
+@styled
 def launch_costs(data: Dataset, title: str) -> Figure:
     """What one launch costs by method, number of launches together and arguments."""
     samples: dict[str, list[float]] = {}
@@ -257,7 +260,7 @@ def launch_costs(data: Dataset, title: str) -> Figure:
         samples.setdefault(_launch_label(launch), []).extend(
             s / launch.count for s in launch.seconds
         )
-    figure = Figure(figsize=(6.8, 0.34 * len(samples) + 1.4), layout="constrained")
+    figure = Figure(figsize=(5.1, 0.25 * len(samples) + 1.0), layout="constrained")
     figure.suptitle(title)
     axes = figure.subplots()
     medians = [median_of(each) for each in samples.values()]
@@ -292,6 +295,7 @@ def _launch_label(launch: Launch) -> str:
     return ", ".join(words)
 
 
+@styled
 def overlaps(data: Dataset, title: str) -> Figure:
     """Copies and a kernel begun together, between one after the other and perfect overlap."""
     found = overlap_efficiencies(data)
@@ -299,7 +303,7 @@ def overlaps(data: Dataset, title: str) -> Figure:
         f"{each.label}\n{each.device}, {binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
         for each in found
     ]
-    figure = Figure(figsize=(max(5.0, 1.5 * len(found) + 1.4), 4.2), layout="constrained")
+    figure = Figure(figsize=(max(3.7, 1.1 * len(found) + 1.0), 3.1), layout="constrained")
     figure.suptitle(title)
     axes = figure.subplots()
     at = np.arange(len(found))

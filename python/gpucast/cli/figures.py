@@ -1,15 +1,17 @@
-"""``gpucast figures``: draw measurements; a sub-command a subject."""
+"""``gpucast figures``: draw measurements and models; a sub-command a subject."""
 
 from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
-from gpucast.cli import options
-from gpucast.cli.output import print_json, warn
+from gpucast.cli import figure_files, options, step_figures
+from gpucast.cli.output import print_json, print_table, warn
+from gpucast.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,88 +20,111 @@ if TYPE_CHECKING:
 
     from gpucast.datasets import Dataset
 
-app = typer.Typer(rich_markup_mode=None)
+
+class _Group(TyperGroup):
+    """``gpucast figures --paper ...`` is ``gpucast figures paper ...``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] == "--paper":
+            args = ["paper", *args[1:]]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(rich_markup_mode=None, cls=_Group)
 
 Subject = Literal["time", "bandwidth", "contention", "launches", "overlap"]
-ENDINGS = (".png", ".pdf", ".svg")
 
 
 @app.callback()
 def callback() -> None:
-    """Draw measurements."""
+    """Draw measurements and models; --paper: all of the paper's and the documents' figures."""
+
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(help="Bundled datasets, files of records, and model files, in any order."),
+]
+Output = Annotated[Path, typer.Option("-o", help="Folder, or a file ending in .png, .pdf or .svg.")]
+Folder = Annotated[Path, typer.Option("-o", help="Folder.")]
+Formats = Annotated[str, typer.Option("--formats", help="Endings of the files in a folder.")]
+ALL_FORMATS = "pdf,svg,png"
+Lines = Annotated[
+    str | None,
+    typer.Option("-n", help="Particles, where there is a line or a figure an n: 1000,64000."),
+]
+Counts = Annotated[str | None, typer.Option("--gpus", help="GPU counts, where a line is one.")]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model", help="Fitted to paths that no model file is about: auto, paper, ... or none."
+    ),
+]
+NativePath = Annotated[
+    str | None,
+    typer.Option("--native", help="The path that others are remote to.", show_default=False),
+]
 
 
 @app.command()
 def transfer(
     data: options.Data,
-    output: Annotated[
-        Path, typer.Option("-o", help="Folder, or a file ending in .png, .pdf or .svg.")
-    ],
+    output: Output,
     only: Annotated[
         Subject | None, typer.Option(help="This figure only; a file holds one.")
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--formats", help="Endings of the files in a folder.")
-    ] = "png,pdf",
+    formats: Formats = "png,pdf",
     machine: options.Machine = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Draw transfers, contention, launches and overlaps: what there is of them."""
-    from gpucast import atomic, figures
     from gpucast.datasets import load
-    from gpucast.errors import InputError
 
-    is_file = output.suffix.lower() in ENDINGS
-    if is_file and only is None:
+    if figure_files.is_file(output) and only is None:
         message = "a file holds one figure; name it with --only, or give a folder"
         raise InputError(message, file=output)
-    endings = [output.suffix[1:].lower()] if is_file else _endings(formats)
     dataset = load(*data).select(machine=machine)
-    found = _figures(dataset, only)
+    found, first = _figures(dataset, only)
     if not found:
         what = f"of {only} " if only else "of transfers, launches or overlaps "
         raise InputError(f"there is nothing {what}to draw", file=dataset.name)
-    targets = {
-        output if is_file else output / f"{name}.{ending}": (name, ending)
-        for name in found
-        for ending in endings
-    }
-    if not is_file and output.exists() and not output.is_dir():
-        raise InputError("is no folder", file=output)
-    for path in targets:
-        if is_file or output.exists():
-            atomic.check_output(path, force=force)
-    made = {name: draw() for name, draw in found.items()}
-    drawn = {path: figures.render(made[name], ending) for path, (name, ending) in targets.items()}
-    if not is_file:
-        output.mkdir(parents=True, exist_ok=True)
-    for path, content in drawn.items():
-        atomic.write_bytes(path, content, force=force)
     for text in dataset.warnings:
         warn(text)
+    _draw(found, output, formats, force=force, json=json, first=first)
+
+
+def _draw(
+    found: dict[str, Callable[[], Figure]],
+    output: Path,
+    formats: str,
+    *,
+    force: bool,
+    json: bool,
+    first: Callable[[], object] | None = None,
+) -> None:
+    """``first``: what several figures need, done once before they are drawn each on its own."""
+    files = figure_files.targets(list(found), output, formats, force=force)
+    if first is not None:
+        first()
+    contents = figure_files.drawn(found, files)
+    figure_files.write(contents, force=force)
+    _say_written(list(contents), json=json)
+
+
+def _say_written(paths: list[Path], *, json: bool) -> None:
     if json:
-        print_json({"figures": [str(path) for path in drawn]})
+        print_json({"figures": [str(path) for path in paths]})
         return
-    for path in drawn:
+    for path in paths:
         print(f"wrote {path}")
 
 
-def _endings(formats: str) -> list[str]:
-    from gpucast.errors import InputError
-
-    found = [each.strip().lower() for each in formats.split(",")]
-    for each in found:
-        if f".{each}" not in ENDINGS:
-            known = ", ".join(ending[1:] for ending in ENDINGS)
-            raise InputError(f"{each!r} is no format; it is one of {known}", field="--formats")
-    return list(dict.fromkeys(found))
-
-
-def _figures(dataset: Dataset, only: Subject | None) -> dict[str, Callable[[], Figure]]:
+def _figures(
+    dataset: Dataset, only: Subject | None
+) -> tuple[dict[str, Callable[[], Figure]], Callable[[], object] | None]:
     """What draws each figure, by name, of what there is and was asked for.
 
-    Curves are fitted when the first of them is drawn: what is refused before costs nothing.
+    And what fits the curves that two of them show: later, so that what is refused costs nothing.
     """
     from gpucast import contention, transfer_figures
     from gpucast.overlaps import overlap_efficiencies
@@ -136,4 +161,260 @@ def _figures(dataset: Dataset, only: Subject | None) -> dict[str, Callable[[], F
         found["overlap"] = partial(
             transfer_figures.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
         )
-    return found
+    curved = any(name.startswith("transfer-") for name in found)
+    return found, panels if curved else None
+
+
+@app.command()
+def gflops(
+    inputs: Inputs,
+    output: Output,
+    n: Lines = None,
+    gpus: Counts = None,
+    formats: Formats = ALL_FORMATS,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    memory: options.Memory = None,
+    machine: options.Machine = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
+    model: ModelName = "auto",
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Gflops against the number of GPUs, a line an n: the paper's figure 2."""
+    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
+    _draw_steps("gflops", inputs, wanted, model, (n, gpus), output, formats, force, json)
+
+
+@app.command()
+def steps(
+    inputs: Inputs,
+    output: Output,
+    n: Lines = None,
+    gpus: Counts = None,
+    formats: Formats = ALL_FORMATS,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    memory: options.Memory = None,
+    machine: options.Machine = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
+    model: ModelName = "auto",
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Step time against n, a line a GPU count, model and measured: the paper's figure 3."""
+    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
+    _draw_steps("steps", inputs, wanted, model, (n, gpus), output, formats, force, json)
+
+
+@app.command()
+def shares(
+    inputs: Inputs,
+    output: Output,
+    n: Lines = None,
+    gpus: Counts = None,
+    formats: Formats = ALL_FORMATS,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    memory: options.Memory = None,
+    machine: options.Machine = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
+    model: ModelName = "auto",
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Shares of T_gpu, T_cpu and T_com against the number of GPUs: the paper's figure 4."""
+    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
+    _draw_steps("shares", inputs, wanted, model, (n, gpus), output, formats, force, json)
+
+
+@app.command()
+def paths(
+    inputs: Inputs,
+    output: Output,
+    n: Lines = None,
+    gpus: Counts = None,
+    formats: Formats = ALL_FORMATS,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    memory: options.Memory = None,
+    machine: options.Machine = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
+    model: ModelName = "auto",
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """What steps take longer on other paths than on the native one, against n."""
+    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
+    _draw_steps("paths", inputs, wanted, model, (n, gpus), output, formats, force, json)
+
+
+@app.command()
+def documents(
+    output: Output,
+    beside: Annotated[
+        str, typer.Option("--beside", help="Own transfers to stand beside; none: only published.")
+    ] = "h200-transfers",
+    only: Annotated[
+        str | None, typer.Option(help="One plot, for a file: p2p-copy, dscuda-transfer, ...")
+    ] = None,
+    machine: options.Machine = None,
+    formats: Formats = ALL_FORMATS,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """The source documents' tables as plots, a machine's own figures beside them."""
+    found = _documents(beside, machine)
+    if only is not None:
+        known = [name.removeprefix("document-") for name in found]
+        if only not in known:
+            raise InputError(f"{only!r} is none of {', '.join(known)}", field="--only")
+        found = {f"document-{only}": found[f"document-{only}"]}
+    _draw(found, output, formats, force=force, json=json)
+
+
+@app.command()
+def findings(
+    inputs: Inputs,
+    native: NativePath = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="A table a finding, with a row a group of steps.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """The paper's findings, each true or false on these data, with the number."""
+    from gpucast import findings as paper
+    from gpucast.cli import findings_text
+
+    data, models = step_figures.read(inputs)
+    if data is None:
+        raise InputError("findings are about measurements: name a dataset, too")
+    found = paper.findings(data, step_figures.models_of_groups(data, models), native)
+    if json:
+        print_json({"data": data.name, "findings": [each.to_dict() for each in found]})
+        return
+    print_table(findings_text.HEADERS, findings_text.rows(found), "llll")
+    for each in found if everything else ():
+        if each.rows:
+            print(f"\n{each.statement}\n")
+            print_table(each.headers, each.rows)
+
+
+@app.command()
+def paper(
+    inputs: Inputs,
+    output: Folder,
+    n: Lines = None,
+    gpus: Counts = None,
+    formats: Formats = ALL_FORMATS,
+    path: options.PathName = None,
+    schedule: options.Schedule = None,
+    kernel: options.Kernel = None,
+    memory: options.Memory = None,
+    machine: options.Machine = None,
+    block: options.Block = None,
+    graph: options.Graph = None,
+    boundary: options.Boundary = None,
+    model: ModelName = "auto",
+    native: NativePath = None,
+    beside: Annotated[
+        str, typer.Option("--beside", help="Own transfers beside the documents' tables, or none.")
+    ] = "h200-transfers",
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """All of the paper's and the documents' figures, and the table of findings."""
+    from gpucast import findings as found_by_paper
+    from gpucast import paper_figures
+    from gpucast.cli import findings_text
+
+    if figure_files.is_file(output):
+        raise InputError("is a file; all figures need a folder", file=output)
+    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
+    # Whatever would be refused is refused before anything is fitted.
+    figure_files.targets(list(step_figures.NAMES), output, formats, force=force,
+                         beside=findings_text.FILES)  # fmt: skip
+    subject = step_figures.subject(inputs, wanted, model)
+    found = step_figures.draws(subject, n, gpus, step_figures.NAMES)
+    others: dict[Path, bytes] = {}
+    if subject.data is not None:
+        judged = found_by_paper.findings(subject.data, subject.models, native)
+        remote = findings_text.remote_ratios(judged)
+        if remote:
+            found["dearer"] = partial(
+                paper_figures.dearer, remote, "L, 1/B and t_kernel when remote",
+                f"Medians. {step_figures.whose(subject.data)}",
+            )  # fmt: skip
+        texts = findings_text.files(judged, subject.data)
+        others = {output / name: text.encode() for name, text in texts.items()}
+    found |= _documents(beside, None)
+    for label, each in subject.fitted.items():
+        name = f"model-{label.replace('/', '-').replace(', ', '-')}.json"
+        others[output / name] = each.to_json().encode()
+    names = [path.name for path in others]
+    files = figure_files.targets(list(found), output, formats, force=force, beside=names)
+    contents = figure_files.drawn(found, files) | others
+    figure_files.write(contents, force=force)
+    _say_written(list(contents), json=json)
+
+
+def _documents(beside: str, machine: str | None) -> dict[str, Callable[[], Figure]]:
+    from gpucast import document_figures
+    from gpucast.datasets import load
+
+    own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)
+    return document_figures.figures_of_documents(own)
+
+
+def _wanted(
+    path: str | None,
+    schedule: str | None,
+    kernel: str | None,
+    memory: str | None,
+    machine: str | None,
+    block: int | None,
+    graph: bool | None,
+    boundary: str | None,
+) -> dict[str, Any]:
+    return {
+        "path": path,
+        "schedule": schedule,
+        "kernel": kernel,
+        "memory": memory,
+        "machine": machine,
+        "block": block,
+        "graph": graph,
+        "boundary": boundary,
+    }
+
+
+def _draw_steps(
+    what: str,
+    inputs: list[str],
+    wanted: dict[str, Any],
+    model: str,
+    lines: tuple[str | None, str | None],
+    output: Path,
+    formats: str,
+    force: bool,
+    json: bool,
+) -> None:
+    # Before anything is fitted.
+    figure_files.targets([what], output, formats, force=force)
+    subject = step_figures.subject(inputs, wanted, model)
+    found = step_figures.draws(subject, *lines, (what,))
+    if not found:
+        raise InputError(step_figures.NOTHING[what], file=" + ".join(inputs))
+    _draw(found, output, formats, force=force, json=json)

@@ -8,8 +8,22 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from gpucast.quantities import duration as seconds
+
 if TYPE_CHECKING:
     from gpucast.models import Model
+
+__all__ = [
+    "EXTRAPOLATED",
+    "print_json",
+    "print_table",
+    "seconds",
+    "size",
+    "table",
+    "warn",
+    "warn_of",
+    "width",
+]
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 
@@ -73,14 +87,6 @@ def width(text: str) -> int:
         else 1
         for each in text
     )
-
-
-def seconds(value: float) -> str:
-    """A time for people: four digits and the unit that suits its size."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if value >= size:
-            return f"{value / size:.4g} {unit}"
-    return f"{value * 1e9:.4g} ns"
 
 
 def size(value: int) -> str:

@@ -1,42 +1,7 @@
-"""Quantities for people: the digits that matter, with the unit that suits the size."""
+"""Quantities for people, as the commands print them (``gpucast.quantities``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from gpucast.quantities import FLAT, duration, interval, percent, quantity, throughput
 
-from gpucast.cli.output import seconds as duration
-
-__all__ = ["duration", "interval", "percent", "quantity", "throughput"]
-
-
-# No link carries this much: the piece of a curve has no slope that the data could show.
-FLAT = 1e14
-
-
-def throughput(value: float) -> str:
-    """Bytes a second, decimal prefixes: ``5.19 GB/s``; ``flat`` where size costs no time."""
-    if value >= FLAT:
-        return "flat"
-    for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if value >= size:
-            return f"{value / size:.4g} {unit}"
-    return f"{value:.4g} B/s"
-
-
-def quantity(value: float | None, unit: str) -> str | None:
-    """A value in SI units as text; None stays None (shown as ``-``)."""
-    if value is None:
-        return None
-    return throughput(value) if unit == "B/s" else duration(value)
-
-
-def interval(ends: Sequence[float] | None, unit: str) -> str | None:
-    """``low ... high``."""
-    if ends is None:
-        return None
-    return f"{quantity(ends[0], unit)} ... {quantity(ends[1], unit)}"
-
-
-def percent(value: float | None, digits: int = 1) -> str | None:
-    """A share as per cent."""
-    return None if value is None else f"{100 * value:.{digits}f} %"
+__all__ = ["FLAT", "duration", "interval", "percent", "quantity", "throughput"]

@@ -1,7 +1,6 @@
-"""What is fitted on its own: the steps of one path, schedule, kernel and kind, with their samples.
+"""Groups of steps: those of one machine, path, schedule, kernel and kind, that n and N tell apart.
 
-Measured records hold up to thousands of samples of a cell. For training they are thinned to evenly
-spaced quantiles, which keep median and spread; a forecast is held against the median of all.
+A fit, a figure and a finding are about a group each.
 """
 
 from __future__ import annotations
@@ -10,14 +9,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from gpucast import _core, step_kinds
+from gpucast import step_kinds
 from gpucast.datasets import Dataset
-from gpucast.records import Entry, Launch, Step, Transfer
-
-Cell = tuple[int, int]
-"""n and GPU count."""
+from gpucast.extra import Cell, medians_of
+from gpucast.records import Step
 
 
 @dataclass(frozen=True)
@@ -59,17 +54,22 @@ def host_of(machine: str) -> str:
 
 def groups_of(data: Dataset) -> list[Group]:
     """All groups of a dataset, in the order they first occur."""
-    kinds = (
-        Group(
+    return list(steps_of(data))
+
+
+def steps_of(data: Dataset) -> dict[Group, list[Step]]:
+    """The steps of each group, in the order they first occur."""
+    found: dict[Group, list[Step]] = {}
+    for step in data.steps:
+        group = Group(
             machine=step.machine,
             path=step.path,
             schedule=step.schedule,
             kernel=step.kernel,
             **{field: step_kinds.stated(step, field) for field in step_kinds.FIELDS},
         )
-        for step in data.steps
-    )
-    return list(dict.fromkeys(kinds))
+        found.setdefault(group, []).append(step)
+    return found
 
 
 def names_of(groups: Iterable[Group]) -> dict[Group, str]:
@@ -99,34 +99,4 @@ def data_of(data: Dataset, group: Group) -> Dataset:
 
 def medians(data: Dataset, group: Group) -> dict[Cell, float]:
     """Median step time of each cell in seconds, by n and GPU count."""
-    samples: dict[Cell, list[float]] = {}
-    for step in data_of(data, group).steps:
-        samples.setdefault((step.n, step.gpus), []).extend(step.seconds)
-    return {cell: float(np.median(each)) for cell, each in sorted(samples.items())}
-
-
-def thinned(data: Dataset, most: int) -> Dataset:
-    """At most ``most`` samples a record; all that is no step, transfer or launch is left out."""
-    kept = [each for each in data.records if isinstance(each, (Step, Transfer, Launch))]
-    return replace(data, records=[_thin(record, most) for record in kept], warnings=[])
-
-
-def _thin(record: Step | Transfer | Launch, most: int) -> Entry:
-    count = len(record.seconds)
-    if count <= most:
-        return record
-    at = ((np.arange(most) + 0.5) / most * count).astype(int)
-    return record.model_copy(update={"seconds": np.sort(record.seconds)[at].tolist()})
-
-
-def useful(data: Dataset, schedule: str) -> Dataset:
-    """Without transfers on routes that no model of the schedule has: they only cost time."""
-    routes = {
-        route
-        for com in ("star-serial", schedule)
-        for route in _core.Model("work", "linear", com).curves
-    }
-    return replace(
-        data,
-        records=[r for r in data.records if not isinstance(r, Transfer) or r.route in routes],
-    )
+    return medians_of(data_of(data, group).steps)

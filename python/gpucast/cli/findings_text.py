@@ -1,0 +1,60 @@
+"""The paper's findings as a table, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpucast.datasets import Dataset
+    from gpucast.findings import Finding
+
+HEADERS = ["finding of the paper", "on these data", "number", "what it is, or why not"]
+FILES = ("findings.md", "findings.json")
+
+
+def rows(found: Sequence[Finding]) -> list[list[str]]:
+    """A row a finding: verdict, deciding number (least and greatest of all groups), what it is."""
+    return [[each.brief, each.verdict, _number(each), each.reason or each.number] for each in found]
+
+
+def files(found: Sequence[Finding], data: Dataset) -> dict[str, str]:
+    """``findings.md`` and ``findings.json`` with their content."""
+    parts = [
+        f"# The paper's findings on {data.name}",
+        "Setoguchi & Narumi found these on their machines; the numbers here are those of the data. "
+        "A number is the least and the greatest of all groups of steps.",
+        _markdown(HEADERS, rows(found)),
+    ]
+    for each in found:
+        if each.rows:
+            parts += [f"## {each.brief}", f"{each.statement}.", _markdown(each.headers, each.rows)]
+    answer = {"data": data.name, "findings": [each.to_dict() for each in found]}
+    text = json.dumps(answer, ensure_ascii=False, indent=2, allow_nan=False)
+    return {"findings.md": "\n\n".join(parts) + "\n", "findings.json": text + "\n"}
+
+
+def remote_ratios(found: Sequence[Finding]) -> list[tuple[str, str, float]]:
+    """Quantity, path, and remote over native, of the finding about L, 1/B and t_kernel."""
+    return [
+        (row[0], row[1], number)
+        for each in found
+        if each.headers[0] == "quantity"
+        for row, number in zip(each.rows, each.numbers, strict=True)
+        if number is not None
+    ]
+
+
+def _number(finding: Finding) -> str:
+    if finding.range is None:
+        return "-"
+    low, high = (f"{value:.2f}" for value in finding.range)
+    return low if low == high else f"{low} ... {high}"
+
+
+def _markdown(headers: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    cells = [list(headers), ["---"] * len(headers), *body]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells
+    )

@@ -1,0 +1,225 @@
+"""What the figures of steps have in common on the command line: their data, models and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpucast.cli.figure_files import processes
+from gpucast.cli.numbers import counts, sizes
+from gpucast.cli.output import warn
+from gpucast.errors import InputError
+
+if TYPE_CHECKING:
+    from gpucast.cli.figure_files import Draw
+    from gpucast.datasets import Dataset
+    from gpucast.models import Model
+    from gpucast.step_groups import Group
+    from gpucast.step_series import Series
+
+NO_MODEL = "none"
+READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
+NAMES = ("gflops", "steps", "shares", "paths")
+NOTHING = {
+    "shares": "there is neither a model nor a timed phase of so many particles",
+    "paths": "steps or models of one path only: nothing stands beside it",
+}
+_SAMPLES = 15
+_REPLICATES = 60
+"""A fit for a figure is of so many samples a record, thinned to evenly spaced quantiles, and of so
+many bootstrap replicates: medians and bands hardly differ, and it takes a fraction of the time."""
+
+
+@dataclass
+class Subject:
+    """What is drawn: data, series with their models, and the models that were fitted for it."""
+
+    data: Dataset | None
+    series: list[Series]
+    fitted: dict[str, Model] = field(default_factory=dict)
+
+    @property
+    def models(self) -> dict[Group, Model]:
+        """By the group that each is about."""
+        return {
+            each.group: each.model
+            for each in self.series
+            if each.group is not None and each.model is not None
+        }
+
+    @property
+    def words(self) -> str:
+        """What steps these are, for titles."""
+        from gpucast.step_series import kind_in_words
+
+        return kind_in_words(self.series)
+
+    def caption(self, reading: str) -> str:
+        """How to read it, and whose numbers they are."""
+        return " ".join(filter(None, (reading, whose(self.data), self._models())))
+
+    def _models(self) -> str:
+        own = [
+            f"{each.label}: {each.model.content['chosen']}"
+            for each in self.series
+            if each.model is not None
+        ]
+        return f"Models: {'; '.join(own)}." if own else ""
+
+
+def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subject:
+    """Data and models that were named; paths without a model are fitted.
+
+    Args:
+        model: what is fitted where no model file is given: ``auto``, ``paper``, ... or ``none``.
+    """
+    from dataclasses import replace
+
+    from gpucast.step_series import series_of
+
+    data, models = read(inputs)
+    series = series_of(data, models, wanted)
+    found = Subject(data, series)
+    if data is None or model == NO_MODEL:
+        return found
+    lacking = [i for i, each in enumerate(series) if each.model is None and each.group is not None]
+    _FITS[:] = [partial(_fit, data, series[i], model) for i in lacking]
+    with processes(len(lacking)) as spread:
+        answers = list(spread(_fit_of, range(len(lacking))))
+    for at, answer in zip(lacking, answers, strict=True):
+        label = series[at].label
+        if isinstance(answer, str):
+            warn(f"{label}: no model is drawn, {answer}")
+            continue
+        series[at] = replace(series[at], model=answer)
+        found.fitted[label] = answer
+    return found
+
+
+def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
+    """Model files and everything else among names and files."""
+    from gpucast.datasets import bundled_files, load
+    from gpucast.models import load_model
+
+    bundled = bundled_files()
+    are_models = [name not in bundled and _is_model(name) for name in inputs]
+    names = [name for name, is_model in zip(inputs, are_models, strict=True) if not is_model]
+    models = [load_model(name) for name in inputs if name not in names]
+    data = load(*names) if names else None
+    for text in data.warnings if data is not None else ():
+        warn(text)
+    return data, models
+
+
+def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[Group, Model]:
+    """The group that each model is about; a model of no steps here is left out."""
+    from gpucast.step_groups import groups_of
+    from gpucast.step_series import is_about
+
+    return {group: model for group in groups_of(data) for model in models if is_about(model, group)}
+
+
+def _is_model(name: str) -> bool:
+    """By its first bytes; a file that cannot be read or is damaged, by its ending."""
+    try:
+        with Path(name).open("rb") as stream:
+            head = stream.read(4096)
+    except OSError:
+        return name.endswith(".json")
+    return b'"gpucast.model/' in head or (
+        name.endswith(".json") and b'"gpucast.record/' not in head
+    )
+
+
+def whose(data: Dataset | None) -> str:
+    """Machines and, where published, their source."""
+    if data is None:
+        return ""
+    gpus: dict[str, None] = {}
+    for machine in data.machines.values():
+        names = [gpu.name for gpu in machine.gpus or []]
+        gpus.update({f"{names.count(n)} x {n}": None for n in dict.fromkeys(names)})
+    sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
+    words = [f"Measured: {data.name}"]
+    words += [f"({', '.join(gpus)})"] if gpus else []
+    source = f" Source: {'; '.join(sources)}." if sources else ""
+    return f"{' '.join(words)}.{source}"
+
+
+def draws(
+    subject: Subject, n: str | None, gpus: str | None, only: Sequence[str]
+) -> dict[str, Draw]:
+    """What draws each figure of steps that there is something for, by a name for its file."""
+    from gpucast import paper_figures as paper
+    from gpucast.plot_style import COLOURS
+
+    series = subject.series
+    kind = subject.words
+    chosen_n = [int(each) for each in sizes(n)] if n else None
+    chosen_gpus = [int(each) for each in counts(gpus)] if gpus else None
+    most = len(COLOURS)
+    for field_, values in (("n", chosen_n), ("gpus", chosen_gpus)):
+        if values and len(values) > most:
+            raise InputError(f"{len(values)} lines; at most {most} can be told apart", field=field_)
+    drawn_n = cache(lambda: chosen_n or paper.sizes_of(series))
+    drawn_gpus = cache(lambda: chosen_gpus or paper.counts_of(series))
+    caption = subject.caption(paper.READING)
+    found: dict[str, Draw] = {
+        "gflops": lambda: paper.gflops(
+            series, drawn_n(), f"Gflops against the number of GPUs: {kind}", caption
+        ),
+        "steps": lambda: paper.step_times(
+            series, drawn_gpus(), f"Step time against the number of particles: {kind}", caption
+        ),
+    }
+    for size in chosen_n or [small_n(series)]:
+        name = "shares" if size == (chosen_n or [size])[0] else f"shares-{size}"
+        if has_shares(series, size):
+            found[name] = partial(
+                paper.shares, series, size,
+                f"Shares of T_gpu, T_cpu and T_com, n = {size:,}: {kind}",
+                subject.caption(READING_OF_SHARES),
+            )  # fmt: skip
+    if len(series) > 1:
+        found["paths"] = lambda: paper.extra_time(
+            series, drawn_gpus(), f"Extra time of a step beside {series[0].label}: {kind}", caption
+        )
+    return {name: draw for name, draw in found.items() if name.split("-")[0] in only}
+
+
+def small_n(series: Sequence[Series]) -> int:
+    """The n of the paper's figure 4: 1000, or the nearest that was measured."""
+    from gpucast.paper_figures import SMALL_N, nearest
+
+    measured = [n for each in series for n in each.sizes]
+    return nearest(measured, SMALL_N) if measured else SMALL_N
+
+
+def has_shares(series: Sequence[Series], n: int) -> bool:
+    """Whether there are models, or phases of so many particles."""
+    return any(each.model is not None or n in {m for m, _ in each.phases} for each in series)
+
+
+_FITS: list[Callable[[], Model]] = []
+"""What is to be fitted; forked processes find it here."""
+
+
+def _fit_of(at: int) -> Model | str:
+    try:
+        return _FITS[at]()
+    except InputError as error:
+        return error.message
+
+
+def _fit(data: Dataset, series: Series, model: str) -> Model:
+    from gpucast.fitting import fit
+    from gpucast.step_groups import data_of
+    from gpucast.thinning import thinned, useful
+
+    group = series.group
+    assert group is not None
+    lean = useful(thinned(data_of(data, group), _SAMPLES), group.schedule)
+    return fit(lean, **group.choice, model=model, replicates=_REPLICATES)
