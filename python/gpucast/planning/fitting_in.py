@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpucast.models import Array
-from gpucast.planning import schedule
+from gpucast.planning import bounds, schedule
 from gpucast.planning.capacity import copies
-from gpucast.planning.comparing import Comparison
 from gpucast.planning.grid import Grid
 from gpucast.planning.request import Request
 from gpucast.planning.schedule import Schedule
@@ -50,48 +47,40 @@ def copies_of(request: Request, grid: Grid, window: float) -> dict[str, Any]:
 class Mix:
     """All simulations of a plan together on the GPUs that exist."""
 
-    def __init__(self, grid: Grid, gpus: list[int], counts: NDArray[np.int64]) -> None:
-        # A job that can meet its deadline gets no option that would miss it even when alone.
-        in_time = grid.allowed & (grid.seconds <= grid.limit)
-        possible = in_time.any(axis=1, keepdims=True)
-        self._grid = dataclasses.replace(grid, allowed=np.where(possible, in_time, grid.allowed))
-        self._gpus = gpus
-        self._counts = counts.astype(np.int64)
+    def __init__(self, request: Request, grid: Grid) -> None:
+        self._request, self._grid = request, grid
+        self._gpus = [machine.gpus for machine in request.machines]
+        self._counts = np.array([job.count for job in request.jobs], dtype=np.int64)
+        self._least = bounds.shortest_possible(grid, self._counts, self._gpus)
 
-    def best(self, window: float | None) -> Schedule:
+    def best(self) -> Schedule:
         """The best schedule found."""
-        grid = self._grid
-        return schedule.best(grid, grid.seconds, self._counts, self._gpus, window)
+        return schedule.best(
+            self._grid, self._counts, self._gpus, self._request.window, self._least
+        )
 
-    def answer(
-        self,
-        request: Request,
-        placed: Schedule,
-        comparison: Comparison,
-    ) -> dict[str, Any]:
-        """What a schedule does, and what none can."""
-        grid, total, window = self._grid, int(self._counts.sum()), request.window
-        done = len(placed.tasks)
-        late = sum(
-            task.end > grid.limit[task.job, task.option] * (1 + 1e-9) for task in placed.tasks
-        )
-        spent = sum(
-            float(grid.price[task.option]) * (task.end - task.start) for task in placed.tasks
-        )
-        least = schedule.shortest_possible(grid, grid.seconds, self._counts, self._gpus)
+    def answer(self, placed: Schedule, seconds: Array) -> dict[str, Any]:
+        """What a schedule does, and what none can.
+
+        ``seconds``: of its tasks in each of B replicates, (B, tasks).
+        """
+        grid, request = self._grid, self._request
+        total, done, window = int(self._counts.sum()), len(placed.tasks), request.window
         most = total
         if window is not None and done < total:
-            most = schedule.most_possible(grid, grid.seconds, self._counts, self._gpus, window)
+            most = bounds.most_possible(grid, self._counts, self._gpus, window)
         return {
             "copies": total,
             "done": done,
             "share": done / total,
             "most_possible": max(done, most),
             "makespan": placed.makespan,
-            "shortest_possible": least,
-            "late": late,
-            "cost": spent,
-            "probability": self._probability(placed, comparison.chosen_seconds, window),
+            "shortest_possible": self._least,
+            "late": placed.late,
+            "cost": sum(
+                float(grid.price[task.option]) * (task.end - task.start) for task in placed.tasks
+            ),
+            "probability": self._probability(placed, seconds),
             "schedule": [
                 {
                     "job": request.jobs[task.job].name,
@@ -104,8 +93,9 @@ class Mix:
             ],
         }
 
-    def _probability(self, placed: Schedule, seconds: Array, window: float | None) -> float | None:
+    def _probability(self, placed: Schedule, seconds: Array) -> float | None:
         """Share of the replicates in which what was placed ends within the window."""
+        window = self._request.window
         if window is None or not 0 < len(placed.tasks) <= _LONGEST_REPLAY:
             return None
         ends = schedule.replayed(placed, self._grid, self._gpus, seconds)

@@ -41,9 +41,12 @@ class Grid:
         seconds, cost: of one simulation, (J, O).
         efficiency: parallel efficiency T(n, 1) / (N T(n, N)), (J, O).
         limit: seconds by which it must be done, (J, O); inf without a deadline.
+        is_rate: whether the limit counts from the job's own start, because it asks for a speed, (J).
         meets: probability that it is, (J, O).
         allowed: whether the job may run so, (J, O).
         extrapolated: whether n or N is outside what was fitted, (J, O).
+        deviations: of true step times from the model, a draw for each replicate and option, as
+            factors, (B, O).
         times: step times of each machine, for the distinct sizes.
         replicates: how many are used.
     """
@@ -61,9 +64,11 @@ class Grid:
     cost: Array
     efficiency: Array
     limit: Array
+    is_rate: NDArray[np.bool_]
     meets: Array
     allowed: NDArray[np.bool_]
     extrapolated: NDArray[np.bool_]
+    deviations: Array
     times: tuple[StepTimes, ...]
     replicates: int
 
@@ -124,9 +129,11 @@ def make(request: Request) -> Grid:
         cost=np.maximum(price, _NEARLY_FREE) * seconds,
         efficiency=efficiencies,
         limit=limit,
+        is_rate=np.array([job.ns_per_day is not None for job in request.jobs]),
         meets=_meets(limit, setup, steps, step, widths),
         allowed=_allowed(request, machine_of, efficiencies),
         extrapolated=np.hstack(extrapolated)[size],
+        deviations=_deviations(request, replicates, machine_of),
         times=tuple(times),
         replicates=replicates,
     )
@@ -135,6 +142,14 @@ def make(request: Request) -> Grid:
 def _replicates(request: Request, cells: int) -> int:
     most = min(MOST_REPLICATES, max(len(m.forecaster.integers) for m in request.machines))
     return min(most, max(FEWEST_REPLICATES, _MOST_COMPARISONS // max(1, cells)))
+
+
+def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp]) -> Array:
+    noises = [machine.forecaster.content["noise"] for machine in request.machines]
+    # Widened as intervals are: so much more does Student's t allow than the normal distribution.
+    spread = np.array([noise["between_cells"] * noise["t90"] / Z90 for noise in noises])
+    draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
+    return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
 
 
 def _prices(request: Request) -> tuple[Array, Array]:

@@ -57,7 +57,7 @@ class Plan:
 
 
 def plan(
-    source: PathLike | Mapping[str, Any] | Request,
+    source: PathLike | Mapping[str, Any],
     models: Mapping[str, Model | PathLike] | None = None,
 ) -> Plan:
     """Plan jobs on machines.
@@ -70,11 +70,12 @@ def plan(
         InputError: names file, line and key.
     """
     if isinstance(source, (str, os.PathLike)):
-        request = read(source, models or {})
-    elif isinstance(source, Request):
-        request = source
-    else:
-        request = of_values(source, models or {})
+        return plan_request(read(source, models or {}))
+    return plan_request(of_values(source, models or {}))
+
+
+def plan_request(request: Request) -> Plan:
+    """Plan what was read already."""
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "currency": request.currency,
@@ -122,15 +123,15 @@ def _plan_jobs(request: Request, content: dict[str, Any]) -> None:
     _refuse_impossible(request, grid)
     _refuse_too_many(request)
     choices = choose(grid, request.probability)
-    gpus = [machine.gpus for machine in request.machines]
-    mix = Mix(grid, gpus, np.array([job.count for job in request.jobs]))
-    placed = mix.best(request.window)
-    comparison = compare(grid, np.maximum(placed.options, 0))
+    mix = Mix(request, grid)
+    placed = mix.best()
+    tasks = np.array([[task.job, task.option] for task in placed.tasks], dtype=np.intp)
+    comparison = compare(grid, tasks.reshape(-1, 2))
     content["replicates"] = grid.replicates
     content["jobs"] = jobs_of(request, grid, choices, comparison, fronts(grid))
     if request.window is not None:
         content["capacity"] = copies_of(request, grid, request.window)
-    content["mix"] = mix.answer(request, placed, comparison)
+    content["mix"] = mix.answer(placed, comparison.wanted_seconds)
 
 
 def _refuse_impossible(request: Request, grid: Grid) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.models import Array, Model, outer
 
-MOST_EVALUATIONS = 1_000_000
+MOST_EVALUATIONS = 500_000
 """Of step times of replicates, for all machines of a plan together."""
 
 FEWEST_NODES = 16

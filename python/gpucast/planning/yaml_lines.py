@@ -132,7 +132,7 @@ def _line(node: yaml.Node) -> int:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text = str(node.value)
-    if node.style is not None:  # quoted
+    if node.style:  # quoted, or a block: libyaml says "" of plain ones, PyYAML None
         return text
     if text in _NULL:
         return None
