@@ -41,7 +41,7 @@ class Grid:
         seconds, cost: of one simulation, (J, O).
         efficiency: parallel efficiency T(n, 1) / (N T(n, N)), (J, O).
         limit: seconds by which it must be done, (J, O); inf without a deadline.
-        is_rate: whether the limit counts from the job's own start, because it asks for a speed, (J).
+        is_rate: whether the limit counts from the job's own start, as a speed does, (J).
         meets: probability that it is, (J, O).
         allowed: whether the job may run so, (J, O).
         extrapolated: whether n or N is outside what was fitted, (J, O).

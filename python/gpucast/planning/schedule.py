@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gpucast.models import Array
 from gpucast.planning.grid import Grid
 
-_MOST_PLACED = 5_000
+_MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
 
 _FEWEST_TRIALS = 3
