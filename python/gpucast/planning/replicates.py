@@ -18,6 +18,7 @@ MOST_EVALUATIONS = 500_000
 """Of step times of replicates, for all machines of a plan together."""
 
 FEWEST_NODES = 16
+_WORTH_THREADS = 20_000
 
 
 class Evaluator:
@@ -45,7 +46,9 @@ class Evaluator:
             at = replicate % self.count
             core, values = self._cores[self._integers[at]], self._replicates[at]
         flat = (np.ascontiguousarray(n).ravel(), np.ascontiguousarray(gpus).ravel())
-        gpu, cpu, com, _ = _core.forecast(core, values, self._none, [], *flat)
+        # Starting threads for less takes longer than they save.
+        threads = 1 if flat[0].size < _WORTH_THREADS else 0
+        gpu, cpu, com, _ = _core.forecast(core, values, self._none, [], *flat, threads)
         return np.asarray(gpu + cpu + com, dtype=np.float64).reshape(np.shape(n))
 
 
