@@ -158,8 +158,8 @@ def _mix(content: dict[str, Any]) -> None:
         )
     print(
         f"The schedule found takes {durations.shown(mix['makespan'])} and costs "
-        f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline. "
-        f"\nNo schedule of all of them takes less than {durations.shown(mix['shortest_possible'])}."
+        f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline.\n"
+        f"No schedule of all of them takes less than {durations.shown(mix['shortest_possible'])}."
     )
 
 

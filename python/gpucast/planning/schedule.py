@@ -20,7 +20,7 @@ from gpucast.planning.grid import Grid
 _MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
 
-_FEWEST_TRIALS = 3
+_FEWEST_TRIALS = 2
 _TINY = 1e-9
 
 
@@ -153,15 +153,15 @@ def _least(area: Array, among: NDArray[np.bool_]) -> int | None:
 
 
 def _orders(grid: Grid, counts: NDArray[np.int64], window: float | None) -> list[NDArray[np.intp]]:
-    """Most urgent first; most GPU-seconds first; widest first; for a window also least first."""
+    """Most urgent first; for a window least GPU-seconds first; most of them first; widest first."""
     area = np.where(grid.allowed, grid.gpus * grid.seconds, np.inf)
     cheapest = np.argmin(area, axis=1)
     least = area.min(axis=1)
     wide = grid.gpus[cheapest]
     due = np.where(grid.is_rate[:, np.newaxis], np.inf, grid.limit)
     urgent = np.where(grid.allowed, due, np.inf).min(axis=1)
-    orders = [np.lexsort((-least, urgent)), np.argsort(-least, kind="stable")]
+    orders = [np.lexsort((-least, urgent))]
     if window is not None:
         orders.append(np.argsort(least, kind="stable"))
-    orders.append(np.lexsort((-least, -wide)))
+    orders += [np.argsort(-least, kind="stable"), np.lexsort((-least, -wide))]
     return [np.repeat(order, counts[order]) for order in orders]
