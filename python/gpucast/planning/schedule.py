@@ -21,6 +21,7 @@ _MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
 
 _FEWEST_TRIALS = 2
+_MOST_TARGETS = 12
 _TINY = 1e-9
 
 
@@ -83,7 +84,7 @@ def best(
         return min(found, key=lambda schedule: schedule.merit)
     chosen = place(grid, orders[0], gpus, np.inf, strict=False)
     low, high = least, chosen.makespan
-    for _ in range(max(1, trials // len(orders))):
+    for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
         target = float(np.sqrt(low * high))
         found = [place(grid, order, gpus, target, strict=False) for order in orders]
         now = min(found, key=lambda schedule: schedule.merit)
