@@ -179,3 +179,15 @@ def test_a_speed_counts_from_the_start_of_a_job_and_a_deadline_from_that_of_the_
     paced = {"jobs": [job(steps=1000, count=2, ns_per_day=speed, timestep_fs=2.0)]}
     assert gc.plan({**one, **timed}, only_native()).content["mix"]["late"] == 1
     assert gc.plan({**one, **paced}, only_native()).content["mix"]["late"] == 0
+
+
+def test_a_window_in_which_nothing_fits_does_nothing() -> None:
+    plan = {"machines": [machine()], "jobs": [job(deadline="1s")], "window": "2s"}
+    content = gc.plan(plan, only_native()).content
+    mix = content["mix"]
+    assert (mix["done"], mix["share"], mix["most_possible"], mix["schedule"]) == (0, 0, 0, [])
+    assert mix["probability"] is None
+    assert content["capacity"]["jobs"][0]["copies"] == 0
+    (found,) = content["jobs"]
+    assert found["meets_deadline"] is False
+    assert found["advised"]["probability_in_time"] < 1e-6

@@ -119,3 +119,22 @@ def test_yaml_numbers_are_those_of_today() -> None:
     (job,) = gc.plan(found, only_native()).content["jobs"]
     assert (job["name"], job["n"], job["steps"], job["deadline"]) == ("1e3", 8000, 10**6, 5000.0)
     assert lines.line(("jobs", 0, "deadline")) == 2
+
+
+def test_sizes_alone_need_no_jobs(run: Run, folder: Path) -> None:
+    plan = {key: each for key, each in values(iso_efficiency=0.8).items() if key != "jobs"}
+    (folder / "sizes.yaml").write_text(yaml.safe_dump(plan))
+    status, out, _ = run(*arguments(folder, "sizes.yaml"))
+    assert status == 0
+    assert out.strip().startswith("From which n on are N GPUs 80 % efficient?")
+
+
+def test_a_deadline_that_nothing_meets_is_said_so(run: Run, folder: Path) -> None:
+    plan = values(window="2s")
+    plan["jobs"] = [{**plan["jobs"][0], "deadline": "1s"}]
+    (folder / "late.yaml").write_text(yaml.safe_dump(plan))
+    status, out, _ = run(*arguments(folder, "late.yaml"))
+    assert status == 0
+    assert "a: nothing is done in 1 s with 90 %; shown is the likeliest, 0 %." in out
+    assert "Within 2 s: 0 of 1" in out
+    assert "schedule found" not in out

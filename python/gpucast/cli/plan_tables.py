@@ -156,9 +156,12 @@ def _mix(content: dict[str, Any]) -> None:
             f"({percent(mix['share'], 0)}){bound}"
             + (f", P = {percent(mix['probability'], 0)}" if mix["probability"] is not None else "")
         )
+    if mix["done"]:
+        print(
+            f"The schedule found takes {durations.shown(mix['makespan'])} and costs "
+            f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline."
+        )
     print(
-        f"The schedule found takes {durations.shown(mix['makespan'])} and costs "
-        f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline.\n"
         f"No schedule of all of them takes less than {durations.shown(mix['shortest_possible'])}."
     )
 
