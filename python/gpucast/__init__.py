@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gpucast.fitting import fit as fit
     from gpucast.models import Model as Model
     from gpucast.models import load_model as load_model
+    from gpucast.planning.plan import Plan as Plan
+    from gpucast.planning.plan import plan as plan
     from gpucast.transfers import fit_transfers as fit_transfers
     from gpucast.validation import validate as validate
     from gpucast.whatif import what_if as what_if
@@ -33,12 +35,14 @@ _HOME = {
     "GpucastError": "errors",
     "InputError": "errors",
     "Model": "models",
+    "Plan": "planning.plan",
     "bundled_files": "datasets",
     "compare": "comparison",
     "fit": "fitting",
     "fit_transfers": "transfers",
     "load": "datasets",
     "load_model": "models",
+    "plan": "planning.plan",
     "validate": "validation",
     "what_if": "whatif",
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import ValidationError
 
+from gpucast.complaints import message_of, path_of, shown
 from gpucast.errors import InputError, from_os_error
 from gpucast.records import RECORD, SCHEMA, Machine, Note, Record
 
@@ -179,7 +180,7 @@ def _check_schema_key(line: bytes, file: str, number: int) -> None:
         )
     if schema != SCHEMA:
         raise InputError(
-            f"{_shown(schema)} is not supported; this version reads {SCHEMA!r}",
+            f"{shown(schema)} is not supported; this version reads {SCHEMA!r}",
             file=file,
             line=number,
             field="schema",
@@ -200,9 +201,9 @@ def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
     location = detail["loc"]
     # The first part of the location is the record's kind, the union's discriminator.
     parts = location[1:] if location and location[0] in _KINDS else location
-    name = _path_of(parts)
+    name = path_of(parts)
     context = detail.get("ctx", {})
-    value = _shown(detail.get("input"))
+    value = shown(detail.get("input"))
     if kind == "json_invalid":
         reason = str(context.get("error")).replace("at line 1 column", "at column")
         return None, f"not valid JSON: {reason}"
@@ -210,75 +211,16 @@ def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
         return "kind", f"missing; it is one of {', '.join(_KINDS)}"
     if kind == "union_tag_invalid":
         tag = str(context.get("tag"))
-        return "kind", f"{_shown(tag)} is unknown; it is one of {', '.join(_KINDS)}{_near(tag)}"
+        return "kind", f"{shown(tag)} is unknown; it is one of {', '.join(_KINDS)}{_near(tag)}"
     if kind in ("model_attributes_type", "model_type") and name is None:
         return None, "not a record: each line holds one JSON object"
-    if kind == "missing":
-        return name, "missing"
-    if kind == "string_unicode":
-        return name, f"{value} is not valid Unicode"
-    if kind == "extra_forbidden":
-        return name, "unknown field"
-    if kind == "finite_number":
-        return name, "not a finite number"
-    if kind == "greater_than":
-        return name, f"must be greater than {_number(context.get('gt'))}, got {value}"
-    if kind == "greater_than_equal":
-        return name, f"must be at least {_number(context.get('ge'))}, got {value}"
-    if kind == "less_than_equal":
-        return name, f"must be at most {_number(context.get('le'))}, got {value}"
-    if kind == "literal_error":
-        allowed = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
-        return name, f"{value} is unknown; it is one of {allowed}"
     if kind == "too_short":
         return name, "needs at least one sample"
-    if kind in ("string_pattern_mismatch", "string_too_short") and detail.get("input") == "":
-        return name, "must not be empty"
-    if kind == "string_pattern_mismatch" and name == "started":
+    if kind == "string_pattern_mismatch" and name == "started" and detail.get("input") != "":
         return name, f"{value} is no UTC time such as 2025-01-31T12:00:00Z"
-    if kind == "string_pattern_mismatch":
-        return name, f"{value} has control characters"
-    expected = {
-        "int_type": "an integer",
-        "float_type": "a number",
-        "string_type": "a string",
-        "bool_type": "true or false",
-        "list_type": "a list",
-        "dict_type": "an object",
-        "model_type": "an object",
-        "model_attributes_type": "an object",
-    }
-    if kind in expected:
-        return name, f"must be {expected[kind]}, got {value}"
-    return name, " ".join(f"{detail['msg']}, got {value}".split())
-
-
-def _path_of(parts: Iterable[int | str]) -> str | None:
-    text = ""
-    for part in parts:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-    # Keys come from the file: they may hold anything.
-    return text.encode("unicode_escape").decode() if not text.isprintable() else text or None
+    return name, message_of(detail)
 
 
 def _near(tag: str) -> str:
     matches = difflib.get_close_matches(tag, _KINDS, n=1)
     return f" (meant {matches[0]}?)" if matches else ""
-
-
-def _number(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _shown(value: object) -> str:
-    """A value for a message: short, one line."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    if not text.isprintable():
-        text = ascii(text)[1:-1]
-    return text if len(text) <= 40 else text[:37] + "..."

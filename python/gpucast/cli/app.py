@@ -37,6 +37,7 @@ COMMANDS = (
     Command("predict", "gpucast.cli.predict:command", "Forecast step times and best GPU counts."),
     Command("compare", "gpucast.cli.compare:command", "Native against remote, or any two models."),
     Command("what-if", "gpucast.cli.what_if:command", "One path's steps, another's transfers."),
+    Command("plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."),
     Command("figures", "gpucast.cli.figures:app", "Draw measurements and models; --paper: all."),
     Command("validate", "gpucast.cli.validate:command", "A model against held-out measurements."),
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpucast.durations import parse as duration
 from gpucast.errors import InputError
+
+__all__ = ["LARGEST_COUNT", "counts", "duration", "sizes", "words"]
 
 LARGEST_COUNT = 10_000_000
 
@@ -47,23 +50,6 @@ def counts(text: str, field: str = "gpus") -> list[float]:
             raise InputError(f"{part!r} is no range FIRST-LAST", field=field)
         result.extend(float(value) for value in range(int(first), int(last) + 1))
     return list(dict.fromkeys(result))
-
-
-def duration(text: str, field: str) -> float:
-    """``90``, ``90s``, ``5m``, ``1.5h``: seconds.
-
-    Raises:
-        InputError: something that is no time greater than 0.
-    """
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    number = text[:-1] if text[-1:] in units else text
-    try:
-        value = float(number) * units.get(text[-1:], 1.0)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise InputError(f"{text!r} is no time such as 90s, 5m, 1h", field=field)
-    return value
 
 
 def words(text: str | None, known: Sequence[str], field: str) -> tuple[str, ...] | None:

@@ -1,0 +1,55 @@
+"""``gpucast plan``: which GPUs each job should get, what a deadline costs, how many jobs fit."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpucast.cli import options, plan_tables
+from gpucast.cli.output import print_json, warn_of
+
+
+def command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN.yaml", help="Machines, prices and jobs.")],
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL.json]...",
+            help="Models of the machines of these names; they go before those that the plan names.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", help="Also write the whole answer here, as JSON.", show_default=False),
+    ] = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Best and cheapest GPU counts, native or remote; deadlines; how many jobs fit."""
+    from gpucast import atomic
+    from gpucast.planning.plan import plan_request
+    from gpucast.planning.reading import read
+
+    if output is not None:
+        atomic.check_output(output, force=force)
+    request = read(plan, {Path(path).stem: path for path in models or ()})
+    content = plan_request(request).content
+    if output is not None:
+        text = json_module.dumps(content, ensure_ascii=False, allow_nan=False)
+        atomic.write_text(output, text + "\n", force=force)
+    _warn(request)
+    if json:
+        print_json(content)
+        return
+    plan_tables.show(content)
+
+
+def _warn(request: Any) -> None:
+    said: set[str] = set()
+    for machine in request.machines:
+        if machine.forecaster.name not in said:
+            warn_of(machine.forecaster)
+            said.add(machine.forecaster.name)

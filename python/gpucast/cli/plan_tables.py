@@ -1,0 +1,238 @@
+"""A plan for people: tables of at most a hundred columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpucast import durations
+from gpucast.cli.output import EXTRAPOLATED, print_table
+from gpucast.cli.words import duration, percent
+
+MOST_FRONTS = 12
+"""Jobs up to which every front is printed; of more, --json and -o have them."""
+
+_NAME = 16
+
+
+def show(content: dict[str, Any]) -> None:
+    """Print all of it."""
+    parts = []
+    if content["jobs"]:
+        parts += [_choices, _others, _fronts, _capacity, _mix]
+    parts += [_iso_efficiency, _break_even]
+    for part in parts:
+        part(content)
+    if _extrapolates(content):
+        print(f"\n{EXTRAPOLATED}")
+
+
+def _choices(content: dict[str, Any]) -> None:
+    print(f"What each job should get (90 % intervals; prices in {content['currency']})\n")
+    rows = []
+    for job in content["jobs"]:
+        for kind in ("fastest", "cheapest", "advised"):
+            option = job[kind]
+            if kind == "advised" and job["meets_deadline"] is None:
+                continue
+            rows.append(
+                [
+                    _short(job["name"]) if kind == "fastest" else "",
+                    "in time" if kind == "advised" else kind,
+                    _where(option),
+                    duration(option["step_seconds"]),
+                    durations.shown(option["seconds"]),
+                    f"{durations.shown(option['low'])} ... {durations.shown(option['high'])}",
+                    _money(option["cost"]),
+                    percent(option.get("probability"), 0),
+                    percent(option["probability_in_time"], 0),
+                    "*" if option["extrapolated"] else "",
+                ]
+            )
+    print_table(
+        ["job", "", "GPUs", "a step", "time", "interval", "cost", "P", "P in time", ""],
+        rows,
+        "lllrrlrrrl",
+    )
+    print("\nP: of being the fastest or the cheapest of all.")
+    _deadlines(content)
+
+
+def _deadlines(content: dict[str, Any]) -> None:
+    for job in content["jobs"]:
+        if job["meets_deadline"] is None:
+            continue
+        limit = (
+            f"{durations.shown(job['deadline'])}"
+            if job["deadline"] is not None
+            else f"{job['ns_per_day']:g} ns a day"
+        )
+        name = _short(job["name"])
+        if job["meets_deadline"]:
+            print(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
+        else:
+            sure = percent(content["probability"], 0)
+            best = percent(job["advised"]["probability_in_time"], 0)
+            print(
+                f"{name}: nothing is done in {limit} with {sure}; shown is the likeliest, {best}."
+            )
+
+
+def _others(content: dict[str, Any]) -> None:
+    rows = [
+        [
+            _short(job["name"]),
+            _short(other["machine"]),
+            _signed(other["extra_seconds"]),
+            _interval(other, "extra_seconds"),
+            percent(other["probability_faster"], 0),
+            _signed(other["extra_cost"]),
+            _interval(other, "extra_cost"),
+            percent(other["probability_cheaper"], 0),
+        ]
+        for job in content["jobs"]
+        for other in job["others"]
+    ]
+    if not rows:
+        return
+    print(f"\nBeside {content['baseline']}: the fastest of each, and the cheapest of each\n")
+    print_table(
+        ["job", "on", "time", "90 %", "P faster", "cost", "90 %", "P cheaper"], rows, "llrlrrlr"
+    )
+
+
+def _fronts(content: dict[str, Any]) -> None:
+    print("\nWhat less time costs (nothing else is both faster and cheaper)\n")
+    if len(content["jobs"]) > MOST_FRONTS:
+        print(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
+        return
+    rows = [
+        [
+            _short(job["name"]) if i == 0 else "",
+            durations.shown(option["seconds"]),
+            _money(option["cost"]),
+            _where(option),
+            percent(option["efficiency"], 0),
+            percent(option["peak_efficiency"], 0),
+            "*" if option["extrapolated"] else "",
+        ]
+        for job in content["jobs"]
+        for i, option in enumerate(job["front"])
+    ]
+    print_table(["job", "time", "cost", "GPUs", "efficiency", "of peak", ""], rows, "lrrlrrl")
+
+
+def _capacity(content: dict[str, Any]) -> None:
+    capacity = content["capacity"]
+    if capacity is None:
+        return
+    sure = percent(content["probability"], 0)
+    print(f"\nHow many copies fit into {durations.shown(capacity['window'])}, each job alone\n")
+    print_table(
+        ["job", "copies", f"with {sure}", "GPUs a copy"],
+        [
+            [
+                _short(job["job"]),
+                job["copies"],
+                job["copies_sure"],
+                ", ".join(
+                    f"{each['copies']} on {_short(each['machine'])} x {each['gpus']}"
+                    for each in job["machines"]
+                    if each["copies"]
+                ),
+            ]
+            for job in capacity["jobs"]
+        ],
+        "lrrl",
+    )
+
+
+def _mix(content: dict[str, Any]) -> None:
+    mix, capacity = content["mix"], content["capacity"]
+    print(f"\nAll {mix['copies']} simulations together on all GPUs\n")
+    if capacity is not None:
+        bound = "" if mix["done"] == mix["copies"] else f" (no schedule: {mix['most_possible']})"
+        print(
+            f"Within {durations.shown(capacity['window'])}: {mix['done']} of {mix['copies']} "
+            f"({percent(mix['share'], 0)}){bound}"
+            + (f", P = {percent(mix['probability'], 0)}" if mix["probability"] is not None else "")
+        )
+    if mix["done"]:
+        print(
+            f"The schedule found takes {durations.shown(mix['makespan'])} and costs "
+            f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline."
+        )
+    print(
+        f"No schedule of all of them takes less than {durations.shown(mix['shortest_possible'])}."
+    )
+
+
+def _iso_efficiency(content: dict[str, Any]) -> None:
+    found = content["iso_efficiency"]
+    if found is not None:
+        print(f"\nFrom which n on are N GPUs {percent(found['efficiency'], 0)} efficient?\n")
+        _sizes(found)
+
+
+def _break_even(content: dict[str, Any]) -> None:
+    found = content["break_even"]
+    if found is not None:
+        print(
+            f"\nFrom which n on does a step take less than {percent(found['surcharge'], 0)} longer "
+            f"than on {found['baseline']}?\n"
+        )
+        _sizes(found)
+
+
+def _sizes(found: dict[str, Any]) -> None:
+    print_table(
+        ["on", "N", "n", "90 % interval", "P reached", ""],
+        [
+            [
+                _short(machine["machine"]),
+                size["gpus"],
+                _size(size["n"], machine),
+                f"{_size(size['low'], machine)} ... {_size(size['high'], machine)}",
+                percent(size["probability_reached"], 0),
+                "*" if size["extrapolated"] else "",
+            ]
+            for machine in found["machines"]
+            for size in machine["sizes"]
+        ],
+        "lrrlrl",
+    )
+
+
+def _size(n: int | None, looked_at: dict[str, Any]) -> str:
+    if n is None:
+        return f"> {looked_at['largest']}"
+    return f"<= {n}" if n <= looked_at["smallest"] else str(n)
+
+
+def _where(option: dict[str, Any]) -> str:
+    return f"{_short(option['machine'])} x {option['gpus']}"
+
+
+def _money(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.995 or value == 0 else f"{value:.3g}"
+
+
+def _signed(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:+.0f} %"
+
+
+def _interval(other: dict[str, Any], key: str) -> str | None:
+    low, high = other[f"{key}_low"], other[f"{key}_high"]
+    return None if low is None else f"{_signed(low)} ... {_signed(high)}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else name[: _NAME - 3] + "..."
+
+
+def _extrapolates(content: dict[str, Any]) -> bool:
+    options = [job[kind] for job in content["jobs"] for kind in ("fastest", "cheapest", "advised")]
+    options += [option for job in content["jobs"] for option in job["front"]]
+    for key in ("iso_efficiency", "break_even"):
+        if content[key] is not None:
+            options += [size for each in content[key]["machines"] for size in each["sizes"]]
+    return any(option["extrapolated"] for option in options)

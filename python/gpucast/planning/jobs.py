@@ -1,0 +1,182 @@
+"""The answers for each job, JSON-ready."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.models import Array
+from gpucast.planning.choices import Choices
+from gpucast.planning.comparing import Comparison
+from gpucast.planning.grid import Grid
+from gpucast.planning.index import peak_efficiency
+from gpucast.planning.request import DAY, FEMTO, NANO, Request
+
+Option = dict[str, Any]
+
+
+def jobs_of(
+    request: Request,
+    grid: Grid,
+    choices: Choices,
+    comparison: Comparison,
+    fronts: list[NDArray[np.intp]],
+) -> list[dict[str, Any]]:
+    """What each job should get, native against remote, and what a deadline costs."""
+    jobs = np.arange(len(request.jobs))
+    best = options_of(request, grid, jobs, choices.fastest)
+    least = options_of(request, grid, jobs, choices.cheapest)
+    advised = options_of(request, grid, jobs, choices.advised)
+    ends = np.cumsum([0, *(front.size for front in fronts)])
+    along = options_of(
+        request, grid, np.repeat(jobs, np.diff(ends)), np.concatenate([*fronts, jobs[:0]])
+    )
+    fastest = comparison.share_fastest(choices.fastest)
+    cheapest = comparison.share_cheapest(choices.cheapest)
+    others = _others(request, grid, comparison)
+    result = []
+    for i, job in enumerate(request.jobs):
+        timed = advised[i]["probability_in_time"] is not None
+        result.append(
+            {
+                "name": job.name,
+                "n": job.n,
+                "steps": int(job.length),
+                "count": job.count,
+                "deadline": job.deadline,
+                "ns_per_day": job.ns_per_day,
+                "fastest": {**best[i], "probability": _share(fastest[i])},
+                "cheapest": {**least[i], "probability": _share(cheapest[i])},
+                "advised": advised[i],
+                "meets_deadline": bool(choices.met[i]) if timed else None,
+                "deadline_cost": advised[i]["cost"] - least[i]["cost"] if timed else None,
+                "others": [each for of_job in others if (each := of_job[i]) is not None],
+                "front": along[ends[i] : ends[i + 1]],
+            }
+        )
+    return result
+
+
+def options_of(
+    request: Request, grid: Grid, jobs: NDArray[np.intp], options: NDArray[np.intp]
+) -> list[Option]:
+    """What is to be said of options of jobs (two arrays of one length)."""
+    at = (jobs, options)
+    machine, gpus, setup = grid.machine[options], grid.gpus[options], grid.setup[options]
+    step, seconds = grid.step[at], grid.seconds[at]
+    factor = np.exp(grid.width[at])
+    steps = grid.steps[jobs, 0]
+    nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
+    in_time = np.where(np.isfinite(grid.limit[at]), grid.meets[at], np.nan)
+    columns = {
+        "machine": np.array([each.name for each in request.machines])[machine].tolist(),
+        "gpus": gpus.astype(np.int64).tolist(),
+        "step_seconds": step.tolist(),
+        "step_low": (step / factor).tolist(),
+        "step_high": (step * factor).tolist(),
+        "seconds": seconds.tolist(),
+        "low": (setup + steps * step / factor).tolist(),
+        "high": (setup + steps * step * factor).tolist(),
+        "cost": (grid.price[options] * seconds).tolist(),
+        "ns_per_day": _or_none(nanoseconds[jobs] * DAY / step),
+        "efficiency": grid.efficiency[at].tolist(),
+        "peak_efficiency": _or_none(_of_peak(request, jobs, machine, step * gpus)),
+        "probability_in_time": _or_none(in_time),
+        "extrapolated": grid.extrapolated[at].tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _of_peak(
+    request: Request, jobs: NDArray[np.intp], machine: NDArray[np.intp], gpu_seconds: Array
+) -> Array:
+    """Efficiency relative to peak; nan where the peak is not known."""
+    one_second = np.array(
+        [
+            [
+                np.nan
+                if each.peak_flops is None
+                else peak_efficiency(job.n, 1.0, 1.0, each.peak_flops, each.flops_per_pair)
+                for each in request.machines
+            ]
+            for job in request.jobs
+        ]
+    )
+    return np.asarray(one_second[jobs, machine] / gpu_seconds, dtype=np.float64)
+
+
+def _or_none(values: Array) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _others(
+    request: Request, grid: Grid, comparison: Comparison
+) -> list[list[dict[str, Any] | None]]:
+    """Each machine beside the baseline: what its best options take and cost more, job by job."""
+    allowed = (
+        np.where(grid.allowed, grid.seconds, np.inf),
+        np.where(grid.allowed, grid.cost, np.inf),
+    )
+    seconds, cost = (
+        np.array([each[:, part].min(axis=1) for part in grid.slices]) for each in allowed
+    )
+    base, result = request.base, []
+    for m, machine in enumerate(request.machines):
+        if m == base:
+            continue
+        time = _beside(seconds, comparison.least_seconds, base, m)
+        money = _beside(cost, comparison.least_cost, base, m)
+        if not min(grid.price[grid.slices[base]].min(), grid.price[grid.slices[m]].min()):
+            money = [None] * len(money)  # no share of nothing
+        result.append(
+            [
+                None
+                if a is None
+                else {
+                    "machine": machine.name,
+                    **_named(a, "seconds", "faster"),
+                    **_named(b, "cost", "cheaper"),
+                }
+                for a, b in zip(time, money, strict=True)
+            ]
+        )
+    return result
+
+
+def _named(found: dict[str, float] | None, what: str, less: str) -> dict[str, float | None]:
+    found = found or {}
+    return {
+        f"extra_{what}": found.get("extra"),
+        f"extra_{what}_low": found.get("low"),
+        f"extra_{what}_high": found.get("high"),
+        f"probability_{less}": found.get("less"),
+    }
+
+
+def _beside(expected: Array, drawn: Array, base: int, other: int) -> list[dict[str, float] | None]:
+    """``other`` / ``base`` - 1 with its 90 % interval, and the share of replicates below 0."""
+    possible = np.isfinite(expected[base]) & np.isfinite(expected[other])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        extra = expected[other] / expected[base] - 1
+        ratio = drawn[:, :, other] / drawn[:, :, base]
+    ratio[:, ~possible] = 1.0
+    ends = np.quantile(ratio, [0.05, 0.95], axis=0) - 1
+    less = np.mean(ratio < 1, axis=0)
+    return [
+        {
+            "extra": float(extra[i]),
+            "low": float(ends[0, i]),
+            "high": float(ends[1, i]),
+            "less": _share(less[i]),
+        }
+        if possible[i]
+        else None
+        for i in range(extra.size)
+    ]
+
+
+def _share(value: float) -> float:
+    # Sums of shares miss 1 by rounding.
+    return round(float(value), 9)

@@ -1,0 +1,159 @@
+"""A plan: every answer to a request, JSON-ready."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpucast.errors import InputError
+from gpucast.models import Model
+from gpucast.planning.choices import choose, fronts
+from gpucast.planning.comparing import compare
+from gpucast.planning.fitting_in import Mix, copies_of
+from gpucast.planning.grid import Grid, make
+from gpucast.planning.jobs import jobs_of
+from gpucast.planning.reading import PathLike, of_values, read
+from gpucast.planning.request import Request
+from gpucast.planning.virtual import break_even_sizes, iso_efficiency_sizes
+
+if TYPE_CHECKING:
+    import pandas
+
+SCHEMA = "gpucast.plan/1"
+_MOST_COPIES = 100_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Answers. ``content``: everything, JSON-ready; its keys stand in docs/plan.md."""
+
+    content: dict[str, Any]
+
+    @property
+    def jobs(self) -> pandas.DataFrame:
+        """A row for each job and what is best in one respect: fastest, cheapest, advised."""
+        import pandas
+
+        return pandas.DataFrame(
+            {"job": job["name"], "n": job["n"], "choice": choice, **job[choice]}
+            for job in self.content["jobs"]
+            for choice in ("fastest", "cheapest", "advised")
+        )
+
+    @property
+    def fronts(self) -> pandas.DataFrame:
+        """A row for each option of each job that no other beats in both time and cost."""
+        import pandas
+
+        return pandas.DataFrame(
+            {"job": job["name"], "n": job["n"], **option}
+            for job in self.content["jobs"]
+            for option in job["front"]
+        )
+
+
+def plan(
+    source: PathLike | Mapping[str, Any],
+    models: Mapping[str, Model | PathLike] | None = None,
+) -> Plan:
+    """Plan jobs on machines.
+
+    Args:
+        source: a plan's YAML file, or values of the same shape.
+        models: of machines by name; they go before the files that the plan names.
+
+    Raises:
+        InputError: names file, line and key.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return plan_request(read(source, models or {}))
+    return plan_request(of_values(source, models or {}))
+
+
+def plan_request(request: Request) -> Plan:
+    """Plan what was read already."""
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "currency": request.currency,
+        "probability": request.probability,
+        "baseline": request.machines[request.base].name,
+        "machines": [_machine(machine) for machine in request.machines],
+        "jobs": [],
+        "capacity": None,
+        "mix": None,
+        "iso_efficiency": None,
+        "break_even": None,
+        "replicates": None,
+    }
+    if request.jobs:
+        _plan_jobs(request, content)
+    try:
+        if request.iso_efficiency is not None:
+            content["iso_efficiency"] = iso_efficiency_sizes(request)
+        if request.break_even is not None:
+            content["break_even"] = break_even_sizes(request)
+    except InputError as error:
+        raise request.lines.error(error.message, ("sizes",)) from error
+    return Plan(content)
+
+
+def _machine(machine: Any) -> dict[str, Any]:
+    model: Model = machine.forecaster
+    about = model.content["data"]
+    return {
+        "name": machine.name,
+        "model": model.name,
+        **{key: about[key] for key in ("path", "schedule", "kernel")},
+        **{
+            key: getattr(machine, key)
+            for key in (
+                *("gpus", "gpus_per_host", "price_per_gpu_hour", "price_per_host_hour"),
+                *("price_per_job_hour", "setup", "peak_flops"),
+            )
+        },
+    }
+
+
+def _plan_jobs(request: Request, content: dict[str, Any]) -> None:
+    grid = make(request)
+    _refuse_impossible(request, grid)
+    _refuse_too_many(request)
+    choices = choose(grid, request.probability)
+    mix = Mix(request, grid)
+    placed = mix.best()
+    tasks = np.array([[task.job, task.option] for task in placed.tasks], dtype=np.intp)
+    comparison = compare(grid, tasks.reshape(-1, 2))
+    content["replicates"] = grid.replicates
+    content["jobs"] = jobs_of(request, grid, choices, comparison, fronts(grid))
+    if request.window is not None:
+        content["capacity"] = copies_of(request, grid, request.window)
+    content["mix"] = mix.answer(placed, comparison.wanted_seconds)
+
+
+def _refuse_impossible(request: Request, grid: Grid) -> None:
+    for i, job in enumerate(request.jobs):
+        if not grid.allowed[i].any():
+            on = [
+                m
+                for m, each in enumerate(request.machines)
+                if not job.machines or each.name in job.machines
+            ]
+            most = grid.efficiency[i][np.isin(grid.machine, on)].max()
+            raise request.lines.error(
+                f"no GPU count is so efficient with {job.n} particles; the most is {most:.3g}",
+                ("jobs", i, "efficiency"),
+            )
+
+
+def _refuse_too_many(request: Request) -> None:
+    total = 0
+    for i, job in enumerate(request.jobs):
+        total += job.count
+        if total > _MOST_COPIES:
+            raise request.lines.error(
+                f"more than {_MOST_COPIES} simulations in all", ("jobs", i, "count")
+            )

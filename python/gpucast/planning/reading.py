@@ -1,0 +1,194 @@
+"""A plan from its YAML file or from Python values, checked, with its models read."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from gpucast.complaints import message_of
+from gpucast.errors import InputError, from_os_error
+from gpucast.models import Model, load_model
+from gpucast.planning.request import Machine, Request
+from gpucast.planning.yaml_lines import Lines, Location, parse
+
+PathLike = str | os.PathLike[str]
+_LARGEST_FILE = 50_000_000
+
+
+def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
+    """A plan's file.
+
+    Args:
+        path: YAML; docs/plan.md describes its keys.
+        models: of machines by name; they go before those that the plan names.
+
+    Raises:
+        InputError: names file, line and key.
+    """
+    name = os.fspath(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    if len(content) > _LARGEST_FILE:
+        raise InputError("is too large to be a plan", file=name)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError("is no UTF-8 text", file=name, line=line) from error
+    values, lines = parse(text, name)
+    if not isinstance(values, dict):
+        raise InputError("holds no plan: it needs the keys machines and jobs", file=name)
+    request = _checked(values, lines)
+    _attach(request, lines, models, Path(name).parent)
+    return request
+
+
+def of_values(values: Mapping[str, Any], models: Mapping[str, Model | PathLike]) -> Request:
+    """A plan from Python values of the file's shape; models by machine name.
+
+    Raises:
+        InputError: names the key.
+    """
+    lines = Lines(None)
+    request = _checked(dict(values), lines)
+    _attach(request, lines, models, Path())
+    return request
+
+
+def _checked(values: dict[str, Any], lines: Lines) -> Request:
+    try:
+        request = Request.model_validate(values)
+    except ValidationError as error:
+        _complain(error, lines)
+    for location, message in _contradictions(request):
+        raise lines.error(message, location)
+    request._lines = lines
+    return request
+
+
+def _complain(error: ValidationError, lines: Lines) -> NoReturn:
+    details = error.errors(include_url=False)
+    # A misspelt key is missing under its right name, too: say what was written.
+    detail = next((each for each in details if each["type"] == "extra_forbidden"), details[0])
+    location: Location = tuple(detail["loc"])
+    message = message_of(detail)
+    if detail["type"] == "extra_forbidden":
+        message = f"unknown key{_near(str(location[-1]), _keys_at(location[:-1]))}"
+    elif detail["type"] == "value_error":
+        message = str(detail["ctx"]["error"])
+    elif detail["type"] == "too_short":
+        message = f"needs at least {detail['ctx']['min_length']} entries"
+    raise lines.error(message, location) from None
+
+
+def _keys_at(location: Location) -> list[str]:
+    shape: type[BaseModel] = Request
+    for part in location:
+        if isinstance(part, str):
+            shape = next(each for each in get_args(_listed(shape, part)) if isinstance(each, type))
+    return list(shape.model_fields)
+
+
+def _listed(shape: type[BaseModel], key: str) -> Any:
+    return shape.model_fields[key].annotation
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
+
+
+def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
+    """What each value alone does not show."""
+    names = [machine.name for machine in request.machines]
+    yield from _twice("machines", names)
+    yield from _twice("jobs", [job.name for job in request.jobs])
+    for i, machine in enumerate(request.machines):
+        for j, count in enumerate(machine.gpu_counts or ()):
+            if count > machine.gpus:
+                message = f"there are only {machine.gpus} GPUs, not {count}"
+                yield ("machines", i, "gpu_counts", j), message
+    if request.baseline is not None and request.baseline not in names:
+        yield ("baseline",), f"no machine {request.baseline!r}{_near(request.baseline, names)}"
+    if request.sizes is not None and request.sizes[0] >= request.sizes[1]:
+        yield ("sizes",), "the first size must be below the second"
+    if not request.jobs and request.iso_efficiency is None and request.break_even is None:
+        yield ("jobs",), "nothing to plan: no jobs, and neither iso_efficiency nor break_even"
+    for i, job in enumerate(request.jobs):
+        for key, message in _of_job(job, names):
+            yield ("jobs", i, *key), message
+
+
+def _of_job(job: Any, machines: Sequence[str]) -> Iterable[tuple[Location, str]]:
+    if (job.steps is None) == (job.ns is None):
+        what = "missing; or ns" if job.steps is None else "either steps or ns, not both"
+        yield ("steps",), what
+    for key in ("ns", "ns_per_day"):
+        if getattr(job, key) is not None and job.timestep_fs is None:
+            yield ("timestep_fs",), f"missing; {key} needs it"
+    if job.deadline is not None and job.ns_per_day is not None:
+        yield ("ns_per_day",), "either deadline or ns_per_day, not both"
+    for i, name in enumerate(job.machines or ()):
+        if name not in machines:
+            yield ("machines", i), f"no machine {name!r}{_near(name, machines)}"
+
+
+def _twice(key: str, names: Sequence[str]) -> Iterable[tuple[Location, str]]:
+    first: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name in first:
+            yield (key, i, "name"), f"{name!r} is also the name of {key}[{first[name]}]"
+        first.setdefault(name, i)
+
+
+def _attach(
+    request: Request, lines: Lines, given: Mapping[str, Model | PathLike], folder: Path
+) -> None:
+    names = [machine.name for machine in request.machines]
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f"{name!r} is no machine of the plan{_near(name, names)}", field="models"
+            )
+    # One file may serve several machines: it is read once.
+    known: dict[str, Model] = {}
+    for i, machine in enumerate(request.machines):
+        here: Location = ("machines", i, "model")
+        source = given.get(machine.name)
+        if source is None and machine.model is None:
+            raise lines.error("missing; nor is a model file given for it", here)
+        try:
+            if isinstance(source, Model):
+                model = source
+            else:
+                path = os.fspath(source or folder / str(machine.model))
+                model = known.get(path) or load_model(path)
+                known[path] = model
+            _check_model(model)
+        except InputError as error:
+            raise lines.error(str(error), here) from error
+        machine._model = model
+        _check_range(machine, request, lines, i)
+
+
+def _check_model(model: Model) -> None:
+    if not model.integers:
+        raise InputError(
+            "has no bootstrap replicates, so no probabilities; fit it without --replicates 0",
+            file=model.name,
+        )
+
+
+def _check_range(machine: Machine, request: Request, lines: Lines, i: int) -> None:
+    largest = machine.counts[-1]
+    try:
+        machine.forecaster.forecasts([1000.0], [float(largest)])
+    except InputError as error:
+        raise lines.error(error.message, ("machines", i, "gpus")) from error

@@ -1,0 +1,175 @@
+"""What is to be planned: machines with their prices, jobs with their deadlines."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from gpucast import durations
+from gpucast.errors import InputError
+from gpucast.models import LARGEST_GPUS, LARGEST_N, Model
+from gpucast.planning.yaml_lines import Lines
+
+FEMTO = 1e-15
+NANO = 1e-9
+DAY = 86400.0
+
+
+def _seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return durations.parse(value.strip())
+    except InputError as error:
+        raise ValueError(error.message) from None
+
+
+def _whole(value: Any) -> Any:
+    # 1e6 is a float to YAML and a number of steps to people.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Amount = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, gt=0, le=1e30, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Duration = Annotated[Positive, BeforeValidator(_seconds)]
+Setup = Annotated[Amount, BeforeValidator(_seconds)]
+Particles = Annotated[int, Field(strict=True, ge=1, le=int(LARGEST_N)), BeforeValidator(_whole)]
+Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(_whole)]
+Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(_whole)]
+Copies = Annotated[int, Field(strict=True, ge=1, le=10_000), BeforeValidator(_whole)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
+
+
+class Machine(_Strict):
+    """GPUs that are reached in one way, their model, and what they cost.
+
+    Attributes:
+        model: model file, relative to the plan's folder.
+        gpus: how many GPUs there are.
+        gpu_counts: counts that one job may get; any up to ``gpus`` where not given.
+        gpus_per_host: GPUs of one host, all where not given. A job pays for whole hosts.
+        price_per_gpu_hour, price_per_host_hour, price_per_job_hour: in the plan's currency, for
+            each GPU, each host that a job's GPUs need, and each running job (the client of remote
+            GPUs).
+        setup: seconds from a job's start to its first step.
+        peak_flops: of one GPU, flop/s: cores x clock x 2.
+        flops_per_pair: how many operations an ordered pair counts.
+    """
+
+    name: Name
+    model: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    gpus: Gpus
+    gpu_counts: Annotated[list[Gpus], Field(min_length=1)] | None = None
+    gpus_per_host: Gpus | None = None
+    price_per_gpu_hour: Amount
+    price_per_host_hour: Amount = 0.0
+    price_per_job_hour: Amount = 0.0
+    setup: Setup = 0.0
+    peak_flops: Positive | None = None
+    flops_per_pair: Positive | None = None
+    _model: Model | None = PrivateAttr(default=None)
+
+    @property
+    def forecaster(self) -> Model:
+        """The fitted model; set by whoever read the request."""
+        assert self._model is not None
+        return self._model
+
+    @property
+    def counts(self) -> list[int]:
+        """GPU counts that a job may get, ascending."""
+        return sorted(set(self.gpu_counts or range(1, self.gpus + 1)))
+
+    def price_per_hour(self, gpus: int) -> float:
+        """What a job on so many GPUs costs an hour."""
+        hosts = math.ceil(gpus / (self.gpus_per_host or self.gpus))
+        return (
+            gpus * self.price_per_gpu_hour
+            + hosts * self.price_per_host_hour
+            + self.price_per_job_hour
+        )
+
+
+class Job(_Strict):
+    """Simulations of one size.
+
+    Attributes:
+        n: particles.
+        steps or ns: length of one simulation; ``ns`` needs ``timestep_fs``.
+        deadline or ns_per_day: when it must be done (s), or how fast it must run, set-up not
+            counted (needs ``timestep_fs``).
+        count: how many there are.
+        efficiency: least parallel efficiency that is allowed.
+        machines: names of those it may run on; all where not given.
+    """
+
+    name: Name
+    n: Particles
+    steps: Steps | None = None
+    ns: Positive | None = None
+    timestep_fs: Positive | None = None
+    deadline: Duration | None = None
+    ns_per_day: Positive | None = None
+    count: Copies = 1
+    efficiency: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+    machines: Annotated[list[Name], Field(min_length=1)] | None = None
+
+    @property
+    def length(self) -> float:
+        """Steps of one simulation."""
+        if self.steps is not None:
+            return float(self.steps)
+        assert self.ns is not None
+        assert self.timestep_fs is not None
+        return math.ceil(round(self.ns * NANO / (self.timestep_fs * FEMTO), 6))
+
+    def limit(self, setup: float) -> float:
+        """Seconds by which it must be done on a machine that needs ``setup``; inf without."""
+        if self.deadline is not None:
+            return self.deadline
+        if self.ns_per_day is None or self.timestep_fs is None:
+            return math.inf
+        return setup + self.length * self.timestep_fs * FEMTO * DAY / (self.ns_per_day * NANO)
+
+
+class Request(_Strict):
+    """A whole plan.
+
+    Attributes:
+        currency: of all prices; for show.
+        probability: that a job must have of meeting its deadline.
+        window: seconds within which as many jobs as possible are to be done.
+        baseline: name of the machine that the others are compared with; the first by default.
+        iso_efficiency: the efficiency whose sizes n_e(N) are wanted.
+        break_even: the surcharge whose break-even sizes are wanted.
+        sizes: least and largest n to look for them.
+    """
+
+    currency: Name = "USD"
+    probability: Share = 0.9
+    window: Duration | None = None
+    baseline: Name | None = None
+    iso_efficiency: Share | None = None
+    break_even: Positive | None = None
+    sizes: Annotated[list[Particles], Field(min_length=2, max_length=2)] | None = None
+    machines: Annotated[list[Machine], Field(min_length=1, max_length=100)]
+    jobs: Annotated[list[Job], Field(max_length=100_000)] = []
+    _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))
+
+    @property
+    def lines(self) -> Lines:
+        """Where its values stand, for messages."""
+        return self._lines
+
+    @property
+    def base(self) -> int:
+        """Position of the baseline among the machines."""
+        names = [machine.name for machine in self.machines]
+        return 0 if self.baseline is None else names.index(self.baseline)

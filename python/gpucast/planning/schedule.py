@@ -1,0 +1,168 @@
+"""A schedule of the whole mix on the GPUs that exist.
+
+Choosing GPU counts and an order so that a mix of jobs ends as soon as possible is NP-hard. Here a
+target time is set, and each copy, in order, takes the option of least GPU-seconds with which it
+still ends by its deadline and the target; the target is the window, or is bisected. Several orders
+are tried. ``bounds`` has what no schedule can beat, so that one sees how much better another could
+be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.models import Array
+from gpucast.planning.grid import Grid
+
+_MOST_PLACED = 3_000
+"""Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
+
+_FEWEST_TRIALS = 2
+_MOST_TARGETS = 12
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Task:
+    """One copy of a job in a schedule.
+
+    Attributes:
+        job, option: positions.
+        start, end: seconds from the beginning of the window.
+        slots: the GPUs that it holds, as positions in its machine.
+    """
+
+    job: int
+    option: int
+    start: float
+    end: float
+    slots: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Copies in the order in which they were placed.
+
+    Attributes:
+        left_out: how many were not, because no option ended within the window.
+        late: how many end after their deadline.
+    """
+
+    tasks: list[Task]
+    left_out: int
+    late: int
+
+    @property
+    def makespan(self) -> float:
+        """When the last copy ends (s)."""
+        return max((task.end for task in self.tasks), default=0.0)
+
+    @property
+    def merit(self) -> tuple[int, int, float]:
+        """Smaller is better: copies left out, then late ones, then the makespan."""
+        return self.left_out, self.late, self.makespan
+
+
+def best(
+    grid: Grid, counts: NDArray[np.int64], gpus: list[int], window: float | None, least: float
+) -> Schedule:
+    """The best schedule found.
+
+    Args:
+        counts: copies wanted of each job, (J).
+        gpus: how many GPUs each machine has.
+        window: seconds; without one all copies are placed, in as little time as possible.
+        least: a lower bound on the makespan.
+    """
+    orders = _orders(grid, counts, window)
+    trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
+    if window is not None:
+        found = [place(grid, order, gpus, window, strict=True) for order in orders[:trials]]
+        return min(found, key=lambda schedule: schedule.merit)
+    chosen = place(grid, orders[0], gpus, np.inf, strict=False)
+    low, high = least, chosen.makespan
+    for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
+        target = float(np.sqrt(low * high))
+        found = [place(grid, order, gpus, target, strict=False) for order in orders]
+        now = min(found, key=lambda schedule: schedule.merit)
+        chosen = min(chosen, now, key=lambda schedule: schedule.merit)
+        if now.makespan <= target * (1 + _TINY):
+            high = now.makespan
+        else:
+            low = target
+    return chosen
+
+
+def place(
+    grid: Grid, order: NDArray[np.intp], gpus: list[int], target: float, *, strict: bool
+) -> Schedule:
+    """Place copies (job numbers, in order), none before the GPUs free first are free.
+
+    Each takes the option of least GPU-seconds that ends by its deadline and the target; else one
+    that ends by the target; else it is left out if ``strict``, or takes what ends first.
+    """
+    free = [np.zeros(have) for have in gpus]
+    needs = [grid.gpus[part].astype(np.intp) - 1 for part in grid.slices]
+    seconds = np.where(grid.allowed, grid.seconds, np.inf)
+    area = np.where(grid.allowed, grid.gpus * grid.seconds, np.inf)
+    latest = target * (1 + _TINY)
+    tasks: list[Task] = []
+    left_out = late = 0
+    for job in order:
+        start = np.concatenate(
+            [np.sort(each)[need] for each, need in zip(free, needs, strict=True)]
+        )
+        end = start + seconds[job]
+        waited = start if grid.is_rate[job] else 0.0
+        in_time = end - waited <= grid.limit[job] * (1 + _TINY)
+        fits = end <= latest
+        option = _least(area[job], fits & in_time)
+        if option is None:
+            option = _least(area[job], fits)
+        if option is None and not strict:
+            option = int(np.argmin(end))
+        if option is None:
+            left_out += 1
+            continue
+        m = int(grid.machine[option])
+        slots = np.argsort(free[m], kind="stable")[: needs[m][option - grid.slices[m].start] + 1]
+        free[m][slots] = end[option]
+        late += not in_time[option]
+        tasks.append(Task(int(job), option, float(start[option]), float(end[option]), slots))
+    return Schedule(tasks, left_out, late)
+
+
+def replayed(schedule: Schedule, grid: Grid, gpus: list[int], seconds: Array) -> Array:
+    """Makespans of a schedule where copies take other times; the order on each GPU stays.
+
+    Args:
+        seconds: of each task in each of B replicates, (B, tasks).
+    """
+    free = [np.zeros((have, seconds.shape[0])) for have in gpus]
+    for i, task in enumerate(schedule.tasks):
+        of_machine = free[int(grid.machine[task.option])]
+        of_machine[task.slots] = of_machine[task.slots].max(axis=0) + seconds[:, i]
+    return np.asarray(np.max([each.max(axis=0) for each in free], axis=0), dtype=np.float64)
+
+
+def _least(area: Array, among: NDArray[np.bool_]) -> int | None:
+    at = int(np.argmin(np.where(among, area, np.inf)))
+    return at if among[at] else None
+
+
+def _orders(grid: Grid, counts: NDArray[np.int64], window: float | None) -> list[NDArray[np.intp]]:
+    """Most urgent first; for a window least GPU-seconds first; most of them first; widest first."""
+    area = np.where(grid.allowed, grid.gpus * grid.seconds, np.inf)
+    cheapest = np.argmin(area, axis=1)
+    least = area.min(axis=1)
+    wide = grid.gpus[cheapest]
+    due = np.where(grid.is_rate[:, np.newaxis], np.inf, grid.limit)
+    urgent = np.where(grid.allowed, due, np.inf).min(axis=1)
+    orders = [np.lexsort((-least, urgent))]
+    if window is not None:
+        orders.append(np.argsort(least, kind="stable"))
+    orders += [np.argsort(-least, kind="stable"), np.lexsort((-least, -wide))]
+    return [np.repeat(order, counts[order]) for order in orders]

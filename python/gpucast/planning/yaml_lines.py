@@ -1,0 +1,148 @@
+"""A YAML text as plain values, and the line on which each stands.
+
+PyYAML's libyaml parser makes the nodes; what a plain scalar means follows YAML 1.2, where ``1e6``
+is a number, ``no`` a word and ``1:30`` a text (PyYAML's own resolver follows 1.1).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from gpucast.complaints import path_of
+from gpucast.errors import InputError
+
+Location = tuple[int | str, ...]
+"""Keys and list positions from the top to a value."""
+
+_DEEPEST = 20
+_MOST_VALUES = 1_000_000
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_NULL = {"", "~", "null", "Null", "NULL"}
+_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+
+@dataclass
+class Lines:
+    """Where values stand.
+
+    Attributes:
+        file: for messages; None where the values come from Python.
+        of: line, counted from 1, of each key or list item.
+    """
+
+    file: str | None
+    of: dict[Location, int] = field(default_factory=dict)
+
+    def line(self, location: Location) -> int:
+        """Line of a value, or of the nearest thing around it that is there."""
+        while location and location not in self.of:
+            location = location[:-1]
+        return self.of.get(location, 1)
+
+    def error(self, message: str, location: Location) -> InputError:
+        """What is wrong there: file, line, key."""
+        line = None if self.file is None else self.line(location)
+        return InputError(message, file=self.file, line=line, field=path_of(location))
+
+
+def parse(text: str, file: str) -> tuple[Any, Lines]:
+    """The values of a YAML text, and their lines.
+
+    Raises:
+        InputError: no YAML; a key twice; nesting or aliases that no plan needs.
+    """
+    lines = Lines(file)
+    # libyaml's nodes are made by recursion in C: depth is checked on the events before.
+    _check_depth(text, file)
+    try:
+        node = yaml.compose(text, Loader=_LOADER)
+    except yaml.YAMLError as error:
+        raise _broken(error, file) from error
+    return (None if node is None else _value(node, (), lines)), lines
+
+
+def _check_depth(text: str, file: str) -> None:
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > _DEEPEST:
+                raise InputError("is nested too deeply for a plan", file=file)
+    except yaml.YAMLError as error:
+        raise _broken(error, file) from error
+
+
+def _broken(error: yaml.YAMLError, file: str) -> InputError:
+    mark = getattr(error, "problem_mark", None)
+    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return InputError(
+        f"is no valid YAML: {' '.join(str(reason).split())}",
+        file=file,
+        line=None if mark is None else mark.line + 1,
+    )
+
+
+def _value(node: yaml.Node, location: Location, lines: Lines) -> Any:
+    lines.of.setdefault(location, _line(node))
+    if len(lines.of) > _MOST_VALUES or len(location) > _DEEPEST:
+        raise lines.error("refers to itself or repeats too much", location[:1])
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, location, lines)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(each, (*location, i), lines) for i, each in enumerate(node.value)]
+    assert isinstance(node, yaml.ScalarNode)
+    return _scalar(node)
+
+
+def _mapping(node: yaml.MappingNode, location: Location, lines: Lines) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = _line(key_node)
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise InputError(
+                "a key must be a word", file=lines.file, line=line, field=path_of(location)
+            )
+        key = str(key_node.value)
+        within = (*location, key)
+        if key in result:
+            raise InputError(
+                f"stands here a second time; the first is on line {lines.of[within]}",
+                file=lines.file,
+                line=line,
+                field=path_of(within),
+            )
+        lines.of[within] = line
+        result[key] = _value(value_node, within, lines)
+    return result
+
+
+def _line(node: yaml.Node) -> int:
+    return 1 if node.start_mark is None else node.start_mark.line + 1
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text = str(node.value)
+    if node.style:  # quoted, or a block: libyaml says "" of plain ones, PyYAML None
+        return text
+    if text in _NULL:
+        return None
+    if text in _TRUTH:
+        return _TRUTH[text]
+    # The length: Python refuses to make whole numbers of thousands of digits.
+    if _INTEGER.fullmatch(text) and len(text) < 100:
+        return int(text)
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if _INFINITE.fullmatch(text):
+        return float(text.replace(".", ""))
+    return text

@@ -1,0 +1,83 @@
+"""Models and plans that several tests of planning share."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import Any
+
+import gpucast as gc
+from gpucast.models import Model
+from gpucast.planning.grid import Grid, make
+from gpucast.planning.reading import of_values
+from gpucast.planning.request import Request
+from made_data import NATIVE, VIRTUALIZED, whole
+
+REPLICATES = 30
+
+
+@cache
+def native() -> Model:
+    return _named(gc.fit(whole(NATIVE), replicates=REPLICATES), "native")
+
+
+@cache
+def remote() -> Model:
+    return _named(gc.fit(whole(VIRTUALIZED, seed=1), replicates=REPLICATES), "remote")
+
+
+def with_misfit(model: Model, between_cells: float) -> Model:
+    """The same model, whose true cell times lie so far around it."""
+    changed = copy.copy(model)
+    changed.content = copy.deepcopy(model.content)
+    changed.content["noise"]["between_cells"] = between_cells
+    return changed
+
+
+def models() -> dict[str, Model]:
+    return {"native": with_misfit(native(), 0.02), "remote": with_misfit(remote(), 0.03)}
+
+
+def only_native() -> dict[str, Model]:
+    return {"native": models()["native"]}
+
+
+def machine(name: str = "native", **other: Any) -> dict[str, Any]:
+    return {"name": name, "gpus": 4, "price_per_gpu_hour": 2.0, **other}
+
+
+def job(name: str = "a", n: int = 8000, steps: int = 1_000_000, **other: Any) -> dict[str, Any]:
+    return {"name": name, "n": n, "steps": steps, **other}
+
+
+def values(**other: Any) -> dict[str, Any]:
+    """Two machines and jobs of all kinds, as a plan's file would hold them."""
+    return {
+        "machines": [
+            machine(gpus=5, gpus_per_host=2, price_per_host_hour=0.7),
+            machine("remote", gpus=4, price_per_gpu_hour=0.9, price_per_job_hour=0.1, setup=60.0),
+        ],
+        "jobs": [
+            job(n=1000, deadline="2m"),
+            job("b", n=8000, deadline="30m", count=2),
+            job("c", n=64000, steps=30_000),
+            job("d", n=16000, machines=["remote"], ns_per_day=60.0, timestep_fs=2.0),
+            job("e", n=64000, steps=10_000, efficiency=0.9, deadline="1d"),
+        ],
+        **other,
+    }
+
+
+def request(**other: Any) -> Request:
+    plan = values(**other)
+    names = [each["name"] for each in plan["machines"]]
+    return of_values(plan, {name: model for name, model in models().items() if name in names})
+
+
+def grid(**other: Any) -> Grid:
+    return make(request(**other))
+
+
+def _named(model: Model, name: str) -> Model:
+    model.name = name
+    return model

@@ -1,0 +1,193 @@
+"""How many jobs fit: against exhaustive search on small cases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpucast as gc
+from gpucast.planning import bounds, schedule
+from gpucast.planning.grid import Grid
+from gpucast.planning.schedule import Schedule
+from planning_samples import job, machine, models, only_native, values
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mix: seconds of each job on each GPU count of each machine; copies; limits."""
+
+    seconds: list[list[list[float]]]
+    gpus: list[int]
+    counts: list[int]
+    limits: list[float]
+
+    @property
+    def grid(self) -> Grid:
+        sizes = np.cumsum([0, *self.gpus])
+        seconds = np.array([[t for on in each for t in on] for each in self.seconds])
+        return cast(
+            "Grid",
+            SimpleNamespace(
+                machine=np.repeat(np.arange(len(self.gpus)), self.gpus),
+                gpus=np.concatenate([np.arange(1.0, have + 1) for have in self.gpus]),
+                slices=tuple(slice(a, b) for a, b in itertools.pairwise(sizes)),
+                seconds=seconds,
+                limit=np.repeat([[each] for each in self.limits], seconds.shape[1], axis=1),
+                is_rate=np.zeros(len(self.limits), dtype=bool),
+                allowed=np.ones(seconds.shape, dtype=bool),
+            ),
+        )
+
+    def outcomes(self) -> list[tuple[float, ...]]:
+        """Ends of the copies under every order, with every machine and GPU count for each."""
+        copies = [i for i, count in enumerate(self.counts) for _ in range(count)]
+        options = [(m, n) for m, have in enumerate(self.gpus) for n in range(1, have + 1)]
+        found = set()
+        for order in set(itertools.permutations(copies)):
+            for chosen in itertools.product(options, repeat=len(copies)):
+                free = [[0.0] * have for have in self.gpus]
+                ends = []
+                for copy, (m, n) in zip(order, chosen, strict=True):
+                    free[m].sort()
+                    end = free[m][n - 1] + self.seconds[copy][m][n - 1]
+                    free[m][:n] = [end] * n
+                    ends.append(end)
+                found.add(tuple(ends))
+        return list(found)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    gpus = draw(st.lists(st.integers(1, 2), min_size=1, max_size=2))
+    kinds = draw(st.integers(1, 3))
+    counts = [draw(st.integers(1, 2)) if kinds < 3 else 1 for _ in range(kinds)]
+    seconds = [
+        [[float(draw(st.integers(1, 20))) for _ in range(have)] for have in gpus]
+        for _ in range(kinds)
+    ]
+    limits = [draw(st.sampled_from([math.inf, 10.0, 30.0])) for _ in range(kinds)]
+    return Case(seconds, gpus, counts, limits)
+
+
+def check_schedule(case: Case, found: Schedule) -> None:
+    """No GPU does two things at once, and all copies are there or counted as left out."""
+    assert len(found.tasks) + found.left_out == sum(case.counts)
+    grid = case.grid
+    held: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for task in found.tasks:
+        assert task.slots.size == grid.gpus[task.option]
+        assert task.end == pytest.approx(task.start + grid.seconds[task.job, task.option])
+        for slot in task.slots:
+            held.setdefault((int(grid.machine[task.option]), int(slot)), []).append(
+                (task.start, task.end)
+            )
+    for (m, slot), times in held.items():
+        assert slot < case.gpus[m]
+        for before, after in itertools.pairwise(sorted(times)):
+            assert before[1] <= after[0]
+    late = sum(task.end > case.limits[task.job] for task in found.tasks)
+    assert late == found.late
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases())
+def test_bounds_hold_the_best_schedule_between_them(case: Case) -> None:
+    counts = np.array(case.counts)
+    least = bounds.shortest_possible(case.grid, counts, case.gpus)
+    found = schedule.best(case.grid, counts, case.gpus, None, least)
+    check_schedule(case, found)
+    assert not found.left_out
+    best = min(max(ends) for ends in case.outcomes())
+    assert least <= best * (1 + 1e-9)
+    relaxed = [math.inf] * len(case.limits)
+    free = Case(case.seconds, case.gpus, case.counts, relaxed)
+    ours = schedule.best(free.grid, counts, case.gpus, None, least).makespan
+    assert best * (1 - 1e-9) <= ours <= 2 * best
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases(), st.integers(1, 40))
+def test_no_more_copies_are_done_than_an_exhaustive_search_does(case: Case, window: int) -> None:
+    counts = np.array(case.counts)
+    found = schedule.best(case.grid, counts, case.gpus, float(window), 0.0)
+    check_schedule(case, found)
+    assert found.makespan <= window
+    most = max(sum(end <= window for end in ends) for ends in case.outcomes())
+    bound = bounds.most_possible(case.grid, counts, case.gpus, float(window))
+    assert len(found.tasks) <= most <= bound
+    assert len(found.tasks) >= most / 2
+
+
+def test_copies_alone_are_those_of_a_plain_count() -> None:
+    content = gc.plan(values(window="1h"), models()).content
+    for given_job, found in zip(values()["jobs"], content["capacity"]["jobs"], strict=True):
+        for name, have, setup in (("native", 5, 0.0), ("remote", 4, 60.0)):
+            best = 0
+            frame = models()[name].forecast(given_job["n"], range(1, have + 1))
+            for row in frame.itertuples():
+                if frame.seconds[0] / (row.gpus * row.seconds) < given_job.get("efficiency", 0):
+                    continue
+                seconds = setup + given_job["steps"] * row.seconds
+                best = max(best, (have // row.gpus) * math.floor(3600 / seconds))
+            if name not in given_job.get("machines", [name]):
+                best = 0
+            (mine,) = [each for each in found["machines"] if each["machine"] == name]
+            assert mine["copies"] == best
+            assert mine["copies_sure"] <= best
+        assert found["copies"] == sum(each["copies"] for each in found["machines"])
+
+
+def test_what_fits_exactly_fits() -> None:
+    step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
+    plan = {"machines": [machine(gpus=1)], "jobs": [job(steps=100)], "window": 700 * step}
+    (found,) = gc.plan(plan, only_native()).content["capacity"]["jobs"]
+    assert found["copies"] == 7
+    assert found["copies_sure"] < 7
+
+
+def test_a_mix_that_fits_is_done_and_its_probability_is_that_of_its_longest_chain() -> None:
+    step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
+    alone: dict[str, Any] = {"machines": [machine(gpus=1)], "jobs": [job(steps=1000, count=3)]}
+    sure = gc.plan({**alone, "window": 3600 * step}, only_native()).content["mix"]
+    even = gc.plan({**alone, "window": 3001 * step}, only_native()).content["mix"]
+    none = gc.plan({**alone, "window": 2500 * step}, only_native()).content["mix"]
+    assert (sure["done"], sure["share"], sure["most_possible"]) == (3, 1.0, 3)
+    assert sure["makespan"] == pytest.approx(3000 * step)
+    assert sure["shortest_possible"] == pytest.approx(3000 * step)
+    assert sure["probability"] == 1.0
+    assert 0.1 < even["probability"] < 0.9
+    assert (none["done"], none["most_possible"]) == (2, 2)
+    assert sure["cost"] == pytest.approx(3000 * step * 2.0 / 3600)
+    assert [task["start"] for task in sure["schedule"]] == pytest.approx(
+        [0, 1000 * step, 2000 * step]
+    )
+
+
+def test_a_speed_counts_from_the_start_of_a_job_and_a_deadline_from_that_of_the_window() -> None:
+    step = float(only_native()["native"].forecasts([8000], [1]).seconds[0])
+    one = {"machines": [machine(gpus=1)]}
+    timed = {"jobs": [job(steps=1000, count=2, deadline=1500 * step)]}
+    speed = 2e-15 * 86400 / (1.5 * step) / 1e-9
+    paced = {"jobs": [job(steps=1000, count=2, ns_per_day=speed, timestep_fs=2.0)]}
+    assert gc.plan({**one, **timed}, only_native()).content["mix"]["late"] == 1
+    assert gc.plan({**one, **paced}, only_native()).content["mix"]["late"] == 0
+
+
+def test_a_window_in_which_nothing_fits_does_nothing() -> None:
+    plan = {"machines": [machine()], "jobs": [job(deadline="1s")], "window": "2s"}
+    content = gc.plan(plan, only_native()).content
+    mix = content["mix"]
+    assert (mix["done"], mix["share"], mix["most_possible"], mix["schedule"]) == (0, 0, 0, [])
+    assert mix["probability"] is None
+    assert content["capacity"]["jobs"][0]["copies"] == 0
+    (found,) = content["jobs"]
+    assert found["meets_deadline"] is False
+    assert found["advised"]["probability_in_time"] < 1e-6
