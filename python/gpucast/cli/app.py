@@ -38,6 +38,7 @@ COMMANDS = (
     Command("compare", "gpucast.cli.compare:command", "Native against remote, or any two models."),
     Command("what-if", "gpucast.cli.what_if:command", "One path's steps, another's transfers."),
     Command("figures", "gpucast.cli.figures:app", "Draw measurements."),
+    Command("report", "gpucast.cli.report:command", "Models as one HTML page."),
     Command("validate", "gpucast.cli.validate:command", "A model against held-out measurements."),
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
 )
