@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.cli.words import duration
-
 Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 60, 20, 40
 
+LABEL = 14
 MOST_POINTS = 120
 MOST_LINES = 8
 
@@ -31,8 +30,8 @@ def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
         counts: GPU counts to draw, eight at most.
 
     Returns:
-        ``width``, ``height``, ``lines`` [{gpus, points, end}], ``dots`` [(x, y)], ``columns`` and
-        ``rows`` [(place, label)], ``frame`` (left, top, right, bottom).
+        ``width``, ``height``, ``lines`` [{gpus, points, label}], ``dots`` [(x, y)], ``columns``
+        [(x, label)], ``rows`` [(y, seconds)], ``frame`` (left, top, right, bottom).
     """
     drawn = [each for each in model["curves"] if each["gpus"] in counts][:MOST_LINES]
     n = np.array(drawn[0]["n"], dtype=np.float64)
@@ -49,6 +48,7 @@ def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
         share = (np.log10(seconds) - heights[0]) / (heights[1] - heights[0])
         return np.asarray(np.round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1))
 
+    labels = _apart([float(y(each["seconds"][-1])) for each in drawn])
     low, high = 10 ** heights[0], 10 ** heights[1]
     return {
         "width": WIDTH,
@@ -58,9 +58,9 @@ def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
             {
                 "gpus": each["gpus"],
                 "points": _points(x(each["n"]), y(each["seconds"])),
-                "end": float(y(each["seconds"][-1])),
+                "label": label,
             }
-            for each in drawn
+            for each, label in zip(drawn, labels, strict=True)
         ],
         "dots": [
             (float(x(cell["n"])), float(y(cell["measured"])))
@@ -68,8 +68,18 @@ def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
             if n[0] <= cell["n"] <= n[-1] and cell["gpus"] in counts
         ],
         "columns": [(float(x(each)), f"{each:,.0f}") for each in _decades(n[0], n[-1])],
-        "rows": [(float(y(each)), duration(each)) for each in _decades(low, high)],
+        "rows": [(float(y(each)), each) for each in _decades(low, high)],
     }
+
+
+def _apart(places: list[float]) -> list[float]:
+    """Heights of labels, moved down where they would overlap those above them."""
+    placed = dict.fromkeys(range(len(places)), 0.0)
+    lowest = -np.inf
+    for i in sorted(placed, key=lambda i: places[i]):
+        lowest = max(lowest + LABEL, places[i])
+        placed[i] = float(lowest)
+    return [placed[i] for i in range(len(places))]
 
 
 def _points(x: Array, y: Array) -> str:

@@ -77,6 +77,7 @@ def _environment() -> jinja2.Environment:
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {
         "about": lambda seconds: duration(float(f"{seconds:.2g}")),
+        "chance": _chance,
         "count": lambda value: f"{value:,}",
         "duration": lambda seconds: _typeset(duration(seconds)),
         "interval": lambda ends, unit: _typeset(interval(ends, unit)),
@@ -85,6 +86,13 @@ def _environment() -> jinja2.Environment:
         "quantity": lambda value, unit: _typeset(quantity(value, unit)),
     }
     return environment
+
+
+def _chance(share: float | None) -> str:
+    # Some hundred refits know no chance beyond these.
+    if share is None:
+        return "-"
+    return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
 def _typeset(text: str | None) -> str | None:

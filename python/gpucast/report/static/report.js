@@ -23,14 +23,13 @@
     return `${digits(seconds * 1e9)} ns`;
   }
   function long(seconds) {
-    for (const [unit, size] of [["days", 2 * 86400], ["h", 2 * 3600], ["min", 120]]) {
-      if (seconds >= size) {
-        const [scaled, one] = [seconds / size, { days: 86400, h: 3600, min: 60 }[unit]];
-        return scaled >= 1 ? `${digits(seconds / one, 3)} ${unit}` : "";
-      }
+    for (const [unit, size] of [["days", 86400], ["h", 3600], ["min", 60]]) {
+      if (seconds >= 2 * size) return `${digits(seconds / size, 3)} ${unit}`;
     }
     return duration(Number(seconds.toPrecision(3)));
   }
+  // Some hundred refits know no chance beyond these.
+  const chance = (share) => (share > 0.99 ? "> 99 %" : share < 0.01 ? "< 1 %" : percent(share));
   const gpusInWords = (gpus) => `${gpus} GPU${gpus === 1 ? "" : "s"}`;
 
   // ---- forecasts ------------------------------------------------------------------------------
@@ -158,10 +157,10 @@
 
   function showVerdict(q, found) {
     const row = found.chosen;
-    const aim = q.deadline === null ? (q.only ? "" : "fastest") : "cheapest in time";
     const missed = q.deadline !== null && found.cheapest === null;
-    byId("verdict-question").textContent = `For n = ${count(q.n)}`
-      + (missed ? ": nothing asked about meets the deadline; the fastest is" : aim ? `, ${aim}` : "");
+    const aim = missed ? "Nothing asked about meets the deadline; the fastest"
+      : q.deadline === null ? "The fastest" : "The cheapest in time";
+    byId("verdict-question").textContent = `${aim} for n = ${count(q.n)}`;
     const big = byId("verdict");
     big.replaceChildren(element("strong", gpusInWords(row.gpus)));
     if (C.models.length > 1) big.append(", ", element("strong", label(row)));
@@ -171,7 +170,7 @@
     });
     const said = [`90 % of single steps take ${duration(row.low)} to ${duration(row.high)}.`];
     if (row.probability !== null && row === found.fastest) {
-      said.push(`The fastest count with probability ${percent(row.probability)}.`);
+      said.push(`The fastest count with probability ${chance(row.probability)}.`);
     }
     const alike = found.rows.filter((each) => each.model === row.model && each !== row
       && each.seconds <= 1.02 * row.seconds && each.seconds >= row.seconds);
@@ -202,7 +201,7 @@
   function showCards(q, found) {
     const made = [card("Fastest", found.fastest, q)];
     made.push(card(q.deadline === null ? "Cheapest" : "Cheapest in time", found.cheapest, q));
-    for (const model of q.models.length > 1 ? q.models : []) {
+    for (const model of q.models.filter((each) => each !== found.fastest.model)) {
       const own = found.rows.filter((row) => row.model === model);
       made.push(card(`Fastest, ${C.models[model].label}`, least(own, (row) => row.seconds), q));
     }
@@ -231,7 +230,7 @@
       for (const text of [
         duration(row.seconds) + (row.extrapolated ? "*" : ""),
         `${duration(row.low)} – ${duration(row.high)}`,
-        row.probability === null ? "-" : percent(row.probability),
+        row.probability === null ? "-" : chance(row.probability),
         row.efficiency === null ? "-" : percent(row.efficiency),
         long(row.run[0]) + (q.deadline !== null && row.run[0] > q.deadline ? " (late)" : ""),
         cost(row),
@@ -251,10 +250,11 @@
 
   function colourOf(gpus) {
     const at = C.gpus.length > 1 ? C.gpus.indexOf(gpus) / (C.gpus.length - 1) : 0;
-    return d3.interpolateViridis(dark() ? 0.3 + 0.7 * at : 0.82 * at);
+    return d3.interpolateViridis(dark() ? 0.38 + 0.62 * at : 0.82 * at);
   }
-  const gpuScale = () => ({
-    type: "ordinal", domain: C.gpus, range: C.gpus.map(colourOf), label: "GPUs", legend: true,
+  const gpuScale = (counts = C.gpus) => ({
+    type: "ordinal", domain: counts, range: counts.map(colourOf), label: "GPUs", legend: true,
+    tickFormat: gpusInWords,
   });
 
   // 1, 2 and 5 of each decade where there is room for them, else powers of ten.
@@ -272,12 +272,12 @@
     }
     return found;
   }
-  const shortCount = (value) => Intl.NumberFormat("en", { notation: "compact" }).format(value);
+  const shortCount = (value) => Intl.NumberFormat("en", { notation: "compact" }).format(value).replace("K", "k");
 
   function draw(place, options) {
     const chart = byId(place);
     if (!chart) return;
-    const width = Math.max(260, printing ? 640 : chart.clientWidth);
+    const width = printing ? (chart.closest(".wide, .js") ? 640 : 320) : Math.max(260, chart.clientWidth);
     const made = Plot.plot({
       width, height: 320, marginLeft: 58, marginBottom: 40, marginTop: 26, marginRight: 16,
       style: { background: "transparent", fontSize: "12px" },
@@ -286,10 +286,12 @@
     chart.replaceChildren(made);
   }
 
-  const nAxis = (width, low, high) => ({
-    type: "log", domain: [low, high], label: "n, particles", grid: true,
-    ticks: ticks(low, high, width / 70), tickFormat: shortCount,
-  });
+  // Axes of their own: Plot's logarithmic ones leave out labels of the ticks they are given.
+  const axis = (which, at, format) => [
+    Plot[`grid${which}`](at), Plot[`axis${which}`](at, { text: format }),
+  ];
+  const nScale = (low, high) => ({ type: "log", domain: [low, high], label: "n, particles" });
+  const nAxis = (width, low, high) => axis("X", ticks(low, high, width / 60), shortCount);
 
   // A line a GPU count, in pieces that are fitted (solid) or extrapolated (dashed).
   function pieces(model, rows) {
@@ -322,12 +324,13 @@
     const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
     draw("chart-time", (width) => ({
       height: Math.min(460, Math.max(300, width * 0.55)),
-      x: nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
-      y: { type: "log", domain: [low * 0.8, high * 1.2], grid: true, label: "time of a step",
-        ticks: ticks(low * 0.8, high * 1.2, 14), tickFormat: duration },
+      x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
+      y: { type: "log", domain: [low * 0.8, high * 1.2], label: "time of a step" },
       color: gpuScale(),
       ariaLabel: "Step time against n, a line a GPU count",
       marks: [
+        ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
+        ...axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
         Plot.ruleX([q.n], { stroke: "currentColor", strokeOpacity: 0.45 }),
         Plot.areaY(rows.filter((each) => each.gpus === row.gpus), {
           x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
@@ -388,11 +391,16 @@
         Plot.ruleY([0]),
         Plot.ruleY([1], { strokeOpacity: 0.35, strokeDasharray: "3,4" }),
         Plot.line(rows, { x: "gpus", y: "efficiency", stroke: "path", strokeWidth: 2 }),
-        Plot.dot(rows, {
-          x: "gpus", y: "efficiency", stroke: "path", r: 4.5, strokeWidth: 2,
-          fill: (row) => (row.extrapolated ? "var(--panel)" : row.path),
-          title: (row) => `${row.path}, ${gpusInWords(row.gpus)}: ${percent(row.efficiency, 1)}`, tip: true,
+        Plot.dot(rows.filter((row) => row.extrapolated), {
+          x: "gpus", y: "efficiency", stroke: "path", r: 4.5, strokeWidth: 2, fill: "var(--panel)",
         }),
+        Plot.dot(rows.filter((row) => !row.extrapolated), {
+          x: "gpus", y: "efficiency", fill: "path", r: 5.5,
+        }),
+        Plot.tip(rows, Plot.pointer({
+          x: "gpus", y: "efficiency",
+          title: (row) => `${row.path}, ${gpusInWords(row.gpus)}: ${percent(row.efficiency, 1)}`,
+        })),
       ],
     });
   }
@@ -407,12 +415,13 @@
       const own = rows.filter((each) => each.gpus === row.gpus);
       const [low, high] = d3.extent([...rows.map((each) => each.ratio), 1]);
       draw(`chart-extra-${index}`, (width) => ({
-        x: nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
-        y: { type: "log", domain: [low * 0.9, high * 1.15], grid: true, label: "times as long",
-          ticks: d3.ticks(low * 0.9, high * 1.15, 6), tickFormat: (v) => `${digits(v, 3)}×` },
+        x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
+        y: { type: "log", domain: [low * 0.9, high * 1.15], label: "times as long" },
         color: gpuScale(),
         ariaLabel: "Ratio of step times against n, a line a GPU count",
         marks: [
+          ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
+          ...axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
           Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 }),
           Plot.ruleX([q.n], { stroke: "currentColor", strokeOpacity: 0.45 }),
           Plot.areaY(own, { x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true }),
@@ -429,7 +438,8 @@
       const place = C.gpus.indexOf(row.gpus);
       byId(`extra-${index}`).textContent = `At n = ${count(C.n.values[at])} on ${gpusInWords(row.gpus)}: `
         + `${digits(found.ratio[at][place], 3)} times as long (${digits(found.low[at][place], 3)} to `
-        + `${digits(found.high[at][place], 3)}).`;
+        + `${digits(found.high[at][place], 3)}); ${C.models[0].label} the faster with probability `
+        + `${chance(found.probability_first_faster[at][place])}.`;
     });
   }
 
@@ -440,11 +450,13 @@
       const [low, high] = d3.extent(cells, (cell) => cell.n);
       draw(`chart-residuals-${index}`, (width) => ({
         height: 260,
-        x: nAxis(width, low / 1.2, high * 1.2),
-        y: { label: "forecast against measured", grid: true, tickFormat: (v) => `${v > 0 ? "+" : ""}${percent(v)}` },
-        color: gpuScale(),
+        x: nScale(low / 1.2, high * 1.2),
+        y: { label: "forecast against measured", grid: true, nice: true, zero: true,
+          tickFormat: (v) => `${v > 0 ? "+" : ""}${digits(100 * v, 2)} %` },
+        color: gpuScale(C.gpus.filter((gpus) => cells.some((cell) => cell.gpus === gpus))),
         ariaLabel: "Relative error of the forecast against n",
         marks: [
+          ...nAxis(width, low / 1.2, high * 1.2),
           Plot.ruleY([0], { stroke: "currentColor", strokeWidth: 1.5 }),
           Plot.dot(cells, {
             x: "n", y: "relative_error", stroke: "gpus", r: 4.5, strokeWidth: 1.8,
