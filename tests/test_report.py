@@ -120,6 +120,16 @@ def test_extra_time_is_that_of_compare() -> None:
     assert extra["high"][0][2] == pytest.approx(rows[0]["high"], rel=1e-4)
 
 
+def test_where_one_gpu_was_measured_the_answer_may_take_more_and_says_so() -> None:
+    data, _ = jumping()
+    model = gpucast.fit(data.where(lambda step: step.gpus == 1), model="paper", replicates=60)
+    said = content([model])
+    assert said["most"] == 8
+    largest = said["table"][-1]["choices"][0]
+    assert largest["gpus"] > 1
+    assert largest["extrapolated"]
+
+
 def test_counts_that_the_data_cannot_know_are_left_out() -> None:
     data, _ = jumping()
     alone = data.where(lambda step: step.gpus == 1)

@@ -142,7 +142,7 @@ def test_times_of_a_model_that_jumps_agree_with_its_forecasts(
 def test_the_best_of_both_paths_is_that_of_the_models(report: Path, show: Any) -> None:
     opened = show(report)
     rng = np.random.default_rng(5)
-    for n in np.round(np.exp(rng.uniform(np.log(216), np.log(1e6), 12))):
+    for n in np.round(np.exp(rng.uniform(np.log(216), np.log(1e6), 7))):
         opened.choose(n=int(n), gpus="most:3", path="any")
         best = {
             path: h200(path).best_counts([float(n)], range(1, 5))[0]
@@ -193,9 +193,10 @@ def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any
     assert opened.text("#verdict").startswith(f"{gpus:.0f} GPU")
     assert f", {path}:" in opened.text("#verdict")
     assert opened.text("#verdict-question") == f"The cheapest in time for n = {n:,}"
-    shown = re.search(r", ([\d.]+) \([\d.]+ GPU-hours\); \w+ meets", opened.text("#verdict-detail"))
-    whole = re.search(r", ([\d.]+) \([\d.]+ GPU-hours\)", opened.text("#verdict-detail"))
-    assert float((shown or whole)[1]) == pytest.approx(cost, rel=0.006)  # type: ignore[index]
+    shown = re.search(r", ([\d.]+) \([\d.]+ GPU-hours\)", opened.text("#verdict-detail"))
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(cost, rel=2 * NEAR)
+    assert "meets the deadline" in opened.text("#verdict-detail")
     opened.choose(deadline=1)
     assert opened.text("#verdict-question").startswith("Nothing asked about meets the deadline")
     assert "misses the deadline" in opened.text("#verdict-detail")

@@ -51,7 +51,8 @@ def content(
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
 
     Returns:
-        ``title``, ``n`` {values, start}, ``gpus``, ``models`` (a dict each: label, curves, shares,
+        ``title``, ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take),
+        ``measured_gpus``, ``models`` (a dict each: label, curves, shares,
         cells, parameters, ...), ``extra`` (each further model over the first), ``table`` (the
         answer for round n), ``warnings``.
 
@@ -76,7 +77,8 @@ def content(
         "title": title or _title(found),
         "n": {"values": _whole(n), "start": int(start)},
         "gpus": _whole(counts),
-        "measured_gpus": max(model.content["domain"]["gpus"][1] for model in models),
+        "most": _most(models, counts),
+        "measured_gpus": _measured_gpus(models),
         "models": found,
         "extra": [
             _extra(models[0], other, n, counts, at) for at, other in enumerate(models[1:], start=1)
@@ -89,7 +91,7 @@ def content(
 
 def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
     """GPU counts that all models can forecast."""
-    measured = max(model.content["domain"]["gpus"][1] for model in models)
+    measured = _measured_gpus(models)
     wanted = np.array(
         sorted({*range(1, USUAL_GPUS + 1), *_doublings(measured)} if gpus is None else set(gpus)),
         dtype=np.float64,
@@ -102,6 +104,16 @@ def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
                 raise
             wanted = wanted[wanted <= model.content["domain"]["gpus"][1]]
     return wanted
+
+
+def _measured_gpus(models: Sequence[Model]) -> int:
+    return max(int(model.content["domain"]["gpus"][1]) for model in models)
+
+
+def _most(models: Sequence[Model], counts: Array) -> int:
+    """GPUs that an answer may take where nobody says: those measured, if there are several."""
+    measured = counts[counts <= _measured_gpus(models)]
+    return int((measured if measured.size > 1 else counts)[-1])
 
 
 def _doublings(measured: int) -> set[int]:
@@ -278,8 +290,7 @@ def _table(
     models: Sequence[Model], labels: Sequence[str], n: Array, counts: Array
 ) -> list[dict[str, Any]]:
     """The best of all models for round n: what a page says without any control."""
-    measured = max(model.content["domain"]["gpus"][1] for model in models)
-    tried = counts[counts <= measured] if (counts <= measured).any() else counts
+    tried = counts[counts <= _most(models, counts)]
     ends = [model.content["domain"]["n"] for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}

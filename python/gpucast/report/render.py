@@ -38,7 +38,7 @@ def page(
         version: of gpucast.
         command: the command line that made the report, to be shown.
     """
-    shown = [n for n in content["gpus"] if n <= content["measured_gpus"]] or content["gpus"]
+    shown = [n for n in content["gpus"] if n <= content["most"]]
     start = content["n"]["start"]
     return (
         _environment()
@@ -51,7 +51,6 @@ def page(
             },
             css=_resource("static/report.css"),
             scripts=[_resource(name) for name in _SCRIPTS],
-            default_most=shown[-1],
             start_row=next(row for row in content["table"] if row["n"] == start),
             pictures=[picture(each, shown) for each in content["models"]],
             points=sum(len(c["n"]) for each in content["models"] for c in each["curves"]),

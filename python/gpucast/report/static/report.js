@@ -274,16 +274,37 @@
   }
   const shortCount = (value) => Intl.NumberFormat("en", { notation: "compact" }).format(value).replace("K", "k");
 
-  function draw(place, options) {
+  // Charts that take long to draw and stay the same while only n changes are kept: ``key`` says
+  // what they are about.
+  const kept = {};
+  function draw(place, options, key) {
     const chart = byId(place);
-    if (!chart) return;
     const width = printing ? (chart.closest(".wide, .js") ? 640 : 320) : Math.max(260, chart.clientWidth);
+    const about = [key, width, dark(), printing].join();
+    if (key !== undefined && kept[place]?.about === about) return kept[place].made;
     const made = Plot.plot({
       width, height: 320, marginLeft: 58, marginBottom: 40, marginTop: 26, marginRight: 16,
       style: { background: "transparent", fontSize: "12px" },
       ...(typeof options === "function" ? options(width) : options),
     });
     chart.replaceChildren(made);
+    kept[place] = { about, made };
+    return made;
+  }
+
+  // Puts the n chosen, and the value there, into a chart that was drawn without them.
+  function point(made, n, value, colour) {
+    const svg = made.querySelector(":scope > svg");
+    const [x, y] = [made.scale("x"), made.scale("y")];
+    const at = x.apply(n);
+    d3.select(svg).selectAll("g.chosen").data([0]).join("g").attr("class", "chosen")
+      .attr("aria-hidden", "true").attr("pointer-events", "none")
+      .html("").call((g) => {
+        g.append("line").attr("x1", at).attr("x2", at).attr("y1", y.range[0]).attr("y2", y.range[1])
+          .attr("stroke", "currentColor").attr("stroke-opacity", 0.5);
+        g.append("circle").attr("cx", at).attr("cy", y.apply(value)).attr("r", 5.5)
+          .attr("fill", colour).attr("stroke", "currentColor").attr("stroke-width", 1.5);
+      });
   }
 
   // Axes of their own: Plot's logarithmic ones leave out labels of the ticks they are given.
@@ -293,11 +314,8 @@
   const nScale = (low, high) => ({ type: "log", domain: [low, high], label: "n, particles" });
   const nAxis = (width, low, high) => axis("X", ticks(low, high, width / 60), shortCount);
 
-  // A line a GPU count, in pieces that are fitted (solid) or extrapolated (dashed).
-  function pieces(model, rows) {
-    return rows.map((row) => ({ ...row, beyond: extrapolated(model, row.gpus, row.n) }));
-  }
-  function lines(model, rows, y, chosen) {
+  // A line a GPU count, solid where it is fitted, dashed where it is extrapolated.
+  function lines(rows, y, chosen) {
     const marks = [];
     for (const gpus of C.gpus) {
       const own = rows.filter((row) => row.gpus === gpus);
@@ -305,24 +323,21 @@
       marks.push(Plot.line(own, {
         x: "n", y, stroke: "gpus", strokeWidth: Math.max(1, width * 0.7), strokeDasharray: "3,4",
       }));
-      marks.push(Plot.line(own.filter((row) => !row.beyond), {
+      marks.push(Plot.line(own.filter((row) => !row.extrapolated), {
         x: "n", y, stroke: "gpus", strokeWidth: width,
       }));
     }
     return marks;
   }
 
-  const timeRows = C.models.map((model, at) => pieces(at, model.curves.flatMap((curve) =>
-    curve.n.map((n, i) => ({
-      n, gpus: curve.gpus, seconds: curve.seconds[i],
-      low: curve.seconds[i] / curve.single[i], high: curve.seconds[i] * curve.single[i],
-    })))));
+  const timeRows = C.models.map((_, model) => C.gpus.flatMap((gpus, at) =>
+    C.n.values.map((n) => ({ n, gpus, ...forecast(model, at, n) }))));
 
   function drawTime(q, row) {
     const rows = timeRows[row.model];
     const { cells } = C.models[row.model];
     const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
-    draw("chart-time", (width) => ({
+    const made = draw("chart-time", (width) => ({
       height: Math.min(460, Math.max(300, width * 0.55)),
       x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
       y: { type: "log", domain: [low * 0.8, high * 1.2], label: "time of a step" },
@@ -331,20 +346,19 @@
       marks: [
         ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
         ...axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
-        Plot.ruleX([q.n], { stroke: "currentColor", strokeOpacity: 0.45 }),
         Plot.areaY(rows.filter((each) => each.gpus === row.gpus), {
           x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
         }),
-        ...lines(row.model, rows, "seconds", row.gpus),
+        ...lines(rows, "seconds", row.gpus),
         Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 }),
-        Plot.dot([row], { x: q.n, y: "seconds", fill: "gpus", stroke: "currentColor", r: 5.5, strokeWidth: 1.5 }),
         Plot.tip(rows, Plot.pointer({
           x: "n", y: "seconds", maxRadius: 30,
           title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${duration(each.seconds)}`
-            + ` (${duration(each.low)} – ${duration(each.high)})${each.beyond ? "\nextrapolated" : ""}`,
+            + ` (${duration(each.low)} – ${duration(each.high)})${each.extrapolated ? "\nextrapolated" : ""}`,
         })),
       ],
-    }));
+    }), `${row.model}:${row.gpus}`);
+    point(made, q.n, row.seconds, colourOf(row.gpus));
   }
 
   function drawParts(q, row) {
@@ -407,14 +421,14 @@
 
   const extraRows = C.extra.map((extra) => C.n.values.flatMap((n, i) => C.gpus.map((gpus, at) => ({
     n, gpus, ratio: extra.ratio[i][at], low: extra.low[i][at], high: extra.high[i][at],
-    beyond: extrapolated(0, gpus, n) || extrapolated(extra.model, gpus, n),
+    extrapolated: extrapolated(0, gpus, n) || extrapolated(extra.model, gpus, n),
   }))));
 
   function drawExtra(q, row) {
     extraRows.forEach((rows, index) => {
       const own = rows.filter((each) => each.gpus === row.gpus);
       const [low, high] = d3.extent([...rows.map((each) => each.ratio), 1]);
-      draw(`chart-extra-${index}`, (width) => ({
+      const made = draw(`chart-extra-${index}`, (width) => ({
         x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
         y: { type: "log", domain: [low * 0.9, high * 1.15], label: "times as long" },
         color: gpuScale(),
@@ -423,19 +437,19 @@
           ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
           ...axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
           Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 }),
-          Plot.ruleX([q.n], { stroke: "currentColor", strokeOpacity: 0.45 }),
           Plot.areaY(own, { x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true }),
-          ...lines(row.model, rows, "ratio", row.gpus),
+          ...lines(rows, "ratio", row.gpus),
           Plot.tip(rows, Plot.pointer({
             x: "n", y: "ratio", maxRadius: 30,
             title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${digits(each.ratio, 3)} times`
-              + ` (${digits(each.low, 3)} – ${digits(each.high, 3)})${each.beyond ? "\nextrapolated" : ""}`,
+              + ` (${digits(each.low, 3)} – ${digits(each.high, 3)})${each.extrapolated ? "\nextrapolated" : ""}`,
           })),
         ],
-      }));
+      }), String(row.gpus));
       const at = nearest(q.n);
       const found = C.extra[index];
       const place = C.gpus.indexOf(row.gpus);
+      point(made, C.n.values[at], found.ratio[at][place], colourOf(row.gpus));
       byId(`extra-${index}`).textContent = `At n = ${count(C.n.values[at])} on ${gpusInWords(row.gpus)}: `
         + `${digits(found.ratio[at][place], 3)} times as long (${digits(found.low[at][place], 3)} to `
         + `${digits(found.high[at][place], 3)}); ${C.models[0].label} the faster with probability `
