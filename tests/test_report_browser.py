@@ -193,7 +193,7 @@ def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any
     assert opened.text("#verdict").startswith(f"{gpus:.0f} GPU")
     assert f", {path}:" in opened.text("#verdict")
     assert opened.text("#verdict-question") == f"The cheapest in time for n = {n:,}"
-    shown = re.search(r", ([\d.]+) \([\d.]+ GPU-hours\)", opened.text("#verdict-detail"))
+    shown = re.search(r", cost ([\d.]+) \([\d.]+ GPU-hours\)", opened.text("#verdict-detail"))
     assert shown is not None
     assert float(shown[1]) == pytest.approx(cost, rel=2 * NEAR)
     assert "meets the deadline" in opened.text("#verdict-detail")

@@ -144,6 +144,7 @@
 
   const label = (row) => C.models[row.model].label;
   const who = (row) => gpusInWords(row.gpus) + (C.models.length > 1 ? `, ${label(row)}` : "");
+  const costs = (row) => (row.cost === null ? "" : "cost ") + cost(row);
   const cost = (row) => (row.cost === null
     ? `${digits(row.hours, 3)} GPU-hours`
     : `${digits(row.cost, 3)} (${digits(row.hours, 3)} GPU-hours)`);
@@ -180,7 +181,7 @@
     }
     const steps = `${count(q.steps)} step${q.steps === 1 ? "" : "s"}`;
     said.push(`${steps}: ${long(row.run[0])} (${long(row.run[1])} to ${long(row.run[2])})`
-      + `, ${cost(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
+      + `, ${costs(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
     byId("verdict-detail").textContent = said.join(" ");
     byId("verdict-flag").hidden = !row.extrapolated;
   }
@@ -194,7 +195,7 @@
     }
     made.append(element("b", who(row)), element("p",
       `${duration(row.seconds)} a step${row.extrapolated ? " (extrapolated)" : ""}`));
-    made.append(element("p", `${long(row.run[0])} in all, ${cost(row)}`));
+    made.append(element("p", `${long(row.run[0])} in all, ${costs(row)}`));
     return made;
   }
 
