@@ -112,6 +112,20 @@ def test_models_take_the_measurements_of_their_own_path_only() -> None:
         content([h200("remote")], native)
 
 
+def test_a_what_if_is_held_against_steps_that_it_was_not_fitted_to() -> None:
+    data = gpucast.load("h200-x4")
+    forecast = gpucast.whatif.what_if(h200("native"), data, path="remote", machine="h200-c/remote")
+    shown = content([h200("native"), forecast], data)["models"][1]
+    assert shown["label"] == "remote (what if)"
+    assert shown["of_fit"] is False
+    assert {cell["n"] for cell in shown["cells"]} == {
+        step.n
+        for step in data.steps
+        if (step.path, step.schedule, step.kernel) == ("remote", "star-async", "tuned")
+    }
+    assert shown["next"]["commands"] == []
+
+
 def test_extra_time_is_that_of_compare() -> None:
     said = content([h200("native"), h200("remote")], sizes=[1000, 100000], gpus=[1, 2, 4])
     extra = said["extra"][0]

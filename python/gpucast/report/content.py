@@ -184,7 +184,9 @@ def _model(
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
-        "of_fit": data is not None and data.digest == about.get("digest"),
+        "of_fit": data is not None
+        and "what_if" not in about
+        and data.digest == about.get("digest"),
         "next": _next(model, cells, data),
         "parameters": _parameters(model),
         "combinations": list(known("combinations", [])),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.resources
+import re
 from typing import Any
 
 import jinja2
@@ -19,6 +20,9 @@ from gpucast.report.picture import picture
 from gpucast.validation import summarize
 
 _SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
+
+# Parameters of a chain's or a curve's pieces are numbered from 1.
+_PIECE = re.compile(r"_[1-9]\d*$")
 
 # What the page's scripts need; the rest of the content is text in the page already.
 _PAGE_KEYS = ("n", "gpus", "models", "extra")
@@ -108,7 +112,7 @@ def _shown(model: dict[str, Any]) -> dict[str, Any]:
     """A model's content with what only the page's text needs."""
     quality = {"median_relative_error": None, **model["quality"]}
     held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]
-    pieces = [each for each in model["parameters"] if each["name"].rpartition("_")[2].isdigit()]
+    pieces = [each for each in model["parameters"] if _PIECE.search(each["name"])]
     return {
         **model,
         # Keys that a model file need not have.
