@@ -13,6 +13,7 @@ import pytest
 
 import gpucast
 from command_line import Run, assert_refused, files_of, only_json, shell
+from gpucast.comparison import compare
 from gpucast.errors import InputError
 from gpucast.measure.design import left, order
 from gpucast.models import Model, load_model
@@ -20,6 +21,8 @@ from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
+from gpucast.validation import validate
+from gpucast.whatif import what_if
 from report_pages import HOSTILE, h200, jumping
 
 MOST_SECONDS = 5.0
@@ -95,7 +98,7 @@ def test_probabilities_are_among_the_counts_that_may_be_chosen() -> None:
 def test_residuals_are_those_of_validate() -> None:
     data, model = jumping()
     said = content([model], data)["models"][0]
-    assert said["cells"] == gpucast.validation.validate(model, data)["cells"]
+    assert said["cells"] == validate(model, data)["cells"]
     assert said["of_fit"] is True
     other = data.where(lambda step: step.n > 2000)
     assert content([model], other)["models"][0]["of_fit"] is False
@@ -114,7 +117,7 @@ def test_models_take_the_measurements_of_their_own_path_only() -> None:
 
 def test_a_what_if_is_held_against_steps_that_it_was_not_fitted_to() -> None:
     data = gpucast.load("h200-x4")
-    forecast = gpucast.whatif.what_if(h200("native"), data, path="remote", machine="h200-c/remote")
+    forecast = what_if(h200("native"), data, path="remote", machine="h200-c/remote")
     shown = content([h200("native"), forecast], data)["models"][1]
     assert shown["label"] == "remote (what if)"
     assert shown["of_fit"] is False
@@ -129,7 +132,7 @@ def test_a_what_if_is_held_against_steps_that_it_was_not_fitted_to() -> None:
 def test_extra_time_is_that_of_compare() -> None:
     said = content([h200("native"), h200("remote")], sizes=[1000, 100000], gpus=[1, 2, 4])
     extra = said["extra"][0]
-    rows = gpucast.comparison.compare(h200("native"), h200("remote"), [1000.0], [4.0])["ratio"]
+    rows = compare(h200("native"), h200("remote"), [1000.0], [4.0])["ratio"]
     assert extra["ratio"][0][2] == pytest.approx(rows[0]["ratio"], rel=1e-4)
     assert extra["high"][0][2] == pytest.approx(rows[0]["high"], rel=1e-4)
 
