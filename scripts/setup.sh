@@ -4,7 +4,7 @@
 #   scripts/setup.sh system   compiler, CMake, libraries (apt; root or sudo)
 #   scripts/setup.sh venv     .venv with what the package needs to build and run
 #   scripts/setup.sh cuda     a CUDA compiler in .venv where the machine has none
-#   scripts/setup.sh dev      .venv: formatters, linters, test tools
+#   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
 #   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
 #
 # Each part may be run again at any time; the Makefile runs each once and
@@ -19,16 +19,24 @@ readonly system_packages=(
   libgtest-dev libopenmpi-dev openmpi-bin
 )
 
+# Wanted by tests alone, which are skipped without them.
+readonly test_packages=(chromium)
+
 # ---------------------------------------------------------------- system ----
+
+not_installed() {
+  local package
+  for package in "$@"; do
+    [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] ||
+      printf '%s\n' "$package"
+  done
+}
 
 # Python's own two packages are asked for only where the Python that would be
 # used is the distribution's and lacks them.
 missing_system_packages() {
-  local package python version
-  for package in "${system_packages[@]}"; do
-    [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] ||
-      printf '%s\n' "$package"
-  done
+  local python version
+  not_installed "${system_packages[@]}"
   if ! scripts/python.sh >/dev/null; then
     python=$(scripts/python.sh --system) ||
       fail "no Python 3.11 or newer found (tried python3.13 to python3.11, python3): install one, or name it: make PYTHON=/path/to/python3"
@@ -75,14 +83,34 @@ setup_system() {
     fail "missing ${missing[*]}, and neither root nor passwordless sudo; install as root: $by_hand"
 
   say "set-up: installing ${missing[*]}"
-  if ! all_have_candidates "${missing[@]}"; then
+  apt_install "${missing[@]}" ||
+    fail "could not install ${missing[*]} ($(reason apt-install.log)); install as root: $by_hand"
+}
+
+# Uses as_root of whoever calls.
+apt_install() {
+  if ! all_have_candidates "$@"; then
     quietly apt-update.log apt update || true # The install below says what is still missing.
   fi
-  quietly apt-install.log apt install --no-install-recommends "${missing[@]}" && return
+  quietly apt-install.log apt install --no-install-recommends "$@" && return
   # Package lists that are too old name files that are gone.
   quietly apt-update.log apt update || true
-  quietly apt-install.log apt install --no-install-recommends "${missing[@]}" && return
-  fail "could not install ${missing[*]} ($(reason apt-install.log)); install as root: $by_hand"
+  quietly apt-install.log apt install --no-install-recommends "$@"
+}
+
+# Never fails: tests that lack a package are skipped, and say so. Ubuntu's chromium is a snap, which
+# containers do not run; where a browser is installed already, there is nothing to do.
+install_test_packages() {
+  [[ "${GPUCAST_SYSTEM:-}" != skip ]] || return 0
+  command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release || return 0
+  local listed missing as_root
+  listed=$(not_installed "${test_packages[@]}")
+  [[ -n "$listed" ]] || return 0
+  mapfile -t missing <<<"$listed"
+  say "set-up: installing ${missing[*]} for tests"
+  if ! as_root=$(privilege) || ! apt_install "${missing[@]}"; then
+    say "set-up: could not; tests that want ${missing[*]} will be skipped"
+  fi
 }
 
 # ---------------------------------------------------------------- Python ----
@@ -122,6 +150,7 @@ setup_dev() {
   say "set-up: formatters, linters and test tools into $venv"
   mapfile -t packages < <(requirements dev)
   pip_install pip-dev.log "$venv" "${packages[@]}"
+  install_test_packages
 }
 
 setup_extrap() {

@@ -25,7 +25,15 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert finished.returncode == 0, finished.stderr
     assert "\x1b" not in finished.stdout + finished.stderr
     commands = re.findall(r"^\$ gpucast (\S+)", finished.stdout, re.MULTILINE)
-    assert set(commands) == {"fit", "what-if", "validate", "predict", "compare", "measure"}
+    assert set(commands) == {
+        "fit",
+        "what-if",
+        "validate",
+        "report",
+        "predict",
+        "compare",
+        "measure",
+    }
     assert commands.count("fit") == 3 + len(KINDS) + len(PATHS)
     progress = r"host \[\d+/\d+\] n=\d+ gpus=\d+ "
     assert all(
@@ -36,13 +44,15 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     assert {f"{path}.json" for path in PATHS} <= written
     images = {name for name in written if name.endswith(".png")}
     said = re.findall(r"^wrote (\S+)", finished.stdout, re.MULTILINE)
-    assert {Path(name).name for name in said} == images
+    assert {Path(name).name for name in said} == images | {"report.html"}
     assert {"step-time.png", "gflops.png", "shares.png", "transfer-dscuda.png"} <= images
     for path in folder.iterdir():
         if path.suffix == ".jsonl":
             assert {step.path for step in gc.load(path).steps} == {"host"}
         elif path.suffix == ".json":
             assert gc.load_model(path).content["parameters"]
+        elif path.suffix == ".html":
+            assert "remote (what if)" in path.read_text(encoding="utf-8")
         else:
             assert path.read_bytes().startswith(b"\x89PNG")
 

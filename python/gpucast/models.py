@@ -203,11 +203,7 @@ class Model:
         found = self.forecasts(*outer(sizes, counts))
         seconds = found.seconds.reshape(sizes.size, counts.size)
         outside: NDArray[np.bool_] = np.any(found.extrapolated.reshape(seconds.shape), axis=1)
-        share = (
-            _core.best_probability(self.core, self.replicates, self.integers, sizes, counts)
-            if self.integers
-            else np.full(seconds.shape, np.nan)
-        )
+        share = self.best_shares(sizes, counts)
         result = []
         for row, size in enumerate(sizes):
             at = int(np.argmin(seconds[row]))
@@ -225,6 +221,13 @@ class Model:
                 }
             )
         return result
+
+    def best_shares(self, n: Array, gpus: Array) -> Array:
+        """Share of bootstrap replicates in which each GPU count is the fastest of them, shape
+        (n, gpus); NaN in a model without replicates."""
+        if not self.integers:
+            return np.full((n.size, gpus.size), np.nan)
+        return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""

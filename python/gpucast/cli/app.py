@@ -39,6 +39,7 @@ COMMANDS = (
     Command("what-if", "gpucast.cli.what_if:command", "One path's steps, another's transfers."),
     Command("plan", "gpucast.cli.plan:command", "Which GPUs for which job; costs and deadlines."),
     Command("figures", "gpucast.cli.figures:app", "Draw measurements and models; --paper: all."),
+    Command("report", "gpucast.cli.report:command", "Models as one HTML page."),
     Command("validate", "gpucast.cli.validate:command", "A model against held-out measurements."),
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
 )

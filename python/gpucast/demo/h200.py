@@ -74,6 +74,8 @@ def native_or_remote(folder: Path) -> None:
         ),
         folder / "native-remote.png",
     )
+    paths = [str(folder / f"{name}.json") for name in _models(KINDS[0])]
+    command("report", *paths, "--data", DATA, "-o", str(folder / "report.html"), "--force")
 
 
 def how_many(folder: Path) -> None:
@@ -96,8 +98,7 @@ def how_many(folder: Path) -> None:
 
 
 def _forecast_and_measured(folder: Path, kind: Kind) -> Beside:
-    model = folder / f"native-{kind.schedule}.json"
-    forecast = folder / f"remote-{kind.schedule}-forecast.json"
+    model, forecast = (folder / f"{name}.json" for name in _models(kind))
     command(
         *("fit", DATA, "--machine", kind.native, *kind.options, "--model", kind.model),
         *("--replicates", "40", "-o", str(model), "--force"),
@@ -116,6 +117,11 @@ def _forecast_and_measured(folder: Path, kind: Kind) -> Beside:
         load_model(model),
         load_model(forecast),
     )
+
+
+def _models(kind: Kind) -> tuple[str, str]:
+    """Names of the model of native steps, and of the forecast of remote ones."""
+    return f"native-{kind.schedule}", f"remote-{kind.schedule}-forecast"
 
 
 def _measured(data: Dataset, machine: str, kind: Kind) -> dict[Cell, float]:

@@ -123,6 +123,14 @@ def order(
     return chosen
 
 
+def left(covariance: Array, noise: Array | float, chosen: Sequence[int]) -> Array:
+    """Covariance of log times after the ``chosen`` cells have been measured; arguments as above."""
+    at = list(chosen)
+    variance = np.broadcast_to(np.square(noise), (len(covariance),))[at]
+    K = covariance
+    return K - K[:, at] @ np.linalg.solve(K[np.ix_(at, at)] + np.diag(variance), K[at])
+
+
 def start_design(cells: Pairs, count: int = START, done: Sequence[int] = ()) -> list[int]:
     """Cells spread over the grid: each next one is the farthest from those before, in log n, log N.
 

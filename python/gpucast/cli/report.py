@@ -1,0 +1,77 @@
+"""``gpucast report``: models as one HTML page that answers, shows, and says how far to trust it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from gpucast.cli import options
+from gpucast.cli.numbers import counts, sizes
+from gpucast.cli.output import print_json, warn, warn_of
+from gpucast.cli.words import percent
+
+Models = Annotated[
+    list[str],
+    typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json): native first, then remote."),
+]
+
+
+def command(
+    models: Models,
+    output: options.Output,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="Measurements to show beside; may be repeated."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    n: Annotated[
+        str | None,
+        typer.Option("-n", help="Sizes that the page shows: 512..1e6. Default: 4 times beyond."),
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(help="GPU counts that the page shows: 1-4,8. Default: 1 to 8.")
+    ] = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Write a report: answer, curves, uncertainty, what to measure next; one file, no network."""
+    from gpucast import atomic
+    from gpucast.cli.app import version
+    from gpucast.datasets import load
+    from gpucast.models import load_model
+
+    atomic.check_output(output, force=force)
+    shown_n, shown_gpus = sizes(n) if n else None, counts(gpus) if gpus else None
+    loaded = [load_model(path) for path in models]
+    dataset = load(*data) if data else None
+    # Here, not above: what is refused before costs no time.
+    from gpucast.report.content import content
+    from gpucast.report.render import page
+
+    said = content(loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus)
+    written = page(
+        said,
+        version=version(),
+        command=shlex.join(["gpucast", *sys.argv[1:]]) if sys.argv[1:2] == ["report"] else None,
+    )
+    atomic.write_text(output, written, force=force)
+    for model in loaded:
+        warn_of(model)
+    for text in dataset.warnings if dataset is not None else ():
+        warn(text)
+    if json:
+        print_json({"report": str(output), "bytes": len(written.encode("utf-8")), "content": said})
+        return
+    print(f"wrote {output}")
+    for row in said["table"]:
+        if row["n"] == said["n"]["start"]:
+            best = row["choices"][row["best"]]
+            sure = (
+                f", probability {percent(best['probability'], 0)}"
+                if best["probability"] is not None
+                else ""
+            )
+            print(f"n = {row['n']}: {best['gpus']} GPU(s), {best['label']}{sure}")

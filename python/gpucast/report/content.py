@@ -1,0 +1,334 @@
+"""What a report says, in numbers and words: a plain dict, the same whatever page shows it.
+
+Everything is JSON-ready and SI; no HTML, no formatting. ``render`` turns it into the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.comparison import compare
+from gpucast.datasets import Dataset
+from gpucast.errors import InputError
+from gpucast.models import LARGEST_N, Model
+from gpucast.report import curves
+from gpucast.report.advice import next_cells
+from gpucast.validation import validate
+
+Array = NDArray[np.float64]
+
+SIZES = 161
+"""Stops of the page's slider for n; forecasts there are the model's own, to the digits written."""
+
+BEYOND = 4.0
+"""The page goes so many times beyond the n that were fitted."""
+
+USUAL_GPUS = 8
+"""GPU counts that the page shows at least, where the model can forecast them."""
+
+MOST_MODELS = 6
+
+
+def content(
+    models: Sequence[Model],
+    data: Dataset | None = None,
+    *,
+    title: str | None = None,
+    sizes: Sequence[float] | None = None,
+    gpus: Sequence[float] | None = None,
+) -> dict[str, Any]:
+    """All that a report of some models says.
+
+    Args:
+        models: one, or several to compare (native first, then remote).
+        data: measured steps to hold the models against; each takes those of its own path.
+        title: of the page.
+        sizes: n that the page shows: the least and the largest bound it.
+        gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
+
+    Returns:
+        ``title``, ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take),
+        ``measured_gpus``, ``models`` (a dict each: label, curves, shares,
+        cells, parameters, ...), ``extra`` (each further model over the first), ``table`` (the
+        answer for round n), ``warnings``.
+
+    Raises:
+        InputError: no or too many models, a count that none can forecast, or data that hold no
+            steps of any of the models.
+    """
+    if not 1 <= len(models) <= MOST_MODELS:
+        raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
+    counts = _counts(models, gpus)
+    n = _sizes(models, data, sizes)
+    labels = _labels(models)
+    found = [
+        _model(model, label, n, counts, data) for model, label in zip(models, labels, strict=True)
+    ]
+    if data is not None and not any(each["cells"] for each in found):
+        wanted = "; ".join(each["about"] for each in found)
+        raise InputError(f"there are no steps of {wanted}", file=data.name)
+    inside = [float(model.content["domain"]["n"][1]) for model in models]
+    start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
+    return {
+        "title": title or _title(found),
+        "n": {"values": _whole(n), "start": int(start)},
+        "gpus": _whole(counts),
+        "most": _most(models, counts),
+        "measured_gpus": _measured_gpus(models),
+        "models": found,
+        "extra": [
+            _extra(models[0], other, n, counts, at) for at, other in enumerate(models[1:], start=1)
+        ],
+        "table": _table(models, labels, n, counts),
+        "data": None if data is None else {"name": data.name, "digest": data.digest},
+        "warnings": [] if data is None else list(data.warnings),
+    }
+
+
+def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
+    """GPU counts that all models can forecast."""
+    measured = _measured_gpus(models)
+    wanted = np.array(
+        sorted({*range(1, USUAL_GPUS + 1), *_doublings(measured)} if gpus is None else set(gpus)),
+        dtype=np.float64,
+    )
+    for model in models:
+        try:
+            model.forecasts(np.full(wanted.size, 1000.0), wanted)
+        except InputError:
+            if gpus is not None:
+                raise
+            wanted = wanted[wanted <= model.content["domain"]["gpus"][1]]
+    return wanted
+
+
+def _measured_gpus(models: Sequence[Model]) -> int:
+    return max(int(model.content["domain"]["gpus"][1]) for model in models)
+
+
+def _most(models: Sequence[Model], counts: Array) -> int:
+    """GPUs that an answer may take where nobody says: those measured, if there are several."""
+    measured = counts[counts <= _measured_gpus(models)]
+    return int((measured if measured.size > 1 else counts)[-1])
+
+
+def _doublings(measured: int) -> set[int]:
+    beyond = {USUAL_GPUS * 2**power for power in range(1, 14)}
+    return {count for count in beyond if count < measured} | {measured}
+
+
+def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float] | None) -> Array:
+    """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
+    ends = [end for model in models for end in model.content["domain"]["n"]]
+    least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
+    if sizes is not None:
+        least, largest = min(sizes), max(sizes)
+    measured = [step.n for step in data.steps] if data is not None else []
+    spaced = np.round(np.geomspace(least, largest, SIZES))
+    wanted = np.unique([*spaced, *ends, *measured, *(sizes or ()), *_round_numbers(least, largest)])
+    wanted = np.asarray(wanted[(wanted >= least) & (wanted <= largest)], dtype=np.float64)
+    if wanted.size < 2:
+        raise InputError("needs two different sizes at least", field="n")
+    return wanted
+
+
+def _round_numbers(least: float, largest: float) -> list[float]:
+    powers = range(int(np.log10(least)), int(np.log10(largest)) + 1)
+    return [10.0**power for power in powers if least <= 10**power <= largest]
+
+
+def _labels(models: Sequence[Model]) -> list[str]:
+    """What people call the models: their paths where these differ, else their files' names."""
+    paths = [_path(model) for model in models]
+    names = paths if len(set(paths)) == len(paths) else [model.name for model in models]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})"
+        for at, name in enumerate(names)
+    ]
+
+
+def _path(model: Model) -> str:
+    about = model.content["data"]
+    if "what_if" in about:
+        return f"{about['what_if']['path']} (what if)"
+    return str(about["path"])
+
+
+def _title(found: Sequence[dict[str, Any]]) -> str:
+    if len(found) == 1:
+        return "How many GPUs should n particles get?"
+    return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
+
+
+def _model(
+    model: Model, label: str, n: Array, counts: Array, data: Dataset | None
+) -> dict[str, Any]:
+    about = model.content["data"]
+    # Other keys of a model file need not be there (gpucast.model_shape).
+    known = model.content.get
+    cells = _cells(model, data)
+    drawn = [curves.curve(model, int(count), n) for count in counts]
+    return {
+        "name": model.name,
+        "label": label,
+        "about": f"path {_path(model)!r}, schedule {about['schedule']!r}, "
+        f"kernel {about['kernel']!r}",
+        "terms": dict(model.content["model"]),
+        "chosen": known("chosen") or "+".join(model.content["model"].values()),
+        "domain": model.content["domain"],
+        "curves": [_curve(each) for each in drawn],
+        "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
+        "shares": _shares(model, n, counts),
+        "cells": cells,
+        "of_fit": data is not None
+        and "what_if" not in about
+        and data.digest == about.get("digest"),
+        "next": _next(model, cells, data),
+        "parameters": _parameters(model),
+        "combinations": list(known("combinations", [])),
+        "identified": _identified(model),
+        "k_profile": list(known("k_profile") or []),
+        "k": known("k"),
+        "p": known("p"),
+        "k_plausible": list(known("k_plausible") or []),
+        "quality": dict(known("quality") or {}),
+        "candidates": sorted(
+            known("candidates") or [],
+            key=lambda each: np.inf if each["cv_error"] is None else each["cv_error"],
+        ),
+        "observations": dict(known("observations") or {}),
+        "noise": dict(model.content["noise"]),
+        "machine": dict(model.content["machine"]),
+        "data": dict(about),
+        "created": known("created"),
+        "warnings": model.warnings,
+        "notes": list(known("notes") or []),
+    }
+
+
+def _curve(drawn: curves.Curve) -> dict[str, Any]:
+    """Columns over n: seconds, factors to the upper ends of both intervals, shares of two terms."""
+    found = drawn.found
+    return {
+        "gpus": drawn.gpus,
+        "n": _whole(found.n),
+        "seconds": _digits(found.seconds, 6),
+        "single": _digits(found.high / found.seconds, 5),
+        "mean": _digits(found.mean_high / found.seconds, 5),
+        "gpu": _digits(found.t_gpu / found.seconds, 4),
+        "com": _digits(found.t_com / found.seconds, 4),
+    }
+
+
+def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | None:
+    """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
+    if not model.integers:
+        return None
+    return [
+        [_digits(row, 3) for row in model.best_shares(n, counts[:most])]
+        for most in range(1, counts.size + 1)
+    ]
+
+
+def _cells(model: Model, data: Dataset | None) -> list[dict[str, Any]]:
+    """Measured against forecast; empty without data of the model's path, schedule and kernel."""
+    if data is None:
+        return []
+    about = model.content["data"]
+    path = about.get("what_if", about)["path"]
+    wanted = (path, about["schedule"], about["kernel"])
+    machine = model.content["machine"].get("id")
+    of_model = [s for s in data.steps if (s.path, s.schedule, s.kernel) == wanted]
+    if not of_model:
+        return []
+    there = any(step.machine == machine for step in of_model)
+    cells: list[dict[str, Any]] = validate(
+        model, data, *wanted, machine=machine if there else None
+    )["cells"]
+    return cells
+
+
+def _next(
+    model: Model, cells: Sequence[dict[str, Any]], data: Dataset | None
+) -> dict[str, Any] | None:
+    if data is None or not cells:
+        return None
+    machine = data.machines.get(str(model.content["machine"].get("id")))
+    gpus = len(machine.gpus or []) if machine is not None else 0
+    return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
+
+
+def _parameters(model: Model) -> list[dict[str, Any]]:
+    return [{"name": name, **entry} for name, entry in model.content["parameters"].items()]
+
+
+def _identified(model: Model) -> dict[str, Any]:
+    parameters = model.content["parameters"]
+    return {
+        "rank": model.content.get("rank"),
+        "parameters": len(parameters),
+        "not_alone": [name for name, entry in parameters.items() if not entry["identified"]],
+    }
+
+
+def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> dict[str, Any]:
+    """How many times as long a step takes by another model: [n][count], with its interval."""
+    rows = compare(first, other, n, counts)["ratio"]
+    shape = (n.size, counts.size)
+    return {
+        "model": at,
+        **{
+            key: [_digits(line, 5) for line in np.reshape([row[key] for row in rows], shape)]
+            for key in ("ratio", "low", "high", "probability_first_faster")
+        },
+    }
+
+
+def _table(
+    models: Sequence[Model], labels: Sequence[str], n: Array, counts: Array
+) -> list[dict[str, Any]]:
+    """The best of all models for round n: what a page says without any control."""
+    tried = counts[counts <= _most(models, counts)]
+    ends = [model.content["domain"]["n"] for model in models]
+    least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
+    shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
+    shown |= set(_round_numbers(float(n[0]), float(n[-1])))
+    asked = sorted(each for each in shown if n[0] <= each <= n[-1])
+    choices = [
+        _choices(model, label, asked, tried) for model, label in zip(models, labels, strict=True)
+    ]
+    rows = []
+    for size, *of_models in zip(asked, *choices, strict=True):
+        best = min(range(len(of_models)), key=lambda i: of_models[i]["seconds"])
+        rows.append({"n": int(size), "best": best, "choices": of_models})
+    return rows
+
+
+def _choices(
+    model: Model, label: str, sizes: Sequence[float], counts: Array
+) -> list[dict[str, Any]]:
+    """The best count of one model for each size."""
+    best = model.best_counts(sizes, list(counts))
+    found = model.forecasts(sizes, [row["gpus"] for row in best])
+    return [
+        {
+            "label": label,
+            **{key: row[key] for key in ("gpus", "seconds", "probability")},
+            "low": float(found.low[at]),
+            "high": float(found.high[at]),
+            "extrapolated": bool(found.extrapolated[at]),
+        }
+        for at, row in enumerate(best)
+    ]
+
+
+def _whole(values: Array) -> list[int]:
+    return [int(value) for value in values]
+
+
+def _digits(values: Array, digits: int) -> list[float]:
+    return [float(f"{value:.{digits}g}") for value in values]

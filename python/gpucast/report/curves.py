@@ -1,0 +1,146 @@
+"""Forecast curves as points so dense that a page may interpolate between them.
+
+A page cannot evaluate the model, and the formulas are not written a second time for it. Where a
+curve is smooth few points suffice; where it jumps (a ceil in the GPU term) both sides of the jump
+are points, one particle apart.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.models import Forecasts, Model
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 0.001
+"""Of log time, between points: half of it is spent by ``refined``, half by ``thinned``."""
+
+MOST_POINTS = 20_000
+"""Of one curve; a curve that jumps at every other n is interpolated more roughly."""
+
+_PROBES = (0.25, 0.5, 0.75)
+_DRAWS = 4000
+_TRIALS = 8
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Forecasts of one GPU count at the n that a page interpolates between.
+
+    Attributes:
+        gpus: the count.
+        found: the forecasts, in the order of n.
+    """
+
+    gpus: int
+    found: Forecasts
+
+
+def curve(model: Model, gpus: int, sizes: Array) -> Curve:
+    """The curve of a GPU count through ``sizes`` (whole numbers, ascending), which all are points.
+
+    Raises:
+        InputError: the model cannot forecast so many GPUs.
+    """
+    n = refined(_log_time(model, gpus), sizes)
+    n = thinned(n, _log_time(model, gpus)(n), sizes)
+    return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus))))
+
+
+def largest_error(model: Model, found: Curve, seed: int = 1) -> float:
+    """Largest relative error of interpolated times, at random n in the curve's range."""
+    at, error = _missed(
+        _log_time(model, found.gpus), found.found.n, np.log(found.found.seconds), seed
+    )
+    return float(np.expm1(np.max(error, initial=0.0))) if at.size else 0.0
+
+
+def refined(log_time: Callable[[Array], Array], sizes: Array) -> Array:
+    """Whole numbers, ``sizes`` among them, between which log-log interpolation is near enough.
+
+    Segments are probed at three places and split there until all probes agree or nothing lies
+    between their ends: at a jump the ends close in on it. Several jumps within a segment can hide
+    from three probes, so that random places are tried, too, until none is missed.
+    """
+    points = np.unique(sizes)
+    points = _split(log_time, points, points[:-1])
+    for seed in range(_TRIALS):
+        at, error = _missed(log_time, points, log_time(points), seed)
+        wrong = at[error > TOLERANCE]
+        if not wrong.size or points.size >= MOST_POINTS:
+            break
+        before = points[np.searchsorted(points, wrong) - 1]
+        points = _split(log_time, np.union1d(points, wrong), np.union1d(before, wrong))
+    return points
+
+
+def _split(log_time: Callable[[Array], Array], points: Array, low: Array) -> Array:
+    """``points`` and those that the segments beginning at ``low`` need in between."""
+    high = points[np.searchsorted(points, low) + 1]
+    while low.size and points.size < MOST_POINTS:
+        left, right = log_time(low), log_time(high)
+        worst = np.zeros(low.size)
+        probes = []
+        for share in _PROBES:
+            at = np.clip(np.round(low ** (1 - share) * high**share), low, high)
+            weight = np.log(at / low) / np.log(high / low)
+            error = np.abs(log_time(at) - (1 - weight) * left - weight * right)
+            worst = np.maximum(worst, error)
+            probes.append(at)
+        split = (worst > TOLERANCE / 2) & (high - low > 1)
+        ends = np.vstack([low, *probes, high])[:, split]
+        low, high = ends[:-1].ravel(), ends[1:].ravel()
+        low, high = low[high > low], high[high > low]
+        points = np.union1d(points, ends)
+    return points
+
+
+def _missed(
+    log_time: Callable[[Array], Array], n: Array, known: Array, seed: int
+) -> tuple[Array, Array]:
+    """Random whole numbers, and by how much interpolation misses the log time of each."""
+    draws = np.random.default_rng(seed).uniform(np.log(n[0]), np.log(n[-1]), _DRAWS)
+    at = np.unique(np.round(np.exp(draws)))
+    at = at[(at >= n[0]) & (at <= n[-1])]
+    return at, np.abs(np.interp(np.log(at), np.log(n), known) - log_time(at))
+
+
+def thinned(n: Array, log_time: Array, kept: Array) -> Array:
+    """Those of the points ``n`` between which all others can be interpolated; ``kept`` stay.
+
+    Ramer-Douglas-Peucker on log time over log n, with vertical distances.
+    """
+    x = np.log(n)
+    keep = np.isin(n, kept)
+    keep[[0, -1]] = True
+    ends = np.flatnonzero(keep)
+    open_ = list(itertools.pairwise(ends))
+    while open_:
+        first, last = open_.pop()
+        if last - first < 2:
+            continue
+        inside = slice(first + 1, last)
+        slope = (log_time[last] - log_time[first]) / (x[last] - x[first])
+        off = np.abs(log_time[inside] - log_time[first] - slope * (x[inside] - x[first]))
+        at = first + 1 + int(np.argmax(off))
+        if off.max() > TOLERANCE / 2:
+            keep[at] = True
+            open_ += [(first, at), (at, last)]
+    return n[keep]
+
+
+def _log_time(model: Model, gpus: int) -> Callable[[Array], Array]:
+    # Replicates make intervals, which take most of a forecast's time; points need none.
+    alone = Model(model.name, model.content, model.replicates[:0], [])
+
+    def log_time(n: Array) -> Array:
+        seconds: Array = alone.forecasts(n, np.full(n.size, float(gpus))).seconds
+        return np.asarray(np.log(seconds), dtype=np.float64)
+
+    return log_time

@@ -1,0 +1,93 @@
+"""Step time against n as a picture that needs no script: coordinates for an SVG of the template.
+
+The page's charts are drawn by a script; this one stands where none runs. A plotting library would
+take longer to load than the whole report takes to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+WIDTH, HEIGHT = 720, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 60, 20, 40
+
+LABEL = 14
+MOST_POINTS = 120
+MOST_LINES = 8
+
+
+def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
+    """Coordinates of the curves of some GPU counts, measured cells, and decades.
+
+    Args:
+        model: a model of the report's content.
+        counts: GPU counts to draw, eight at most.
+
+    Returns:
+        ``width``, ``height``, ``lines`` [{gpus, points, label}], ``dots`` [(x, y)], ``columns``
+        [(x, label)], ``rows`` [(y, seconds)], ``frame`` (left, top, right, bottom).
+    """
+    drawn = [each for each in model["curves"] if each["gpus"] in counts][:MOST_LINES]
+    n = np.array(drawn[0]["n"], dtype=np.float64)
+    times = np.concatenate([each["seconds"] for each in drawn])
+    measured = [cell["measured"] for cell in model["cells"]]
+    ends = np.log10([n[0], n[-1]])
+    heights = np.log10([min([*times, *measured]) / 1.2, max([*times, *measured]) * 1.2])
+
+    def x(at: Any) -> Array:
+        share = (np.log10(at) - ends[0]) / (ends[1] - ends[0])
+        return np.asarray(np.round(LEFT + share * (WIDTH - LEFT - RIGHT), 1))
+
+    def y(seconds: Any) -> Array:
+        share = (np.log10(seconds) - heights[0]) / (heights[1] - heights[0])
+        return np.asarray(np.round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1))
+
+    labels = _apart([float(y(each["seconds"][-1])) for each in drawn])
+    low, high = 10 ** heights[0], 10 ** heights[1]
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "frame": (LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM),
+        "lines": [
+            {
+                "gpus": each["gpus"],
+                "points": _points(x(each["n"]), y(each["seconds"])),
+                "label": label,
+            }
+            for each, label in zip(drawn, labels, strict=True)
+        ],
+        "dots": [
+            (float(x(cell["n"])), float(y(cell["measured"])))
+            for cell in model["cells"]
+            if n[0] <= cell["n"] <= n[-1] and cell["gpus"] in counts
+        ],
+        "columns": [(float(x(each)), f"{each:,.0f}") for each in _decades(n[0], n[-1])],
+        "rows": [(float(y(each)), each) for each in _decades(low, high)],
+    }
+
+
+def _apart(places: list[float]) -> list[float]:
+    """Heights of labels, moved down where they would overlap those above them."""
+    placed = dict.fromkeys(range(len(places)), 0.0)
+    lowest = -np.inf
+    for i in sorted(placed, key=lambda i: places[i]):
+        lowest = max(lowest + LABEL, places[i])
+        placed[i] = float(lowest)
+    return [placed[i] for i in range(len(places))]
+
+
+def _points(x: Array, y: Array) -> str:
+    every = max(1, x.size // MOST_POINTS)
+    kept = [*range(0, x.size - 1, every), x.size - 1]
+    return " ".join(f"{x[i]:g},{y[i]:g}" for i in kept)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    powers = range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1)
+    return [float(f"1e{power}") for power in powers]

@@ -1,0 +1,127 @@
+"""The report as a page: one HTML file that needs no network.
+
+Styles, scripts, numbers and pictures are in the file; a content security policy in it forbids the
+browser to fetch anything. All that comes from data is escaped: as text by the template's
+autoescaping, as JSON by escaping what could end the script element.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.resources
+import re
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from gpucast.cli.words import duration, interval, percent, quantity
+from gpucast.report.picture import picture
+from gpucast.validation import summarize
+
+_SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
+
+# Parameters of a chain's or a curve's pieces are numbered from 1.
+_PIECE = re.compile(r"_[1-9]\d*$")
+
+# What the page's scripts need; the rest of the content is text in the page already.
+_PAGE_KEYS = ("n", "gpus", "models", "extra")
+_MODEL_KEYS = ("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible")
+
+
+def page(
+    content: dict[str, Any],
+    *,
+    version: str = "unknown",
+    command: str | None = None,
+) -> str:
+    """The whole file.
+
+    Args:
+        content: see ``gpucast.report.content.content``.
+        version: of gpucast.
+        command: the command line that made the report, to be shown.
+    """
+    shown = [n for n in content["gpus"] if n <= content["most"]]
+    start = content["n"]["start"]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            c={**content, "models": [_shown(each) for each in content["models"]]},
+            page={
+                **{key: content[key] for key in _PAGE_KEYS},
+                "models": [{key: each[key] for key in _MODEL_KEYS} for each in content["models"]],
+            },
+            css=_resource("static/report.css"),
+            scripts=[_resource(name) for name in _SCRIPTS],
+            start_row=next(row for row in content["table"] if row["n"] == start),
+            pictures=[picture(each, shown) for each in content["models"]],
+            points=sum(len(c["n"]) for each in content["models"] for c in each["curves"]),
+            interpolation=max(each["interpolation_error"] for each in content["models"]),
+            made={
+                "version": version,
+                "command": command,
+                "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            },
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: str(_resource(f"templates/{name}"))),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The filter tojson escapes <, >, & and ', so that no text can end the script element.
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters |= {
+        "about": lambda seconds: duration(float(f"{seconds:.2g}")),
+        "chance": _chance,
+        "count": lambda value: f"{value:,}",
+        "duration": lambda seconds: _typeset(duration(seconds)),
+        "interval": lambda ends, unit: _typeset(interval(ends, unit)),
+        "number": lambda value: f"{value:.4g}",
+        "percent": lambda share, digits=1: percent(share, digits) or "-",
+        "quantity": lambda value, unit: _typeset(quantity(value, unit)),
+    }
+    return environment
+
+
+def _chance(share: float | None) -> str:
+    # Some hundred refits know no chance beyond these.
+    if share is None:
+        return "-"
+    return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+
+
+def _typeset(text: str | None) -> str | None:
+    return None if text is None else text.replace(" us", " µs").replace("...", "…")
+
+
+def _resource(name: str) -> Markup:
+    # The project's own and the vendored files: what is marked as safe comes from nowhere else.
+    folder = importlib.resources.files("gpucast.report")
+    return Markup(folder.joinpath(name).read_text(encoding="utf-8"))
+
+
+def _shown(model: dict[str, Any]) -> dict[str, Any]:
+    """A model's content with what only the page's text needs."""
+    quality = {"median_relative_error": None, **model["quality"]}
+    held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]
+    pieces = [each for each in model["parameters"] if _PIECE.search(each["name"])]
+    return {
+        **model,
+        # Keys that a model file need not have.
+        "data": {"digest": None, "what_if": None, **model["data"]},
+        "machine": {"id": None, **model["machine"]},
+        "observations": {"samples": None, "cells": None, **model["observations"]},
+        "quality": quality,
+        "held_out": held_out[0] if held_out else None,
+        "summary": summarize(model["cells"]) if model["cells"] else None,
+        "main": [each for each in model["parameters"] if each not in pieces],
+        "pieces": pieces,
+    }

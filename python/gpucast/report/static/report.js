@@ -1,0 +1,582 @@
+// Answers and charts of the report, from the numbers that the page carries.
+//
+// No step time is computed here: forecasts are looked up in the models' own points, and
+// interpolated between them (log time over log n). What is computed is what follows from step
+// times: whole runs, cost, efficiency.
+"use strict";
+(() => {
+  const C = JSON.parse(document.getElementById("content").textContent);
+  const byId = (id) => document.getElementById(id);
+  const TERMS = [["GPU", "#0072B2"], ["CPU", "#E69F00"], ["communication", "#D55E00"]];
+
+  // ---- words ----------------------------------------------------------------------------------
+
+  const digits = (value, count = 4) => String(Number(value.toPrecision(count)));
+  const count = (value) => Number(value).toLocaleString("en");
+  const percent = (share, places = 0) => `${(100 * share).toFixed(places)} %`;
+
+  // As gpucast.cli.output.seconds; whole runs go on to minutes, hours and days.
+  function duration(seconds) {
+    for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]) {
+      if (seconds >= size) return `${digits(seconds / size)} ${unit}`;
+    }
+    return `${digits(seconds * 1e9)} ns`;
+  }
+  function long(seconds) {
+    for (const [unit, size] of [["days", 86400], ["h", 3600], ["min", 60]]) {
+      if (seconds >= 2 * size) return `${digits(seconds / size, 3)} ${unit}`;
+    }
+    return duration(Number(seconds.toPrecision(3)));
+  }
+  // Some hundred refits know no chance beyond these.
+  const chance = (share) => (share > 0.99 ? "> 99 %" : share < 0.01 ? "< 1 %" : percent(share));
+  const gpusInWords = (gpus) => `${gpus} GPU${gpus === 1 ? "" : "s"}`;
+
+  // ---- forecasts ------------------------------------------------------------------------------
+
+  // Index of the last value that is at most x.
+  function below(values, x) {
+    let low = 0;
+    let high = values.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (values[middle] <= x) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  function forecast(model, at, n) {
+    const curve = C.models[model].curves[at];
+    const i = below(curve.n, n);
+    const j = Math.min(i + 1, curve.n.length - 1);
+    const exact = curve.n[i] === n || i === j;
+    const w = exact ? 0 : Math.log(n / curve.n[i]) / Math.log(curve.n[j] / curve.n[i]);
+    const linear = (key) => curve[key][i] * (1 - w) + curve[key][j] * w;
+    const seconds = curve.seconds[i] ** (1 - w) * curve.seconds[j] ** w;
+    const gpu = linear("gpu");
+    const com = linear("com");
+    const single = linear("single");
+    const mean = linear("mean");
+    return {
+      seconds,
+      low: seconds / single, high: seconds * single,
+      meanLow: seconds / mean, meanHigh: seconds * mean,
+      parts: [gpu * seconds, Math.max(0, 1 - gpu - com) * seconds, com * seconds],
+      extrapolated: extrapolated(model, curve.gpus, n),
+    };
+  }
+
+  function extrapolated(model, gpus, n) {
+    const { n: sizes, gpus: counts } = C.models[model].domain;
+    return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1];
+  }
+
+  function nearest(n) {
+    const values = C.n.values;
+    const i = below(values, n);
+    return i + 1 < values.length && values[i + 1] / n < n / values[i] ? i + 1 : i;
+  }
+
+  // ---- the question ---------------------------------------------------------------------------
+
+  const positive = (text) => (Number(text) > 0 ? Number(text) : null);
+
+  function question() {
+    const [kind, index] = byId("gpus").value.split(":");
+    const last = Number(index);
+    const path = byId("path") ? byId("path").value : "0";
+    const ends = [C.n.values[0], C.n.values[C.n.values.length - 1]];
+    const deadline = positive(byId("deadline").value);
+    return {
+      n: Math.min(ends[1], Math.max(ends[0], Math.round(Number(byId("n").value) || C.n.start))),
+      models: path === "any" ? C.models.map((_, i) => i) : [Number(path)],
+      counts: kind === "only" ? [last] : C.gpus.map((_, i) => i).slice(0, last + 1),
+      only: kind === "only",
+      steps: positive(byId("steps").value) || 1,
+      deadline: deadline === null ? null : deadline * Number(byId("unit").value),
+      prices: C.models.map((_, i) => {
+        const text = byId(`price-${i}`).value;
+        return text !== "" && Number(text) >= 0 ? Number(text) : null;
+      }),
+    };
+  }
+
+  // Every GPU count of every path asked about, with what follows from its step time.
+  function choices(q) {
+    const priced = q.models.every((model) => q.prices[model] !== null);
+    return q.models.flatMap((model) => q.counts.map((at) => {
+      const gpus = C.gpus[at];
+      const found = forecast(model, at, q.n);
+      const hours = (gpus * q.steps * found.seconds) / 3600;
+      const price = q.prices[model];
+      const shares = C.models[model].shares;
+      return {
+        model, at, gpus, ...found, hours,
+        run: [found.seconds, found.meanLow, found.meanHigh].map((each) => each * q.steps),
+        cost: price === null ? null : hours * price,
+        rank: priced ? hours * price : hours,
+        efficiency: C.gpus[0] === 1
+          ? forecast(model, 0, q.n).seconds / (gpus * found.seconds) : null,
+        probability: shares && !q.only ? shares[q.counts.length - 1][nearest(q.n)][at] : null,
+      };
+    }));
+  }
+
+  const least = (rows, key) => rows.reduce((a, b) => (key(b) < key(a) ? b : a));
+
+  function answer(q) {
+    const rows = choices(q);
+    const fastest = least(rows, (row) => row.seconds);
+    const inTime = q.deadline === null ? rows : rows.filter((row) => row.run[0] <= q.deadline);
+    const cheapest = inTime.length ? least(inTime, (row) => row.rank) : null;
+    return { rows, fastest, cheapest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
+  }
+
+  // ---- the answer -----------------------------------------------------------------------------
+
+  function element(name, text, className) {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  const label = (row) => C.models[row.model].label;
+  const who = (row) => gpusInWords(row.gpus) + (C.models.length > 1 ? `, ${label(row)}` : "");
+  const costs = (row) => (row.cost === null ? "" : "cost ") + cost(row);
+  const cost = (row) => (row.cost === null
+    ? `${digits(row.hours, 3)} GPU-hours`
+    : `${digits(row.cost, 3)} (${digits(row.hours, 3)} GPU-hours)`);
+
+  function inTime(row, deadline) {
+    if (deadline === null) return "";
+    if (row.run[2] <= deadline) return "meets the deadline";
+    if (row.run[0] <= deadline) return "probably meets the deadline";
+    return row.run[1] <= deadline ? "probably misses the deadline" : "misses the deadline";
+  }
+
+  function showVerdict(q, found) {
+    const row = found.chosen;
+    const missed = q.deadline !== null && found.cheapest === null;
+    const aim = missed ? "Nothing asked about meets the deadline; the fastest"
+      : q.deadline === null ? "The fastest" : "The cheapest in time";
+    byId("verdict-question").textContent = `${aim} for n = ${count(q.n)}`;
+    const big = byId("verdict");
+    big.replaceChildren(element("strong", gpusInWords(row.gpus)));
+    if (C.models.length > 1) big.append(", ", element("strong", label(row)));
+    big.append(`: ${duration(row.seconds)} a step`);
+    Object.assign(big.dataset, {
+      n: q.n, gpus: row.gpus, model: row.model, seconds: row.seconds, low: row.low, high: row.high,
+    });
+    const said = [`90 % of single steps take ${duration(row.low)} to ${duration(row.high)}.`];
+    if (row.probability !== null && row === found.fastest) {
+      said.push(`The fastest count with probability ${chance(row.probability)}.`);
+    }
+    const alike = found.rows.filter((each) => each.model === row.model && each !== row
+      && each.seconds <= 1.02 * row.seconds && each.seconds >= row.seconds);
+    if (alike.length) {
+      const alone = alike.map((each) => each.gpus);
+      said.push(`${alone.join(", ")} GPU${alone.length > 1 || alone[0] > 1 ? "s" : ""} within 2 %.`);
+    }
+    const steps = `${count(q.steps)} step${q.steps === 1 ? "" : "s"}`;
+    said.push(`${steps}: ${long(row.run[0])} (${long(row.run[1])} to ${long(row.run[2])})`
+      + `, ${costs(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
+    byId("verdict-detail").textContent = said.join(" ");
+    byId("verdict-flag").hidden = !row.extrapolated;
+  }
+
+  function card(heading, row, q) {
+    const made = element("div", undefined, "panel");
+    made.append(element("h3", heading));
+    if (row === null) {
+      made.append(element("p", "none of those asked about"));
+      return made;
+    }
+    made.append(element("b", who(row)), element("p",
+      `${duration(row.seconds)} a step${row.extrapolated ? " (extrapolated)" : ""}`));
+    made.append(element("p", `${long(row.run[0])} in all, ${costs(row)}`));
+    return made;
+  }
+
+  function showCards(q, found) {
+    const made = [card("Fastest", found.fastest, q)];
+    made.push(card(q.deadline === null ? "Cheapest" : "Cheapest in time", found.cheapest, q));
+    for (const model of q.models.filter((each) => each !== found.fastest.model)) {
+      const own = found.rows.filter((row) => row.model === model);
+      made.push(card(`Fastest, ${C.models[model].label}`, least(own, (row) => row.seconds), q));
+    }
+    byId("cards").replaceChildren(...made);
+  }
+
+  function showChoices(q, found) {
+    const several = q.models.length > 1;
+    const heads = [...(several ? [["path", ""]] : []), ["GPUs", "r"], ["a step", "r"],
+      ["90 % of steps", "r"], ["fastest", "r"], ["efficiency", "r"],
+      [`${count(q.steps)} steps`, "r"], ["cost", "r"]];
+    const head = element("tr");
+    for (const [text, side] of heads) {
+      const cell = element("th", text, side);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    const body = element("tbody");
+    for (const row of found.rows) {
+      const line = element("tr", undefined,
+        [row === found.chosen ? "win" : "", row.extrapolated ? "beyond" : ""].join(" ").trim());
+      if (several) line.append(element("td", label(row)));
+      const number = element("th", String(row.gpus), "r");
+      number.scope = "row";
+      line.append(number);
+      for (const text of [
+        duration(row.seconds) + (row.extrapolated ? "*" : ""),
+        `${duration(row.low)} – ${duration(row.high)}`,
+        row.probability === null ? "-" : chance(row.probability),
+        row.efficiency === null ? "-" : percent(row.efficiency),
+        long(row.run[0]) + (q.deadline !== null && row.run[0] > q.deadline ? " (late)" : ""),
+        cost(row),
+      ]) line.append(element("td", text, "r"));
+      body.append(line);
+    }
+    const top = element("thead");
+    top.append(head);
+    byId("choices").replaceChildren(top, body);
+  }
+
+  // ---- charts ---------------------------------------------------------------------------------
+
+  let printing = false;
+  const darkness = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => darkness.matches && !printing;
+
+  function colourOf(gpus) {
+    const at = C.gpus.length > 1 ? C.gpus.indexOf(gpus) / (C.gpus.length - 1) : 0;
+    return d3.interpolateViridis(dark() ? 0.38 + 0.62 * at : 0.82 * at);
+  }
+  const gpuScale = (counts = C.gpus) => ({
+    type: "ordinal", domain: counts, range: counts.map(colourOf), label: "GPUs", legend: true,
+    tickFormat: gpusInWords,
+  });
+
+  // 1, 2 and 5 of each decade where there is room for them, else powers of ten.
+  function ticks(low, high, room) {
+    const decades = Math.log10(high / low);
+    const steps = decades * 3 <= room ? [1, 2, 5] : [1];
+    const every = Math.max(1, Math.ceil(decades / room));
+    const found = [];
+    for (let p = Math.floor(Math.log10(low)); p <= Math.log10(high); p += 1) {
+      if (steps.length === 1 && p % every) continue;
+      for (const step of steps) {
+        const value = Number(`${step}e${p}`);
+        if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+      }
+    }
+    return found;
+  }
+  const shortCount = (value) => Intl.NumberFormat("en", { notation: "compact" }).format(value).replace("K", "k");
+
+  // Charts that take long to draw and stay the same while only n changes are kept: ``key`` says
+  // what they are about.
+  const kept = {};
+  function draw(place, options, key) {
+    const chart = byId(place);
+    const width = printing ? (chart.closest(".wide, .js") ? 640 : 320) : Math.max(260, chart.clientWidth);
+    const about = [key, width, dark(), printing].join();
+    if (key !== undefined && kept[place]?.about === about) return kept[place].made;
+    const made = Plot.plot({
+      width, height: 320, marginLeft: 58, marginBottom: 40, marginTop: 26, marginRight: 16,
+      style: { background: "transparent", fontSize: "12px" },
+      ...(typeof options === "function" ? options(width) : options),
+    });
+    chart.replaceChildren(made);
+    kept[place] = { about, made };
+    return made;
+  }
+
+  // Puts the n chosen, and the value there, into a chart that was drawn without them.
+  function point(made, n, value, colour) {
+    const svg = made.querySelector(":scope > svg");
+    const [x, y] = [made.scale("x"), made.scale("y")];
+    const at = x.apply(n);
+    d3.select(svg).selectAll("g.chosen").data([0]).join("g").attr("class", "chosen")
+      .attr("aria-hidden", "true").attr("pointer-events", "none")
+      .html("").call((g) => {
+        g.append("line").attr("x1", at).attr("x2", at).attr("y1", y.range[0]).attr("y2", y.range[1])
+          .attr("stroke", "currentColor").attr("stroke-opacity", 0.5);
+        g.append("circle").attr("cx", at).attr("cy", y.apply(value)).attr("r", 5.5)
+          .attr("fill", colour).attr("stroke", "currentColor").attr("stroke-width", 1.5);
+      });
+  }
+
+  // Axes of their own: Plot's logarithmic ones leave out labels of the ticks they are given.
+  const axis = (which, at, format) => [
+    Plot[`grid${which}`](at), Plot[`axis${which}`](at, { text: format }),
+  ];
+  const nScale = (low, high) => ({ type: "log", domain: [low, high], label: "n, particles" });
+  const nAxis = (width, low, high) => axis("X", ticks(low, high, width / 60), shortCount);
+
+  // A line a GPU count, solid where it is fitted, dashed where it is extrapolated.
+  function lines(rows, y, chosen) {
+    const marks = [];
+    for (const gpus of C.gpus) {
+      const own = rows.filter((row) => row.gpus === gpus);
+      const width = gpus === chosen ? 3 : 1.4;
+      marks.push(Plot.line(own, {
+        x: "n", y, stroke: "gpus", strokeWidth: Math.max(1, width * 0.7), strokeDasharray: "3,4",
+      }));
+      marks.push(Plot.line(own.filter((row) => !row.extrapolated), {
+        x: "n", y, stroke: "gpus", strokeWidth: width,
+      }));
+    }
+    return marks;
+  }
+
+  const timeRows = C.models.map((_, model) => C.gpus.flatMap((gpus, at) =>
+    C.n.values.map((n) => ({ n, gpus, ...forecast(model, at, n) }))));
+
+  function drawTime(q, row) {
+    const rows = timeRows[row.model];
+    const { cells } = C.models[row.model];
+    const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
+    const made = draw("chart-time", (width) => ({
+      height: Math.min(460, Math.max(300, width * 0.55)),
+      x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
+      y: { type: "log", domain: [low * 0.8, high * 1.2], label: "time of a step" },
+      color: gpuScale(),
+      ariaLabel: "Step time against n, a line a GPU count",
+      marks: [
+        ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
+        ...axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
+        Plot.areaY(rows.filter((each) => each.gpus === row.gpus), {
+          x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
+        }),
+        ...lines(rows, "seconds", row.gpus),
+        Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 }),
+        Plot.tip(rows, Plot.pointer({
+          x: "n", y: "seconds", maxRadius: 30,
+          title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${duration(each.seconds)}`
+            + ` (${duration(each.low)} – ${duration(each.high)})${each.extrapolated ? "\nextrapolated" : ""}`,
+        })),
+      ],
+    }), `${row.model}:${row.gpus}`);
+    point(made, q.n, row.seconds, colourOf(row.gpus));
+  }
+
+  function drawParts(q, row) {
+    const rows = C.gpus.map((gpus, at) => ({ gpus, ...forecast(row.model, at, q.n) }));
+    const parts = rows.flatMap((each) => TERMS.map(([term], i) => ({
+      ...each, term, part: each.parts[i],
+    })));
+    const cells = C.models[row.model].cells.filter((cell) => cell.n === q.n && C.gpus.includes(cell.gpus));
+    draw("chart-parts", {
+      x: { type: "band", domain: C.gpus, label: "N, GPUs", tickFormat: String },
+      y: { label: "time of a step", grid: true, tickFormat: (v) => (v === 0 ? "0" : duration(v)), ticks: 5, nice: true },
+      color: { domain: TERMS.map(([term]) => term), range: TERMS.map(([, colour]) => colour), legend: true },
+      ariaLabel: "Step time against the GPU count, by term",
+      marks: [
+        Plot.barY(parts, Plot.stackY({
+          x: "gpus", y: "part", fill: "term", order: TERMS.map(([term]) => term),
+          fillOpacity: (each) => (each.extrapolated ? 0.5 : 1),
+          title: (each) => `${gpusInWords(each.gpus)}: ${each.term} ${duration(each.part)}, `
+            + `${percent(each.part / each.seconds)}`, tip: true,
+        })),
+        Plot.ruleX(rows, { x: "gpus", y1: "low", y2: "high", stroke: "currentColor", strokeWidth: 1.5 }),
+        Plot.dot(cells, { x: "gpus", y: "measured", stroke: "currentColor", fill: "var(--panel)", r: 4.5, strokeWidth: 1.5 }),
+        Plot.text([row], { x: "gpus", y: "high", text: () => "▼", dy: -9, fill: "currentColor" }),
+        Plot.ruleY([0]),
+      ],
+    });
+  }
+
+  function drawEfficiency(q) {
+    if (C.gpus[0] !== 1) return byId("chart-efficiency").closest("figure").remove();
+    const rows = C.models.flatMap((model, m) => C.gpus.map((gpus, at) => {
+      const found = forecast(m, at, q.n);
+      return {
+        path: model.label, gpus, extrapolated: found.extrapolated,
+        efficiency: forecast(m, 0, q.n).seconds / (gpus * found.seconds),
+      };
+    }));
+    draw("chart-efficiency", {
+      x: { type: "point", domain: C.gpus, label: "N, GPUs", tickFormat: String },
+      y: { domain: [0, Math.max(1, d3.max(rows, (row) => row.efficiency))], label: "efficiency", grid: true, tickFormat: (v) => percent(v) },
+      color: { domain: C.models.map((m) => m.label), range: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"], legend: C.models.length > 1 },
+      ariaLabel: "Parallel efficiency against the GPU count",
+      marks: [
+        Plot.ruleY([0]),
+        Plot.ruleY([1], { strokeOpacity: 0.35, strokeDasharray: "3,4" }),
+        Plot.line(rows, { x: "gpus", y: "efficiency", stroke: "path", strokeWidth: 2 }),
+        Plot.dot(rows.filter((row) => row.extrapolated), {
+          x: "gpus", y: "efficiency", stroke: "path", r: 4.5, strokeWidth: 2, fill: "var(--panel)",
+        }),
+        Plot.dot(rows.filter((row) => !row.extrapolated), {
+          x: "gpus", y: "efficiency", fill: "path", r: 5.5,
+        }),
+        Plot.tip(rows, Plot.pointer({
+          x: "gpus", y: "efficiency",
+          title: (row) => `${row.path}, ${gpusInWords(row.gpus)}: ${percent(row.efficiency, 1)}`,
+        })),
+      ],
+    });
+  }
+
+  const extraRows = C.extra.map((extra) => C.n.values.flatMap((n, i) => C.gpus.map((gpus, at) => ({
+    n, gpus, ratio: extra.ratio[i][at], low: extra.low[i][at], high: extra.high[i][at],
+    extrapolated: extrapolated(0, gpus, n) || extrapolated(extra.model, gpus, n),
+  }))));
+
+  function drawExtra(q, row) {
+    extraRows.forEach((rows, index) => {
+      const own = rows.filter((each) => each.gpus === row.gpus);
+      const [low, high] = d3.extent([...rows.map((each) => each.ratio), 1]);
+      const made = draw(`chart-extra-${index}`, (width) => ({
+        x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
+        y: { type: "log", domain: [low * 0.9, high * 1.15], label: "times as long" },
+        color: gpuScale(),
+        ariaLabel: "Ratio of step times against n, a line a GPU count",
+        marks: [
+          ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
+          ...axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
+          Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 }),
+          Plot.areaY(own, { x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true }),
+          ...lines(rows, "ratio", row.gpus),
+          Plot.tip(rows, Plot.pointer({
+            x: "n", y: "ratio", maxRadius: 30,
+            title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${digits(each.ratio, 3)} times`
+              + ` (${digits(each.low, 3)} – ${digits(each.high, 3)})${each.extrapolated ? "\nextrapolated" : ""}`,
+          })),
+        ],
+      }), String(row.gpus));
+      const at = nearest(q.n);
+      const found = C.extra[index];
+      const place = C.gpus.indexOf(row.gpus);
+      point(made, C.n.values[at], found.ratio[at][place], colourOf(row.gpus));
+      byId(`extra-${index}`).textContent = `At n = ${count(C.n.values[at])} on ${gpusInWords(row.gpus)}: `
+        + `${digits(found.ratio[at][place], 3)} times as long (${digits(found.low[at][place], 3)} to `
+        + `${digits(found.high[at][place], 3)}); ${C.models[0].label} the faster with probability `
+        + `${chance(found.probability_first_faster[at][place])}.`;
+    });
+  }
+
+  function drawResiduals() {
+    C.models.forEach((model, index) => {
+      const { cells } = model;
+      if (!cells.length) return;
+      const [low, high] = d3.extent(cells, (cell) => cell.n);
+      draw(`chart-residuals-${index}`, (width) => ({
+        height: 260,
+        x: nScale(low / 1.2, high * 1.2),
+        y: { label: "forecast against measured", grid: true, nice: true, zero: true,
+          tickFormat: (v) => `${v > 0 ? "+" : ""}${digits(100 * v, 2)} %` },
+        color: gpuScale(C.gpus.filter((gpus) => cells.some((cell) => cell.gpus === gpus))),
+        ariaLabel: "Relative error of the forecast against n",
+        marks: [
+          ...nAxis(width, low / 1.2, high * 1.2),
+          Plot.ruleY([0], { stroke: "currentColor", strokeWidth: 1.5 }),
+          Plot.dot(cells, {
+            x: "n", y: "relative_error", stroke: "gpus", r: 4.5, strokeWidth: 1.8,
+            fill: (cell) => (cell.covered ? colourOf(cell.gpus) : "var(--panel)"), tip: true,
+            title: (cell) => `n = ${count(cell.n)}, ${gpusInWords(cell.gpus)}: ${(100 * cell.relative_error).toFixed(1)} %`
+              + `\nmeasured ${duration(cell.measured)}, forecast ${duration(cell.predicted)}`,
+          }),
+        ],
+      }));
+    });
+  }
+
+  function drawProfiles() {
+    C.models.forEach((model, index) => {
+      if (!model.k_profile.length) return;
+      const best = d3.min(model.k_profile, (each) => each.cost);
+      const rows = model.k_profile.map(({ k, cost: own }) => ({ k, above: own - best }));
+      draw(`chart-k-${index}`, {
+        height: 240,
+        x: { label: "k", grid: true },
+        y: { type: "symlog", label: "cost above the least", grid: true, ticks: 5, tickFormat: (v) => digits(v, 3) },
+        ariaLabel: "Cost of the fit against k",
+        marks: [
+          Plot.ruleY([0]),
+          Plot.line(rows, { x: "k", y: "above", stroke: "currentColor", strokeOpacity: 0.4 }),
+          Plot.dot(rows, {
+            x: "k", y: "above", stroke: "#0072B2", r: 4,
+            fill: (each) => (model.k_plausible.includes(each.k) ? "#0072B2" : "var(--panel)"),
+            title: (each) => `k = ${each.k}: ${digits(each.above, 3)}`, tip: true,
+          }),
+        ],
+      });
+    });
+  }
+
+  // ---- at work --------------------------------------------------------------------------------
+
+  function update() {
+    const q = question();
+    const found = answer(q);
+    showVerdict(q, found);
+    showCards(q, found);
+    showChoices(q, found);
+    for (const place of document.querySelectorAll(".of-model")) {
+      place.textContent = C.models.length > 1 ? `, ${label(found.chosen)}` : "";
+    }
+    drawTime(q, found.chosen);
+    drawParts(q, found.chosen);
+    drawEfficiency(q);
+    drawExtra(q, found.chosen);
+  }
+  function everything() {
+    update();
+    drawResiduals();
+    drawProfiles();
+  }
+
+  let waiting = false;
+  function soon(what) {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      what();
+    });
+  }
+
+  function start() {
+    for (const part of document.querySelectorAll("#controls, #cards, #choices-part, #charts, .js")) {
+      part.hidden = false;
+    }
+    const slider = byId("n-slider");
+    const say = () => slider.setAttribute("aria-valuetext", `n = ${count(C.n.values[slider.value])}`);
+    slider.addEventListener("input", () => {
+      byId("n").value = C.n.values[slider.value];
+      say();
+    });
+    byId("n").addEventListener("input", () => {
+      slider.value = nearest(question().n);
+      say();
+    });
+    say();
+    byId("controls").addEventListener("input", () => soon(update));
+    byId("controls").addEventListener("submit", (event) => event.preventDefault());
+    darkness.addEventListener("change", () => soon(everything));
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      if (innerWidth !== width) soon(everything);
+      width = innerWidth;
+    });
+    let closed = [];
+    addEventListener("beforeprint", () => {
+      closed = [...document.querySelectorAll("details:not([open])")];
+      for (const each of closed) each.open = true;
+      printing = true;
+      everything();
+    });
+    addEventListener("afterprint", () => {
+      for (const each of closed) each.open = false;
+      printing = false;
+      everything();
+    });
+    everything();
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  start();
+})();

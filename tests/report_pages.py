@@ -1,0 +1,58 @@
+"""Models and pages that the tests of the report share."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import gpucast
+from gpucast.cli import main
+from gpucast.datasets import Dataset
+from gpucast.measure.ensembles import thinned
+from gpucast.models import Model
+from made_data import NATIVE, dataset, machine, microbenchmarks, steps
+
+HOSTILE = (
+    """</script><script>window.hacked=1</script><img src=x onerror="window.hacked=2">'&{{7*7}}"""
+)
+"""A name that a page must show and never run."""
+
+
+@cache
+def jumping(label: str = "native") -> tuple[Dataset, Model]:
+    """Steps by the paper's equations, whose GPU term jumps, of a path of any name; their fit."""
+    rng = np.random.default_rng(1)
+    records = [
+        machine(NATIVE.c, name="m"),
+        *steps(NATIVE.seconds, rng, sigma=0.01, path=label),
+        *microbenchmarks(NATIVE, rng, path=label),
+    ]
+    data = dataset(records, name=label)
+    return data, gpucast.fit(data, model="paper", replicates=60)
+
+
+@cache
+def h200(path: str) -> Model:
+    """Steps with the tuned kernel on four H200, native or remote; few samples and given terms, to
+    be quick."""
+    return gpucast.fit(
+        thinned(gpucast.load("h200-x4")),
+        path=path,
+        schedule="star-async",
+        kernel="tuned",
+        model="work+linear+star-async",
+        replicates=100,
+    )
+
+
+def h200_page(folder: Path) -> Path:
+    """The report of both H200 models with their measurements; model files lie beside it."""
+    for path in ("native", "remote"):
+        h200(path).save(folder / f"{path}.json", force=True)
+    page = folder / "report.html"
+    names = (str(folder / "native.json"), str(folder / "remote.json"))
+    status = main(["report", *names, "--data", "h200-x4", "-o", str(page), "--force"])
+    assert status == 0
+    return page
