@@ -154,8 +154,8 @@ Markdown(
     + ", ".join(f"{label} {percent(share, 0)}" for label, share in hidden.items())
     + ".\n\nPortable memory copies in"
     f" {copies['portable'] / copies['pinned']:.2f} times the time of pinned memory, measured from"
-    " one GPU. Where host and GPUs share one address space, as everywhere today, page-locked memory is"
-    " portable anyway. What several GPUs get of it at once is in"
+    " one GPU. Where host and GPUs share one address space, as everywhere today, page-locked"
+    " memory is portable anyway. What several GPUs get of it at once is in"
     " [5-pcie-contention.ipynb](5-pcie-contention.ipynb)."
 )
 

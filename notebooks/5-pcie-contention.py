@@ -25,7 +25,7 @@ from gpucast.transfer_figures import contention_matrix
 
 data = gc.load("pcie-contention-cirrascale")
 rows = [
-    (t.caveat.removeprefix("experiment ").split(";")[0], f"{t.from_} to {t.to}",
+    (t.caveat.removeprefix("experiment ").split(";")[0], f"{t.from_} to {t.to}".replace("gpu", ""),
      t.bytes / t.seconds[0] / 1e9)
     for t in data.transfers
 ]  # fmt: skip
@@ -35,7 +35,7 @@ display(table.map("{:.1f}".format, na_action="ignore").fillna("-"))
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 table.plot.bar(ax=axes, color=COLOURS, rot=0, width=0.8)
-axes.set(xlabel="", ylabel="GB/s", title="Copies both ways of GPU pairs, alone and at once")
+axes.set(xlabel="GPUs", ylabel="GB/s", title="Copies both ways of GPU pairs, alone and at once")
 axes.grid(axis="y", alpha=0.3)
 axes.set_axisbelow(True)
 axes.legend(frameon=False, loc="upper left", fontsize="small", bbox_to_anchor=(1, 1))
@@ -51,8 +51,8 @@ apart = table["0-4 with 2-3"]
 share = (shared / alone).dropna()
 kept = (apart / alone).dropna()
 sums = (
-    shared[["gpu0 to gpu4", "gpu1 to gpu5"]].sum(),
-    shared[["gpu4 to gpu0", "gpu5 to gpu1"]].sum(),
+    shared[["0 to 4", "1 to 5"]].sum(),
+    shared[["4 to 0", "5 to 1"]].sum(),
 )
 assert share.between(0.48, 0.52).all()
 assert (kept == 1).all()

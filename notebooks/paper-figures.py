@@ -25,7 +25,7 @@ import gpucast as gc
 from gpucast import _core, figures
 from gpucast.cli.words import duration
 
-OURS = "reconstruction (ours, not the paper's)"
+OURS = "reconstructed, not the paper's"
 then = {path: gc.load_model(f"reconstructed-2015-{path}") for path in ("native", "remote")}
 data = gc.load("h200-x4")
 group = {"schedule": "star-serial", "kernel": "claret", "memory": "pageable"}
@@ -42,7 +42,7 @@ assert all("ours" in model.warnings[0] for model in then.values())
 eight, four = np.arange(1.0, 9.0), np.arange(1.0, 5.0)
 sizes = [1000, 10_000, 100_000]
 for path, name in (("native", "native boxes"), ("remote", "DS-CUDA")):
-    display(figures.gflops(then[path], None, sizes, eight, f"Eight GTX 780, {name}: {OURS}"))
+    display(figures.gflops(then[path], None, sizes, eight, f"GTX 780, {name}: {OURS}"))
 
 # %%
 measured_sizes = [1000, 8000, 110_592]
@@ -63,11 +63,8 @@ def rates(model: gc.Model, n: float, gpus: np.ndarray) -> np.ndarray:
 for model in then.values():
     assert (np.diff(rates(model, 1000.0, eight)) < 0).all(), model.name
     assert (np.diff(rates(model, 1e5, eight[[0, 1, 3, 7]])) > 0).all(), model.name
-steps = {
-    (path, step.n, step.gpus): np.median(step.seconds)
-    for path in now
-    for step in data.select(path=path, **group).steps
-}
+frame = data.select(**group).frame()
+steps = frame.groupby(["path", "n", "gpus"]).seconds.median()
 for path in now:
     assert (np.diff([steps[path, 1000, gpus] for gpus in (1, 2, 3, 4)]) > 0).all(), path
     assert (np.diff([steps[path, 110_592, gpus] for gpus in (1, 2, 4)]) < 0).all(), path
@@ -89,7 +86,7 @@ Markdown(
 
 # %%
 n = np.unique(np.geomspace(216, 1e6, 160).round())
-figures.step_time(then["remote"], None, [1, 2, 4, 8], n, f"Eight GTX 780, DS-CUDA: {OURS}")
+figures.step_time(then["remote"], None, [1, 2, 4, 8], n, f"GTX 780, DS-CUDA: {OURS}")
 
 # %%
 n_now = np.unique(np.geomspace(216, 110_592, 160).round())
@@ -135,10 +132,10 @@ Markdown(
 # ## Figure 4: what a step consists of
 
 # %%
-figures.term_shares(then["native"], sizes, eight, f"Eight GTX 780, native boxes: {OURS}")
+figures.term_shares(then["native"], sizes, eight, f"GTX 780, native boxes: {OURS}")
 
 # %%
-figures.term_shares(then["remote"], sizes, eight, f"Eight GTX 780, DS-CUDA: {OURS}")
+figures.term_shares(then["remote"], sizes, eight, f"GTX 780, DS-CUDA: {OURS}")
 
 # %%
 figures.term_shares(now["remote"], measured_sizes, four, "Four H200, remote: by the paper's form")

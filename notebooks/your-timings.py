@@ -163,10 +163,10 @@ assert unseen.median() < 0.05
 assert beyond.median() > 2 * unseen.median()
 Markdown(
     f"On three and four GPUs, never timed, the forecasts are {unseen.median():.1%} off in the"
-    f" median and {unseen.max():.0%} at most, within the sizes that were timed. Beyond them they are"
-    f" {beyond.median():.0%} off in the median and up to {beyond.max():.0%}: timing small systems"
-    " does not tell how large ones fill the GPU. That is what the mark *extrapolated* is for. Time"
-    " one size above the largest you care about."
+    f" median and {unseen.max():.0%} at most, within the sizes that were timed. Beyond those sizes"
+    f" they are {beyond.median():.0%} off in the median and up to {beyond.max():.0%}: timing small"
+    " systems does not tell how large ones fill the GPU. That is what the mark *extrapolated* is"
+    " for. Time one size above the largest you care about."
 )
 
 # %% [markdown]

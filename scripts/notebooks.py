@@ -10,14 +10,15 @@ changes from run to run. A cell that fails, an assertion among them, stops every
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 from gpucast import atomic
 
@@ -44,15 +45,17 @@ def source(name: str) -> nbformat.NotebookNode:
 def executed(name: str) -> nbformat.NotebookNode:
     """The same with outputs, run in its folder. Raises nbclient's CellExecutionError."""
     notebook = source(name)
-    client = NotebookClient(
-        notebook,
-        # Sockets of files: no port can be taken, and nobody else can listen.
-        km=AsyncKernelManager(kernel_name=KERNEL["name"], transport="ipc"),
-        timeout=LONGEST_CELL,
-        resources={"metadata": {"path": str(FOLDER)}},
-        record_timing=False,
-    )
-    client.execute()
+    with tempfile.TemporaryDirectory() as sockets:
+        # Sockets that are files: no port can be taken already, and nobody else can listen.
+        ipc = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+        NotebookClient(
+            notebook,
+            config=ipc,
+            kernel_name=KERNEL["name"],
+            timeout=LONGEST_CELL,
+            resources={"metadata": {"path": str(FOLDER)}},
+            record_timing=False,
+        ).execute()
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     return notebook
 
