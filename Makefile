@@ -53,6 +53,10 @@ bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P 
 	@.venv/bin/python benchmarks/speed.py
 	@.venv/bin/python benchmarks/mdapp_pairs.py
 
+.PHONY: notebooks
+notebooks: build $(stamps)/dev ## runs the notebooks and writes their pages
+	@.venv/bin/python scripts/notebooks.py
+
 .PHONY: clean
 clean: ## removes what was built, keeps .venv
 	@rm -rf build out $(stamps)/build
