@@ -19,7 +19,7 @@ requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extra
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
 
 .PHONY: demo
 demo: build ## native or remote on four H200, published measurements, this machine: into out/demo
