@@ -19,7 +19,7 @@ requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extra
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
 
 .PHONY: demo
 demo: build ## native or remote on four H200, published measurements, this machine: into out/demo
@@ -52,6 +52,10 @@ bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P 
 	@.venv/bin/python benchmarks/accuracy.py
 	@.venv/bin/python benchmarks/speed.py
 	@.venv/bin/python benchmarks/mdapp_pairs.py
+
+.PHONY: notebooks
+notebooks: build $(stamps)/dev ## runs the notebooks and writes their pages
+	@.venv/bin/python scripts/notebooks.py
 
 .PHONY: clean
 clean: ## removes what was built, keeps .venv

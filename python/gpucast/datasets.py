@@ -255,13 +255,13 @@ def from_records(name: str, records: Iterable[Record]) -> Dataset:
 def bundled_files() -> dict[str, Path]:
     """Files of the bundled datasets by name, sorted by name."""
     found: dict[str, Path] = {}
-    for folder in _data_folders():
+    for folder in data_folders():
         for file in folder.glob("*/*.jsonl"):
             found.setdefault(file.stem, file)
     return dict(sorted(found.items()))
 
 
-def _data_folders() -> list[Path]:
+def data_folders() -> list[Path]:
     """Where bundled data lie: in the installed package, or beside ``python/`` in a source tree."""
     package = importlib.resources.files("gpucast")
     folders = [Path(str(package / "data")), Path(__file__).parents[2] / "data"]

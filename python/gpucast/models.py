@@ -263,14 +263,14 @@ class Model:
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file.
+    """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
 
     Raises:
         InputError: the file cannot be read, is no model file, or is of another version.
     """
     name = os.fspath(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = _file_of(path).read_text(encoding="utf-8")
         content = json.loads(text, parse_constant=_refuse_constant)
     except OSError as error:
         raise from_os_error(error, path) from error
@@ -307,6 +307,16 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         reason = " ".join(str(error).split())
         raise InputError(f"is a damaged model file: {reason}", file=name) from error
     return model
+
+
+def _file_of(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    if file.exists() or not isinstance(path, str):
+        return file
+    # Loads what datasets need, which only a name is worth.
+    from gpucast.reconstructions import reconstructed_files
+
+    return reconstructed_files().get(path, file)
 
 
 def _refuse_constant(name: str) -> NoReturn:

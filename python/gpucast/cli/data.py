@@ -10,10 +10,13 @@ import typer
 
 from gpucast import atomic, datasets, jsonl, summary
 from gpucast.cli import contention, documents, options, output
+from gpucast.cli import reconstructions as reconstructed
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.formats import formats
 from gpucast.formats.csv_transfers import expressible
+from gpucast.models import load_model
+from gpucast.reconstructions import reconstructed_files, reconstructions
 from gpucast.records import HostMemory, Launch, Machine, Measurement, Overlap, Step, Transfer
 
 app = typer.Typer(rich_markup_mode=None)
@@ -29,20 +32,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer as one JSON object.
 
 @app.command("list")
 def list_datasets(as_json: AsJson = False) -> None:
-    """List the bundled datasets."""
+    """List the bundled datasets and, apart from them, models that were never measured."""
+    models = reconstructions()
     found = {name: datasets.load(name) for name in datasets.bundled_files()}
     if as_json:
         rows = [
             {"name": name, **summary.overview(data), "digest": data.digest}
             for name, data in found.items()
         ]
-        output.print_json({"datasets": rows})
+        output.print_json({"datasets": rows, "reconstructions": reconstructed.listed(models)})
         return
     output.print_table(
         ("name", "what", "machines", "paths", "records", "samples", "n", "gpus"),
         [_overview_row(name, data) for name, data in found.items()],
         "llllrrll",
     )
+    reconstructed.print_listed(models)
 
 
 @app.command()
@@ -56,6 +61,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show where a dataset comes from, what to beware of, and what it holds."""
+    if len(names) == 1 and names[0] in reconstructed_files():
+        _show_reconstruction(names[0], as_json)
+        return
     data = datasets.load(*names)
     for warning in data.warnings:
         output.warn(warning)
@@ -71,6 +79,14 @@ def show(
         if records:
             _print_records(kind, records, everything)
     _print_notes(data)
+
+
+def _show_reconstruction(name: str, as_json: bool) -> None:
+    model = load_model(name)
+    if as_json:
+        output.print_json(reconstructed.shown(model))
+    else:
+        reconstructed.print_shown(model)
 
 
 @app.command()

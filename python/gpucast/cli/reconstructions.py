@@ -1,0 +1,68 @@
+"""What ``gpucast data list`` and ``show`` say of reconstructed models: never that they are data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpucast.cli.output import print_table
+from gpucast.cli.words import interval, quantity
+from gpucast.models import Model
+from gpucast.reconstructions import Quantity, about, quantities
+
+HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
+
+
+def listed(models: list[Model]) -> list[dict[str, Any]]:
+    """A row each, JSON-ready."""
+    return [{"name": model.name, **(about(model) or {})} for model in models]
+
+
+def print_listed(models: list[Model]) -> None:
+    """A section of its own below the datasets."""
+    if models:
+        print(f"\n{HEADING}\n(gpucast predict NAME, compare NAME NAME, data show NAME)\n")
+        rows = [(row["name"], row["title"], row["path"]) for row in listed(models)]
+        print_table(("name", "what", "path"), rows, "lll")
+
+
+def shown(model: Model) -> dict[str, Any]:
+    """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
+    return {
+        "name": model.name,
+        **(about(model) or {}),
+        "quantities": [vars(each) for each in quantities(model)],
+        "parameters": model.content["parameters"],
+    }
+
+
+def print_shown(model: Model) -> None:
+    """Label first, then every quantity with its source or why it was assumed."""
+    said = about(model) or {}
+    print(f"{model.name}: {said['title']}\n{said['label']}\n{said['path']}\n")
+    print_table(
+        ("parameter", "value", "95 % of the draws"),
+        [
+            (name, _si(entry["value"], entry["unit"]), interval(entry["ci95"], entry["unit"]))
+            for name, entry in model.content["parameters"].items()
+        ],
+        "lrl",
+    )
+    print("\nmade of:")
+    for each in quantities(model):
+        print(f"\n  {each.name} = {_value(each)}: {each.meaning}")
+        print(f"    source:  {each.source}" if each.source else f"    assumed: {each.assumed}")
+        if each.range is not None:
+            print(f"    bounds:  {each.range}")
+
+
+def _value(each: Quantity) -> str:
+    value = _si(each.value, each.unit)
+    if each.low is None or each.high is None:
+        return value
+    return f"{value} ({_si(each.low, each.unit)} ... {_si(each.high, each.unit)})"
+
+
+def _si(value: float, unit: str) -> str:
+    if unit == "Hz":
+        return f"{value / 1e6:.4g} MHz"
+    return str(quantity(value, unit)) if unit in ("s", "B/s") else f"{value:.6g} {unit}".strip()
