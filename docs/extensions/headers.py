@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
+from generated import insert
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("model/include", "fit/include", "records/include")
+PARTS = ("model", "fit", "records")
 
 OWN = re.compile(r"^(\s*)// ?(.*)$")
 BEHIND = re.compile(r"^(\s*[^\s/].*\S) {1,2}// (.*)$")
@@ -46,13 +48,26 @@ def _comment(text: str) -> str:
     return text if text.startswith("    ") else text.translate(SIGNS)
 
 
+def _headers(part: str) -> list[Path]:
+    return sorted((ROOT / part / "include").rglob("*.h"))
+
+
 def _copy(to: Path) -> None:
     shutil.rmtree(to, ignore_errors=True)
-    for folder in FOLDERS:
-        for header in sorted((ROOT / folder).rglob("*.h")):
-            copy = to / header.relative_to(ROOT / folder)
+    for part in PARTS:
+        for header in _headers(part):
+            copy = to / header.relative_to(ROOT / part / "include")
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(for_doxygen(header.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def sections(part: str) -> str:
+    """Markdown: a section for each header of a part."""
+    return "\n\n".join(
+        f"## {header.name}\n\n`#include \"{header.relative_to(ROOT / part / 'include')}\"`\n\n"
+        f"```{{doxygenfile}} {header.name}\n```"
+        for header in _headers(part)
+    )
 
 
 def run_doxygen(app: Sphinx) -> None:
@@ -78,4 +93,6 @@ def run_doxygen(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     # Before Breathe looks for its projects.
     app.connect("builder-inited", run_doxygen, priority=100)
+    for part in PARTS:
+        insert(app, f"headers of {part}", partial(sections, part))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
