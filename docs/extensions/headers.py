@@ -64,7 +64,7 @@ def _copy(to: Path) -> None:
 def sections(part: str) -> str:
     """Markdown: a section for each header of a part."""
     return "\n\n".join(
-        f"## {header.name}\n\n`#include \"{header.relative_to(ROOT / part / 'include')}\"`\n\n"
+        f'## {header.name}\n\n`#include "{header.relative_to(ROOT / part / "include")}"`\n\n'
         f"```{{doxygenfile}} {header.name}\n```"
         for header in _headers(part)
     )
