@@ -19,7 +19,7 @@ readonly system_packages=(
   libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
   libgtest-dev libopenmpi-dev openmpi-bin
 )
-readonly docs_packages=(doxygen)
+readonly docs_packages=(doxygen fonts-lmodern)
 
 # ---------------------------------------------------------------- system ----
 

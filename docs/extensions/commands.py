@@ -38,16 +38,16 @@ def _all_commands() -> Iterator[tuple[Any, Any, int]]:
 
 def _section(command: Any, context: Any, level: int) -> str:
     parts = [f"{'#' * level} {context.command_path}", _text(command.help)]
-    for kind, heading in (("argument", "argument"), ("option", "option")):
-        # An option's spelling and its help with default and range, as --help prints them.
-        records = [
-            parameter.get_help_record(context)
-            for parameter in command.params
-            if parameter.param_type_name == kind
-        ]
-        rows = [[f"`{left}`", _text(right)] for left, right in filter(None, records)]
-        if rows:
-            parts.append(table([heading, "meaning"], rows))
+    # Arguments, then options: spelling, and help with default and range, as --help prints them.
+    records = [
+        parameter.get_help_record(context)
+        for kind in ("argument", "option")
+        for parameter in command.params
+        if parameter.param_type_name == kind
+    ]
+    rows = [[f"`{left}`", _text(right)] for left, right in filter(None, records)]
+    if rows:
+        parts.append(table(["argument or option", "meaning"], rows))
     return "\n\n".join(parts)
 
 

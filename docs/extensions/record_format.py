@@ -18,27 +18,27 @@ STORAGE_LIMITS = (2**63 - 1, 1.7976931348623157e308)
 def record_format() -> str:
     """Markdown: a section for each kind of record, then for each object in one."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    kinds = schema["discriminator"]["mapping"]
     definitions = schema["$defs"]
-    titles = {reference.rpartition("/")[2]: kind for kind, reference in kinds.items()}
-    parts = [
-        _section(f"Kind `{kind}`", definitions[reference.rpartition("/")[2]], titles)
-        for kind, reference in kinds.items()
-    ]
+    titles = {
+        reference.rpartition("/")[2]: kind
+        for kind, reference in schema["discriminator"]["mapping"].items()
+    }
+    order = [choice["$ref"].rpartition("/")[2] for choice in schema["oneOf"]]
+    parts = [_section(f"Kind `{titles[name]}`", definitions[name]) for name in order]
     parts += [
-        _section(name, definition, titles)
+        _section(name, definition)
         for name, definition in definitions.items()
         if name not in titles and "properties" in definition
     ]
     return "\n\n".join(parts)
 
 
-def _section(title: str, definition: dict[str, Any], titles: dict[str, str]) -> str:
+def _section(title: str, definition: dict[str, Any]) -> str:
     required = definition.get("required", [])
     rows = [
         [
             f"`{name}`",
-            _type(field, titles),
+            _type(field),
             "yes" if name in required else _default(field),
             field.get("description", ""),
         ]
@@ -50,10 +50,10 @@ def _section(title: str, definition: dict[str, Any], titles: dict[str, str]) -> 
     )
 
 
-def _type(field: dict[str, Any], titles: dict[str, str]) -> str:
+def _type(field: dict[str, Any]) -> str:
     match field:
         case {"anyOf": [*choices]}:
-            return " or ".join(dict.fromkeys(_type(choice, titles) for choice in choices))
+            return " or ".join(dict.fromkeys(_type(choice) for choice in choices))
         case {"const": constant}:
             return f"`{json.dumps(constant)}`"
         case {"enum": [*words]}:
@@ -62,13 +62,13 @@ def _type(field: dict[str, Any], titles: dict[str, str]) -> str:
             name = reference.rpartition("/")[2]
             return "any JSON" if name == "JsonValue" else f"[{name}](#{name.lower()})"
         case {"type": "array"}:
-            of = _type(field["items"], titles) if "items" in field else "anything"
-            least = f", at least {field['minItems']}" if field.get("minItems") else ""
-            return f"list of {of}{least}"
+            of = _type(field["items"]) if "items" in field else "anything"
+            least = f" (at least {field['minItems']})" if field.get("minItems") else ""
+            return f"list{least} of {of}"
         case {"type": "object", "additionalProperties": dict(values)}:
-            return f"object of {_type(values, titles)}"
+            return f"object of {_type(values)}"
         case {"type": "integer" | "number" as kind}:
-            return f"{kind}{_range(field)}"
+            return f"{kind} {_range(field)}".strip()
         case {"type": str(kind)}:
             return kind
     return "any JSON"
@@ -79,8 +79,8 @@ def _range(field: dict[str, Any]) -> str:
         ("minimum", "at least"), ("exclusiveMinimum", "above"),
         ("maximum", "at most"), ("exclusiveMaximum", "below"),
     )  # fmt: skip
-    return "".join(
-        f", {word} {field[key]}"
+    return " and ".join(
+        f"{word} {field[key]}"
         for key, word in limits
         if key in field and abs(field[key]) not in STORAGE_LIMITS
     )
