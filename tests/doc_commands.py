@@ -336,9 +336,27 @@ def renew(page: Path) -> int:
     for command, printed in reversed(different):
         start = command.line + command.text.count("\n")
         indent = " " * (len(lines[start - 1]) - len(lines[start - 1].lstrip()))
-        lines[start : start + len(command.shown)] = [(indent + line).rstrip() for line in printed]
+        new = _left_out_alike(command.shown, printed)
+        lines[start : start + len(command.shown)] = [(indent + line).rstrip() for line in new]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return len(different)
+
+
+def _left_out_alike(shown: Sequence[str], printed: list[str]) -> list[str]:
+    """What is printed, without the lines that the page left out; all if that cannot be told."""
+    if "..." not in (line.strip() for line in shown):
+        return printed
+    result, at = [], 0
+    for line in shown:
+        if line.strip() in ("...", ""):
+            result.append(line.strip())
+            continue
+        words = [_words(each) for each in printed[at:]]
+        if _words(line) not in words:
+            return printed
+        at += words.index(_words(line)) + 1
+        result.append(printed[at - 1])
+    return result
 
 
 if __name__ == "__main__":

@@ -105,6 +105,14 @@ def test_a_command_that_prints_something_else_is_found_and_renewed(tmp_path: Pat
     assert page.read_text() == "```console\n$ echo 7\n7\n$ echo same\nsame\n```\n"
 
 
+def test_renewed_output_leaves_out_what_the_page_left_out(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    command = "$ printf '%s\\n' 'head 1' x y 'tail 8' z"
+    page.write_text(f"```console\n{command}\nhead 3\n...\ntail 5\n...\n```\n")
+    assert doc_commands.renew(page) == 1
+    assert page.read_text() == f"```console\n{command}\nhead 1\n...\ntail 8\n...\n```\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -61,6 +61,9 @@ def programs() -> str:
 
 
 def _program(program: str) -> Iterator[str]:
+    if not _path(program).exists():
+        yield f"## {program}\n\nNot built on the machine that made this page."
+        return
     top = _help(program)
     yield f"## {program}\n\n```text\n{top}\n```"
     _, _, commands = top.partition("Subcommands:\n")
@@ -68,10 +71,13 @@ def _program(program: str) -> Iterator[str]:
         yield f"### {program} {name}\n\n```text\n{_help(program, name)}\n```"
 
 
+def _path(program: str) -> Path:
+    return Path(sys.executable).with_name(program)
+
+
 def _help(program: str, *words: str) -> str:
-    path = Path(sys.executable).with_name(program)
     done = subprocess.run(
-        [path, *words, "--help"], text=True, capture_output=True, check=False, timeout=60
+        [_path(program), *words, "--help"], text=True, capture_output=True, check=False, timeout=60
     )
     if done.returncode != 0:
         raise ValueError(f"{program} --help: {done.stderr.strip()}")
