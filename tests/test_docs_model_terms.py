@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +16,8 @@ from numpy.typing import NDArray
 from gpucast import _core
 from latex_formulas import Values, evaluate, formulas
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "model-terms.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "model-terms.md"
 ALL = formulas(PAGE)
 FORMULAS = {term: displayed[-1] for term, displayed in ALL.items()}
 
@@ -173,3 +177,26 @@ def test_every_term_is_on_the_page() -> None:
 def test_a_formula_that_is_not_understood_is_refused(formula: str) -> None:
     with pytest.raises((ValueError, IndexError)):
         evaluate(formula, {"n": 2.0})
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+def test_the_program_of_the_cpp_page_gives_the_same_step_time(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "cpp" / "index.md").read_text(encoding="utf-8")
+    example = re.findall(r"^```cpp\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+    include, _, body = example.partition("\n")
+    source = tmp_path / "step.cpp"
+    source.write_text(
+        f'#include <cstdio>\n{include}\nint main() {{\n{body}\nstd::printf("%.17g", seconds);\n}}\n'
+    )
+    subprocess.run(
+        ["g++", "-std=c++20", "-Wall", "-Werror", "-I", ROOT / "model" / "include", source,
+         "-o", tmp_path / "step"],
+        check=True, timeout=120,
+    )  # fmt: skip
+    printed = subprocess.run(
+        [tmp_path / "step"], check=True, timeout=60, capture_output=True, text=True
+    )
+    model = _core.Model("wave", "linear", "star-serial", cores=2304, integer=4)
+    values = np.array([7e-12, 2e-8, 6e-6, 8e-6, 1.1e10, 9e-6, 0.9e10])
+    times = _core.forecast(model, values, np.empty((0, 7)), [], np.array([1000.0]), np.array([2.0]))
+    assert float(printed.stdout) == pytest.approx(float(sum(each[0] for each in times[:3])))
