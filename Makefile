@@ -26,8 +26,12 @@ demo: build ## native or remote on four H200, published measurements, this machi
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
 .PHONY: test
-test: setup $(stamps)/dev ## every check: format, lint, types, C++ and Python tests
+test: setup $(stamps)/dev $(stamps)/docs ## every check: format, lint, types, C++ and Python tests
 	@scripts/test.sh
+
+.PHONY: docs
+docs: build $(stamps)/docs ## documentation site into build/docs/html
+	@scripts/docs.sh
 
 .PHONY: extrap
 extrap: $(stamps)/extrap
@@ -70,5 +74,5 @@ $(stamps)/venv: $(setup) $(requirements)
 	@$(setup) system
 	$(run_setup)
 
-$(stamps)/cuda $(stamps)/dev $(stamps)/extrap: $(stamps)/venv
+$(stamps)/cuda $(stamps)/dev $(stamps)/docs $(stamps)/extrap: $(stamps)/venv
 	$(run_setup)

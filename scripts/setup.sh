@@ -5,6 +5,7 @@
 #   scripts/setup.sh venv     .venv with what the package needs to build and run
 #   scripts/setup.sh cuda     a CUDA compiler in .venv where the machine has none
 #   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
+#   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
 #   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
 #
 # Each part may be run again at any time; the Makefile runs each once and
@@ -18,13 +19,14 @@ readonly system_packages=(
   libceres-dev libmetis-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libasio-dev
   libgtest-dev libopenmpi-dev openmpi-bin
 )
+readonly docs_packages=(doxygen fonts-lmodern)
 
 # Wanted by tests alone, which are skipped without them.
 readonly test_packages=(chromium)
 
 # ---------------------------------------------------------------- system ----
 
-not_installed() {
+missing_of() {
   local package
   for package in "$@"; do
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] ||
@@ -34,9 +36,8 @@ not_installed() {
 
 # Python's own two packages are asked for only where the Python that would be
 # used is the distribution's and lacks them.
-missing_system_packages() {
+missing_python() {
   local python version
-  not_installed "${system_packages[@]}"
   if ! scripts/python.sh >/dev/null; then
     python=$(scripts/python.sh --system) ||
       fail "no Python 3.11 or newer found (tried python3.13 to python3.11, python3): install one, or name it: make PYTHON=/path/to/python3"
@@ -71,8 +72,14 @@ setup_system() {
   command -v dpkg-query >/dev/null ||
     fail "no Debian packages on this system: install the like of ${system_packages[*]} with Python 3.11+, then run make GPUCAST_SYSTEM=skip"
 
-  local listed missing by_hand as_root
-  listed=$(missing_system_packages) || exit 1
+  local listed
+  listed=$(missing_of "${system_packages[@]}" && missing_python) || exit 1
+  install_system_packages "$listed"
+}
+
+# install_system_packages LINES: packages that are missing, one a line.
+install_system_packages() {
+  local listed=$1 missing by_hand as_root
   [[ -n "$listed" ]] || return 0
   mapfile -t missing <<<"$listed"
   by_hand="apt-get install --no-install-recommends ${missing[*]}"
@@ -104,7 +111,7 @@ install_test_packages() {
   [[ "${GPUCAST_SYSTEM:-}" != skip ]] || return 0
   command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release || return 0
   local listed missing as_root
-  listed=$(not_installed "${test_packages[@]}")
+  listed=$(missing_of "${test_packages[@]}")
   [[ -n "$listed" ]] || return 0
   mapfile -t missing <<<"$listed"
   say "set-up: installing ${missing[*]} for tests"
@@ -153,6 +160,15 @@ setup_dev() {
   install_test_packages
 }
 
+setup_docs() {
+  say "set-up: documentation tools"
+  if [[ "${GPUCAST_SYSTEM:-}" != skip ]] && command -v dpkg-query >/dev/null; then
+    install_system_packages "$(missing_of "${docs_packages[@]}")"
+  fi
+  mapfile -t packages < <(requirements docs)
+  pip_install pip-docs.log "$venv" "${packages[@]}"
+}
+
 setup_extrap() {
   make_venv "$venv_extrap"
   say "set-up: Extra-P into $venv_extrap"
@@ -190,6 +206,6 @@ setup_cuda() {
 }
 
 case "${1:-}" in
-  system | venv | dev | extrap | cuda) "setup_$1" ;;
-  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|extrap" ;;
+  system | venv | dev | docs | extrap | cuda) "setup_$1" ;;
+  *) fail "usage: scripts/setup.sh system|venv|cuda|dev|docs|extrap" ;;
 esac

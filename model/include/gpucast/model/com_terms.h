@@ -72,6 +72,16 @@ inline std::vector<Parameter> parameters(ComTerm term) {
   return result;
 }
 
+// The larger of two times, smoothly: their p-norm with p = 8.
+template <class T>
+T slower_of(const T& a, const T& b) {
+  using std::pow;
+  constexpr double p = 8;
+  const T& larger = a > b ? a : b;
+  const T& smaller = a > b ? b : a;
+  return larger * pow(1.0 + pow(smaller / larger, p), 1 / p);
+}
+
 // `curve_time(route, bytes)` is the time of one transfer alone on its route.
 //
 // star-serial, the paper's equation (3): the host talks to one GPU after another, every GPU gets
@@ -130,15 +140,7 @@ inline std::vector<Parameter> parameters(ComTerm term) {
 //     T_com = |T_gpu + T_peer((N - 1) 16 n / N), N (t_kernel + t_queue)|_8 - T_gpu
 //
 // (no transfer with one GPU).
-template <class T>
-T slower_of(const T& a, const T& b) {
-  using std::pow;
-  constexpr double p = 8;
-  const T& larger = a > b ? a : b;
-  const T& smaller = a > b ? b : a;
-  return larger * pow(1.0 + pow(smaller / larger, p), 1 / p);
-}
-
+//
 // `t_gpu`: T_gpu of the same step. `ticks`: false leaves out what makes a time other than linear in
 // its parameters: W(x) = x, nothing hidden, the slower of two taken as their sum.
 template <class T, class CurveTime>

@@ -1,0 +1,95 @@
+"""The reference of the record format, from its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from generated import insert, table
+from sphinx.application import Sphinx
+
+SCHEMA = Path(__file__).parents[2] / "records" / "gpucast.record.schema.json"
+
+# 64-bit limits say how a number is stored, not what it means.
+STORAGE_LIMITS = (2**63 - 1, 1.7976931348623157e308)
+
+
+def record_format() -> str:
+    """Markdown: a section for each kind of record, then for each object in one."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    definitions = schema["$defs"]
+    titles = {
+        reference.rpartition("/")[2]: kind
+        for kind, reference in schema["discriminator"]["mapping"].items()
+    }
+    order = [choice["$ref"].rpartition("/")[2] for choice in schema["oneOf"]]
+    parts = [_section(f"Kind `{titles[name]}`", definitions[name]) for name in order]
+    parts += [
+        _section(name, definition)
+        for name, definition in definitions.items()
+        if name not in titles and "properties" in definition
+    ]
+    return "\n\n".join(parts)
+
+
+def _section(title: str, definition: dict[str, Any]) -> str:
+    required = definition.get("required", [])
+    rows = [
+        [
+            f"`{name}`",
+            _type(field),
+            "yes" if name in required else _default(field),
+            field.get("description", ""),
+        ]
+        for name, field in definition["properties"].items()
+    ]
+    fields = table(["field", "type", "required", "meaning"], rows)
+    return "\n\n".join(
+        part for part in (f"## {title}", definition.get("description", ""), fields) if part
+    )
+
+
+def _type(field: dict[str, Any]) -> str:
+    match field:
+        case {"anyOf": [*choices]}:
+            return " or ".join(dict.fromkeys(_type(choice) for choice in choices))
+        case {"const": constant}:
+            return f"`{json.dumps(constant)}`"
+        case {"enum": [*words]}:
+            return ", ".join(f"`{json.dumps(word)}`" for word in words)
+        case {"$ref": str(reference)}:
+            name = reference.rpartition("/")[2]
+            return "any JSON" if name == "JsonValue" else f"[{name}](#{name.lower()})"
+        case {"type": "array"}:
+            of = _type(field["items"]) if "items" in field else "anything"
+            least = f" (at least {field['minItems']})" if field.get("minItems") else ""
+            return f"list{least} of {of}"
+        case {"type": "object", "additionalProperties": dict(values)}:
+            return f"object of {_type(values)}"
+        case {"type": "integer" | "number" as kind}:
+            return f"{kind} {_range(field)}".strip()
+        case {"type": str(kind)}:
+            return kind
+    return "any JSON"
+
+
+def _range(field: dict[str, Any]) -> str:
+    limits = (
+        ("minimum", "at least"), ("exclusiveMinimum", "above"),
+        ("maximum", "at most"), ("exclusiveMaximum", "below"),
+    )  # fmt: skip
+    return " and ".join(
+        f"{word} {field[key]}"
+        for key, word in limits
+        if key in field and abs(field[key]) not in STORAGE_LIMITS
+    )
+
+
+def _default(field: dict[str, Any]) -> str:
+    return "" if field.get("default") is None else f"default `{json.dumps(field['default'])}`"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    insert(app, "record format", record_format)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
