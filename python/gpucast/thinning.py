@@ -12,16 +12,18 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.datasets import Dataset
-from gpucast.records import Entry, Launch, Step, Transfer
+from gpucast.records import Entry, Launch, Skeleton, Step, Transfer
+
+_Lean = Launch | Skeleton | Step | Transfer
 
 
 def thinned(data: Dataset, most: int) -> Dataset:
-    """At most ``most`` samples a record; all that is no step, transfer or launch is left out."""
-    kept = [each for each in data.records if isinstance(each, (Step, Transfer, Launch))]
+    """At most ``most`` samples a record; all that is nothing that a fit can use is left out."""
+    kept = [each for each in data.records if isinstance(each, _Lean)]
     return replace(data, records=[_thin(record, most) for record in kept], warnings=[])
 
 
-def _thin(record: Step | Transfer | Launch, most: int) -> Entry:
+def _thin(record: _Lean, most: int) -> Entry:
     count = len(record.seconds)
     if count <= most:
         return record
