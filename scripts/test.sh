@@ -122,12 +122,14 @@ imports_shared_runtime() {
   }
 }
 
-# Tests that time something run alone first; the rest share the cores.
+# Tests that time something run alone first; the rest share the cores. Each process gets half of
+# them in order, so that mostly one alone makes what a module's tests share, and takes over the
+# other's when it is done.
 pytest_all() {
   if grep -rqs --include='*.py' 'mark\.serial' tests; then
     python -m pytest -q -m serial --junitxml="$results/pytest-serial.xml" || return
   fi
-  python -m pytest -q -m "not serial" -n 2 --junitxml="$results/pytest.xml"
+  python -m pytest -q -m "not serial" -n 2 --dist worksteal --junitxml="$results/pytest.xml"
 }
 
 # Only Python tests want Extra-P: it is fetched while the rest compiles.
