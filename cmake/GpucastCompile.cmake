@@ -61,6 +61,13 @@ function(gpucast_compile target)
     "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
     "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_warnings}>"
     "$<$<AND:$<BOOL:${GPUCAST_NATIVE}>,$<COMPILE_LANGUAGE:CXX>>:-march=native>")
+  # Several sources at once: their headers, and what templates become, are compiled once for all.
+  # Names must then differ within a target, also those in unnamed namespaces.
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(GPUCAST_UNITY AND count GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
 endfunction()
 
 function(gpucast_tests target)

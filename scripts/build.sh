@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Builds and installs gpucast into .venv, if anything it is made of changed.
 #
-# The build folder (build/wheel) is kept, so that only changed sources compile.
-# Warnings are not errors here: a newer compiler must not stop a user. `make
-# test` builds with errors.
+#   scripts/build.sh            warnings are no errors: a newer compiler must not stop a user
+#   scripts/build.sh --werror   they are: `make test`
+#
+# The build folder (build/wheel) is kept, so that only changed sources compile. Once asked for,
+# errors stay so in it: compiling all again whenever that changes would help nobody.
 
 source "$(dirname "$0")/common.sh"
 use_project_tools
@@ -25,16 +27,22 @@ fingerprint() {
 }
 
 main() {
-  local before site
+  local before site strictly=
+  local -a options=()
+  if [[ "${1:-}" == --werror ]]; then
+    strictly=" warnings are errors"
+    options=(--config-settings=cmake.define.GPUCAST_WERROR=ON)
+  fi
   before=$(fingerprint)
-  if [[ -f "$stamp" && "$(<"$stamp")" == "$before" ]]; then
+  # What was built strictly will do for both.
+  if [[ -f "$stamp" && "$(<"$stamp")" == "$before"*"$strictly" ]]; then
     return
   fi
   say "build: gpucast into $venv (a minute or so the first time)"
   rm -f "$stamp"
   # pip copies nothing here and fetches nothing: sources are compiled in place.
   quietly build.log "$venv/bin/python" -m pip --disable-pip-version-check install \
-    --no-input --no-deps --no-build-isolation . || {
+    --no-input --no-deps --no-build-isolation ${options[@]+"${options[@]}"} . || {
     cat "$logs/build.log" >&2
     fail "the build failed; its output stands above and in $logs/build.log"
   }
@@ -43,7 +51,7 @@ main() {
   if [[ -f "$site/$stub" ]]; then
     cp "$site/$stub" "python/$stub"
   fi
-  printf '%s\n' "$before" >"$stamp"
+  printf '%s\n' "$before$strictly" >"$stamp"
 }
 
-main
+main "$@"

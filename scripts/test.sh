@@ -73,26 +73,14 @@ compile_and_ctest() {
   compile "$1" && ctest --preset "$1" --output-junit "$PWD/$results/ctest-$1.xml"
 }
 
-# Names the object files of CUDA sources and of what stands around them.
-cuda_objects() {
-  python - build/test/compile_commands.json <<'PY'
-import json, shlex, sys
-for entry in json.load(open(sys.argv[1])):
-    if "/cuda/" in entry["file"] or "/probe/" in entry["file"]:
-        words = shlex.split(entry["command"])
-        print(words[words.index("-o") + 1])
-PY
-}
-
-# CUDA code with warnings as errors; what it is linked with in the programs that were installed.
+# The smallest CUDA program, and what the programs that were installed are linked with. Their CUDA
+# code was compiled with warnings as errors when they were built.
 cuda() {
   scripts/nvcc.sh >/dev/null || {
     skip "CUDA" "no CUDA compiler"
     return
   }
-  configure test || return
-  mapfile -t objects < <(cuda_objects)
-  compile test cuda_toolchain "${objects[@]}" && imports_shared_runtime gpucast-mdapp &&
+  compile test cuda_toolchain && imports_shared_runtime gpucast-mdapp &&
     imports_shared_runtime gpucast-microbench &&
     ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
 }
@@ -134,12 +122,14 @@ imports_shared_runtime() {
   }
 }
 
-# Tests that time something run alone first; the rest share the cores.
+# Tests that time something run alone first; the rest share the cores. Each process gets half of
+# them in order, so that mostly one alone makes what a module's tests share, and takes over the
+# other's when it is done.
 pytest_all() {
   if grep -rqs --include='*.py' 'mark\.serial' tests; then
     python -m pytest -q -m serial --junitxml="$results/pytest-serial.xml" || return
   fi
-  python -m pytest -q -m "not serial" -n 2 --junitxml="$results/pytest.xml"
+  python -m pytest -q -m "not serial" -n 2 --dist worksteal --junitxml="$results/pytest.xml"
 }
 
 # Only Python tests want Extra-P: it is fetched while the rest compiles.
@@ -156,7 +146,7 @@ extrap_is_there() {
 
 step "format: clang-format" scripts/format.sh --check cpp
 step "format and lint: ruff" scripts/format.sh --check python
-step "build" scripts/build.sh
+step "build (warnings are errors)" scripts/build.sh --werror
 # After the build, which makes the type stub of the compiled module.
 if any_file '*.py' python/gpucast; then
   step "types: mypy --strict" python -m mypy python/gpucast
@@ -170,7 +160,7 @@ fi
 # Once, with sanitizers: a second run without them would compile all of it again to see less.
 step "C++ tests under AddressSanitizer and UBSan (warnings are errors)" compile_and_ctest asan
 # nvcc and the sanitizers do not go together.
-step "CUDA code, and what it links with" cuda
+step "CUDA: what programs link with" cuda
 step "remote GPUs under ThreadSanitizer" remote_threads
 step "remote GPUs over a fake driver: what their tests run" remote
 if any_file 'test_*.py' tests; then

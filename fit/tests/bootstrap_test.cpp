@@ -16,7 +16,7 @@ namespace {
 using synthetic::native;
 using synthetic::paper_model;
 
-constexpr std::uint64_t seed = 7;
+constexpr std::uint64_t bootstrap_seed = 7;
 
 Eigen::RowVectorXd deviation_of_logs(const Eigen::MatrixXd& values) {
   const Eigen::MatrixXd logs = values.array().log();
@@ -26,9 +26,9 @@ Eigen::RowVectorXd deviation_of_logs(const Eigen::MatrixXd& values) {
 
 TEST(Bootstrap, OfASeedIsTheSameForAnyNumberOfThreads) {
   const Fit fitted = fit(paper_model(native), synthetic::steps_alone(native, 1), {2, 3, 4, 5, 6});
-  const Replicates one = fitted.bootstrap(50, seed, 1);
+  const Replicates one = fitted.bootstrap(50, bootstrap_seed, 1);
   for (const unsigned threads : {2U, 3U}) {
-    const Replicates more = fitted.bootstrap(50, seed, threads);
+    const Replicates more = fitted.bootstrap(50, bootstrap_seed, threads);
     EXPECT_EQ(more.values, one.values) << threads;
     EXPECT_EQ(more.integers, one.integers) << threads;
   }
@@ -36,10 +36,10 @@ TEST(Bootstrap, OfASeedIsTheSameForAnyNumberOfThreads) {
 
 TEST(Bootstrap, OfAnotherSeedDiffersAndOfMoreReplicatesContinues) {
   const Fit fitted = fit(paper_model(native), synthetic::joint(native, 1), {4});
-  const Replicates few = fitted.bootstrap(10, seed, 2);
-  const Replicates more = fitted.bootstrap(20, seed, 2);
+  const Replicates few = fitted.bootstrap(10, bootstrap_seed, 2);
+  const Replicates more = fitted.bootstrap(20, bootstrap_seed, 2);
   EXPECT_EQ(more.values.topRows(10), few.values);
-  EXPECT_NE(fitted.bootstrap(10, seed + 1, 2).values, few.values);
+  EXPECT_NE(fitted.bootstrap(10, bootstrap_seed + 1, 2).values, few.values);
   EXPECT_NE(few.values.row(0), few.values.row(1));
 }
 
@@ -53,9 +53,11 @@ TEST(Bootstrap, SpreadIsThatOfRepeatedExperiments) {
                            synthetic::joint(native, static_cast<std::uint64_t>(experiment)), {4});
     estimates.row(experiment) = fitted.values().transpose();
     if (experiment < bootstrapped) {
-      variance +=
-          deviation_of_logs(fitted.bootstrap(200, seed, 2).values).array().square().matrix() /
-          bootstrapped;
+      variance += deviation_of_logs(fitted.bootstrap(200, bootstrap_seed, 2).values)
+                      .array()
+                      .square()
+                      .matrix() /
+                  bootstrapped;
     }
   }
   const Eigen::RowVectorXd expected = deviation_of_logs(estimates);
@@ -67,7 +69,7 @@ TEST(Bootstrap, SpreadIsThatOfRepeatedExperiments) {
 
 TEST(Bootstrap, IsCentredOnTheEstimate) {
   const Fit fitted = fit(paper_model(native), synthetic::joint(native, 3), {4});
-  const Replicates replicates = fitted.bootstrap(400, seed, 2);
+  const Replicates replicates = fitted.bootstrap(400, bootstrap_seed, 2);
   const Eigen::RowVectorXd spread = deviation_of_logs(replicates.values);
   const Eigen::RowVectorXd mean = replicates.values.array().log().colwise().mean();
   const Eigen::VectorXd at = fitted.values().array().log();
@@ -79,7 +81,7 @@ TEST(Bootstrap, IsCentredOnTheEstimate) {
 TEST(Bootstrap, SpreadsOverAllThatTheDataLeaveOpen) {
   // Of 1/B_d2h and t_cpu steps know a sum only: each replicate holds another way to share it.
   const Fit fitted = fit(paper_model(native), synthetic::steps_alone(native, 4), {4});
-  const Replicates replicates = fitted.bootstrap(300, seed, 2);
+  const Replicates replicates = fitted.bootstrap(300, bootstrap_seed, 2);
   const Eigen::ArrayXd host = replicates.values.col(synthetic::t_cpu).array() +
                               12 / replicates.values.col(synthetic::B_d2h).array();
   const Eigen::ArrayXd share = replicates.values.col(synthetic::t_cpu).array() / host;
@@ -96,7 +98,7 @@ TEST(Bootstrap, ShowsEveryIntegerThatTheDataCannotTellApart) {
                        std::vector<double>{500, 1000, 2000});
   const Fit fitted = fit(paper_model(native), samples.observations(), {1, 2, 3, 4, 5, 6});
   ASSERT_EQ(fitted.profile.classes.size(), 1U);
-  const Replicates replicates = fitted.bootstrap(120, seed, 2);
+  const Replicates replicates = fitted.bootstrap(120, bootstrap_seed, 2);
   for (int k = 1; k <= 6; ++k) {
     const auto times = std::ranges::count(replicates.integers, k);
     EXPECT_GT(times, 5) << k;  // 20 expected
@@ -113,7 +115,7 @@ TEST(Bootstrap, ShowsEveryIntegerThatTheDataCannotTellApart) {
 TEST(Bootstrap, KeepsToTheTrueIntegerWhereTheDataTell) {
   const Fit fitted =
       fit(paper_model(native), synthetic::steps_alone(native, 6), {1, 2, 3, 4, 5, 6, 7, 8});
-  const Replicates replicates = fitted.bootstrap(60, seed, 2);
+  const Replicates replicates = fitted.bootstrap(60, bootstrap_seed, 2);
   EXPECT_EQ(std::set<int>(replicates.integers.begin(), replicates.integers.end()),
             std::set<int>{4});
 }
@@ -121,8 +123,10 @@ TEST(Bootstrap, KeepsToTheTrueIntegerWhereTheDataTell) {
 TEST(Bootstrap, IsNotBlownUpByDisturbedSamples) {
   const Fit clean = fit(paper_model(native), synthetic::joint(native, 8), {4});
   const Fit disturbed = fit(paper_model(native), synthetic::joint(native, 8, 0.03, 0.08), {4});
-  const Eigen::RowVectorXd before = deviation_of_logs(clean.bootstrap(200, seed, 2).values);
-  const Eigen::RowVectorXd after = deviation_of_logs(disturbed.bootstrap(200, seed, 2).values);
+  const Eigen::RowVectorXd before =
+      deviation_of_logs(clean.bootstrap(200, bootstrap_seed, 2).values);
+  const Eigen::RowVectorXd after =
+      deviation_of_logs(disturbed.bootstrap(200, bootstrap_seed, 2).values);
   EXPECT_TRUE(after.allFinite());
   for (Eigen::Index i = 0; i < 7; ++i) {
     EXPECT_LT(after[i] / before[i], 1.8) << i;
@@ -139,22 +143,24 @@ TEST(Bootstrap, WidensWhereTheFormIsWrong) {
   synthetic::add_steps(samples, wrong, noisy);
   const Fit misfit = fit(paper_model(native), samples.observations(), {4});
   const Fit right = fit(paper_model(native), synthetic::steps_alone(native, 9, 0.01), {4});
-  const double widened = deviation_of_logs(misfit.bootstrap(200, seed, 2).values)[synthetic::t_gpu];
-  const double narrow = deviation_of_logs(right.bootstrap(200, seed, 2).values)[synthetic::t_gpu];
+  const double widened =
+      deviation_of_logs(misfit.bootstrap(200, bootstrap_seed, 2).values)[synthetic::t_gpu];
+  const double narrow =
+      deviation_of_logs(right.bootstrap(200, bootstrap_seed, 2).values)[synthetic::t_gpu];
   EXPECT_GT(widened, 1.5 * narrow);
 }
 
 TEST(Bootstrap, OfSingleTimingsDrawsFromTheirResiduals) {
   const Fit fitted =
       fit(paper_model(native), synthetic::steps_alone(native, 10, 0.03, 0.0, 1), {4});
-  const Replicates replicates = fitted.bootstrap(200, seed, 2);
+  const Replicates replicates = fitted.bootstrap(200, bootstrap_seed, 2);
   const double spread = deviation_of_logs(replicates.values)[synthetic::t_gpu];
   EXPECT_NEAR(spread / fitted.identification.relative_error[synthetic::t_gpu], 1.0, 0.5);
 }
 
 TEST(Bootstrap, OfNothingIsEmpty) {
   const Fit fitted = fit(paper_model(native), synthetic::joint(native, 1), {4});
-  const Replicates none = fitted.bootstrap(0, seed, 2);
+  const Replicates none = fitted.bootstrap(0, bootstrap_seed, 2);
   EXPECT_EQ(none.values.rows(), 0);
   EXPECT_TRUE(none.integers.empty());
 }

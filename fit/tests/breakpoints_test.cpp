@@ -13,7 +13,7 @@
 namespace gpucast::fit {
 namespace {
 
-constexpr model::Route route = model::Route::h2d;
+constexpr model::Route h2d = model::Route::h2d;
 
 // A chain of straight pieces, written out once more: throughput of each piece and where it ends.
 struct Chain {
@@ -43,7 +43,7 @@ Observations timed(const Chain& chain, std::uint64_t seed, double sigma, double 
   for (int power = 6; power <= 26; ++power) {
     const double bytes = std::ldexp(1.0, power);
     for (int repetition = 0; repetition < 5; ++repetition) {
-      samples.add(synthetic::transfer(route, bytes), noisy(chain(bytes)));
+      samples.add(synthetic::transfer(h2d, bytes), noisy(chain(bytes)));
     }
   }
   return samples.observations();
@@ -106,14 +106,13 @@ TEST(Breakpoints, GiveForecastsBetweenSizesWithinTheNoise) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Observations observations = timed(twice_bent(), seed, 0.02);
     model::TransferCurves curves;
-    curves[static_cast<std::size_t>(route)] =
-        model::TransferCurve{find_breakpoints(observations, 4)};
+    curves[static_cast<std::size_t>(h2d)] = model::TransferCurve{find_breakpoints(observations, 4)};
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit = estimate(model, observations, start_values(model, observations));
     const Eigen::VectorXd values = values_from_log(model, fit.z);
     for (int power = 6; power < 26; ++power) {
       const double bytes = 1.4 * std::ldexp(1.0, power);
-      EXPECT_NEAR(model.transfer_seconds(values.data(), route, bytes) / twice_bent()(bytes), 1.0,
+      EXPECT_NEAR(model.transfer_seconds(values.data(), h2d, bytes) / twice_bent()(bytes), 1.0,
                   0.06)
           << "seed " << seed << ", bytes " << bytes;
     }
@@ -148,7 +147,7 @@ TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
     for (int power = 6; power <= 29; ++power) {
       for (int repetition = 0; repetition < 5; ++repetition) {
         const double bytes = std::ldexp(1.0, power);
-        samples.add(synthetic::transfer(route, bytes), noisy(two_protocols(bytes)));
+        samples.add(synthetic::transfer(h2d, bytes), noisy(two_protocols(bytes)));
       }
     }
     const Observations observations = samples.observations();
@@ -156,14 +155,14 @@ TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
     ASSERT_GE(found.size(), 2U) << "seed " << seed;
     EXPECT_EQ(std::ranges::count(found, 16384), 2) << "seed " << seed;
     model::TransferCurves curves;
-    curves[static_cast<std::size_t>(route)] = model::TransferCurve{found};
+    curves[static_cast<std::size_t>(h2d)] = model::TransferCurve{found};
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit = estimate(model, observations, start_values(model, observations));
     const Eigen::VectorXd values = values_from_log(model, fit.z);
     for (int power = 6; power < 29; ++power) {
       if (power != 14) {  // between the two protocols' sizes nothing tells where one ends
         const double bytes = 1.4 * std::ldexp(1.0, power);
-        EXPECT_NEAR(model.transfer_seconds(values.data(), route, bytes) / two_protocols(bytes), 1.0,
+        EXPECT_NEAR(model.transfer_seconds(values.data(), h2d, bytes) / two_protocols(bytes), 1.0,
                     0.05)
             << "seed " << seed << ", bytes " << bytes;
       }
@@ -181,7 +180,7 @@ TEST(Breakpoints, AKinkIsNoJump) {
 TEST(Breakpoints, NeedSixSizes) {
   synthetic::Samples samples;
   for (const double bytes : {1e2, 1e3, 1e4, 1e5, 1e6}) {
-    samples.add(synthetic::transfer(route, bytes), bent()(bytes));
+    samples.add(synthetic::transfer(h2d, bytes), bent()(bytes));
   }
   EXPECT_TRUE(find_breakpoints(samples.observations(), 3).empty());
 }

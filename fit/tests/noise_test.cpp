@@ -16,14 +16,12 @@ namespace {
 using synthetic::native;
 using synthetic::paper_model;
 
-constexpr std::size_t steps = 0;  // group(step)
-
 // 0.99 quantile of F with 24 and 100 degrees of freedom, from tables: 28 cells less 4 parameters,
 // and 112 repetitions less what robust weights take off.
 constexpr double f_99 = 1.98;
 
 Noise step_noise(const Observations& observations) {
-  return fit(paper_model(native), observations, {native.k}).noise[steps];
+  return fit(paper_model(native), observations, {native.k}).noise[0];
 }
 
 TEST(Noise, OfTheTrueModelIsPureErrorAndFNearOne) {

@@ -15,7 +15,7 @@ using test::PairPoint;
 using test::published_point;
 
 const double R = 11;
-const Boundary cell{.kind = BoundaryKind::dsf, .side = 24, .cutoff = R, .alpha = 0.2};
+const Boundary damped_cell{.kind = BoundaryKind::dsf, .side = 24, .cutoff = R, .alpha = 0.2};
 
 // F(r) - F(R) and u(r) - u(R) + (r - R) F(R), of the damped formula written out.
 TEST(Dsf, ShiftsForceAndEnergyOfTheDampedPair) {
@@ -23,12 +23,12 @@ TEST(Dsf, ShiftsForceAndEnergyOfTheDampedPair) {
   const auto& units = test::unit_sets[0];
   for (const auto& [i, j] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 1)}) {
     const auto damped = [&, i = i, j = j](double r) {
-      return published_point(published.between(i, j), published.rho, units, r, cell.alpha);
+      return published_point(published.between(i, j), published.rho, units, r, damped_cell.alpha);
     };
     const PairPoint at_cutoff = damped(R).value;
     for (const double r : {1.8, 2.5, 4.0, 7.0, 10.9}) {
       const auto [value, scale] = damped(r);
-      const PairPoint point = pair_point(nacl(), cell, i, j, r);
+      const PairPoint point = pair_point(nacl(), damped_cell, i, j, r);
       EXPECT_NEAR(point.force, value.force - at_cutoff.force, 1e-12 * scale.force);
       EXPECT_NEAR(point.energy, value.energy - at_cutoff.energy + (r - R) * at_cutoff.force,
                   1e-12 * scale.energy + 1e-14);
@@ -39,20 +39,20 @@ TEST(Dsf, ShiftsForceAndEnergyOfTheDampedPair) {
 TEST(Dsf, ForceAndEnergyGoToZeroAtTheCutOff) {
   for (const auto& [i, j] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 1)}) {
     for (const double before : {1e-2, 1e-4, 1e-6}) {
-      const PairPoint point = pair_point(nacl(), cell, i, j, R - before);
+      const PairPoint point = pair_point(nacl(), damped_cell, i, j, R - before);
       // The force linearly, with a slope of some hundredths of an eV/angstrom^2; the energy
       // quadratically, down to rounding.
       EXPECT_LT(std::abs(point.force), 0.02 * before + 1e-14);
       EXPECT_LT(std::abs(point.energy), 0.02 * before * before + 1e-14);
     }
-    const PairPoint beyond = pair_point(nacl(), cell, i, j, R + 1e-9);
+    const PairPoint beyond = pair_point(nacl(), damped_cell, i, j, R + 1e-9);
     EXPECT_EQ(beyond.force, 0);
     EXPECT_EQ(beyond.energy, 0);
   }
 }
 
 TEST(Dsf, ForcesOfTwoIonsAreOppositeAcrossTheCell) {
-  const System pair = from_positions(nacl(), cell, {11.5, 1, -3, -11, 2, -2}, {0, 1});
+  const System pair = from_positions(nacl(), damped_cell, {11.5, 1, -3, -11, 2, -2}, {0, 1});
   const std::vector<double> force = reference_forces(pair).force;
   for (std::size_t a = 0; a < 3; ++a) {
     EXPECT_NE(force[a], 0);

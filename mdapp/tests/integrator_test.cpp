@@ -77,7 +77,7 @@ System one_ion(const Boundary& boundary, double x, double v) {
 }
 
 const Boundary open_box{.kind = BoundaryKind::open, .side = 20};
-const Boundary cell{.kind = BoundaryKind::minimum_image, .side = 20};
+const Boundary wide_cell{.kind = BoundaryKind::minimum_image, .side = 20};
 
 TEST(Walls, TurnVelocitiesAndMoveNothing) {
   for (const IntegratorOptions& options : {verlet, nose_hoover}) {
@@ -107,7 +107,7 @@ TEST(Walls, StandInEveryDirection) {
 
 TEST(PeriodicCell, ParticlesThatLeaveComeInAgainOnTheOtherSide) {
   for (const double outwards : {1.0, -1.0}) {
-    Simulated run(one_ion(cell, outwards * 9.9, outwards), verlet, none);
+    Simulated run(one_ion(wide_cell, outwards * 9.9, outwards), verlet, none);
     run.steps(1);
     EXPECT_NEAR(run.system.r[0], outwards * (9.9 + h - 20), 1e-12);
     EXPECT_EQ(run.system.v[0], outwards);

@@ -32,10 +32,10 @@ struct Lines {
 
 constexpr double t_kernel = 3e-6;
 constexpr double B_host = 4e9;
-constexpr double parameter[] = {t_kernel, B_host};
+constexpr double native[] = {t_kernel, B_host};
 
 double seconds(ComTerm term, double n, double gpus) {
-  return com_time(term, parameter, Lines{}, n, gpus, 0.0);
+  return com_time(term, native, Lines{}, n, gpus, 0.0);
 }
 
 TEST(StarSerial, IsThePapersEquationThreeByHand) {
@@ -87,7 +87,7 @@ TEST(Mpi, IsStarSerialOnOneGpu) {
 }
 
 constexpr double t_queue = 2e-6;
-constexpr double tick = 8.192e-6;
+constexpr double poll_tick = 8.192e-6;
 constexpr double lead = 2.5e-6;
 
 // Parameters of each term in the order that it lists them; s_next is 1 but where it is told.
@@ -110,23 +110,24 @@ double beside(ComTerm term, double n, double gpus, double t_gpu, double s_next =
 TEST(StarSerialPoll, WaitsForTheTickAfterTheFirstGpusEndByHand) {
   // n = 1000, N = 2: copies 26 + 32 us twice, two launches, of which one has passed before the
   // wait; 10.5 ticks of 91.516 us are left then, and seen at the 11th.
-  const double t_gpu = t_kernel + lead + 10.5 * tick;
+  const double t_gpu = t_kernel + lead + 10.5 * poll_tick;
   EXPECT_NEAR(beside(ComTerm::star_serial_poll, 1000, 2, t_gpu),
-              2 * 58e-6 + 6e-6 + 11 * tick - t_gpu, 1e-16);
+              2 * 58e-6 + 6e-6 + 11 * poll_tick - t_gpu, 1e-16);
 }
 
 TEST(StarSerialPoll, HidesAShareOfTheFurtherCopies) {
-  const double t_gpu = 2 * t_kernel + lead + 4.5 * tick;
+  const double t_gpu = 2 * t_kernel + lead + 4.5 * poll_tick;
   EXPECT_NEAR(beside(ComTerm::star_serial_poll, 1000, 3, t_gpu, 0.25),
-              1.5 * (26e-6 + 28e-6) + 9e-6 + 5 * tick - t_gpu, 1e-16);
+              1.5 * (26e-6 + 28e-6) + 9e-6 + 5 * poll_tick - t_gpu, 1e-16);
 }
 
 TEST(StarSerialPoll, OfLongKernelsIsStarSerialLessWhatTheyHideAndHalfATick) {
   for (const double n : {1000.0, 64000.0}) {
     for (const double gpus : {1.0, 2.0, 8.0}) {
-      EXPECT_NEAR(beside(ComTerm::star_serial_poll, n, gpus, 5e-3),
-                  seconds(ComTerm::star_serial, n, gpus) - (gpus - 1) * t_kernel - lead + tick / 2,
-                  0.01 * tick)
+      EXPECT_NEAR(
+          beside(ComTerm::star_serial_poll, n, gpus, 5e-3),
+          seconds(ComTerm::star_serial, n, gpus) - (gpus - 1) * t_kernel - lead + poll_tick / 2,
+          0.01 * poll_tick)
           << n << ", " << gpus;
     }
   }
@@ -141,14 +142,15 @@ TEST(StarSerialPoll, NeverWaitsForKernelsThatEndBeforeItLooks) {
 
 TEST(StarAsyncPoll, QueuesEachGpusStepAndWaitsForATickByHand) {
   // n = 1200, N = 3: as star-async, three times t_queue more; 4.5 ticks are seen at the 5th.
-  const double t_gpu = lead + 4.5 * tick;
+  const double t_gpu = lead + 4.5 * poll_tick;
   EXPECT_NEAR(beside(ComTerm::star_async_poll, 1200, 3, t_gpu),
-              (29.2 + 29.6 + 12 + 9 + 6) * 1e-6 + 5 * tick - t_gpu, 1e-16);
+              (29.2 + 29.6 + 12 + 9 + 6) * 1e-6 + 5 * poll_tick - t_gpu, 1e-16);
 }
 
 TEST(StarAsyncPoll, OfLongKernelsIsStarAsyncWithQueueingAndHalfATick) {
   EXPECT_NEAR(beside(ComTerm::star_async_poll, 64000, 4, 5e-3),
-              seconds(ComTerm::star_async, 64000, 4) + 4 * t_queue - lead + tick / 2, 0.01 * tick);
+              seconds(ComTerm::star_async, 64000, 4) + 4 * t_queue - lead + poll_tick / 2,
+              0.01 * poll_tick);
 }
 
 TEST(StarAsyncTurns, OnOneGpuIsStarSerial) {

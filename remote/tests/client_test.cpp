@@ -130,36 +130,37 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
 
 // Of which the server takes nothing more while nobody reads what it has to send.
 TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
-  constexpr std::size_t medium = std::size_t{1} << 20;
-  constexpr std::size_t large = std::size_t{64} << 20;
+  constexpr std::size_t medium_bytes = std::size_t{1} << 20;
+  constexpr std::size_t large_bytes = std::size_t{64} << 20;
   constexpr std::size_t copies = 150;
   void* on_device = nullptr;
   void* pinned = nullptr;
   void* pinned_large = nullptr;
   cudaStream_t other = nullptr;
-  ASSERT_EQ(cudaMalloc(&on_device, large), cudaSuccess);
-  ASSERT_EQ(cudaMallocHost(&pinned, medium * copies), cudaSuccess);
-  ASSERT_EQ(cudaMallocHost(&pinned_large, large), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&on_device, large_bytes), cudaSuccess);
+  ASSERT_EQ(cudaMallocHost(&pinned, medium_bytes * copies), cudaSuccess);
+  ASSERT_EQ(cudaMallocHost(&pinned_large, large_bytes), cudaSuccess);
   ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
-  std::vector<unsigned char> content(large, 7);
+  std::vector<unsigned char> content(large_bytes, 7);
   auto* to = static_cast<unsigned char*>(pinned);
   for (const bool to_device : {true, false}) {
     for (std::size_t k = 0; k < copies; ++k)
-      ASSERT_EQ(cudaMemcpyAsync(to + k * medium, on_device, medium, cudaMemcpyDefault, nullptr),
+      ASSERT_EQ(cudaMemcpyAsync(to + k * medium_bytes, on_device, medium_bytes, cudaMemcpyDefault,
+                                nullptr),
                 cudaSuccess);
     if (to_device) {
-      EXPECT_EQ(cudaMemcpyAsync(on_device, content.data(), large, cudaMemcpyDefault, other),
+      EXPECT_EQ(cudaMemcpyAsync(on_device, content.data(), large_bytes, cudaMemcpyDefault, other),
                 cudaSuccess);
     } else {
-      EXPECT_EQ(cudaMemcpyAsync(pinned_large, on_device, large, cudaMemcpyDefault, other),
+      EXPECT_EQ(cudaMemcpyAsync(pinned_large, on_device, large_bytes, cudaMemcpyDefault, other),
                 cudaSuccess);
       // Waits for what that brings.
-      EXPECT_EQ(cudaMemcpyAsync(on_device, pinned_large, medium, cudaMemcpyDefault, other),
+      EXPECT_EQ(cudaMemcpyAsync(on_device, pinned_large, medium_bytes, cudaMemcpyDefault, other),
                 cudaSuccess);
     }
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
-  EXPECT_EQ(std::memcmp(pinned_large, content.data(), large), 0);
+  EXPECT_EQ(std::memcmp(pinned_large, content.data(), large_bytes), 0);
   EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned_large), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);

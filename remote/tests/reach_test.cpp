@@ -10,7 +10,7 @@
 namespace gpucast::remote {
 namespace {
 
-constexpr std::uint64_t bytes = 1000;
+constexpr std::uint64_t own_bytes = 1000;
 constexpr auto most = std::numeric_limits<std::uint64_t>::max();
 
 TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
@@ -20,13 +20,13 @@ TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
   ::unsetenv("GPUCAST_FAKE_REACHES_ALL");
   Speaker client(server);
   Allocated own;
-  ASSERT_EQ(client.ask(MemAlloc{.bytes = bytes}, own), 0U);
-  const Address end = own.address + bytes;
+  ASSERT_EQ(client.ask(MemAlloc{.bytes = own_bytes}, own), 0U);
+  const Address end = own.address + own_bytes;
   const auto set = [&](Address to, std::uint64_t width) {
     return client.ask(Memset{.to = to, .value = 7, .width = width});
   };
-  EXPECT_EQ(set(own.address, bytes), 0U);
-  EXPECT_EQ(set(own.address, bytes + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(own.address, own_bytes), 0U);
+  EXPECT_EQ(set(own.address, own_bytes + 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(own.address - 1, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(own.address + 1, most), CUDA_ERROR_INVALID_VALUE);
   const Memset rows{.to = own.address, .pitch = 100, .width = 50, .height = 10};
@@ -36,7 +36,7 @@ TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
     beyond.pitch = pitch;
     EXPECT_EQ(client.ask(beyond), CUDA_ERROR_INVALID_VALUE);
   }
-  EXPECT_EQ(client.ask(CopyFrom{.from = own.address, .bytes = bytes}, Bytes{}), 0U);
+  EXPECT_EQ(client.ask(CopyFrom{.from = own.address, .bytes = own_bytes}, Bytes{}), 0U);
   EXPECT_EQ(client.ask(CopyFrom{.from = end, .bytes = 1}, Bytes{}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(client.ask(CopyTo{.to = end}, std::vector<std::byte>(8)), CUDA_ERROR_INVALID_VALUE);
   const CopyWithin within{.to = own.address, .from = own.address + 500, .width = 500};
@@ -48,7 +48,7 @@ TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
   out.from += 1;
   EXPECT_EQ(client.ask(out), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(client.ask(MemFree{.address = own.address}), 0U);
-  EXPECT_EQ(set(own.address, bytes), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(own.address, own_bytes), CUDA_ERROR_INVALID_VALUE);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace gpucast::remote {
 namespace {
 
-constexpr std::uint64_t bytes = 1000;
+constexpr std::uint64_t shared_bytes = 1000;
 
 TEST_F(Sessions, OneServerAttachesTheMemoryOfAnother) {
   const ServerProcess first(0);
@@ -17,16 +17,16 @@ TEST_F(Sessions, OneServerAttachesTheMemoryOfAnother) {
   EXPECT_FALSE(owner.group().empty());
   EXPECT_EQ(owner.group(), user.group());
   Address address = 0;
-  const Shared shared = owner.share(bytes, address);
+  const Shared shared = owner.share(shared_bytes, address);
   Attached attached;
   ASSERT_EQ(user.ask(Attach{.id = 20, .memory = shared}, attached), 0U);
-  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = bytes}), 0U);
-  EXPECT_EQ(user.ask(Memset{.to = attached.address + bytes, .value = 7, .width = 1 << 24}),
+  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = shared_bytes}), 0U);
+  EXPECT_EQ(user.ask(Memset{.to = attached.address + shared_bytes, .value = 7, .width = 1 << 24}),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(user.ask(Attach{.id = 20, .memory = shared}), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(user.ask(Detach{.id = 20}), 0U);
   EXPECT_EQ(user.ask(Detach{.id = 20}), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = bytes}),
+  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = shared_bytes}),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(owner.ask(MemFree{.address = address}), 0U);
   EXPECT_NE(user.ask(Attach{.id = 21, .memory = shared}), 0U);
@@ -37,10 +37,10 @@ TEST_F(Sessions, AMemoryHandleWithoutItsProofIsRefusedAndTheServerGoesOn) {
   const ServerProcess second(1);
   Speaker victim(first);
   Address address = 0;
-  const Shared shared = victim.share(bytes, address);
+  const Shared shared = victim.share(shared_bytes, address);
   Address own = 0;
   Speaker intruder(first);
-  const Shared of_intruder = intruder.share(bytes, own);
+  const Shared of_intruder = intruder.share(shared_bytes, own);
 
   Shared guessed = shared;
   guessed.proof = {};
@@ -69,7 +69,7 @@ TEST_F(Sessions, ServersOfAnotherUserOrHostRefuse) {
   Speaker user(second);
   EXPECT_NE(owner.group(), user.group());
   Address address = 0;
-  const Shared shared = owner.share(bytes, address);
+  const Shared shared = owner.share(shared_bytes, address);
   EXPECT_EQ(user.ask(Attach{.id = 20, .memory = shared}), CUDA_ERROR_NOT_PERMITTED);
   EXPECT_EQ(user.ask(Ping{}), 0U);
 }
@@ -78,14 +78,14 @@ TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
   const ServerProcess server(0);
   Speaker client(server);
   Address address = 0;
-  client.share(bytes, address);
+  client.share(shared_bytes, address);
   EXPECT_EQ(client.ask(Share{.address = address - 1}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(client.ask(Share{.address = address + bytes}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.ask(Share{.address = address + shared_bytes}), CUDA_ERROR_INVALID_VALUE);
   Speaker other(server);
   EXPECT_EQ(other.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
   Allocated placed;
   const Address at = 0x7e9800000000;  // where sanitizers let memory be
-  ASSERT_EQ(client.ask(MemAlloc{.bytes = bytes, .at = at}, placed), 0U);
+  ASSERT_EQ(client.ask(MemAlloc{.bytes = shared_bytes, .at = at}, placed), 0U);
   EXPECT_EQ(client.ask(Share{.address = at}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(client.ask(MemFree{.address = address}), 0U);
   EXPECT_EQ(client.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);

@@ -75,9 +75,9 @@ std::string read_all(int from) {
 
 }  // namespace
 
-std::string output_of(const std::string& program, const std::vector<std::string>& arguments,
+std::string output_of(const std::string& path, const std::vector<std::string>& arguments,
                       const std::vector<std::pair<std::string, std::string>>& environment) {
-  std::vector<std::string> words = {program};
+  std::vector<std::string> words = {path};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable)
@@ -89,16 +89,16 @@ std::string output_of(const std::string& program, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(actions.get(), pipe.writing(), STDOUT_FILENO);
   posix_spawn_file_actions_addopen(actions.get(), STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, program.c_str(), actions.get(), nullptr,
+  const int failed = posix_spawn(&child, path.c_str(), actions.get(), nullptr,
                                  pointers(words).data(), pointers(variables).data());
-  if (failed != 0) throw DeviceError(program + ": " + std::strerror(failed));
+  if (failed != 0) throw DeviceError(path + ": " + std::strerror(failed));
   pipe.close_writing();
   std::string text = read_all(pipe.reading());
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw DeviceError("a fresh run of " + program + " failed");
+    throw DeviceError("a fresh run of " + path + " failed");
   }
   return text;
 }

@@ -9,7 +9,6 @@
 namespace gpucast::microbench {
 namespace {
 
-using records::Engine;
 using records::LaunchMethod;
 using records::Memory;
 using records::OverlapPart;
@@ -137,7 +136,7 @@ class Builder {
         add({.from = upwards ? host : first,
              .to = upwards ? first : host,
              .bytes = bytes,
-             .engine = Engine::kernel},
+             .engine = records::Engine::kernel},
             TransferMethod::gated);
       }
     }
@@ -283,13 +282,13 @@ class Builder {
                .to = upwards ? device : host,
                .bytes = bytes,
                .memory = memory,
-               .engine = Engine::kernel},
+               .engine = records::Engine::kernel},
               TransferMethod::gated);
         }
       }
       for (const int other : suite_.devices) {
         if (other == device) continue;
-        add({.from = other, .to = device, .bytes = bytes, .engine = Engine::kernel},
+        add({.from = other, .to = device, .bytes = bytes, .engine = records::Engine::kernel},
             TransferMethod::gated);
       }
     }

@@ -9,8 +9,6 @@ namespace {
 
 using DeviceMemory = MemoryBook::DeviceMemory;
 
-Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
-
 // What lies at both ends; nothing for the host's memory. Failure where that is not what `kind` says
 // or the rows reach beyond it.
 struct Ends {

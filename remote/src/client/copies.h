@@ -5,6 +5,8 @@
 
 namespace gpucast::remote {
 
+inline Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
+
 enum class Waiting { blocking, asynchronous };
 
 // `height` rows of `width` bytes.

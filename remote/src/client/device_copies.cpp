@@ -8,8 +8,6 @@ namespace {
 
 using DeviceMemory = MemoryBook::DeviceMemory;
 
-Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
-
 // By the server that has the stream, so that the stream's order holds; false where it has no access
 // to the other device's memory.
 bool directly(void* to, const DeviceMemory& to_memory, const void* from,
