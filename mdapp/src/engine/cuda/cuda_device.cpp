@@ -179,11 +179,8 @@ void CudaDevice::wait() {
 }
 
 double CudaDevice::seconds_between(int first, int second) {
-  float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, events_[static_cast<std::size_t>(first)].get(),
-                             events_[static_cast<std::size_t>(second)].get()),
-        "cudaEventElapsedTime");
-  return static_cast<double>(milliseconds) * 1e-3;
+  return devices::cuda::seconds_between(events_[static_cast<std::size_t>(first)],
+                                        events_[static_cast<std::size_t>(second)]);
 }
 
 }  // namespace gpucast::mdapp::cuda

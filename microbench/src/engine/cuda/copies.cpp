@@ -17,8 +17,6 @@ using devices::seconds_since;
 using devices::cuda::check;
 using devices::cuda::Event;
 
-constexpr double milli = 1e-3;
-
 // What one copy of a set works with.
 class Lane {
  public:
@@ -256,11 +254,7 @@ class CudaCopies : public CopySet {
     return elapsed();
   }
 
-  double elapsed() const {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin_->get(), end_->get()), "cudaEventElapsedTime");
-    return milli * static_cast<double>(milliseconds);
-  }
+  double elapsed() const { return devices::cuda::seconds_between(*begin_, *end_); }
 
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Event> begin_, end_, open_;

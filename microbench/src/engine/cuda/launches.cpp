@@ -19,8 +19,6 @@ using devices::cuda::check;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 
-constexpr double milli = 1e-3;
-
 class Graph {
  public:
   // A chain of empty kernels.
@@ -92,9 +90,7 @@ class CudaLaunches : public Launches {
     gate_.open();
     wait();
     gate_.require_opened_in_time();
-    float elapsed = 0;
-    check(cudaEventElapsedTime(&elapsed, begin_->get(), end_->get()), "cudaEventElapsedTime");
-    return milli * static_cast<double>(elapsed);
+    return devices::cuda::seconds_between(*begin_, *end_);
   }
   double graph(int count) override {
     use();
@@ -169,9 +165,7 @@ class CudaOverlaps : public Overlaps {
     gate_.open();
     check(cudaStreamSynchronize(main_.get()), "cudaStreamSynchronize");
     gate_.require_opened_in_time();
-    float elapsed = 0;
-    check(cudaEventElapsedTime(&elapsed, begin_->get(), end_->get()), "cudaEventElapsedTime");
-    return milli * static_cast<double>(elapsed);
+    return devices::cuda::seconds_between(*begin_, *end_);
   }
 
  private:

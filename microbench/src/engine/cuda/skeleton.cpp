@@ -48,7 +48,6 @@ class CudaSkeleton : public Skeleton {
     use(0);
     const Event begin(cudaEventDefault);
     const Event end(cudaEventDefault);
-    constexpr double milli = 1e-3;
     constexpr std::size_t several = 15;
     std::vector<double> seconds(several);
     for (double& each : seconds) {
@@ -56,9 +55,7 @@ class CudaSkeleton : public Skeleton {
       queue_spin(shape().busy, stream(0));
       check(cudaEventRecord(end.get(), stream(0)), "cudaEventRecord");
       check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
-      float elapsed = 0;
-      check(cudaEventElapsedTime(&elapsed, begin.get(), end.get()), "cudaEventElapsedTime");
-      each = milli * static_cast<double>(elapsed);
+      each = devices::cuda::seconds_between(begin, end);
     }
     return records::median(seconds);
   }

@@ -90,4 +90,12 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+// By the device's clock; both have been passed.
+inline double seconds_between(const Event& begin, const Event& end) {
+  constexpr double milli = 1e-3;
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
+  return milli * static_cast<double>(milliseconds);
+}
+
 }  // namespace gpucast::devices::cuda
