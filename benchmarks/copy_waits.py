@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
 from gpucast import figures
@@ -88,6 +89,7 @@ def picture(measured: Mapping[str, tuple[Array, Array]]) -> Figure:
     for axes in (left, right):
         axes.set_xlabel("kernel, us")
         axes.grid(alpha=0.3)
+        axes.xaxis.set_major_locator(MultipleLocator(10))
     left.set_ylabel("host time beyond it, us")
     left.set_ylim(bottom=0)
     handles = left.get_legend_handles_labels()
