@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import gpucast as gc
@@ -165,7 +166,8 @@ def test_the_term_that_made_the_data_is_found_and_forecasts_cells_left_out(star:
     problem = posed(star, *hot_loops(star), *skeletons(star))
     known = [s for s in problem.skeletons if s.h2d_bytes != 16 * 4096 and s.gpus != 3]
     unseen = [s for s in problem.skeletons if s not in known]
-    assert len(known) > 40 and len(unseen) > 20
+    assert len(known) > 40
+    assert len(unseen) > 20
     problem.skeletons = known
     chosen, _, found = communication(problem, Candidate("work", "linear", "star-serial", ()), 1)
     assert chosen.com == star.com
@@ -291,7 +293,9 @@ def test_another_term_is_saved_and_loaded(native: Model, tmp_path: Path) -> None
     assert again.content["model"]["com"] == "star-async-turns" != native.content["model"]["com"]
     assert again.content["data"]["schedule"] == "star-async"
     loaded, kept = (model.forecast(3000, GPUS).drop(columns="model") for model in (again, turns))
-    assert loaded.equals(kept)
+    # Replicates, and so intervals, are kept to ten digits.
+    pandas.testing.assert_frame_equal(loaded, kept, rtol=1e-9)
+    assert loaded.seconds.equals(kept.seconds)
     assert "B_host" in native.content["parameters"]
     assert "B_host" not in again.content["parameters"]
     measured = made(*steps(FAR_BY_TURNS, 9, path="remote"))
@@ -371,7 +375,7 @@ def test_the_summary_has_a_row_a_kernel_and_path(run: Run, tmp_path: Path) -> No
     status, out, _ = run("data", "show", tmp_path / "s.jsonl", "--all")
     assert status == 0
     cell = next(line for line in out.splitlines() if " 65536 " in line and " 24576 " in line)
-    assert cell.split()[-5:-3] == ["2", "5"]  # GPUs and samples
+    assert cell.split()[-4:-2] == ["2", "5"]  # GPUs and samples
     _, out, _ = run("data", "show", tmp_path / "s.jsonl", "--json")
     assert only_json(out)["counts"]["skeleton"] == {"records": 72, "samples": 360}
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gpucast/fit/estimate.h"
+#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/fit.h"
 #include "synthetic.h"
 
