@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas
 import pytest
 
 import gpucast as gc
-from command_line import Run, only_json
+from command_line import Run, assert_refused, only_json
 from gpucast import jsonl
 from gpucast.candidates import Candidate
 from gpucast.models import Model
@@ -314,6 +315,25 @@ def test_the_command_line_says_the_new_term_and_takes_skeletons(
     assert status == 0, err
     assert "Communication: star-async-turns, from skeletons of path remote" in out
     assert gc.load_model(tmp_path / "r.json").content["model"]["com"] == "star-async-turns"
+
+
+@pytest.mark.parametrize("wrong", ["2 us", -1e-6, [2e-6]])
+def test_a_damaged_start_of_kernels_is_refused(
+    native: Model, tmp_path: Path, run: Run, wrong: Any
+) -> None:
+    native.save(tmp_path / "n.json")
+    content = json.loads((tmp_path / "n.json").read_text())
+    (tmp_path / "n.json").write_text(json.dumps({**content, "kernel_start": wrong}))
+    far(FAR).dump(tmp_path / "far.jsonl")
+    words = ("what-if", tmp_path / "n.json", "--transfers", tmp_path / "far.jsonl")
+    refused = run(*words, "--path", "remote", "-o", tmp_path / "r.json")
+    assert_refused(refused, "n.json", "kernel_start: must be null or a number of at least 0")
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_kernels_that_seem_shorter_than_asked_for_start_at_once() -> None:
+    records = skeletons(NEAR, seen_longer=-START - 1e-6)
+    assert posed(NEAR, *hot_loops(NEAR), *records).kernel_start == 0.0
 
 
 # Fits of steps
