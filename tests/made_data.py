@@ -79,6 +79,26 @@ def launch(count: int, seconds: Sequence[float], **other: Any) -> dict[str, Any]
     }
 
 
+def skeleton(
+    schedule: str, n: float, gpus: float, busy: float, seconds: Sequence[float], **other: Any
+) -> dict[str, Any]:
+    """A skeleton record: 16 n bytes to each GPU, 12 n / N from each."""
+    return {
+        "kind": "skeleton",
+        "machine": "m",
+        "path": "native",
+        "schedule": schedule,
+        "memory": "pinned",
+        "gpus": int(gpus),
+        "h2d_bytes": int(16 * n),
+        "d2h_bytes": int(12 * n / gpus),
+        "busy": busy,
+        "kernel_seconds": busy,
+        "seconds": [float(each) for each in seconds],
+        **other,
+    }
+
+
 def dataset(records: Sequence[dict[str, Any]], name: str = "made") -> Dataset:
     """A dataset of records given as JSON objects."""
     return datasets.from_records(name, [jsonl.record(each) for each in records])

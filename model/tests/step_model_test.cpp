@@ -144,6 +144,64 @@ TEST(StepModel, MadeLinearKeepsItsParametersAndAddsUp) {
   EXPECT_NEAR(linear.step_seconds(value, 1000, 2).com, 122e-6, 1e-16);
 }
 
+StepModel with_communication(ComTerm com) {
+  return {StepTerms{GpuTerm::work, CpuTerm::linear, com}, {}, 1, {}};
+}
+
+// Of work + linear and a communication term, with t_0 and t_cpu given and nothing a pair.
+std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) {
+  std::vector<double> result;
+  for (const Parameter& each : model.parameter_list()) {
+    const std::string& name = each.name;
+    result.push_back(name == "t_0"               ? t_0
+                     : name == "t_pair"          ? 0
+                     : name == "t_cpu"           ? t_cpu
+                     : name == "t_kernel"        ? 3e-6
+                     : name == "t_queue"         ? 2e-6
+                     : name == "s_next"          ? 0.5
+                     : name == "B_host"          ? 4e9
+                     : name.starts_with("L_d2h") ? 2e-5
+                     : name.starts_with("L_")    ? 1e-5
+                     : name.starts_with("B_d2h") ? 5e8
+                                                 : 1e9);
+  }
+  return result;
+}
+
+TEST(Skeleton, IsABusyGpuAndTheCommunicationAroundItByHand) {
+  // n = 1000, N = 2: 26 us up, 32 us down, the other GPU's 22000 bytes at 4 GB/s, two launches.
+  const StepModel queued = with_communication(ComTerm::star_async);
+  EXPECT_NEAR(queued.skeleton_seconds(values_of(queued, 9, 9).data(), 1000, 2, 50e-6),
+              (50 + 26 + 32 + 5.5 + 6) * 1e-6, 1e-17);
+  const StepModel serial = with_communication(ComTerm::star_serial);
+  EXPECT_NEAR(serial.skeleton_seconds(values_of(serial, 9, 9).data(), 1000, 2, 50e-6),
+              (50 + 2 * (26 + 32) + 6) * 1e-6, 1e-17);
+}
+
+TEST(Skeleton, ByTurnsIsBusyOncePerGpu) {
+  const StepModel turns = with_communication(ComTerm::star_async_turns);
+  for (const double busy : {5e-6, 2e-3}) {
+    EXPECT_NEAR(turns.skeleton_seconds(values_of(turns, 9, 9).data(), 1000, 2, busy),
+                2 * (26e-6 + 32e-6 + 3e-6) + 2 * busy, 1e-17);
+  }
+}
+
+TEST(Skeleton, IsAStepThatKeepsTheGpuBusyAndTheHostIdle) {
+  for (const ComTerm com : all_com_terms) {
+    const StepModel model = with_communication(com);
+    for (const double busy : {5e-6, 20e-6, 2e-3}) {
+      for (const double gpus : {1.0, 2.0, 3.0, 8.0}) {
+        const double step =
+            model.step_seconds(values_of(model, busy, 0).data(), 5000, gpus).total();
+        // Neither T_gpu nor T_cpu of the model is looked at.
+        EXPECT_NEAR(model.skeleton_seconds(values_of(model, 9, 9).data(), 5000, gpus, busy) / step,
+                    1, 1e-12)
+            << "term " << static_cast<int>(com) << ", gpus " << gpus << ", busy " << busy;
+      }
+    }
+  }
+}
+
 TEST(Parameter, OfNoUnitIsARatio) {
   EXPECT_TRUE((Parameter{"s_next", "", ""}.is_ratio()));
   EXPECT_FALSE((Parameter{"t_kernel", "s", ""}.is_ratio()));

@@ -128,10 +128,11 @@ class Dataset:
     ) -> Dataset:
         """The records that match every criterion given.
 
-        A criterion applies to the kinds that have such a field: ``schedule`` and ``kernel`` narrow
-        steps only, and host-memory records, which have no path, pass any ``path``. Records that do
-        not state an optional field pass as well; a step without ``boundary`` is of an ``open`` box.
-        Machines are kept where a kept record, or ``machine``, names them.
+        A criterion applies to the kinds that have such a field: ``schedule`` narrows steps and
+        skeletons, ``kernel`` steps only, and host-memory records, which have no path, pass any
+        ``path``. Records that do not state an optional field pass as well; a step without
+        ``boundary`` is of an ``open`` box. Machines are kept where a kept record, or ``machine``,
+        names them.
 
         Raises:
             InputError: a value that no record has; the message lists those there are.

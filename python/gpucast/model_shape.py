@@ -56,7 +56,9 @@ _TEXT_OR_NULL = _Leaf("null or a string", lambda value: value is None or isinsta
 _FLAG_OR_NULL = _Leaf("null, true or false", lambda v: v is None or isinstance(v, bool))
 _POSITIVE = _Leaf("a positive number", lambda value: _is_number(value) and value > 0)
 _NOT_NEGATIVE = _Leaf("a number of at least 0", lambda value: _is_number(value) and value >= 0)
-_NOISE = _Leaf("null or a number of at least 0", lambda v: v is None or _NOT_NEGATIVE.holds(v))
+_NOT_NEGATIVE_OR_NULL = _Leaf(
+    "null or a number of at least 0", lambda v: v is None or _NOT_NEGATIVE.holds(v)
+)
 _INTEGER = _Leaf("a whole number from 1", lambda value: _is_integer(value, 1, LARGEST_INTEGER))
 _STRUCTURE = _Leaf("null or a whole number from 1", lambda v: v is None or _INTEGER.holds(v))
 _NUMBER_OR_NULL = _Leaf("null or a number", lambda value: value is None or _is_number(value))
@@ -95,10 +97,11 @@ SHAPE: dict[str, Any] = {
     "combinations": _Each({"expression": _TEXT, "parameters": _Each(_TEXT)}),
     "noise": {
         "sample": _NOT_NEGATIVE,
-        "pure_error": _NOISE,
+        "pure_error": _NOT_NEGATIVE_OR_NULL,
         "between_cells": _NOT_NEGATIVE,
         "t90": _POSITIVE,
     },
+    "kernel_start": _Optional(_NOT_NEGATIVE_OR_NULL),
     "domain": {"n": _RANGE, "gpus": _RANGE},
     "machine": {"cores": _NOT_NEGATIVE, "sms": _NOT_NEGATIVE, "block": _NOT_NEGATIVE},
     "data": {

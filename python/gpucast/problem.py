@@ -455,7 +455,8 @@ def _skeletons(
 def _kernel_start(skeletons: Sequence[Skeleton]) -> float | None:
     if not skeletons:
         return None
-    return float(np.median([s.kernel_seconds - s.busy for s in skeletons]))
+    # A kernel that ends before it could is a clock's error.
+    return max(0.0, float(np.median([s.kernel_seconds - s.busy for s in skeletons])))
 
 
 def _moves_as_steps(skeleton: Skeleton) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpucast import step_kinds
 from gpucast.datasets import Dataset
+from gpucast.quantities import duration
 from gpucast.records import HostMemory, Launch, Measurement, Overlap, Skeleton, Step, Transfer
 
 KINDS: dict[str, str] = {
@@ -29,8 +30,9 @@ class Group:
     Attributes:
         series: what they agree in, by column.
         records, samples: how many.
-        smallest, largest: range of n (steps), bytes (transfers) or count (launches), or None.
-        gpus: GPU counts measured, sorted; steps only.
+        smallest, largest: range of n (steps), bytes (transfers), bytes to each GPU (skeletons) or
+            count (launches), or None.
+        gpus: GPU counts measured, sorted; of steps and skeletons.
         fastest, slowest: smallest and largest median of a record, s.
     """
 
@@ -118,7 +120,7 @@ def series(record: Measurement) -> dict[str, str]:
             "path": record.path,
             "schedule": record.schedule,
             "memory": record.memory,
-            "busy": f"{record.busy:g} s",
+            "busy": duration(record.busy),
         }
     else:
         named = {"memory": record.memory, "pattern": record.pattern, "runner": record.runner}

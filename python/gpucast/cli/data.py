@@ -17,7 +17,16 @@ from gpucast.formats import formats
 from gpucast.formats.csv_transfers import expressible
 from gpucast.models import load_model
 from gpucast.reconstructions import reconstructed_files, reconstructions
-from gpucast.records import HostMemory, Launch, Machine, Measurement, Overlap, Step, Transfer
+from gpucast.records import (
+    HostMemory,
+    Launch,
+    Machine,
+    Measurement,
+    Overlap,
+    Skeleton,
+    Step,
+    Transfer,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
@@ -257,7 +266,10 @@ def _print_columns(rows: Sequence[dict[str, object]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     # A column that says nothing anywhere only makes the others narrow.
     names = [name for name in names if any(row.get(name) not in (None, "-") for row in rows)]
-    right = {"n", "gpus", "bytes", "count", "samples", "median", "records", "rate"}
+    right = {
+        "n", "gpus", "bytes", "bytes up", "bytes down", "count", "samples", "median", "records",
+        "rate",
+    }  # fmt: skip
     output.print_table(
         names,
         [[row.get(name) for name in names] for row in rows],
@@ -270,8 +282,11 @@ _SIZE_OF: dict[type, Callable[[Any], dict[str, object]]] = {
     Transfer: lambda record: {"bytes": record.bytes},
     Launch: lambda record: {"count": record.count},
     Overlap: lambda record: {"bytes": record.bytes},
+    Skeleton: lambda record: {
+        "bytes up": record.h2d_bytes, "bytes down": record.d2h_bytes, "gpus": record.gpus
+    },
     HostMemory: lambda record: {"phase": record.phase},
-}
+}  # fmt: skip
 
 
 def _record_row(record: Measurement) -> dict[str, object]:
@@ -293,7 +308,10 @@ def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
     limits = None if group.smallest is None or group.largest is None else (
         group.smallest, group.largest
     )  # fmt: skip
-    sizes = {"step": "n", "transfer": "bytes", "launch": "count", "overlap": "bytes"}
+    sizes = {
+        "step": "n", "transfer": "bytes", "launch": "count", "overlap": "bytes",
+        "skeleton": "bytes up",
+    }  # fmt: skip
     return {
         **group.series,
         **({sizes[kind]: _range(limits)} if kind in sizes else {}),

@@ -14,7 +14,10 @@ from gpucast.cli.words import quantity
 def command(
     model: Annotated[str, typer.Argument(help="Model file of the path whose steps are known.")],
     transfers: Annotated[
-        list[str], typer.Option(help="Dataset with transfers (and launches) of the other path.")
+        list[str],
+        typer.Option(
+            help="Dataset with skeletons of steps, or transfers and launches, of the other path."
+        ),
     ],
     output: options.Output,
     path: options.PathName = None,
@@ -23,14 +26,17 @@ def command(
     launch: Annotated[
         Literal["auto", "measured", "keep", "scale"],
         typer.Option(
-            help="t_kernel: from launch records, kept, or scaled with the latencies; "
-            "auto: measured if there are records, else kept."
+            help="Leave skeletons aside and take t_kernel from launch records, keep it, or scale "
+            "it with the latencies; auto: skeletons, else launch records, else kept."
         ),
     ] = "auto",
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
-    """Replace a model's communication by that of another path."""
+    """Replace a model's communication by that of another path.
+
+    Skeletons (steps without their work, of gpucast-microbench) say which term describes it.
+    """
     from gpucast import atomic
     from gpucast.datasets import load
     from gpucast.models import load_model
@@ -58,4 +64,8 @@ def command(
         ],
         "lrr",
     )
-    print(f"\nModel written to {output}")
+    about = result.content["data"]["what_if"]
+    source = "skeletons" if about["launch"] == "skeletons" else "transfers"
+    com = result.content["model"]["com"]
+    print(f"\nCommunication: {com}, from {source} of path {about['path']}")
+    print(f"Model written to {output}")
