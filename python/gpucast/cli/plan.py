@@ -20,7 +20,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL.json]...",
-            help="A model for each machine by its file's name (native.json: native), if not in the plan.",
+            help="Models, each named for its machine (native.json: native); may stand in the plan.",
         ),
     ] = None,
     output: Annotated[

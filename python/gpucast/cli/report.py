@@ -45,7 +45,7 @@ def command(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Write one HTML page: answer, curves, uncertainty, what to measure next; it needs no network."""
+    """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
     from gpucast import atomic
     from gpucast.cli.app import version
     from gpucast.datasets import load
