@@ -218,9 +218,9 @@ advised = job["advised"]
 assert job["meets_deadline"]
 assert np.isclose(advised["cost"], costs.cost[advised["gpus"]])
 Markdown(
-    f"Within {DEADLINE:.2f} hours: **{advised['gpus']} GPUs**, {advised['cost']:.2f}, in time with probability"
-    f" {advised['probability_in_time']:.0%}. Without the deadline a run costs"
-    f" {job['deadline_cost']:.2f} less."
+    f"Within {DEADLINE:.2f} hours: **{advised['gpus']} GPUs**, {advised['cost']:.2f},"
+    f" in time with probability {advised['probability_in_time']:.0%}."
+    f" Without the deadline a run costs {job['deadline_cost']:.2f} less."
 )
 
 # %% [markdown]
