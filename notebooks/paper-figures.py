@@ -22,15 +22,20 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast import _core, figures
+from gpucast import _core, findings, paper_figures
+from gpucast.cli import findings_text
 from gpucast.cli.words import duration
+from gpucast.step_series import series_of
 
-OURS = "reconstructed, not the paper's"
+OURS = "Reconstructed from public figures: ours, not the paper's."
+FITTED = "Points: measured. Lines: the paper's form, fitted."
 then = {path: gc.load_model(f"reconstructed-2015-{path}") for path in ("native", "remote")}
 data = gc.load("h200-x4")
 group = {"schedule": "star-serial", "kernel": "claret", "memory": "pageable"}
 now = {path: gc.fit(data, path=path, model="paper", **group) for path in ("native", "remote")}
 assert all("ours" in model.warnings[0] for model in then.values())
+panels_then = series_of(None, list(then.values()))
+panels_now = [each for each in series_of(data, list(now.values()), group) if each.model]
 
 # %% [markdown]
 # ## Figure 2: Gflops against the number of GPUs
@@ -41,17 +46,11 @@ assert all("ours" in model.warnings[0] for model in then.values())
 # %%
 eight, four = np.arange(1.0, 9.0), np.arange(1.0, 5.0)
 sizes = [1000, 10_000, 100_000]
-for path, name in (("native", "native boxes"), ("remote", "DS-CUDA")):
-    display(figures.gflops(then[path], None, sizes, eight, f"GTX 780, {name}: {OURS}"))
+display(paper_figures.gflops(panels_then, sizes, "Eight GTX 780: Gflops", OURS))
 
 # %%
 measured_sizes = [1000, 8000, 110_592]
-for path in now:
-    display(
-        figures.gflops(
-            now[path], data, measured_sizes, four, f"Four H200, {path}: measured (circles), fitted"
-        )
-    )
+display(paper_figures.gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
 
 
 # %%
@@ -85,14 +84,10 @@ Markdown(
 # The paper shows DS-CUDA, measured and by its model.
 
 # %%
-n = np.unique(np.geomspace(216, 1e6, 160).round())
-figures.step_time(then["remote"], None, [1, 2, 4, 8], n, f"GTX 780, DS-CUDA: {OURS}")
+paper_figures.step_times(panels_then, [1, 2, 4, 8], "Eight GTX 780: step time", OURS)
 
 # %%
-n_now = np.unique(np.geomspace(216, 110_592, 160).round())
-figures.step_time(
-    now["remote"], data, [1, 2, 4], n_now, "Four H200, remote: measured (points), the paper's form"
-)
+paper_figures.step_times(panels_now, [1, 2, 4], "Four H200: step time", FITTED)
 
 
 # %% [markdown]
@@ -132,13 +127,16 @@ Markdown(
 # ## Figure 4: what a step consists of
 
 # %%
-figures.term_shares(then["native"], sizes, eight, f"GTX 780, native boxes: {OURS}")
+for size in (1000, 100_000):
+    display(paper_figures.shares(panels_then, size, f"Eight GTX 780, n = {size:,}", OURS))
 
 # %%
-figures.term_shares(then["remote"], sizes, eight, f"GTX 780, DS-CUDA: {OURS}")
-
-# %%
-figures.term_shares(now["remote"], measured_sizes, four, "Four H200, remote: by the paper's form")
+for size in (1000, 110_592):
+    display(
+        paper_figures.shares(
+            panels_now, size, f"Four H200, n = {size:,}", "Timed phases beside the paper's form."
+        )
+    )
 
 
 # %%
@@ -187,11 +185,22 @@ Markdown(
 )
 
 # %% [markdown]
+# ## All steps that we have
+#
+# `gpucast figures findings` asks whether the findings are true of every kind of step that was
+# measured. Of the other schedules and the faster kernel not all are:
+
+# %%
+found = findings.findings(data)
+assert all("true" in each.verdict for each in found)
+display(pd.DataFrame(findings_text.rows(found), columns=findings_text.HEADERS).style.hide())
+
+# %% [markdown]
 # ## Caveats
 #
 # The reconstruction's step times may be off by factors. That figure 3 is linear, then
 # quadratic, and that shares grow as in figure 4, is the form of the equations rather than
-# evidence. On the H200 both are measured: figure 2's circles and figure 3's points. The H200's
+# evidence. On the H200 both are measured: the points of figures 2 and 3. The H200's
 # remote GPUs are servers on the same host, over loopback TCP.
 #
 # **Sources.** Setoguchi & Narumi (equations, what the figures show). The reconstruction:

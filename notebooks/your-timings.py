@@ -199,15 +199,28 @@ Markdown(
 # %% [markdown]
 # ## 8. The plan
 #
-# With a deadline, take the cheapest count that meets it even at the slow end of its interval.
+# With a deadline, take the cheapest count that meets it with the probability that you ask for.
+# `gc.plan` does that for many jobs and several machines, remote ones too (in a terminal:
+# `gpucast plan`, [docs/plan.md](../docs/plan.md)).
 
 # %%
-DEADLINE = 1.1 * costs.hours[fastest]
-in_time = costs[costs["to (90 %)"] <= DEADLINE]
-assert not in_time.empty
+DEADLINE = 1.1 * costs.hours[fastest]  # hours
+plan = gc.plan(
+    {
+        "machines": [{"name": "mine", "gpus": 4, "price_per_gpu_hour": PRICE}],
+        "jobs": [{"name": "run", "n": 50_000, "steps": STEPS, "deadline": f"{DEADLINE}h"}],
+        "probability": 0.9,
+    },
+    {"mine": model},
+)
+(job,) = plan.content["jobs"]
+advised = job["advised"]
+assert job["meets_deadline"]
+assert np.isclose(advised["cost"], costs.cost[advised["gpus"]])
 Markdown(
-    f"Within {DEADLINE:.2f} hours: **{in_time.cost.idxmin()} GPUs**, {in_time.cost.min():.2f}; "
-    f"{', '.join(map(str, in_time.index))} would be in time."
+    f"Within {DEADLINE:.2f} hours: **{advised['gpus']} GPUs**, {advised['cost']:.2f},"
+    f" in time with probability {advised['probability_in_time']:.0%}."
+    f" Without the deadline a run costs {job['deadline_cost']:.2f} less."
 )
 
 # %% [markdown]

@@ -12,7 +12,7 @@ A comment on the line before a block says more; readers do not see it:
 
 - ``<!-- needs: WHAT -->``: the commands cannot run here. Their words and options are looked up.
 - ``<!-- file: NAME -->``: the block is the content of a file.
-- ``<!-- before: COMMAND -->``: runs first.
+- ``<!-- before: COMMAND -->``: runs first; ``$REPOSITORY`` is this repository's folder.
 
 ``python tests/doc_commands.py PAGE...`` runs pages and writes what their commands print into them,
 in place of what is no longer true or of a line ``?``.
@@ -162,6 +162,7 @@ def run(command: str, folder: Path) -> list[str]:
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "MPLBACKEND": "Agg",
+        "REPOSITORY": str(Path(__file__).parents[1]),
     }
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
@@ -273,12 +274,14 @@ def unknown_words(text: str) -> list[str]:
     if end:
         mine, others = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
     commands = _options(program)
-    name = next((key for key in (" ".join(mine[:2]), *mine[:1]) if key in commands), "")
+    first_two = " ".join(mine[:2]).replace(" --", " ")  # figures --paper is figures paper
+    name = next((key for key in (first_two, *mine[:1]) if key in commands), "")
+    known = commands[name] | commands[name.partition(" ")[0]] | commands[""]
     wrong = [] if name or not mine or mine[0].startswith("-") else [f"{program} {mine[0]}"]
     wrong += [
         f"{program} {name}: {option}"
         for option in (word.partition("=")[0] for word in mine)
-        if re.match(r"--?[A-Za-z]", option) and option not in commands[name] | commands[""]
+        if re.match(r"--?[A-Za-z]", option) and option not in known
     ]
     return wrong + (unknown_words(shlex.join(others)) if end else [])
 

@@ -134,6 +134,8 @@ def test_a_page_that_fails_is_an_error(text: str, tmp_path: Path) -> None:
         ("gpucast fit data --seed 1 -o model.json", []),
         ("gpucast fit data --sede 1", ["gpucast fit: --sede"]),
         ("gpucast data list --json", []),
+        ("gpucast figures --paper h200-x4 --native near -o figures", []),
+        ("gpucast figures --paper h200-x4 --nativ near", ["gpucast figures paper: --nativ"]),
         ("gpucast dtaa list", ["gpucast dtaa"]),
         ("srun gpucast remote run --gpus a:1 -- gpucast fit --bad", ["gpucast fit: --bad"]),
         ("ls --color", []),

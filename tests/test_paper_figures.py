@@ -195,6 +195,15 @@ def test_a_figure_of_a_model_alone_is_drawn(model: Model) -> None:
     assert len(lines(figure.axes[0])) == 3
 
 
+def test_a_model_that_was_fitted_to_no_size_is_drawn_over_the_usual_ones() -> None:
+    own = series_of(None, [gc.load_model("reconstructed-2015-native")])
+    (n, seconds), *_ = lines(paper_figures.step_times(own, [1], "title", "caption").axes[0])
+    assert n.size > 100
+    assert (n.min(), n.max()) == (216, 1e6)
+    assert (np.diff(seconds) > 0).all()
+    assert set(paper_figures.sizes_of(own)) >= {1000, 1_000_000}
+
+
 def test_sizes_that_all_paths_have_are_drawn_and_the_largest() -> None:
     near = steps(NATIVE.seconds, np.random.default_rng(0), n=[500, 1100, 4000, 16000, 90000])
     far = steps(NATIVE.seconds, np.random.default_rng(0), n=[1100, 4000, 16000], path="remote")

@@ -162,6 +162,15 @@ def test_counts_that_the_data_cannot_know_are_left_out() -> None:
 # ---- what to measure next ----
 
 
+def test_a_model_that_was_fitted_to_no_size_is_shown_over_the_usual_ones() -> None:
+    said = content([load_model("reconstructed-2015-native")], None)
+    sizes = said["n"]["values"]
+    assert sizes[0] == 216
+    assert sizes[-1] == 4_000_000
+    assert said["n"]["start"] == 1_000_000
+    assert all(each["extrapolated"] for row in said["table"] for each in row["choices"])
+
+
 def test_the_next_cells_are_new_and_make_forecasts_surer() -> None:
     data, model = jumping()
     measured = sorted({(step.n, step.gpus) for step in data.steps})

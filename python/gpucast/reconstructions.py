@@ -14,6 +14,9 @@ from typing import Any
 from gpucast.datasets import data_folders
 from gpucast.models import Model, load_model
 
+USUAL_SIZES = (216.0, 1e6)
+"""Particles, least and greatest, where no size was measured."""
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -57,6 +60,12 @@ def about(model: Model) -> dict[str, Any] | None:
     """What a reconstruction says of itself (title, label, path); None for any other model."""
     found = model.content.get("reconstruction")
     return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
+
+
+def sizes_to_show(model: Model) -> tuple[float, float]:
+    """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
+    least, largest = model.content["domain"]["n"] if about(model) is None else USUAL_SIZES
+    return float(least), float(largest)
 
 
 def quantities(model: Model) -> list[Quantity]:

@@ -20,6 +20,7 @@ from gpucast.extra import Cell
 from gpucast.findings import NATIVE_PATHS
 from gpucast.medians import median_of
 from gpucast.models import Model
+from gpucast.reconstructions import sizes_to_show
 from gpucast.records import Step
 from gpucast.step_groups import Group, steps_of
 
@@ -111,11 +112,11 @@ class Series:
 
     @property
     def domain(self) -> tuple[tuple[float, float], tuple[int, int]]:
-        """Least and greatest n and GPU count that were measured or fitted."""
+        """Least and greatest n and GPU count that were measured or fitted (or are usual)."""
         sizes, counts = [float(n) for n in self.sizes], self.counts
         if self.model is not None:
-            about = self.model.content["domain"]
-            sizes, counts = [*sizes, *about["n"]], [*counts, *about["gpus"]]
+            sizes += sizes_to_show(self.model)
+            counts = [*counts, *self.model.content["domain"]["gpus"]]
         return (min(sizes), max(sizes)), (min(counts), max(counts))
 
 

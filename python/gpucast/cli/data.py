@@ -196,7 +196,8 @@ def _overview_row(name: str, data: Dataset) -> tuple[object, ...]:
     return (
         name,
         data.title(),
-        ", ".join(data.machines),
+        # Ids of `gpucast measure` end in the path, which has a column of its own.
+        ", ".join(dict.fromkeys(each.partition("/")[0] for each in data.machines)),
         ", ".join(data.paths()) or None,
         sum(each["records"] for each in counted.values()),
         sum(each["samples"] for each in counted.values()),

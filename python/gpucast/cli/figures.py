@@ -36,7 +36,11 @@ Subject = Literal["time", "bandwidth", "contention", "launches", "overlap"]
 
 
 @app.callback()
-def callback() -> None:
+def callback(
+    _paper: Annotated[
+        bool, typer.Option("--paper", help="All at once: the same as the command paper.")
+    ] = False,
+) -> None:
     """Draw measurements and models; --paper: all of the paper's and the documents' figures."""
 
 
@@ -50,18 +54,23 @@ Formats = Annotated[str, typer.Option("--formats", help="Endings of the files in
 ALL_FORMATS = "pdf,svg,png"
 Lines = Annotated[
     str | None,
-    typer.Option("-n", help="Particles, where there is a line or a figure an n: 1000,64000."),
+    typer.Option("-n", help="Sizes (particles) to draw: 1000,64000."),
 ]
-Counts = Annotated[str | None, typer.Option("--gpus", help="GPU counts, where a line is one.")]
+Counts = Annotated[str | None, typer.Option("--gpus", help="GPU counts to draw: 1-4,8.")]
 ModelName = Annotated[
     str,
     typer.Option(
-        "--model", help="Fitted to paths that no model file is about: auto, paper, ... or none."
+        "--model",
+        help="What to fit to paths that no model file is about: auto, paper, ... or none.",
     ),
 ]
 NativePath = Annotated[
     str | None,
-    typer.Option("--native", help="The path that others are remote to.", show_default=False),
+    typer.Option(
+        "--native",
+        help="The native path; by its name, else the first, if not given.",
+        show_default=False,
+    ),
 ]
 
 
@@ -77,7 +86,7 @@ def transfer(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Draw transfers, contention, launches and overlaps: what there is of them."""
+    """Transfers, contention, launches, overlaps."""
     from gpucast.datasets import load
 
     if figure_files.is_file(output) and only is None:
@@ -184,7 +193,10 @@ def gflops(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Gflops against the number of GPUs, a line an n: the paper's figure 2."""
+    """Gflops against N, the paper's figure 2.
+
+    N is the number of GPUs; a line is an n.
+    """
     wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
     _draw_steps("gflops", inputs, wanted, model, (n, gpus), output, formats, force, json)
 
@@ -208,7 +220,10 @@ def steps(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Step time against n, a line a GPU count, model and measured: the paper's figure 3."""
+    """Step time against n, the paper's figure 3.
+
+    Measured and by the model; a line is a GPU count.
+    """
     wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
     _draw_steps("steps", inputs, wanted, model, (n, gpus), output, formats, force, json)
 
@@ -232,7 +247,10 @@ def shares(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Shares of T_gpu, T_cpu and T_com against the number of GPUs: the paper's figure 4."""
+    """Shares of T_gpu, T_cpu, T_com: figure 4.
+
+    Against the number of GPUs: by the model and, where phases were timed, measured.
+    """
     wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
     _draw_steps("shares", inputs, wanted, model, (n, gpus), output, formats, force, json)
 
@@ -256,7 +274,10 @@ def paths(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """What steps take longer on other paths than on the native one, against n."""
+    """Extra time of remote steps, against n.
+
+    What steps take longer on other paths than on the native one.
+    """
     wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
     _draw_steps("paths", inputs, wanted, model, (n, gpus), output, formats, force, json)
 
@@ -275,7 +296,10 @@ def documents(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """The source documents' tables as plots, a machine's own figures beside them."""
+    """The source documents' tables as plots.
+
+    A machine's own transfers stand beside them.
+    """
     found = _documents(beside, machine)
     if only is not None:
         known = [name.removeprefix("document-") for name in found]
@@ -290,11 +314,14 @@ def findings(
     inputs: Inputs,
     native: NativePath = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="A table a finding, with a row a group of steps.")
+        bool, typer.Option("--all", help="Show every group of steps, too.")
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """The paper's findings, each true or false on these data, with the number."""
+    """The paper's findings: true or false here?
+
+    Of each on these data, with the number.
+    """
     from gpucast import findings as paper
     from gpucast.cli import findings_text
 
@@ -335,7 +362,7 @@ def paper(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """All of the paper's and the documents' figures, and the table of findings."""
+    """All figures of paper and documents; findings."""
     from gpucast import findings as found_by_paper
     from gpucast import paper_figures
     from gpucast.cli import findings_text

@@ -13,12 +13,14 @@ from gpucast.cli.output import print_json, warn_of
 
 
 def command(
-    plan: Annotated[str, typer.Argument(metavar="PLAN.yaml", help="Machines, prices and jobs.")],
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN.yaml", help="Machines, prices and jobs (docs/plan.md).")
+    ],
     models: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[MODEL.json]...",
-            help="Models of the machines of these names; they go before those that the plan names.",
+            help="Models, each named for its machine (native.json: native); may stand in the plan.",
         ),
     ] = None,
     output: Annotated[
@@ -28,7 +30,7 @@ def command(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Best and cheapest GPU counts, native or remote; deadlines; how many jobs fit."""
+    """Fastest and cheapest GPU counts of jobs, native or remote; deadlines; how many jobs fit."""
     from gpucast import atomic
     from gpucast.planning.plan import plan_request
     from gpucast.planning.reading import read

@@ -20,7 +20,10 @@ def listed(models: list[Model]) -> list[dict[str, Any]]:
 def print_listed(models: list[Model]) -> None:
     """A section of its own below the datasets."""
     if models:
-        print(f"\n{HEADING}\n(gpucast predict NAME, compare NAME NAME, data show NAME)\n")
+        print(
+            f"\n{HEADING}\n"
+            "(gpucast predict NAME -n 1000,1e5; report NAME -o PAGE.html; data show NAME)\n"
+        )
         rows = [(row["name"], row["title"], row["path"]) for row in listed(models)]
         print_table(("name", "what", "path"), rows, "lll")
 

@@ -15,7 +15,9 @@ from gpucast.cli.words import percent
 
 Models = Annotated[
     list[str],
-    typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json): native first, then remote."),
+    typer.Argument(
+        help="Models (gpucast fit DATA -o MODEL.json), or bundled ones: native first, then remote."
+    ),
 ]
 
 
@@ -24,20 +26,26 @@ def command(
     output: options.Output,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", help="Measurements to show beside; may be repeated."),
+        typer.Option("--data", help="Dataset or file of records to show beside; may be repeated."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     n: Annotated[
         str | None,
-        typer.Option("-n", help="Sizes that the page shows: 512..1e6. Default: 4 times beyond."),
+        typer.Option(
+            "-n",
+            help="Sizes that the page shows: 512..1e6. Default: those fitted, and 4 times beyond.",
+        ),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option(help="GPU counts that the page shows: 1-4,8. Default: 1 to 8.")
+        str | None,
+        typer.Option(
+            help="GPU counts that the page shows: 1-4,8. Default: 1 to 8 and those measured."
+        ),
     ] = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Write a report: answer, curves, uncertainty, what to measure next; one file, no network."""
+    """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
     from gpucast import atomic
     from gpucast.cli.app import version
     from gpucast.datasets import load

@@ -15,6 +15,7 @@ from gpucast.comparison import compare
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import LARGEST_N, Model
+from gpucast.reconstructions import sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.validation import validate
@@ -71,7 +72,7 @@ def content(
     if data is not None and not any(each["cells"] for each in found):
         wanted = "; ".join(each["about"] for each in found)
         raise InputError(f"there are no steps of {wanted}", file=data.name)
-    inside = [float(model.content["domain"]["n"][1]) for model in models]
+    inside = [sizes_to_show(model)[1] for model in models]
     start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
     return {
         "title": title or _title(found),
@@ -123,7 +124,7 @@ def _doublings(measured: int) -> set[int]:
 
 def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float] | None) -> Array:
     """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
-    ends = [end for model in models for end in model.content["domain"]["n"]]
+    ends = [end for model in models for end in sizes_to_show(model)]
     least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
     if sizes is not None:
         least, largest = min(sizes), max(sizes)
@@ -293,7 +294,7 @@ def _table(
 ) -> list[dict[str, Any]]:
     """The best of all models for round n: what a page says without any control."""
     tried = counts[counts <= _most(models, counts)]
-    ends = [model.content["domain"]["n"] for model in models]
+    ends = [sizes_to_show(model) for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
     shown |= set(_round_numbers(float(n[0]), float(n[-1])))
