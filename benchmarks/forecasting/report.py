@@ -29,7 +29,7 @@ FORECASTER_NAMES = {
 def report(outcome: Outcome, images: Mapping[str, str]) -> str:
     """The whole page; ``images``: titles by path relative to it."""
     parts = [
-        "# How good forecasts are",
+        f"# How good forecasts are: {outcome.about['data']}",
         summary(outcome),
         made_from(outcome),
         overview(outcome),
