@@ -348,8 +348,9 @@ def what_if(outcome: Outcome) -> list[str]:
         )
     return [
         title,
-        "`gpucast.what_if`: the model of all native steps with the communication parameters of the "
-        "remote path's microbenchmarks, held against the remote steps, none of which it has seen. "
+        "`gpucast.what_if`: the model of all native steps with the remote path's communication, "
+        "from its skeletons where there are some, else from its transfers and launches, held "
+        "against the remote steps, none of which it has seen. "
         f"Targets: {bounds('what_if')}.",
         table(
             ["group", "native model", "cells", "median", "p95", "maximum (n, N)", "coverage",
