@@ -240,6 +240,7 @@ void bind_model(nb::module_& m) {
               throw std::invalid_argument("no terms, or arrays that differ in length");
             }
             std::vector<double> seconds;
+            seconds.reserve(n.size());
             for (std::size_t i = 0; i < n.size(); ++i) {
               seconds.push_back(self.skeleton_seconds(values.data(), n.data()[i], gpus.data()[i],
                                                       busy.data()[i]));

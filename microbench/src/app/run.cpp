@@ -46,7 +46,7 @@ class Measurement {
   void one(const Cell& cell) {
     const std::string what = describe(cell);
     progress_.under_way(what);
-    if (const auto why = std::visit([this](const auto& c) { return refused(c); }, cell)) {
+    if (const auto why = std::visit([&](const auto& c) { return refused(c); }, cell)) {
       skip(what, *why);
       return;
     }

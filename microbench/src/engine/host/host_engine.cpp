@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using devices::host::Worker;
-using Workers = devices::host::Workers;
+using devices::host::Workers;
 
 double seconds(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
