@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "found.h"
 #include "gpucast/fit/estimate.h"
 #include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/fit.h"
@@ -17,6 +18,7 @@ namespace gpucast::fit {
 namespace {
 
 using synthetic::Noisy;
+using synthetic::parameter;
 using synthetic::Samples;
 
 // A remote path. Seconds, bytes/second.
@@ -43,7 +45,7 @@ struct Star {
 constexpr Star star{};
 using Beyond = double (Star::*)(double n, double gpus, double busy) const;
 
-constexpr double sizes[] = {256, 1024, 4096, 16384, 65536, 262144};
+constexpr double skeleton_sizes[] = {256, 1024, 4096, 16384, 65536, 262144};
 constexpr double counts[] = {1, 2, 3, 4};
 constexpr double short_and_long[] = {5e-6, 20e-6, 200e-6};
 
@@ -55,7 +57,7 @@ Observations skeletons(Beyond beyond, std::uint64_t seed, double sigma,
                        std::span<const double> kernels = short_and_long) {
   Noisy noisy(seed, sigma);
   Samples samples;
-  for (const double n : sizes) {
+  for (const double n : skeleton_sizes) {
     for (const double gpus : counts) {
       for (const double busy : kernels) {
         for (int repetition = 0; repetition < 5; ++repetition) {
@@ -69,11 +71,6 @@ Observations skeletons(Beyond beyond, std::uint64_t seed, double sigma,
 
 model::StepModel model_of(model::ComTerm com) {
   return {model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, com}, {}, 1, {}};
-}
-
-double parameter(const Fit& found, const std::string& name) {
-  const auto& list = found.model.parameter_list();
-  return found.values()[std::ranges::find(list, name, &model::Parameter::name) - list.begin()];
 }
 
 // Of sizes, GPU counts and kernels that were not measured.
@@ -161,7 +158,7 @@ void expect_a_start_within_a_factor_of_two(model::ComTerm com, Beyond beyond) {
     const model::StepModel model = model_of(com);
     const Observations observations = skeletons(beyond, 4, 1e-4, kernels);
     const Eigen::VectorXd values = values_from_log(model, start_values(model, observations));
-    for (const double n : sizes) {
+    for (const double n : skeleton_sizes) {
       for (const double gpus : counts) {
         for (const double busy : kernels) {
           const double computing = com == model::ComTerm::star_async_turns ? gpus * busy : busy;
@@ -186,7 +183,7 @@ TEST(StartValues, OfSkeletonsByTurnsLeaveOutEveryTurn) {
 TEST(StartValues, TakeSkeletonsShorterThanTheirKernelsForNoise) {
   // One that ended before its kernel could, by a clock's or a sample's error.
   Samples samples;
-  for (const double n : sizes) {
+  for (const double n : skeleton_sizes) {
     for (const double gpus : counts) {
       samples.add(skeleton(n, gpus, 2e-3), n > 256 ? 2e-3 + star.all_at_once(n, gpus, 0) : 1.9e-3);
     }

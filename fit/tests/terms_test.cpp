@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "found.h"
 #include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/structure.h"
@@ -17,6 +18,7 @@ namespace gpucast::fit {
 namespace {
 
 using synthetic::Noisy;
+using synthetic::parameter;
 using synthetic::Samples;
 
 constexpr double tick = 8.192e-6;
@@ -123,12 +125,6 @@ Cell kernel_part(double n, double gpus) { return {.kind = Kind::kernel, .n = n, 
 model::StepModel model_of(model::GpuTerm gpu, model::CpuTerm cpu, model::ComTerm com,
                           model::Chains chains) {
   return {model::StepTerms{gpu, cpu, com}, machine, 1, {}, std::move(chains)};
-}
-
-double parameter(const Fit& found, const std::string& name) {
-  const auto& list = found.model.parameter_list();
-  const auto at = std::ranges::find(list, name, &model::Parameter::name);
-  return found.values()[at - list.begin()];
 }
 
 // Errors of forecasts for 3 and 4 GPUs, which nobody ran; sizes between those measured.

@@ -1,0 +1,16 @@
+// What a fit found, by name.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "gpucast/fit/fit.h"
+
+namespace gpucast::fit::synthetic {
+
+inline double parameter(const Fit& found, const std::string& name) {
+  const auto& list = found.model.parameter_list();
+  return found.values()[std::ranges::find(list, name, &model::Parameter::name) - list.begin()];
+}
+
+}  // namespace gpucast::fit::synthetic
