@@ -23,9 +23,18 @@ from command_line import Run, only_json
 from gpucast import jsonl
 from gpucast.measure import programs
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
-from remote_servers import CLIENT, PROBE, addresses, built, servers
+from remote_servers import (
+    CLIENT,
+    FAKE,
+    PROBE,
+    addresses,
+    built,
+    remote_environment,
+    servers,
+)
 from synthetic import N_GRID
 
+ROOT = Path(__file__).resolve().parents[1]
 EIGHT = range(1, 9)
 HOST = ("--engine", "host", "--host-devices", 8)
 SERIES = {
@@ -176,31 +185,76 @@ def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) ->
 
 KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
            for program in ("microbench", "mdapp")]  # fmt: skip
+FAKED = {"GPUCAST_FAKE_KERNELS": ":".join(map(str, KERNELS))}
+STARS = [each for each in SERIES if each[0] != "allgather"]
+"""NCCL knows no remote GPUs."""
 
-
-@pytest.mark.skipif(
+over_servers = pytest.mark.skipif(
     not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"
 )
+
+
+@over_servers
 def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
-    """Steps on one of them to all, and transfers and skeletons as far as its budget goes."""
     path = tmp_path / "data.jsonl"
-    with servers(8, GPUCAST_FAKE_KERNELS=":".join(map(str, KERNELS))) as running:
+    with servers(8, **FAKED) as running:
         eight = addresses(running).replace(",", "+")
         process = start(
             "--paths", f"remote={eight}", "--n", "64,216", "--gpus", "1-8", "--kernels", "claret",
-            "--memory", "pageable", "--cell-time", "0.02s", "--budget", "60s", "--json", "--quiet",
+            "--memory", "pageable", "--cell-time", "0.02s", "--no-transfers", "--json", "--quiet",
             "-o", path, GPUCAST_REMOTE_LIB=str(CLIENT),
         )  # fmt: skip
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert [each["status"] for each in only_json(out)["paths"]] == ["complete"]
     records = mdapp.records_in(path.read_text())
-    stars = [each for each in SERIES if each[0] != "allgather"]  # NCCL knows no remote GPUs
-    assert cells(records) == all_cells("remote", (64, 216), ("claret",), stars)
+    assert cells(records) == all_cells("remote", (64, 216), ("claret",), STARS)
     (facts,) = gc.load(path).machines.values()
     assert [gpu.name for gpu in facts.gpus or []] == [f"fake GPU {k}" for k in range(8)]
-    skeletons = {r["gpus"] for r in records if r["kind"] == "skeleton"}
-    assert skeletons == {1, 2, 3, 4, 6, 8}
+
+
+@over_servers
+def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
+    """``scripts/gpu.sh dataset``: its native GPUs are servers' here, and so are its remote ones."""
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 8\n')
+    smi.chmod(0o755)
+    folder = tmp_path / "out"
+    with servers(8, **FAKED) as running:
+        environment = {
+            **remote_environment(addresses(running), **FAKED),
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "GPUCAST": f"{sys.executable} -m gpucast.cli",
+            "GPUCAST_BUILD": str(built("..")),
+            "GPUCAST_BUDGET": "6",
+            "GPUCAST_FAKE_DEVICES": "8",
+            "GPUCAST_LIBCUDA": str(FAKE),
+            "GPUCAST_MACHINE": "x8",
+            "GPUCAST_MEASURE": "--n 64 --kernels claret --memory pageable --cell-time 0.02s "
+            "--schedules star-serial,star-async",
+            "GPUCAST_NCCL": "/nonexistent",
+            "GPUCAST_VISITS": "2",
+        }
+        finished = subprocess.run(
+            [ROOT / "scripts" / "gpu.sh", "dataset", folder],
+            env=environment, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+    said = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert finished.returncode == 0, finished.stdout + finished.stderr + said
+    parts = [line.partition(":")[0] for line in finished.stdout.splitlines()]
+    assert parts[:-1] == ["micro", "native", "tcp-micro", "tcp", "native", "tcp"]
+    records = mdapp.records_in((folder / "dataset.jsonl").read_text())
+    once = all_cells("native", (64,), ("claret",), STARS) + all_cells(
+        "remote", (64,), ("claret",), STARS
+    )
+    assert cells(records) == once + once
+    for label in ("native", "remote"):
+        of_path = [r for r in records if r.get("path") == label]
+        assert {r["machine"] for r in of_path} == {f"x8/{label}"}
+        skeletons = {r["gpus"] for r in of_path if r["kind"] == "skeleton"}
+        assert skeletons == {1, 2, 3, 4, 6, 8}
+        assert {r["route"] for r in of_path if r["kind"] == "transfer"} >= {"h2d", "d2h"}
+    assert len(gc.load(folder / "dataset.jsonl").machines) == 2
 
 
 # --- the forecast that a machine with eight is held against ----------------------------------
