@@ -1,4 +1,4 @@
-"""A rehearsal of a machine with eight GPUs: eight CPU threads, and eight servers over a fake driver.
+"""A rehearsal of eight GPUs: eight CPU threads, and eight servers over a fake driver.
 
 What is measured there is no matter of time here, but of being there, once each, and right.
 """

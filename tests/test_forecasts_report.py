@@ -281,7 +281,7 @@ def test_the_page_says_what_was_trained_on(tmp_path: Path) -> None:
     assert "four.jsonl" in numbers["about"]["earlier"]
     (found,) = numbers["held_out"]["gpus"].values()
     verdict = numbers["targets"]["gpus"].popitem()[1]
-    assert verdict["median"] and verdict["p95"] and verdict["best count"]
+    assert {key for key, reached in verdict.items() if not reached} <= {"coverage"}
     assert {cell["gpus"] for cell in found["gpucast"]["cells"]} == {5, 6, 7, 8}
 
 
