@@ -22,7 +22,7 @@
 #
 # Of a dataset: GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
 # GPUCAST_VISITS of each cell (3), GPUCAST_MEASURE further options of gpucast measure, GPUCAST_BUDGET of
-# the native microbenchmarks (s), GPUCAST what is started as gpucast (python3 -m gpucast.cli),
+# the native microbenchmarks (s), GPUCAST_LARGEST bytes of their largest transfer, GPUCAST what is started as gpucast (python3 -m gpucast.cli),
 # GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
 
 set -euo pipefail
@@ -274,8 +274,8 @@ gpucast() {
 microbenchmarks() {
   [[ ! -s "$3" ]] || { echo "$3 is there"; return; }
   "$microbench" measure --engine cuda --path "$1" --machine "$(machine)/$1" \
-    --what "$questions" --memory pinned,pageable --budget "$2" --fresh 0 --quiet \
-    -o "$3.part" --force
+    --what "$questions" --memory pinned,pageable ${GPUCAST_LARGEST:+--largest "$GPUCAST_LARGEST"} \
+    --budget "$2" --fresh 0 --quiet -o "$3.part" --force
   mv "$3.part" "$3"
 }
 

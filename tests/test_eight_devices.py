@@ -226,8 +226,9 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "GPUCAST": f"{sys.executable} -m gpucast.cli",
             "GPUCAST_BUILD": str(built("..")),
-            "GPUCAST_BUDGET": "6",
+            "GPUCAST_BUDGET": "8",
             "GPUCAST_FAKE_DEVICES": "8",
+            "GPUCAST_LARGEST": "65536",
             "GPUCAST_LIBCUDA": str(FAKE),
             "GPUCAST_MACHINE": "x8",
             "GPUCAST_MEASURE": "--n 64 --kernels claret --memory pageable --cell-time 0.02s "
