@@ -197,12 +197,12 @@ over_servers = pytest.mark.skipif(
 @over_servers
 def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    with servers(8, **FAKED) as running:
+    with servers(8, "--spin-us", "0", **FAKED) as running:
         eight = addresses(running).replace(",", "+")
         process = start(
             "--paths", f"remote={eight}", "--n", "64,216", "--gpus", "1-8", "--kernels", "claret",
             "--memory", "pageable", "--cell-time", "0.02s", "--no-transfers", "--json", "--quiet",
-            "-o", path, GPUCAST_REMOTE_LIB=str(CLIENT),
+            "-o", path, GPUCAST_REMOTE_LIB=str(CLIENT), GPUCAST_REMOTE_SPIN_US="0",
         )  # fmt: skip
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -220,13 +220,13 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
     smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 8\n')
     smi.chmod(0o755)
     folder = tmp_path / "out"
-    with servers(8, **FAKED) as running:
+    with servers(8, "--spin-us", "0", **FAKED) as running:
         environment = {
             **remote_environment(addresses(running), **FAKED),
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "GPUCAST": f"{sys.executable} -m gpucast.cli",
             "GPUCAST_BUILD": str(built("..")),
-            "GPUCAST_BUDGET": "8",
+            "GPUCAST_BUDGET": "6",
             "GPUCAST_FAKE_DEVICES": "8",
             "GPUCAST_LARGEST": "65536",
             "GPUCAST_LIBCUDA": str(FAKE),
@@ -234,6 +234,7 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
             "GPUCAST_MEASURE": "--n 64 --kernels claret --memory pageable --cell-time 0.02s "
             "--schedules star-serial,star-async",
             "GPUCAST_NCCL": "/nonexistent",
+            "GPUCAST_REMOTE_SPIN_US": "0",
             "GPUCAST_VISITS": "2",
         }
         finished = subprocess.run(
