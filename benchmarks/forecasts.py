@@ -3,10 +3,10 @@
     .venv/bin/python benchmarks/forecasts.py -o docs/accuracy.md [DATA...] [--only TEXT] [--json F]
 
 Writes the report and its pictures (images/ beside it) and ends with status 1 if a target is missed.
-Trained on few GPUs and forecasting more; on small n and forecasting larger; with cells left out at
-random; on a quarter of the cells; remote steps from native ones; the paper's findings. Extra-P and
-the paper's form, fitted with scipy and with gpucast, get the same cells. The parts are in
-forecasting/.
+Trained on few GPUs and forecasting more (with --train DATA: trained on that dataset, of a machine
+with fewer GPUs); on small n and forecasting larger; with cells left out at random; on a quarter of
+the cells; remote steps from native ones; the paper's findings. Extra-P and the paper's form, fitted
+with scipy and with gpucast, get the same cells. The parts are in forecasting/.
 """
 
 from __future__ import annotations
@@ -36,19 +36,26 @@ DATA = "h200-x4"
 
 
 def examine(
-    names: list[str], only: list[str], native: str, settings: Settings, jobs: int, command: str
+    names: list[str],
+    only: list[str],
+    train: list[str],
+    native: str,
+    settings: Settings,
+    jobs: int,
+    command: str,
 ) -> Outcome:
     """All that there is to find out about the groups whose name contains one of ``only``."""
     data = gpucast.load(*names)
+    earlier = gpucast.load(*train) if train else None
     named = names_of(groups_of(data))
     kept = {g: name for g, name in named.items() if not only or any(o in name for o in only)}
     if not kept:
         raise InputError(f"no steps of {', '.join(only)}; there are: {'; '.join(named.values())}")
-    studies = run([subject(data, group, settings) for group in kept], jobs, show_progress)
+    studies = run([subject(data, group, settings, earlier) for group in kept], jobs, show_progress)
     lean = thinned(data, settings.samples)
     remote = what_ifs(data, lean, studies, native)
     findings = findings_of(data, studies, kept, native)
-    return gather(data, studies, kept, remote, findings, settings, command)
+    return gather(data, studies, kept, remote, findings, settings, command, earlier)
 
 
 def show_progress(done: int, total: int) -> None:
@@ -107,6 +114,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
     parser.add_argument("--json", type=Path, help="all numbers, cell by cell")
     parser.add_argument("--only", action="append", default=[], help="groups whose name has this")
+    parser.add_argument(
+        "--train",
+        action="append",
+        default=[],
+        metavar="DATA",
+        help="forecast more GPUs from this dataset of fewer (default: from half of DATA's)",
+    )
     parser.add_argument("--native", default="native", help="the path that remote ones are held to")
     parser.add_argument("--largest-n", type=int, default=usual.largest_n)
     parser.add_argument("--seeds", type=int, default=usual.seeds, help="random splits of a kind")
@@ -121,7 +135,13 @@ def main(arguments: list[str] | None = None) -> int:
     command = shlex.join(["python", "benchmarks/forecasts.py", *given])
     try:
         outcome = examine(
-            options.data, options.only, options.native, settings, options.jobs, command
+            options.data,
+            options.only,
+            options.train,
+            options.native,
+            settings,
+            options.jobs,
+            command,
         )
         write(outcome, options.output, options.json)
     except GpucastError as error:

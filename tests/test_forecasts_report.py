@@ -14,6 +14,7 @@ import forecasts
 from forecasting import remote, rivals, splits, studies, targets
 from gpucast import jsonl, step_groups, thinning
 from gpucast.datasets import Dataset
+from gpucast.errors import InputError
 from gpucast.extra import break_even
 from made_data import (
     NATIVE,
@@ -129,6 +130,44 @@ def test_thinned_records_keep_their_median_and_spread() -> None:
     assert np.std(np.log(thin.seconds)) == pytest.approx(1.0, abs=0.1)
 
 
+# --- more GPUs than another machine has --------------------------------------------------------
+
+
+def of_four(**how: Any) -> Dataset:
+    """Measured before, on a machine of another name."""
+    records = [{**each, "machine": "four"} for each in native(**how)]
+    return dataset([machine(2304, "four", **THREADS), *records])
+
+
+def slow_at_home(n: Array, gpus: Array) -> Array:
+    """The machine with eight GPUs takes twice as long on four and fewer."""
+    return NATIVE.seconds(n, gpus) * np.where(gpus > 4, 1.0, 2.0)
+
+
+def test_an_earlier_dataset_alone_forecasts_the_counts_it_has_not() -> None:
+    eight = made(*native(slow_at_home, gpus=range(1, 9)))
+    (group,) = step_groups.groups_of(eight)
+    one = studies.subject(eight, group, SETTINGS, of_four())
+    (split,) = (each for each in one.splits if each.kind == "gpus")
+    for forecast in (studies._held_out(one, split), studies._scipy(one)["gpus"][0]):
+        assert {cell["gpus"] for cell in forecast["cells"]} == {5, 6, 7, 8}
+        assert forecast["p95_relative_error"] < 0.02
+    trained = one.trained(split).steps
+    assert {step.machine for step in trained} == {"four"}
+    assert {step.gpus for step in trained} == {1, 2, 3, 4}
+    (sizes,) = (each for each in one.splits if each.kind == "sizes")
+    assert {step.machine for step in one.trained(sizes).steps} == {"m"}
+
+
+def test_an_earlier_dataset_has_the_same_steps_on_fewer_gpus() -> None:
+    eight = made(*native(gpus=range(1, 9)))
+    (group,) = step_groups.groups_of(eight)
+    with pytest.raises(InputError, match="has as many GPUs as made"):
+        studies.subject(eight, group, SETTINGS, of_four(gpus=range(1, 9)))
+    with pytest.raises(InputError, match="has no steps of native, star-serial, claret, pinned"):
+        studies.subject(eight, group, SETTINGS, made(*over_network()))
+
+
 # --- groups ----------------------------------------------------------------------------------
 
 
@@ -231,6 +270,19 @@ FAST = [
     "--jobs",
     "2",
 ]
+
+
+def test_the_page_says_what_was_trained_on(tmp_path: Path) -> None:
+    before = tmp_path / "four.jsonl"
+    before.write_text(jsonl.to_text(of_four()._all()))
+    eight = made(*native(n=[1000, 4000, 16000, 64000], gpus=range(1, 9)))
+    _, page, numbers = run(tmp_path, eight, "--train", str(before))
+    assert f"Trained on {numbers['about']['earlier']} alone; held against N = 5, 6, 7, 8." in page
+    assert "four.jsonl" in numbers["about"]["earlier"]
+    (found,) = numbers["held_out"]["gpus"].values()
+    verdict = numbers["targets"]["gpus"].popitem()[1]
+    assert {key for key, reached in verdict.items() if not reached} <= {"coverage"}
+    assert {cell["gpus"] for cell in found["gpucast"]["cells"]} == {5, 6, 7, 8}
 
 
 def run(tmp_path: Path, data: Dataset, *options: str) -> tuple[int, str, dict[str, Any]]:

@@ -287,7 +287,9 @@ def test_a_full_disk_ends_it_in_one_line(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--paths", "hots"), "paths: 'hots' is none of host, native, LABEL=HOST:PORT"),
+        (("--paths", "hots"), "paths: 'hots' is none of host, host:DEVICES, native, LABEL"),
+        (("--paths", "host:0"), "paths: host:0: devices must be from 1 to 1024"),
+        (("--paths", "host:many"), "paths: host:many: devices must be from 1 to 1024"),
         (("--paths", "host,host"), "paths: 'host' is there twice"),
         (("--paths", "native=a:1"), "paths: 'native' has no servers"),
         (("--paths", "far=a:1++b:2"), "paths: 'far=a:1++b:2' is none of"),

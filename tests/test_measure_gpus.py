@@ -45,6 +45,7 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 
 
 def test_paths_are_read_as_they_are_written() -> None:
+    assert parse_paths("host:8") == [MeasuredPath("host", threads=8)]
     assert parse_paths("host, native,far=a:1+unix:/b,slow=sync:a:1") == [
         MeasuredPath("host"),
         MeasuredPath("native"),

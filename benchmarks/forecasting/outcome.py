@@ -18,7 +18,8 @@ class Outcome:
     """Figures of a run.
 
     Attributes:
-        about: the dataset, machine, command and settings.
+        about: the dataset, the one that forecasts of more GPUs were trained on if it is another,
+            machine, command and settings.
         held_out: by kind of split, group and forecaster.
         quarter, what_if: by group.
         findings: of the paper.
@@ -68,12 +69,14 @@ def gather(
     findings: Sequence[Finding],
     settings: Settings,
     command: str,
+    earlier: Dataset | None = None,
 ) -> Outcome:
     """Put together what the parts found."""
     return Outcome(
         about={
             "data": data.name,
             "digest": data.digest,
+            "earlier": None if earlier is None else earlier.name,
             "command": command,
             "machines": [_machine(data, group) for group in _first_of_machines(studies)],
             "samples": sum(

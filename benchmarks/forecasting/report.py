@@ -204,9 +204,10 @@ def _how(outcome: Outcome, kind: str) -> str:
     settings = outcome.about["settings"]
     groups = _usable(outcome, kind).values()
     counts = sorted({cell["gpus"] for each in groups for cell in each["cells"]})
+    earlier = outcome.about["earlier"]
+    trained = f"{earlier} alone" if earlier else "up to half of the largest GPU count, all n"
     return {
-        "gpus": "Trained on up to half of the largest GPU count, all n; held against "
-        f"N = {', '.join(map(str, counts))}.",
+        "gpus": f"Trained on {trained}; held against N = {', '.join(map(str, counts))}.",
         "sizes": f"Trained on n <= {number(settings['largest_n'])}, all GPU counts; held against "
         "larger n.",
         "random": f"{percent(LEFT_OUT)} of the cells left out, {settings['seeds']} times; cells "

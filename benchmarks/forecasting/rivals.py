@@ -48,16 +48,21 @@ def judged(
 
 
 def paper_by_scipy(
-    measured: Mapping[Cell, float], split: Split, cores: int, largest_k: int
+    known: Mapping[Cell, float],
+    measured: Mapping[Cell, float],
+    split: Split,
+    cores: int,
+    largest_k: int,
 ) -> dict[str, Any]:
     """The paper's form by ``scipy.optimize.least_squares``: log residuals, every k tried.
 
+    Trained on the split's cells of ``known``, held against ``measured``.
     Steps alone know four quantities of it: t_gpu, what grows with n, with n N and with N.
     """
     if not cores:
         return {"refused": "the number of cores is not known"}
-    trained = [cell for cell in measured if split.has(*cell)]
-    seconds = np.array([measured[cell] for cell in trained])
+    trained = [cell for cell in known if split.has(*cell)]
+    seconds = np.array([known[cell] for cell in trained])
     _, k, values = min(
         (_least(_columns(trained, k * cores), seconds, k) for k in range(1, largest_k + 1)),
         key=lambda found: found[0],

@@ -37,6 +37,18 @@ def by_gpus(cells: Sequence[Cell]) -> list[Split]:
     return _if_proper("gpus", cells, [cell for cell in cells if cell[1] <= most])
 
 
+def beyond(earlier: Sequence[Cell], cells: Sequence[Cell]) -> list[Split]:
+    """Trained on another dataset's cells; none where these have no larger GPU count.
+
+    The cells of counts up to that dataset's largest are not held against the forecasts either.
+    """
+    most = max(gpus for _, gpus in earlier)
+    known = [cell for cell in cells if cell[1] <= most]
+    if len(known) == len(cells):
+        return []
+    return [Split("gpus", frozenset([*earlier, *known]))]
+
+
 def by_size(cells: Sequence[Cell], largest: int) -> list[Split]:
     """Trained up to an n; none where nothing lies beyond."""
     return _if_proper("sizes", cells, [cell for cell in cells if cell[0] <= largest])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import gpucast as gc
 from forecasting import rivals
-from forecasting.splits import QUARTER, Split, splits_of
+from forecasting.splits import QUARTER, Split, beyond, splits_of
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.extra import Cell
 from gpucast.models import Model
 from gpucast.problem import pose
-from gpucast.step_groups import Group, data_of, medians
+from gpucast.step_groups import Group, data_of, groups_of, medians
 from gpucast.thinning import thinned, useful
 from gpucast.validation import score, summarize
 
@@ -54,12 +54,15 @@ class Subject:
     Attributes:
         full: its records, every sample.
         training: the same, thinned, without what no model of it can use.
+        earlier: the same steps in a dataset measured before, on fewer GPUs: more GPUs are forecast
+            from it; None where they are forecast from the group's own.
     """
 
     group: Group
     full: Dataset
     training: Dataset
     settings: Settings
+    earlier: Subject | None = None
 
     @cached_property
     def measured(self) -> dict[Cell, float]:
@@ -69,11 +72,20 @@ class Subject:
     @cached_property
     def splits(self) -> list[Split]:
         """Those that need no design."""
-        return splits_of(list(self.measured), self.settings.largest_n, self.settings.seeds)
+        cells = list(self.measured)
+        own = splits_of(cells, self.settings.largest_n, self.settings.seeds)
+        if self.earlier is None:
+            return own
+        others = [split for split in own if split.kind != "gpus"]
+        return beyond(list(self.earlier.measured), cells) + others
+
+    def source(self, split: Split) -> Subject:
+        """Whose records a split trains on."""
+        return self.earlier if self.earlier is not None and split.kind == "gpus" else self
 
     def trained(self, split: Split) -> Dataset:
         """What a split trains on."""
-        return self.training.where(lambda step: split.has(step.n, step.gpus))
+        return self.source(split).training.where(lambda step: split.has(step.n, step.gpus))
 
 
 @dataclass
@@ -94,10 +106,26 @@ class Study:
     quarter: dict[str, Result] = field(default_factory=dict)
 
 
-def subject(data: Dataset, group: Group, settings: Settings) -> Subject:
-    """A group of a dataset, made ready."""
+def subject(
+    data: Dataset, group: Group, settings: Settings, earlier: Dataset | None = None
+) -> Subject:
+    """A group of a dataset, made ready, with the same steps of an earlier one.
+
+    Raises:
+        InputError: the earlier one has no such steps, or none of fewer GPUs.
+    """
     full = data_of(data, group)
-    return Subject(group, full, useful(thinned(full, settings.samples), group.schedule), settings)
+    training = useful(thinned(full, settings.samples), group.schedule)
+    one = Subject(group, full, training, settings)
+    if earlier is None:
+        return one
+    there = group.over(group.path, groups_of(earlier))
+    if there is None:
+        raise InputError(f"has no steps of {group.name}", file=earlier.name)
+    before = subject(earlier, there, settings)
+    if not beyond(list(before.measured), list(one.measured)):
+        raise InputError(f"has as many GPUs as {data.name}: {group.name}", file=earlier.name)
+    return replace(one, earlier=before)
 
 
 def run(
@@ -158,7 +186,7 @@ def _held_out(one: Subject, split: Split, model: str = "auto") -> Result:
     try:
         fitted = gc.fit(
             one.trained(split),
-            **one.group.choice,
+            **one.source(split).group.choice,
             model=model,
             replicates=one.settings.replicates,
         )
@@ -177,11 +205,14 @@ def _paper(one: Subject) -> dict[str, list[Result]]:
 
 
 def _scipy(one: Subject) -> dict[str, list[Result]]:
-    problem = pose(one.training, **one.group.choice)
-    return _by_kind(
-        one,
-        lambda split: rivals.paper_by_scipy(one.measured, split, problem.cores, problem.largest_k),
-    )
+    def forecast(split: Split) -> Result:
+        source = one.source(split)
+        problem = pose(source.training, **source.group.choice)
+        return rivals.paper_by_scipy(
+            source.measured, one.measured, split, problem.cores, problem.largest_k
+        )
+
+    return _by_kind(one, forecast)
 
 
 def _by_kind(one: Subject, forecast: Callable[[Split], Result]) -> dict[str, list[Result]]:

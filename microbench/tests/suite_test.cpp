@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -57,6 +58,29 @@ TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   // two of large copies, each first; between 0 and 1, 0 and 2. 0 to both others, both to 0, 0 to
   // both by their reads.
   EXPECT_EQ(pairs.size(), 9U * 8U + 2U + 2U + 2U + 3U);
+}
+
+// Of many devices there are more pairs than a budget may reach.
+TEST(Suite, AsksForAllHostLinksTogetherBeforeEveryTwo) {
+  int pairs = 0;
+  int all_up = -1;
+  int all_down = -1;
+  for (const Cell& cell : cells_of({.transfers = false, .launches = false}, suite_of(8))) {
+    const auto* transfer = std::get_if<TransferCell>(&cell);
+    if (transfer == nullptr) continue;
+    const auto& copies = transfer->copies;
+    pairs += copies.size() == 2 ? 1 : 0;
+    if (copies.size() != 8) continue;
+    const auto from_host = [](const Copy& copy) { return copy.from == host; };
+    const auto to_host = [](const Copy& copy) { return copy.to == host; };
+    if (std::ranges::all_of(copies, from_host)) all_up = pairs;
+    if (std::ranges::all_of(copies, to_host)) all_down = pairs;
+  }
+  EXPECT_GT(pairs, 24 * 23);
+  for (const int before : {all_up, all_down}) {
+    EXPECT_GE(before, 0);
+    EXPECT_LT(before, 24);
+  }
 }
 
 TEST(Suite, SkeletonsGoFromOneDeviceToAll) {

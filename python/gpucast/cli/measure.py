@@ -25,8 +25,9 @@ def command(
     paths: Annotated[
         str | None,
         typer.Option(
-            help="host, native, LABEL=HOST:PORT+HOST:PORT (remote GPUs), LABEL=sync:HOST:PORT "
-            "(each call waited for). Default: host, and native where there are GPUs.",
+            help="host (CPU threads as devices, host:8 eight of them), native, "
+            "LABEL=HOST:PORT+HOST:PORT (remote GPUs), LABEL=sync:HOST:PORT (each call waited "
+            "for). Default: host, and native where there are GPUs.",
             show_default=False,
         ),
     ] = None,

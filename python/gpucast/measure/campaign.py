@@ -115,7 +115,8 @@ class Campaign:
 
     def _cells(self, path: Path, facts: Machine) -> list[Cell]:
         choice = self._request.choice
-        devices = len(facts.gpus) if facts.gpus is not None else facts.cpu_cores or 1
+        cores = path.threads or facts.cpu_cores or 1
+        devices = len(facts.gpus) if facts.gpus is not None else cores
         ranks = int(os.environ.get("SLURM_NTASKS", devices))
         cells = grid(path.kind, devices, choice, ranks)
         absent = set(choice.gpus or ()) - {cell.gpus for cell in cells}

@@ -13,6 +13,9 @@ from gpucast.measure.cells import PathKind
 
 SYNC = "sync:"
 
+MOST_THREADS = 1024
+"""That act as devices, at most."""
+
 
 @dataclass(frozen=True)
 class Path:
@@ -21,11 +24,13 @@ class Path:
     Attributes:
         servers: of remote GPUs, in the order of their devices; none on other paths.
         sync: remote calls are waited for one by one, as DS-CUDA did.
+        threads: CPU threads that act as devices; 0: one for each core.
     """
 
     label: str
     servers: tuple[str, ...] = ()
     sync: bool = False
+    threads: int = 0
 
     @property
     def kind(self) -> PathKind:
@@ -36,8 +41,10 @@ class Path:
 
     @property
     def engine(self) -> list[str]:
-        """The programs' option for its devices."""
-        return ["--engine", "host" if self.kind == "host" else "cuda"]
+        """The programs' options for its devices."""
+        if self.kind == "host":
+            return ["--engine", "host", "--host-devices", str(self.threads)]
+        return ["--engine", "cuda"]
 
     def environment(self, secret_file: FilePath | None = None) -> dict[str, str] | None:
         """Of a program that runs on the path; None: as it is here.
@@ -55,8 +62,9 @@ NATIVE = Path("native")
 
 
 def parse_paths(text: str) -> list[Path]:
-    """``host``, ``native``, ``LABEL=HOST:PORT+HOST:PORT`` (servers) and ``LABEL=sync:HOST:PORT``
-    (the same, each call waited for), separated by commas.
+    """``host``, ``host:8`` (eight CPU threads as devices, otherwise one for each core), ``native``,
+    ``LABEL=HOST:PORT+HOST:PORT`` (servers) and ``LABEL=sync:HOST:PORT`` (the same, each call waited
+    for), separated by commas.
 
     Raises:
         InputError: what is none of these, or a label twice.
@@ -73,17 +81,26 @@ def _parse(part: str, text: str) -> Path:
     label, equals, rest = part.partition("=")
     if not equals and label in (HOST.label, NATIVE.label):
         return Path(label)
+    if label.startswith(f"{HOST.label}:") and not equals:
+        return Path(HOST.label, threads=_threads(label.removeprefix(f"{HOST.label}:")))
     sync = rest.startswith(SYNC)
     servers = tuple(rest.removeprefix(SYNC).split("+"))
     if not equals or not label.isprintable() or not label or not all(servers):
         raise InputError(
-            f"{part or text!r} is none of host, native, LABEL=HOST:PORT+HOST:PORT, "
+            f"{part or text!r} is none of host, host:DEVICES, native, LABEL=HOST:PORT+HOST:PORT, "
             f"LABEL={SYNC}HOST:PORT+HOST:PORT",
             field="paths",
         )
     if label in (HOST.label, NATIVE.label):
         raise InputError(f"{label!r} has no servers; give theirs another label", field="paths")
     return Path(label, servers, sync)
+
+
+def _threads(text: str) -> int:
+    count = int(text) if text.isdecimal() and len(text) <= len(str(MOST_THREADS)) else 0
+    if not 1 <= count <= MOST_THREADS:
+        raise InputError(f"host:{text}: devices must be from 1 to {MOST_THREADS}", field="paths")
+    return count
 
 
 @dataclass(frozen=True)
