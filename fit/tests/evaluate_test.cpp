@@ -153,7 +153,7 @@ TEST(Evaluate, DerivativesEqualFiniteDifferencesForEveryCombinationOfTerms) {
 
 TEST(Evaluate, SharesOfATimeSumToOne) {
   // Every time is homogeneous of degree 1 in the linear coordinates (Euler's theorem), but where
-  // ticks, which are no parameter, are seen.
+  // ticks, which are no parameter, are seen; and of a skeleton what its kernels take is given.
   synthetic::Noisy noisy(2, 0);
   for (const auto& model : every_combination_of_terms()) {
     if (sees_ticks(model)) {
@@ -162,6 +162,10 @@ TEST(Evaluate, SharesOfATimeSumToOne) {
     const std::vector<Cell> cells = cells_for(model);
     const Evaluated at = with_derivatives(model, cells, random_point(model, noisy));
     for (Eigen::Index j = 0; j < at.log_time.size(); ++j) {
+      if (cells[static_cast<std::size_t>(j)].kind == Kind::skeleton) {
+        ASSERT_LT(at.jacobian.row(j).sum(), 1.0) << describe(model) << ", cell " << j;
+        continue;
+      }
       ASSERT_NEAR(at.jacobian.row(j).sum(), 1.0, 1e-12) << describe(model) << ", cell " << j;
       ASSERT_GE(at.jacobian.row(j).minCoeff(), 0.0) << describe(model) << ", cell " << j;
     }
