@@ -22,7 +22,8 @@
 #
 # Of a dataset: GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
 # GPUCAST_VISITS of each cell (3), GPUCAST_MEASURE further options of gpucast measure, GPUCAST_BUDGET of
-# the native microbenchmarks (s), GPUCAST_LARGEST bytes of their largest transfer, GPUCAST what is started as gpucast (python3 -m gpucast.cli),
+# the native microbenchmarks (s), GPUCAST_LARGEST bytes of their largest transfer, GPUCAST what is
+# started as gpucast (python3 -m gpucast.cli, of this folder or where PYTHONPATH says first),
 # GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
 
 set -euo pipefail
@@ -262,11 +263,13 @@ budget() { echo "${GPUCAST_BUDGET:-$((4 + 12 * $1))}"; }
 
 machine() { echo "${GPUCAST_MACHINE:-$(hostname)}"; }
 
-# Our Python package, installed or not, with the programs of this build.
+# Our Python package with the programs of this build; an installed one where GPUCAST names it, else
+# this folder's.
 gpucast() {
-  local words
+  local words sources=${PYTHONPATH:-}
+  [[ -n "${GPUCAST:-}" ]] || sources+="${sources:+:}$PWD/python"
   read -ra words <<<"${GPUCAST:-python3 -m gpucast.cli}"
-  PATH="${program%/*}:${microbench%/*}:$PATH" PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$PWD/python" \
+  PATH="${program%/*}:${microbench%/*}:$PATH" PYTHONPATH="$sources" \
     GPUCAST_REMOTE_LIB="$built/remote/client" "${words[@]}" "$@"
 }
 
