@@ -122,15 +122,14 @@ imports_shared_runtime() {
   }
 }
 
-# Tests that time something run alone first; the rest share the cores, one more than there are on a
-# small machine, as many wait for networks and programs. Each process gets its share of
-# them in order, so that mostly one alone makes what a module's tests share, and takes over another
-# one's when it is done.
+# Tests that time something run alone first; the rest share the cores. Each process gets half of
+# them in order, so that mostly one alone makes what a module's tests share, and takes over the
+# other's when it is done.
 pytest_all() {
   if grep -rqs --include='*.py' 'mark\.serial' tests; then
     python -m pytest -q -m serial --junitxml="$results/pytest-serial.xml" || return
   fi
-  python -m pytest -q -m "not serial" -n 3 --dist worksteal --junitxml="$results/pytest.xml"
+  python -m pytest -q -m "not serial" -n 2 --dist worksteal --junitxml="$results/pytest.xml"
 }
 
 # Only Python tests want Extra-P: it is fetched while the rest compiles.

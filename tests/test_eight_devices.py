@@ -127,6 +127,7 @@ def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
     assert found == {(s, g) for s in ("star-serial", "star-async") for g in counts}
 
 
+@pytest.mark.serial  # its budget is time
 def test_eight_host_links_at_once_come_before_a_budget_ends(tmp_path: Path) -> None:
     """Every two of 24 copies would take it up."""
     links: set[tuple[str, int]] = set()
@@ -214,6 +215,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
 
 
 @over_servers
+@pytest.mark.serial  # the budget of its microbenchmarks is time
 def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
     """``scripts/gpu.sh dataset``: its native GPUs are servers' here, and so are its remote ones."""
     smi = tmp_path / "nvidia-smi"
