@@ -29,6 +29,17 @@ def shell(*arguments: str | Path, folder: Path | None = None) -> subprocess.Comp
     )
 
 
+def start_measuring(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """``gpucast measure ARGUMENTS``, not waited for."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
 def only_json(text: str) -> dict[str, Any]:
     """The one JSON object that a text is; NaN and infinities are none."""
     answer = json.loads(text, parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))

@@ -19,7 +19,7 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from command_line import Run, only_json
+from command_line import Run, only_json, start_measuring
 from gpucast import jsonl
 from gpucast.measure import programs
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
@@ -149,23 +149,12 @@ def test_eight_host_links_at_once_come_before_a_budget_ends(tmp_path: Path) -> N
 # --- gpucast measure -------------------------------------------------------------------------
 
 
-def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """``gpucast measure ARGUMENTS``, not waited for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
 @needs_two_cores
 def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     grid = ("--paths", "host:8", "--n", "64,216", "--gpus", "1-8", "--kernels", "tuned",
             "--cell-time", "0.02s", "--no-transfers", "-o", path)  # fmt: skip
-    process = start(*grid)
+    process = start_measuring(*grid)
     assert process.stderr is not None
     for _ in range(3):
         assert "/48] " in process.stderr.readline()
@@ -200,7 +189,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     with servers(8, "--spin-us", "0", **FAKED) as running:
         eight = addresses(running).replace(",", "+")
-        process = start(
+        process = start_measuring(
             "--paths", f"remote={eight}", "--n", "64,216", "--gpus", "1-8", "--kernels", "claret",
             "--memory", "pageable", "--cell-time", "0.02s", "--no-transfers", "--json", "--quiet",
             "-o", path, GPUCAST_REMOTE_LIB=str(CLIENT), GPUCAST_REMOTE_SPIN_US="0",

@@ -17,7 +17,7 @@ import pytest
 
 import gpucast as gc
 import mdapp
-from command_line import Run, assert_refused, only_json
+from command_line import Run, assert_refused, only_json, start_measuring
 from gpucast import datasets
 from gpucast.errors import InputError
 from gpucast.measure import programs
@@ -48,17 +48,6 @@ def cells(path: Path) -> Counter[tuple[Any, ...]]:
         (r["machine"], r["path"], r["schedule"], r["kernel"], r["memory"], r["n"], r["gpus"])
         for r in records
         if r["kind"] == "step"
-    )
-
-
-def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """``gpucast measure ARGUMENTS``, not waited for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
     )
 
 
@@ -95,7 +84,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None
     path = tmp_path / "data.jsonl"
     chance = random.Random(1)
     for _ in range(4):
-        process = start(*SHORT, "-o", path)
+        process = start_measuring(*SHORT, "-o", path)
         time.sleep(chance.uniform(0.6, 1.8))
         process.kill()
         process.communicate()
@@ -103,7 +92,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None
         if path.exists() and chance.random() < 0.5:
             with path.open("a") as stream:
                 stream.write('{"schema":"gpucast.record/1","kind":"step","mach')
-    status, _, err = ended(start(*SHORT, "-o", path))
+    status, _, err = ended(start_measuring(*SHORT, "-o", path))
     assert status == 0, err
     found = cells(path)
     assert set(found.values()) == {1}
@@ -116,7 +105,7 @@ def test_interrupted_it_ends_its_program_and_keeps_what_is_there(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     path = tmp_path / "data.jsonl"
-    process = start(*SHORT, "--json", "-o", path)
+    process = start_measuring(*SHORT, "--json", "-o", path)
     assert process.stderr is not None
     process.stderr.readline()  # a first cell
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -357,7 +346,7 @@ def test_in_an_allocation_of_several_nodes_srun_starts_them(
 
 def test_a_second_program_on_one_file_is_refused(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    first = start(*SHORT, "-o", path)
+    first = start_measuring(*SHORT, "-o", path)
     assert first.stderr is not None
     first.stderr.readline()  # a first cell
     assert_refused(run("measure", *SHORT, "-o", path), "another program is writing to it")

@@ -170,7 +170,7 @@ def test_the_term_that_made_the_data_is_found_and_forecasts_cells_left_out(star:
     assert len(known) > 40
     assert len(unseen) > 20
     problem.skeletons = known
-    chosen, _, found = communication(problem, Candidate("work", "linear", "star-serial", ()), 1)
+    chosen, found = communication(problem, Candidate("work", "linear", "star-serial", ()), 1)
     assert chosen.com == star.com
     assert (chosen.gpu, chosen.cpu) == ("work", "linear")
     # A median of five is off by about half of a sample's noise, and the fit by less.

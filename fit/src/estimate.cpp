@@ -105,6 +105,9 @@ Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observat
                                    const Eigen::MatrixXd& basis) {
   const Eigen::VectorXd measured = median_seconds(observations);
   const auto& cells = observations.cells();
+  if (std::ranges::none_of(cells, [](const Cell& cell) { return cell.kind == Kind::skeleton; })) {
+    return measured;
+  }
   const Eigen::VectorXd ones =
       Eigen::VectorXd::Zero(basis.cols());  // logarithms of parameters at 1
   Eigen::VectorXd log_time(basis.rows());

@@ -271,15 +271,7 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
                 if (each.machine, each.published, each.bytes) == (
                     record.machine, seconds, record.bytes,
                 ):  # fmt: skip
-                    axes.plot(
-                        at,
-                        each.bytes / each.own,
-                        marker(2),
-                        color=OWN_COLOUR,
-                        mec="white",
-                        mew=0.6,
-                        ms=6,
-                    )
+                    axes.plot(at, each.bytes / each.own, **OWN_MARK)
         axes.set_yscale("log")
         axes.set_xticks(range(len(memories)), memories)
         axes.margins(x=0.1)
@@ -335,15 +327,7 @@ def copies_at_once(own: Dataset | None) -> Figure:
                 if each.published == seconds and each.what.startswith(
                     f"{record.route} {record.from_}>{record.to} "
                 ):
-                    axes.plot(
-                        x,
-                        each.bytes / each.own,
-                        marker(2),
-                        color=OWN_COLOUR,
-                        mec="white",
-                        mew=0.6,
-                        ms=6,
-                    )
+                    axes.plot(x, each.bytes / each.own, **OWN_MARK)
             places.append(x)
             labels.append(f"{record.from_[3:]}>{record.to[3:]}")
             x += 1

@@ -22,9 +22,7 @@ Array = NDArray[np.float64]
 _FOLDS = 5
 
 
-def communication(
-    problem: Problem, terms: Candidate, seed: int
-) -> tuple[Candidate, _core.Model, _core.Fit]:
+def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candidate, _core.Fit]:
     """The communication term that forecasts skeletons left out best, fitted to all of them.
 
     Args:
@@ -32,7 +30,7 @@ def communication(
         terms: whose GPU and CPU term the model has; skeletons say nothing about them.
 
     Returns:
-        the choice, its model and the fit; parameters of the GPU and CPU term are arbitrary.
+        the choice and the fit; parameters of the GPU and CPU term are arbitrary.
     """
     tried = _candidates(problem, terms)
     errors = [_held_out(problem, candidate, seed) for candidate in tried]
@@ -40,7 +38,7 @@ def communication(
     model = chosen.model(problem)
     observations = problem.skeleton_observations(problem.skeletons, MOST_SAMPLES)
     found = _core.fit(model, observations, [model.integer])
-    return chosen, model, found
+    return chosen, found
 
 
 def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:

@@ -104,7 +104,7 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     problem.cores, problem.sms, problem.block = (
         model.content["machine"][fact] for fact in ("cores", "sms", "block")
     )
-    chosen, _, found = communication(problem, own, seed)
+    chosen, found = communication(problem, own, seed)
     target = model.core_with(
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )

@@ -174,112 +174,57 @@ def _figures(
     return found, panels if curved else None
 
 
-@app.command()
-def gflops(
-    inputs: Inputs,
-    output: Output,
-    n: Lines = None,
-    gpus: Counts = None,
-    formats: Formats = ALL_FORMATS,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    memory: options.Memory = None,
-    machine: options.Machine = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
-    model: ModelName = "auto",
-    force: options.Force = False,
-    json: options.Json = False,
-) -> None:
-    """Gflops against N, the paper's figure 2.
+# The figures of steps take the same options.
+_OF_STEPS = {
+    "gflops": """Gflops against N, the paper's figure 2.
 
     N is the number of GPUs; a line is an n.
-    """
-    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
-    _draw_steps("gflops", inputs, wanted, model, (n, gpus), output, formats, force, json)
-
-
-@app.command()
-def steps(
-    inputs: Inputs,
-    output: Output,
-    n: Lines = None,
-    gpus: Counts = None,
-    formats: Formats = ALL_FORMATS,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    memory: options.Memory = None,
-    machine: options.Machine = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
-    model: ModelName = "auto",
-    force: options.Force = False,
-    json: options.Json = False,
-) -> None:
-    """Step time against n, the paper's figure 3.
+    """,
+    "steps": """Step time against n, the paper's figure 3.
 
     Measured and by the model; a line is a GPU count.
-    """
-    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
-    _draw_steps("steps", inputs, wanted, model, (n, gpus), output, formats, force, json)
-
-
-@app.command()
-def shares(
-    inputs: Inputs,
-    output: Output,
-    n: Lines = None,
-    gpus: Counts = None,
-    formats: Formats = ALL_FORMATS,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    memory: options.Memory = None,
-    machine: options.Machine = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
-    model: ModelName = "auto",
-    force: options.Force = False,
-    json: options.Json = False,
-) -> None:
-    """Shares of T_gpu, T_cpu, T_com: figure 4.
+    """,
+    "shares": """Shares of T_gpu, T_cpu, T_com: figure 4.
 
     Against the number of GPUs: by the model and, where phases were timed, measured.
-    """
-    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
-    _draw_steps("shares", inputs, wanted, model, (n, gpus), output, formats, force, json)
-
-
-@app.command()
-def paths(
-    inputs: Inputs,
-    output: Output,
-    n: Lines = None,
-    gpus: Counts = None,
-    formats: Formats = ALL_FORMATS,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    memory: options.Memory = None,
-    machine: options.Machine = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
-    model: ModelName = "auto",
-    force: options.Force = False,
-    json: options.Json = False,
-) -> None:
-    """Extra time of remote steps, against n.
+    """,
+    "paths": """Extra time of remote steps, against n.
 
     What steps take longer on other paths than on the native one.
-    """
-    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
-    _draw_steps("paths", inputs, wanted, model, (n, gpus), output, formats, force, json)
+    """,
+}
+
+
+def _of_steps(name: str) -> Callable[..., None]:
+    """The command that draws one of them."""
+
+    def command(
+        inputs: Inputs,
+        output: Output,
+        n: Lines = None,
+        gpus: Counts = None,
+        formats: Formats = ALL_FORMATS,
+        path: options.PathName = None,
+        schedule: options.Schedule = None,
+        kernel: options.Kernel = None,
+        memory: options.Memory = None,
+        machine: options.Machine = None,
+        block: options.Block = None,
+        graph: options.Graph = None,
+        boundary: options.Boundary = None,
+        model: ModelName = "auto",
+        force: options.Force = False,
+        json: options.Json = False,
+    ) -> None:
+        wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
+        _draw_steps(name, inputs, wanted, model, (n, gpus), output, formats, force, json)
+
+    command.__doc__ = _OF_STEPS[name]
+    return command
+
+
+for _name in _OF_STEPS:
+    app.command(_name)(_of_steps(_name))
 
 
 @app.command()
