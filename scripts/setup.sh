@@ -123,11 +123,12 @@ install_test_packages() {
 # ---------------------------------------------------------------- Python ----
 
 # pip_install LOG ENVIRONMENT ARGUMENTS...
+# Modules are compiled when they are first imported: most of them never are.
 pip_install() {
   local log=$1 environment=$2
   shift 2
   quietly "$log" "$environment/bin/python" -m pip --disable-pip-version-check \
-    install --no-input --constraint scripts/constraints.txt "$@" ||
+    install --no-compile --no-input --constraint scripts/constraints.txt "$@" ||
     fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $environment/bin/pip install -c scripts/constraints.txt $*"
 }
 
@@ -155,18 +156,26 @@ setup_venv() {
 
 setup_dev() {
   say "set-up: formatters, linters and test tools into $venv"
+  install_test_packages & # apt and pip wait for different things
+  local apt=$!
   mapfile -t packages < <(requirements dev)
   pip_install pip-dev.log "$venv" "${packages[@]}"
-  install_test_packages
+  wait "$apt"
 }
 
 setup_docs() {
   say "set-up: documentation tools"
+  install_docs_packages &
+  local apt=$!
+  mapfile -t packages < <(requirements docs)
+  pip_install pip-docs.log "$venv" "${packages[@]}"
+  wait "$apt"
+}
+
+install_docs_packages() {
   if [[ "${GPUCAST_SYSTEM:-}" != skip ]] && command -v dpkg-query >/dev/null; then
     install_system_packages "$(missing_of "${docs_packages[@]}")"
   fi
-  mapfile -t packages < <(requirements docs)
-  pip_install pip-docs.log "$venv" "${packages[@]}"
 }
 
 setup_extrap() {
@@ -176,9 +185,9 @@ setup_extrap() {
   # command-line run never loads.
   mapfile -t packages < <(requirements extrap)
   quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-    install --no-input --no-deps "${packages[0]}" &&
+    install --no-compile --no-input --no-deps "${packages[0]}" &&
     quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-      install --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
+      install --no-compile --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
     fail "could not install ${packages[0]} ($(reason pip-extrap.log)); see $logs/pip-extrap.log"
 }
 

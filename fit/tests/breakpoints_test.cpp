@@ -72,7 +72,7 @@ TEST(Breakpoints, AreNotSeenInAnExactStraightLine) {
 }
 
 TEST(Breakpoints, OneIsFoundWhereItIs) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const auto found = find_breakpoints(timed(bent(), seed, 0.03), 3);
     ASSERT_FALSE(found.empty()) << "seed " << seed;
     bool near = false;
@@ -84,7 +84,7 @@ TEST(Breakpoints, OneIsFoundWhereItIs) {
 }
 
 TEST(Breakpoints, TwoAreFoundWhereTheyAre) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const auto found = find_breakpoints(timed(twice_bent(), seed, 0.02), 4);
     for (const double truth : {8192.0, 524288.0}) {
       bool near = false;
@@ -103,7 +103,7 @@ TEST(Breakpoints, OfExactTimesAreExact) {
 }
 
 TEST(Breakpoints, GiveForecastsBetweenSizesWithinTheNoise) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Observations observations = timed(twice_bent(), seed, 0.02);
     model::TransferCurves curves;
     curves[static_cast<std::size_t>(h2d)] = model::TransferCurve{find_breakpoints(observations, 4)};
@@ -141,7 +141,7 @@ double two_protocols(double bytes) {
 }
 
 TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     synthetic::Noisy noisy(seed, 0.01, 0);
     synthetic::Samples samples;
     for (int power = 6; power <= 29; ++power) {
