@@ -17,6 +17,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase, get_registered_canvas_class
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -90,15 +91,30 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 def render(figure: Figure, kind: str) -> bytes:
     """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ...
 
-    It is laid out once, when it is first rendered: that costs more than a file does.
+    It is laid out once, when it is first rendered: that costs as much as a file does.
     """
-    buffer = io.BytesIO()
     with applied():
-        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-            figure.draw_without_rendering()
+        engine = figure.get_layout_engine()
+        if isinstance(engine, ConstrainedLayoutEngine):
+            engine.execute(figure)
             figure.set_layout_engine("none")
-        figure.savefig(buffer, format=kind, dpi=_DPI, metadata=_NO_DATE.get(kind))
+        with _canvas(figure, kind) as canvas:
+            buffer = io.BytesIO()
+            getattr(canvas, f"print_{kind}")(buffer, metadata=_NO_DATE.get(kind))
     return buffer.getvalue()
+
+
+@contextmanager
+def _canvas(figure: Figure, kind: str) -> Iterator[FigureCanvasBase]:
+    """What draws a figure in a format. ``savefig`` would draw it twice: once to lay it out."""
+    before, dpi = figure.canvas, figure.dpi
+    try:
+        canvas = get_registered_canvas_class(kind)(figure)
+        figure.dpi = _DPI
+        yield canvas
+    finally:
+        figure.dpi = dpi
+        figure.set_canvas(before)
 
 
 def one(title: str, caption: str = "", *, height: float = PANEL_HEIGHT) -> tuple[Figure, Axes]:
