@@ -22,6 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from gpucast.pdf_fonts import outlines_only
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = "os^DvPX*"
 HATCHES = ("", "////", "....", "xxxx")
@@ -62,7 +64,13 @@ STYLE: dict[Any, Any] = {
 }
 
 _DPI = 300
-_NO_DATE = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+_FILES: dict[str, dict[str, Any]] = {
+    "pdf": {"metadata": {"CreationDate": None}},
+    "svg": {"metadata": {"Date": None}},
+    # Two thirds of the time that the usual level takes, a tenth more bytes.
+    "png": {"pil_kwargs": {"compress_level": 3}},
+}
+"""What is said to each format: no dates, so that files are the same again."""
 _LETTER = 0.57
 """Width of a letter of DejaVu Sans over its height, in the mean."""
 
@@ -98,9 +106,9 @@ def render(figure: Figure, kind: str) -> bytes:
         if isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(figure)
             figure.set_layout_engine("none")
-        with _canvas(figure, kind) as canvas:
+        with _canvas(figure, kind) as canvas, outlines_only():
             buffer = io.BytesIO()
-            getattr(canvas, f"print_{kind}")(buffer, metadata=_NO_DATE.get(kind))
+            getattr(canvas, f"print_{kind}")(buffer, **_FILES.get(kind, {}))
     return buffer.getvalue()
 
 
