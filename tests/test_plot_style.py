@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 import struct
 import xml.etree.ElementTree as ET
 import zlib
+from typing import Any
+from unittest import mock
 
 import matplotlib
 import numpy as np
 import pytest
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
@@ -111,6 +118,39 @@ def test_pdf_embeds_truetype_fonts() -> None:
     assert b"/FontFile2" in content  # a TrueType program, embedded
     assert b"/Type3" not in content
     assert re.search(rb"/Subtype /(TrueType|CIDFontType2)", content)
+
+
+def font_tables(pdf: bytes) -> list[set[str]]:
+    """The tables of each TrueType font that a PDF embeds."""
+    streams = [
+        zlib.decompress(each) for each in re.findall(rb"stream\r?\n(x.*?)\r?\nendstream", pdf, re.S)
+    ]
+    fonts = [each for each in streams if each[:4] == b"\0\1\0\0"]
+    return [set(TTFont(io.BytesIO(font)).keys()) for font in fonts]
+
+
+def test_pdf_embeds_outlines_without_the_rules_of_setting_text() -> None:
+    # fontTools spends most of its time on those, and no reader of PDF looks at them.
+    options = subset.Options
+    (tables,) = font_tables(plot_style.render(drawn(), "pdf"))
+    assert tables >= {"glyf", "loca", "hmtx", "head", "maxp"}
+    assert not tables & {"GSUB", "GPOS", "GDEF", "MATH", "kern"}
+    assert subset.Options is options
+
+
+def test_a_figure_is_laid_out_once_and_drawn_once_a_format() -> None:
+    figure = drawn()
+    canvas, dpi = figure.canvas, figure.dpi
+    with watched(Figure, "draw") as draws, watched(ConstrainedLayoutEngine, "execute") as layouts:
+        for kind in ("pdf", "svg", "png"):
+            plot_style.render(figure, kind)
+    assert (layouts.call_count, draws.call_count) == (1, 3)
+    assert (figure.canvas, figure.dpi) == (canvas, dpi)
+
+
+def watched(kind: type, method: str) -> Any:
+    """Counts the calls of a method, which works as before."""
+    return mock.patch.object(kind, method, autospec=True, side_effect=getattr(kind, method))
 
 
 def test_svg_is_xml_and_png_whole() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".pdf", ".svg")
 Draw = Callable[[], "Figure"]
 _FEWEST_FOR_PROCESSES = 3
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 _DRAWS: dict[str, Draw] = {}
 
@@ -141,5 +143,13 @@ def processes(tasks: int, fewest: int = 2) -> Iterator[Callable[..., Any]]:
     import matplotlib.backends.backend_pdf
     import matplotlib.backends.backend_svg  # noqa: F401, so that every process has them
 
-    with ProcessPoolExecutor(cores, multiprocessing.get_context("fork")) as pool:
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(cores, context, initializer=_collect_seldom) as pool:
         yield pool.map
+
+
+def _collect_seldom() -> None:
+    """Look for garbage seldom, and only in what this process makes: there is next to none, and
+    the search through all that was read and drawn takes a tenth of the time."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
