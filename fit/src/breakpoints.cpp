@@ -81,8 +81,8 @@ class Search {
     model::TransferCurves curves;
     curves[static_cast<std::size_t>(route)] = model::TransferCurve{breakpoints(knots)};
     const model::StepModel model(std::nullopt, {}, 1, curves);
-    const Estimate fit =
-        estimate(model, observations_, start_values(model, observations_), {}, rough, Loss::huber);
+    const Estimate fit = estimate(model, observations_, start_values(model, observations_), {},
+                                  rough, Loss::huber, Times::matrix);
     // Residuals of cells, and what rounding alone makes of them.
     std::vector<double> residual;
     residual.reserve(observations_.cell_count());
