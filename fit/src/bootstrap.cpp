@@ -140,8 +140,9 @@ Replicates bootstrap(const model::StepModel& model, const Observations& observat
     int integer = 0;
     for (const Start& start : starts) {
       const std::size_t member = random.below(start.members.size());
-      const Estimate refit = estimate(model.with_integer(start.members[member]), drawn,
-                                      start.z[member], best.sigma, rough);
+      const Estimate refit =
+          estimate(model.with_integer(start.members[member]), drawn, start.z[member], best.sigma,
+                   rough, Loss::tukey, Times::matrix);
       if (winner.z.size() == 0 || refit.cost < winner.cost) {
         winner = refit;
         integer = start.members[member];

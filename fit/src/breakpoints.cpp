@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <limits>
+#include <map>
 
 #include "gpucast/fit/estimate.h"
 #include "gpucast/fit/robust.h"
@@ -49,14 +51,15 @@ double mean_scale(const std::vector<double>& residual, const std::vector<double>
 struct Knot {
   std::size_t at;  // index of a measured size
   bool jump;
+
+  friend auto operator<=>(const Knot&, const Knot&) = default;
 };
 
 using Knots = std::vector<Knot>;  // ascending
 
 class Search {
  public:
-  Search(const Observations& observations, bool jumps)
-      : observations_(observations), jumps_(jumps) {}
+  explicit Search(const Observations& observations) : observations_(observations) {}
 
   std::vector<double> breakpoints(const Knots& knots) const {
     std::vector<double> bytes;
@@ -66,13 +69,20 @@ class Search {
     return bytes;
   }
 
-  double criterion(const Knots& knots) const {
+  // Knots are fitted once, however often the search comes by them.
+  double criterion(const Knots& knots) {
+    const auto known = criteria_.find(knots);
+    return known != criteria_.end() ? known->second
+                                    : criteria_.emplace(knots, fitted(knots)).first->second;
+  }
+
+  double fitted(const Knots& knots) const {
     const model::Route route = observations_.cells().front().route;
     model::TransferCurves curves;
     curves[static_cast<std::size_t>(route)] = model::TransferCurve{breakpoints(knots)};
     const model::StepModel model(std::nullopt, {}, 1, curves);
-    const Estimate fit =
-        estimate(model, observations_, start_values(model, observations_), {}, rough, Loss::huber);
+    const Estimate fit = estimate(model, observations_, start_values(model, observations_), {},
+                                  rough, Loss::huber, Times::matrix);
     // Residuals of cells, and what rounding alone makes of them.
     std::vector<double> residual;
     residual.reserve(observations_.cell_count());
@@ -112,14 +122,14 @@ class Search {
   }
 
   // Best place and form for the knot at `position` with all others held; returns its criterion.
-  double place(Knots& knots, std::size_t position) const {
+  double place(Knots& knots, std::size_t position, bool jumps) {
     double best = std::numeric_limits<double>::infinity();
     Knots winner = knots;
     Knots others = knots;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(position));
     for (std::size_t at = 1; at < observations_.cell_count(); ++at) {
       for (const bool jump : {false, true}) {
-        if (jump && !jumps_) {
+        if (jump && !jumps) {
           continue;
         }
         Knots trial = others;
@@ -143,17 +153,18 @@ class Search {
     double criterion;
   };
 
-  Found best(std::size_t largest) const {
+  // Of at most `largest` knots; kinks only, or jumps too.
+  Found best(std::size_t largest, bool jumps) {
     Found best{{}, criterion({})};
     while (best.knots.size() < largest) {
       Knots trial = best.knots;
       trial.push_back({observations_.cell_count(), false});  // a place holder
-      double value = place(trial, trial.size() - 1);
+      double value = place(trial, trial.size() - 1, jumps);
       // Earlier knots were placed without this one: let them all move until none gains.
       for (bool moved = std::isfinite(value); moved;) {
         moved = false;
         for (std::size_t i = 0; i < trial.size(); ++i) {
-          const double after = place(trial, i);
+          const double after = place(trial, i, jumps);
           moved = moved || after < value;
           value = std::min(value, after);
         }
@@ -168,7 +179,7 @@ class Search {
 
  private:
   const Observations& observations_;
-  bool jumps_;
+  std::map<Knots, double> criteria_;
 };
 
 }  // namespace
@@ -178,12 +189,11 @@ std::vector<double> find_breakpoints(const Observations& observations, std::size
     return {};
   }
   // A jump taken early may stand in the way of the two kinks that are the truth: look for both.
-  const Search kinks(observations, false);
-  const Search jumps(observations, true);
-  const Search::Found plain = kinks.best(largest);
-  const Search::Found jumping = jumps.best(largest);
+  Search search(observations);
+  const Search::Found plain = search.best(largest, false);
+  const Search::Found jumping = search.best(largest, true);
   const bool jumps_win = jumping.criterion < plain.criterion;
-  return kinks.breakpoints((jumps_win ? jumping : plain).knots);
+  return search.breakpoints((jumps_win ? jumping : plain).knots);
 }
 
 }  // namespace gpucast::fit

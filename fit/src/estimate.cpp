@@ -32,17 +32,17 @@ class WeightedCells {
   using Scalar = double;
   enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
 
-  WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells)
-      : model_(model),
-        cells_(cells),
+  WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells, Times times)
+      : log_times(model, cells, times),
+        parameters_(static_cast<int>(model.parameter_count())),
         root_weight(static_cast<Eigen::Index>(cells.size())),
         mean(static_cast<Eigen::Index>(cells.size())) {}
 
-  int NumResiduals() const { return static_cast<int>(cells_.size()); }
-  int NumParameters() const { return static_cast<int>(model_.parameter_count()); }
+  int NumResiduals() const { return static_cast<int>(mean.size()); }
+  int NumParameters() const { return parameters_; }
 
   bool operator()(const double* z, double* residuals, double* jacobian) const {
-    evaluate(model_, cells_, z, residuals, jacobian);
+    log_times(z, residuals, jacobian);
     Eigen::Map<Eigen::VectorXd> r(residuals, NumResiduals());
     r = (r - mean).cwiseProduct(root_weight);
     if (jacobian != nullptr) {
@@ -52,9 +52,10 @@ class WeightedCells {
     return true;
   }
 
+  const LogTimes log_times;
+
  private:
-  const model::StepModel& model_;
-  const std::vector<Cell>& cells_;
+  int parameters_;
 
  public:
   Eigen::VectorXd root_weight;  // square root of the summed weights of the cell's samples
@@ -191,10 +192,9 @@ void weigh(const Observations& observations, const Eigen::VectorXd& log_fit, con
 
 class Refiner {
  public:
-  Refiner(const model::StepModel& model, const Observations& observations)
-      : model_(model),
-        observations_(observations),
-        problem_(model, observations.cells()),
+  Refiner(const model::StepModel& model, const Observations& observations, Times times)
+      : observations_(observations),
+        problem_(model, observations.cells(), times),
         largest_(admitted(model, observations).array().log()) {
     solver_.options.max_num_iterations = 10;
     solver_.options.function_tolerance = 1e-11;
@@ -219,11 +219,10 @@ class Refiner {
 
   void predict(Estimate& state) const {
     state.log_fit.resize(static_cast<Eigen::Index>(observations_.cell_count()));
-    evaluate(model_, observations_.cells(), state.z.data(), state.log_fit.data(), nullptr);
+    problem_.log_times(state.z.data(), state.log_fit.data(), nullptr);
   }
 
  private:
-  const model::StepModel& model_;
   const Observations& observations_;
   WeightedCells problem_;
   Eigen::VectorXd largest_;
@@ -269,13 +268,13 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
 
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales,
-                  double tolerance, Loss loss) {
+                  double tolerance, Loss loss, Times times) {
   constexpr int huber_rounds = 30;
   constexpr double rough = 1e-4;  // the Huber stage is only a way to the Tukey one
   // A fit that is only compared and does not settle is a poor one: its like are many.
   const int tukey_rounds = tolerance < compared ? 200 : 30;
 
-  Refiner refiner(model, observations);
+  Refiner refiner(model, observations, times);
   Estimate state;
   state.z = start;
   state.weight.assign(observations.sample_count(), 1.0);

@@ -64,13 +64,16 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
 
 // The rough fit that needs the least noise: from `start`, or from it with its t_0 shifted.
 Estimate rough_estimate(const model::StepModel& model, const Observations& observations,
-                        const Eigen::VectorXd& start) {
+                        const Eigen::VectorXd& start, Times times) {
   constexpr double share_left = 0.1;  // t_0 stays positive
-  Estimate best = estimate(model, observations, start, {}, rough_tolerance);
+  const auto rough = [&](const Eigen::VectorXd& from) {
+    return estimate(model, observations, from, {}, rough_tolerance, Loss::tukey, times);
+  };
+  Estimate best = rough(start);
   for (const double shift : shifts(model, observations)) {
     Eigen::VectorXd z = start;
     z[0] = std::log(std::max(share_left * std::exp(z[0]), std::exp(z[0]) + shift));
-    Estimate found = estimate(model, observations, z, {}, rough_tolerance);
+    Estimate found = rough(z);
     if (noise_needed(observations, found) < noise_needed(observations, best)) {
       best = std::move(found);
     }
@@ -110,7 +113,7 @@ std::vector<int> default_integers(const model::StepModel& model, int largest_k) 
 }
 
 Profile profile(const model::StepModel& model, const Observations& observations,
-                const std::vector<int>& integers, double tolerance) {
+                const std::vector<int>& integers, double tolerance, Times times) {
   if (integers.empty()) {
     throw std::invalid_argument("no structural integer to try");
   }
@@ -149,7 +152,7 @@ Profile profile(const model::StepModel& model, const Observations& observations,
       continue;
     }
     rough[i] = rough_estimate(model.with_integer(result.classes[i].representative()), observations,
-                              rough[i].z);
+                              rough[i].z, times);
     if (const double needed = noise_needed(observations, rough[i]); needed < least) {
       least = needed;
       quietest = i;
@@ -160,7 +163,8 @@ Profile profile(const model::StepModel& model, const Observations& observations,
   for (std::size_t i = 0; i < rough.size(); ++i) {
     IntegerClass& entry = result.classes[i];
     const model::StepModel candidate = model.with_integer(entry.representative());
-    entry.estimate = in_play[i] ? estimate(candidate, observations, rough[i].z, scales, tolerance)
+    entry.estimate = in_play[i] ? estimate(candidate, observations, rough[i].z, scales, tolerance,
+                                           Loss::tukey, times)
                                 : with_scales(std::move(rough[i]), observations, scales);
   }
   for (std::size_t i = 0; i < result.classes.size(); ++i) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpucast/fit/log_times.h"
 #include "gpucast/fit/observations.h"
 #include "gpucast/model/step_model.h"
 
@@ -50,7 +51,7 @@ enum class Loss { huber, tukey };
 // `tolerance`: largest change of a cell's log time in the last reweighting.
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales = std::nullopt,
-                  double tolerance = 1e-10, Loss loss = Loss::tukey);
+                  double tolerance = 1e-10, Loss loss = Loss::tukey, Times times = Times::formulas);
 
 // Standard deviation of sample i of cell j: group scale and rounding together.
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,

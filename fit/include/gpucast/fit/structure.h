@@ -35,8 +35,9 @@ std::vector<int> default_integers(const model::StepModel& model, int largest_k);
 // Fits every class of `integers`. Costs are comparable: all use the scales of the class that
 // explains the samples with the least noise. Classes that are far from explaining them are not
 // fitted to the end: their cost is that of their start values, an upper bound.
-// `tolerance`: as in `estimate`.
+// `tolerance`, `times`: as in `estimate`.
 Profile profile(const model::StepModel& model, const Observations& observations,
-                const std::vector<int>& integers, double tolerance = 1e-10);
+                const std::vector<int>& integers, double tolerance = 1e-10,
+                Times times = Times::formulas);
 
 }  // namespace gpucast::fit

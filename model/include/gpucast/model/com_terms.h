@@ -36,6 +36,11 @@ constexpr bool sees_ticks(ComTerm term) {
   return term == ComTerm::star_serial_poll || term == ComTerm::star_async_poll;
 }
 
+// Whether the time is a sum of linear coordinates (and T_gpu) times what does not depend on them.
+constexpr bool is_linear(ComTerm term) {
+  return !sees_ticks(term) && term != ComTerm::allgather_queue;
+}
+
 inline constexpr double bytes_in_per_particle = 16;
 inline constexpr double bytes_out_per_particle = 12;
 

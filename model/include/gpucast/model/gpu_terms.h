@@ -120,6 +120,11 @@ constexpr bool is_chained(GpuTerm term) {
   return term == GpuTerm::residency || term == GpuTerm::pairs;
 }
 
+// Whether the time is a sum of parameters times what does not depend on them.
+constexpr bool is_linear(GpuTerm term, int integer) {
+  return term != GpuTerm::occupancy || integer == 1;
+}
+
 // `breakpoints`: of the chained terms; the others have none.
 inline std::vector<Parameter> parameters(GpuTerm term, const std::vector<double>& breakpoints) {
   switch (term) {

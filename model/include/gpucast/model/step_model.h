@@ -105,6 +105,12 @@ class StepModel {
     return result;
   }
 
+  // Whether all times are sums of the parameters' linear coordinates times what does not depend on
+  // them, beside what a skeleton's kernels take.
+  bool is_linear() const {
+    return !terms_ || (model::is_linear(terms_->gpu, integer_) && model::is_linear(terms_->com));
+  }
+
   bool has_curve(Route route) const { return curves_[index(route)].has_value(); }
 
   // Seconds of one transfer of `bytes` on `route`; the route must have a curve.

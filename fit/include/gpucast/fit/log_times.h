@@ -1,0 +1,43 @@
+// The times of some cells for one model, at many points: what a fit evaluates over and over.
+#pragma once
+
+#include <Eigen/Core>
+#include <optional>
+#include <vector>
+
+#include "gpucast/fit/observations.h"
+#include "gpucast/model/step_model.h"
+
+namespace gpucast::fit {
+
+// Where times come from. Most models are linear in the linear coordinates u of their parameters
+// (parameter.h),
+//
+//     T_j = T_j(0) + sum_i A_ji u_i
+//
+// with T_j(0) = 0 but for skeletons, whose kernels take what they take. A matrix that is made once
+// of the model's formulas then answers several times faster than they do. It rounds otherwise,
+// though, which shows in parameters that the data hardly determine: an estimate that is reported
+// comes of the formulas. Models that are not linear always ask them.
+enum class Times { formulas, matrix };
+
+class LogTimes {
+ public:
+  // Model and cells are not copied: they have to outlive this.
+  LogTimes(const model::StepModel& model, const std::vector<Cell>& cells, Times times);
+
+  // As evaluate() (evaluate.h).
+  void operator()(const double* z, double* log_time, double* jacobian) const;
+
+ private:
+  struct Linear {
+    Eigen::VectorXd given;        // T(0)
+    Eigen::MatrixXd coefficient;  // A
+  };
+
+  const model::StepModel& model_;
+  const std::vector<Cell>& cells_;
+  std::optional<Linear> linear_;
+};
+
+}  // namespace gpucast::fit
