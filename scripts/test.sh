@@ -5,9 +5,9 @@
 #   scripts/test.sh        all (`make test`, after set-up)
 #   scripts/test.sh lint   those that run no test (`make lint`)
 #
-# The two that take longest and depend on little besides what they check, clang-tidy and
-# ThreadSanitizer, leave out what is as it was at the commit in .ci/verified, at which it passed.
-# GPUCAST_FULL=1 leaves out nothing.
+# What takes longest and depends on little besides what it checks leaves out what is as it was at
+# the commit in .ci/verified, at which it passed: clang-tidy, and the C++ tests of remote GPUs under
+# both sanitizers. GPUCAST_FULL=1 leaves out nothing.
 
 source "$(dirname "$0")/common.sh"
 use_project_tools
@@ -37,8 +37,9 @@ any_file() {
   [[ -n "$(find "${@:2}" -name "$1" -print -quit 2>/dev/null)" ]]
 }
 
+# configure PRESET [OPTION...]
 configure() {
-  quietly "configure-$1.log" cmake --preset "$1" || {
+  quietly "configure-$1.log" cmake --preset "$@" || {
     cat "$logs/configure-$1.log"
     return 1
   }
@@ -55,22 +56,33 @@ verified() {
 verified=$(verified)
 readonly verified
 
+# Whether client, server and fake driver, and what they are made of, are what they were then.
+remote_is_verified() {
+  [[ -n "$verified" ]] && git diff --quiet "$verified" -- remote records devices cmake \
+    CMakeLists.txt CMakePresets.json
+}
+
 tidy() {
   configure test &&
     python scripts/tidy.py ${verified:+--changed-since "$verified"} build/test build/wheel
 }
 
-# compile PRESET [TARGET...]: everything, or these.
+# compile PRESET [TARGET...]: everything, or these, of what is configured.
 compile() {
-  configure "$1" && quietly "build-$1.log" cmake --build --preset "$1" ${2:+--target "${@:2}"} || {
+  quietly "build-$1.log" cmake --build --preset "$1" ${2:+--target "${@:2}"} || {
     grep -E 'error|FAILED' "$logs/build-$1.log" | head -n 40
     return 1
   }
 }
 
-# compile_and_ctest PRESET
-compile_and_ctest() {
-  compile "$1" && ctest --preset "$1" --output-junit "$PWD/$results/ctest-$1.xml"
+addresses() {
+  local remote=AUTO
+  if remote_is_verified; then
+    remote=OFF
+    skip "remote GPUs under AddressSanitizer and UBSan" "nothing of it has changed since $verified, where it passed"
+  fi
+  configure asan -DGPUCAST_REMOTE="$remote" && compile asan &&
+    ctest --preset asan --output-junit "$PWD/$results/ctest-asan.xml"
 }
 
 # The smallest CUDA program, and what the programs that were installed are linked with. Their CUDA
@@ -80,7 +92,7 @@ cuda() {
     skip "CUDA" "no CUDA compiler"
     return
   }
-  compile test cuda_toolchain && imports_shared_runtime gpucast-mdapp &&
+  configure test && compile test cuda_toolchain && imports_shared_runtime gpucast-mdapp &&
     imports_shared_runtime gpucast-microbench &&
     ctest --preset test -R cuda --output-junit "$PWD/$results/ctest-test.xml"
 }
@@ -105,12 +117,11 @@ remote_threads() {
     skip "remote GPUs under ThreadSanitizer" "built without them"
     return
   }
-  if [[ -n "$verified" ]] && git diff --quiet "$verified" -- remote records devices cmake \
-    CMakeLists.txt CMakePresets.json; then
+  if remote_is_verified; then
     skip "remote GPUs under ThreadSanitizer" "nothing of it has changed since $verified, where it passed"
     return
   fi
-  compile tsan remote_tests remote_client_tests remote_session_tests &&
+  configure tsan && compile tsan remote_tests remote_client_tests remote_session_tests &&
     ctest --preset tsan -L remote --output-junit "$PWD/$results/ctest-tsan.xml"
 }
 
@@ -158,7 +169,7 @@ if [[ "${1:-}" == lint ]]; then
   exit 0
 fi
 # Once, with sanitizers: a second run without them would compile all of it again to see less.
-step "C++ tests under AddressSanitizer and UBSan (warnings are errors)" compile_and_ctest asan
+step "C++ tests under AddressSanitizer and UBSan (warnings are errors)" addresses
 # nvcc and the sanitizers do not go together.
 step "CUDA: what programs link with" cuda
 step "remote GPUs under ThreadSanitizer" remote_threads

@@ -43,7 +43,7 @@ def test_half_the_time_step_leaves_a_quarter_of_the_error() -> None:
     def rms(dt: float, every: int) -> float:
         summary = simulated(
             *IN_DOUBLE, "--n", 216, "--temperature", 1100,
-            "--time", 4e-12, "--dt", dt, "--every", every,
+            "--time", 2e-12, "--dt", dt, "--every", every,
         )["summary"]  # fmt: skip
         return float(summary["total_rms_eV_per_ion"])
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 import plan_speed
 
 
-@pytest.mark.serial
 def test_a_thousand_jobs_are_planned_within_a_second() -> None:
     found = plan_speed.measurements(runs=5)
     # Of the processor: a machine that others use as well says nothing of this work by its clock.

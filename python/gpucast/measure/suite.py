@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpucast import datasets
+from gpucast import _core, datasets
 from gpucast.measure import programs
 from gpucast.measure.programs import ShortSuite
 from gpucast.measure.store import Store
@@ -56,8 +56,8 @@ class Suite:
     def _short(self) -> ShortSuite | None:
         if not self._work.has_budget:
             return None
-        # Positions are 16 bytes a particle; beyond what steps move, curves are straight.
-        of_steps = 16 * max(cell.n for cell in self._work.cells)
+        # Beyond what steps move, curves are straight.
+        of_steps = int(_core.BYTES_IN_PER_PARTICLE) * max(cell.n for cell in self._work.cells)
         return ShortSuite(
             seconds=max(1.0, _SHARE * self._work.seconds_left()),
             largest=max(_LEAST_LARGEST, 1 << (4 * of_steps).bit_length()),
