@@ -104,7 +104,7 @@ Eigen::VectorXd median_seconds(const Observations& observations) {
 // Medians, of skeletons without what they take whatever the parameters are: busy GPUs.
 Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observations& observations,
                                    const Eigen::MatrixXd& basis) {
-  const Eigen::VectorXd measured = median_seconds(observations);
+  Eigen::VectorXd measured = median_seconds(observations);
   const auto& cells = observations.cells();
   if (std::ranges::none_of(cells, [](const Cell& cell) { return cell.kind == Kind::skeleton; })) {
     return measured;
