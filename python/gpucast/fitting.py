@@ -15,6 +15,7 @@ from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
+from gpucast.quantities import p_value
 
 Array = NDArray[np.float64]
 
@@ -465,7 +466,7 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
             f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         )
         problem.warnings.append(
-            f"lack of fit, p = {p:.1e}{hint}: times differ from the model by "
+            f"lack of fit, {p_value(p)}{hint}: times differ from the model by "
             f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"
         )
     return {

@@ -44,3 +44,12 @@ def interval(ends: Sequence[float] | None, unit: str) -> str | None:
 def percent(value: float | None, digits: int = 1) -> str | None:
     """A share as per cent."""
     return None if value is None else f"{100 * value:.{digits}f} %"
+
+
+LEAST_P = 1e-16
+"""Less is no more improbable to anybody; far below, it is 0 in floating point."""
+
+
+def p_value(value: float) -> str:
+    """The probability of a test: ``p = 0.0032``, ``p < 1e-16``."""
+    return f"p = {value:.2g}" if value >= LEAST_P else f"p < {LEAST_P:.0e}"

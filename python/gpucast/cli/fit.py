@@ -9,7 +9,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, print_table, warn
-from gpucast.cli.words import interval, percent, quantity
+from gpucast.cli.words import interval, p_value, percent, quantity
 
 SHOWN_INTEGERS = 8
 
@@ -141,7 +141,7 @@ def _print_quality(content: dict[str, Any]) -> None:
         f"95th percentile {percent(quality['p95_relative_error'])}; "
         f"rank {content['rank']} of {len(content['parameters'])}"
         + (
-            f"; lack of fit p = {quality['lack_of_fit_p']:.2g}, "
+            f"; lack of fit {p_value(quality['lack_of_fit_p'])}, "
             f"reduced chi-square {quality['reduced_chi2']:.3g}"
             if quality["lack_of_fit_p"] is not None
             else ""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gpucast.quantities import FLAT, duration, interval, percent, quantity, throughput
+from gpucast.quantities import FLAT, duration, interval, p_value, percent, quantity, throughput
 
-__all__ = ["FLAT", "duration", "interval", "percent", "quantity", "throughput"]
+__all__ = ["FLAT", "duration", "interval", "p_value", "percent", "quantity", "throughput"]
