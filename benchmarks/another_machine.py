@@ -22,10 +22,7 @@ from gpucast.extra import Cell
 from gpucast.records import Step
 from gpucast.step_groups import Group, groups_of, names_of, steps_of
 
-FORECASTS = [
-    "series, model", "median", "p95", "covered", "median, other", "p95, other", "covered, other",
-    "best count, other", "regret, other",
-]  # fmt: skip
+FORECASTS = ["series", "model", "own: median / p95 / covered", "other", "best count", "regret"]
 PHASES = ["series", "step", "kernel", "host's own work"]
 TIMED = ("kernel", "cpu")
 LEAST_N = 8000
@@ -38,9 +35,10 @@ def forecasts(own: Dataset, other: Dataset) -> Iterator[list[str]]:
         model = gc.fit(own, **group.choice)
         at_home, away = validated(model, own, group), validated(model, other, there)
         yield [
-            f"{name}: {model.content['chosen']}",
-            *errors(at_home),
-            *errors(away),
+            name,
+            model.content["chosen"],
+            errors(at_home),
+            errors(away),
             f"{away['best_hits']} of {away['best_total']}",
             percent(away["mean_regret"]),
         ]
@@ -83,14 +81,14 @@ def validated(model: gc.Model, data: Dataset, group: Group) -> dict[str, Any]:
     return gc.validate(model, data, **group.choice)
 
 
-def errors(answer: dict[str, Any]) -> list[str]:
+def errors(answer: dict[str, Any]) -> str:
     keys = ("median_relative_error", "p95_relative_error", "coverage")
-    return [percent(answer[key]) for key in keys]
+    return " / ".join(percent(answer[key]) for key in keys)
 
 
 def main(own: str = "h200-x2", other: str = "h200-x2-other") -> int:
     both = gc.load(own), gc.load(other)
-    print(table(FORECASTS, forecasts(*both)))
+    print(table(FORECASTS, forecasts(*both), left=2))
     print(f"\n{other} against {own}, n of at least {LEAST_N}: median over cells (quartiles)\n")
     print(table(PHASES, phases(*both)))
     return 0

@@ -148,6 +148,13 @@ def test_a_word_that_no_command_knows_is_found(command: str, wrong: list[str]) -
 # -------------------------------------------------------------------- links ----
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_line_is_taken_for_a_comment(page: Path) -> None:
+    """MyST leaves out lines of text that begin with a per cent sign."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    assert not re.findall(r"^%.*", text, flags=re.M)
+
+
 @pytest.mark.parametrize("page", LINKED, ids=name)
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     missing = [
