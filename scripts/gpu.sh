@@ -193,17 +193,19 @@ remote() {
 # build, 22 to 45 for microbenchmarks. Steps of claret of 175616 and 314432 particles take 0.03 to
 # 0.2 s each on four GPUs to one, which is counted as 35 a pass on eight.
 #
-#                                                       2 GPUs  4 GPUs  8 GPUs  limits, 8 GPUs
-#   build, build-remote                                     40      40      40       180 + 120
-#   micro      all that the budget of 12 a GPU allows       28      52     100             190
-#   native     14 n x N x 2 kernels x 4 series              54     102     196             340
-#   tcp-micro  half the budget                              14      26      50             140
-#   tcp         9 n x N x 2 kernels x 3 series              19      38      75             204
-#   native, tcp, native: a second and third visit          127     242     467       340+204+340
-#   check                                                   30      40      60             180
-#   all                                                    312     540     988
+#                                                 2 GPUs, seen  4 GPUs  8 GPUs  limits, 8 GPUs
+#   build, build-remote                                40    38     40      40       180 + 120
+#   micro      all that the budget of 12 a GPU allows  28    28     52     100             190
+#   native     14 n x N x 2 kernels x 4 series         54    68    102     196             340
+#   tcp-micro  half the budget                         14    16     26      50             140
+#   tcp         9 n x N x 2 kernels x 3 series         19    18     38      75             204
+#   native, tcp, native: a second and third visit     127   157    242     467       340+204+340
+#   check                                              30    27     40      60             180
+#   all                                               312   353    540     988
 #
-# Each native and tcp ends with fits of what it measured, some seconds a series on a slow processor.
+# Seen on two H200 (dataset h200-x2-other). Each native and tcp ends with fits of what it measured,
+# some seconds a series: a native visit took 14 s more than on paper for them. Grown in proportion,
+# one on eight GPUs stays below its limit.
 #
 # Visits of all cells come one pass after the other, so that a run that is cut short leaves whole
 # passes, native and remote ones. Microbenchmarks of eight devices have more cells for each second
