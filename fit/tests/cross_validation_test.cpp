@@ -83,15 +83,14 @@ TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
 
 TEST(CrossValidate, BendsAChainedTermOnlyWhereCellsAreLeft) {
   // One cell a number of resident blocks, each a breakpoint. Exact times in proportion to it: with
-  // one cell left out, a piece through its neighbours forecasts it, and a piece without a cell
-  // none.
+  // one left out, a piece through its neighbours forecasts it, and a piece without a cell none.
   constexpr double sms = 10;
   constexpr double block = 64;
   synthetic::Samples samples;
   synthetic::Noisy exact(1, 0.0);
   synthetic::add_microbenchmarks(samples, native, exact);
   std::vector<double> breakpoints;
-  for (double blocks = 1; blocks <= 8; ++blocks) {
+  for (int blocks = 1; blocks <= 8; ++blocks) {
     const double n = blocks * sms * block;
     const double rest = native.seconds(n, 1) - native.gpu(n, 1);
     samples.add(synthetic::step(n, 1), 5e-6 + n * blocks * 2e-8 + rest);
