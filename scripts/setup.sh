@@ -123,12 +123,11 @@ install_test_packages() {
 # ---------------------------------------------------------------- Python ----
 
 # pip_install LOG ENVIRONMENT ARGUMENTS...
-# Modules are compiled when they are first imported: most of them never are.
 pip_install() {
   local log=$1 environment=$2
   shift 2
   quietly "$log" "$environment/bin/python" -m pip --disable-pip-version-check \
-    install --no-compile --no-input --constraint scripts/constraints.txt "$@" ||
+    install --no-input --constraint scripts/constraints.txt "$@" ||
     fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $environment/bin/pip install -c scripts/constraints.txt $*"
 }
 
@@ -185,9 +184,9 @@ setup_extrap() {
   # command-line run never loads.
   mapfile -t packages < <(requirements extrap)
   quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-    install --no-compile --no-input --no-deps "${packages[0]}" &&
+    install --no-input --no-deps "${packages[0]}" &&
     quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-      install --no-compile --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
+      install --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
     fail "could not install ${packages[0]} ($(reason pip-extrap.log)); see $logs/pip-extrap.log"
 }
 
