@@ -73,9 +73,15 @@ def test_where_the_form_is_wrong_cells_far_from_measured_ones_are_chosen() -> No
     assert GRID[first][0] == max(SIZES)
 
 
-def test_the_start_design_takes_the_corners_first() -> None:
-    corners = {(216, 1), (216, 4), (64000, 1), (64000, 4)}
-    assert {GRID[j] for j in start_design(GRID, 4)} == corners
+def test_the_start_design_takes_opposite_corners_and_leaves_no_large_gap() -> None:
+    chosen = [GRID[j] for j in start_design(GRID, 4)]
+    assert chosen[:2] == [(216, 1), (64000, 4)]
+    sizes = np.sort([n for n, _ in chosen])
+    assert np.diff(np.log(sizes)).max() < 0.5 * np.log(64000 / 216)
+    assert {gpus for _, gpus in chosen[2:]} == {1, 4}
+
+
+def test_the_start_design_goes_on_from_cells_that_are_there() -> None:
     assert start_design(GRID, 2, done=[0, 1]) == []
     assert start_design([], 4) == []
     assert len(start_design(GRID[:2], 6)) == 2

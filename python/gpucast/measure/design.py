@@ -132,13 +132,16 @@ def left(covariance: Array, noise: Array | float, chosen: Sequence[int]) -> Arra
 
 
 def start_design(cells: Pairs, count: int = START, done: Sequence[int] = ()) -> list[int]:
-    """Cells spread over the grid: each next one is the farthest from those before, in log n, log N.
+    """Cells spread over the grid: each next one is the farthest from those before.
+
+    Distances are in log n and log N over the reach of a misfit: what lies far beyond it from all
+    cells measured is anybody's guess, be it between them. Few cells so leave no large gap in n.
 
     ``done``: cells that have been measured; they count and are not chosen again.
     """
     if not cells:
         return []
-    at = _unit(np.log(np.array(cells, dtype=np.float64)))
+    at = _scaled(cells)
     chosen = list(done) or [int(np.argmin(at.sum(axis=1)))]
     while len(chosen) < min(count, len(cells)):
         distance = np.min(((at[:, None] - at[None, chosen]) ** 2).sum(axis=2), axis=1)
@@ -191,13 +194,13 @@ def _covariance(rows: Array, weights: Array) -> Array:
 
 
 def _misfit(cells: Pairs, measured: Sequence[int], size: float, noise: float) -> Array:
-    at = np.log(np.array(cells, dtype=np.float64)) / np.array(_REACH)
+    at = _scaled(cells)
     M: Array = size**2 * np.exp(-0.5 * ((at[:, None] - at[None]) ** 2).sum(axis=2))
     for j in measured:
         M -= np.outer(M[:, j], M[j]) / (M[j, j] + noise**2)
     return M
 
 
-def _unit(at: Array) -> Array:
-    low, high = at.min(axis=0), at.max(axis=0)
-    return np.asarray((at - low) / np.where(high > low, high - low, 1), dtype=np.float64)
+def _scaled(cells: Pairs) -> Array:
+    """log n and log N of each cell in units of a misfit's reach."""
+    return np.asarray(np.log(np.array(cells, dtype=np.float64)) / np.array(_REACH))
