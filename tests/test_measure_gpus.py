@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import gpucast as gc
-from command_line import only_json
+from command_line import only_json, start_measuring
 from gpucast.measure.paths import Path as MeasuredPath
 from gpucast.measure.paths import occupants, parse_paths
 from remote_servers import CLIENT, PROBE, Server, addresses, built, remote_environment, servers
@@ -35,13 +34,7 @@ def two_servers() -> Iterator[list[Server]]:
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     """``gpucast measure ARGUMENTS``, not waited for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "GPUCAST_REMOTE_LIB": str(CLIENT), **environment},
-    )
+    return start_measuring(*arguments, **{"GPUCAST_REMOTE_LIB": str(CLIENT), **environment})
 
 
 def test_paths_are_read_as_they_are_written() -> None:
