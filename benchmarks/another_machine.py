@@ -18,7 +18,7 @@ import numpy as np
 import gpucast as gc
 from forecasting.markdown import percent, table
 from gpucast.datasets import Dataset
-from gpucast.extra import Cell
+from gpucast.extra import medians_of
 from gpucast.records import Step
 from gpucast.step_groups import Group, groups_of, names_of, steps_of
 
@@ -54,19 +54,18 @@ def phases(own: Dataset, other: Dataset) -> Iterator[list[str]]:
 
 def longer(own: list[Step], other: list[Step], phase: str | None) -> str:
     """Quartiles over cells of the other's median time against our own; None: of whole steps."""
-    ours, theirs = medians(own, phase), medians(other, phase)
+    ours, theirs = medians_of(timed(own, phase)), medians_of(timed(other, phase))
     ratios = [theirs[cell] / ours[cell] - 1 for cell in ours.keys() & theirs.keys()]
     low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
     return f"{100 * middle:+.1f} % ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
-def medians(steps: list[Step], phase: str | None) -> dict[Cell, float]:
-    samples = {
-        (step.n, step.gpus): getattr(step.phases, phase) if phase else step.seconds
-        for step in steps
-        if step.n >= LEAST_N and step.phases is not None
-    }
-    return {cell: float(np.median(seconds)) for cell, seconds in samples.items() if seconds}
+def timed(steps: list[Step], phase: str | None) -> Iterator[Step]:
+    """Steps with a phase's times for the whole's; None: as they are."""
+    for step in steps:
+        seconds = getattr(step.phases, phase, None) if phase else step.seconds
+        if step.n >= LEAST_N and seconds:
+            yield step.model_copy(update={"seconds": seconds})
 
 
 def shared(own: Dataset, other: Dataset) -> Iterator[tuple[str, Group, Group]]:
