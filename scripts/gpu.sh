@@ -13,18 +13,19 @@
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
-#   scripts/gpu.sh dataset FOLDER     all of a dataset like h200-x4 on N = 1 to all GPUs, the most important
-#                                     first; with the same folder it goes on where it ended (docs/measure.md)
-#   scripts/gpu.sh micro|native|tcp-micro|tcp FOLDER   parts of it
+#   scripts/gpu.sh dataset FOLDER     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over
+#                                     native and remote paths; with the same folder it goes on where it
+#                                     ended (docs/measure.md). Parts of it: micro FOLDER PATH ROUND,
+#                                     cells FOLDER PATH ROUND KERNEL, concurrent FOLDER
 #
-# Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11 and
-# nlohmann/json that the system lacks may lie in GPUCAST_HEADERS.
+# Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
+# nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS.
 #
 # Of a dataset: GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
-# GPUCAST_VISITS of each cell (3), GPUCAST_MEASURE further options of gpucast measure, GPUCAST_BUDGET of
-# the native microbenchmarks (s), GPUCAST_LARGEST bytes of their largest transfer, GPUCAST what is
-# started as gpucast (python3 -m gpucast.cli, of this folder or where PYTHONPATH says first),
-# GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
+# GPUCAST_ROUNDS (3), each a visit of every cell, GPUCAST_CELL_SECONDS of a visit's timed steps at most
+# (0.1), GPUCAST_SIZES, GPUCAST_SCHEDULES, GPUCAST_MEMORIES and GPUCAST_KERNELS of steps in place of the
+# usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s), GPUCAST_LARGEST bytes of their largest
+# transfer, GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,7 +35,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly all="build, check, sanitize, transfers, runs, waits, throughput, steps, mpi, large, remote, \
-dataset, micro, native, tcp-micro or tcp"
+dataset, micro, cells or concurrent"
 readonly what=${1:?$all}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -188,149 +189,150 @@ remote() {
 
 # --- a dataset on all GPUs --------------------------------------------------------------------
 #
-# On paper, in seconds, from what four H200 took: 0.18 a visit of a cell natively (14 n x 4 N x 3
-# series x 3 visits of tuned in 89) and 0.17 remotely (9 n x 4 N x 6 series x 2 visits in 75), 25 to
-# build, 22 to 45 for microbenchmarks. Steps of claret of 175616 and 314432 particles take 0.03 to
-# 0.2 s each on four GPUs to one, which is counted as 35 a pass on eight.
+# A host that others share is faster in one minute than in the next, so all cells of all paths are
+# measured once before any is measured again: a round is a short suite of skeletons and launches on
+# each path, then for each kernel its steps on each path, so that native and remote steps of a cell
+# are a minute or two apart. The first round's suites hold all transfers, too; copies that run at
+# once come after the second round.
 #
-#                                                 2 GPUs, seen  4 GPUs  8 GPUs  limits, 8 GPUs
-#   build, build-remote                                40    38     40      40       180 + 120
-#   micro      all that the budget of 12 a GPU allows  28    28     52     100             190
-#   native     14 n x N x 2 kernels x 4 series         54    68    102     196             340
-#   tcp-micro  half the budget                         14    16     26      50             140
-#   tcp         9 n x N x 2 kernels x 3 series         19    18     38      75             204
-#   native, tcp, native: a second and third visit     127   157    242     467       340+204+340
-#   check                                              30    27     40      60             180
-#   all                                               312   353    540     988
+# On paper, in seconds, from what two and four H200 took: 0.23 a visit of a cell natively (14 n, 8
+# series), 0.18 remotely (9 n, 6 series), half a second a series and GPU count more for steps of
+# claret of 175616 and 314432 particles, and what the microbenchmarks' budgets allow.
 #
-# Seen on two H200 (dataset h200-x2-other). Each native and tcp ends with fits of what it measured,
-# some seconds a series: a native visit took 14 s more than on paper for them. Grown in proportion,
-# one on eight GPUs stays below its limit.
+#                                                     2 GPUs  4 GPUs  8 GPUs
+#   build, build-remote                                   40      60      60
+#   suites of the first round, of three paths             60      90     150
+#   suites of another round                               25      40      70
+#   steps of a round: native, remote, remote-sync     54+19+19  104+39+39  200+78+78
+#   copies at once                                        15      30      60
+#   check                                                 30      40      60
 #
-# Visits of all cells come one pass after the other, so that a run that is cut short leaves whole
-# passes, native and remote ones. Microbenchmarks of eight devices have more cells for each second
-# of their budget than those of four (pairs of copies grow as N^2); those of pairs come last.
+# A part is a program's run, 5 to 60 s long; one that was cut short is run again, and one that will
+# not fit into the time left (as long as the round before took it) is not begun.
 
 dataset() {
-  local count status=0
-  count=$(gpus)
+  local status=0 round kernel path
   begin=$SECONDS
-  # Without these there is nothing to measure with; a missing Python is said in the first second.
-  gpucast measure --help >/dev/null || return 1
   if [[ -z "${GPUCAST_BUILD:-}" ]]; then
-    part 180 build && part 120 build-remote || return 1
+    part build && part build-remote || return 1
   fi
-  part $(($(budget "$count") + 90)) micro || status=1
-  GPUCAST_VISITS=1 part $((40 * count + 20)) native || status=1
-  part $(($(budget "$count") / 2 + 90)) tcp-micro || status=1
-  GPUCAST_VISITS=1 part $((23 * count + 20)) tcp || status=1
-  local visit
-  for visit in $(seq 2 "${GPUCAST_VISITS:-3}"); do
-    GPUCAST_VISITS=$visit part $((40 * count + 20)) native || status=1
-    # What a host that others share adds shows in two.
-    ((visit > 2)) || GPUCAST_VISITS=$visit part $((23 * count + 20)) tcp || status=1
+  for ((round = 1; round <= ${GPUCAST_ROUNDS:-3}; ++round)); do
+    for path in $paths; do part micro "$path" "$round" || status=1; done
+    for kernel in $kernels; do
+      for path in $paths; do part cells "$path" "$round" "$kernel" || status=1; done
+    done
+    ((round != 2)) || part concurrent || status=1
   done
-  [[ -n "${GPUCAST_BUILD:-}" ]] || part 180 check || status=1
+  [[ -n "${GPUCAST_BUILD:-}" ]] || part check || status=1
   join
   return "$status"
 }
 
-# part SECONDS COMMAND: this script's own, for so long or what is left of GPUCAST_SECONDS.
+# part WHAT [PATH ROUND [KERNEL]]: this script's own, once, in what is left of GPUCAST_SECONDS.
 part() {
-  local left=$((${GPUCAST_SECONDS:-3600} - (SECONDS - begin))) from=$SECONDS status=0
-  if ((left <= 0)); then
-    echo "$2: no time left"
+  local name stamp status=0 from=$SECONDS limit
+  name=$(IFS=-; echo "$*")
+  stamp=$out/$name.done
+  [[ ! -e "$stamp" ]] || return 0
+  limit=$((${GPUCAST_SECONDS:-3600} - (SECONDS - begin)))
+  if ((limit <= $(last_time "$@"))); then
+    echo "$name: not begun, $limit s left"
     return 1
   fi
   # Ends what it started, too: timeout signals its whole group.
-  timeout --kill-after=20 $((left < $1 ? left : $1)) scripts/gpu.sh "$2" "$out" >>"$out/$2.txt" 2>&1 ||
+  timeout --kill-after=20 "$limit" scripts/gpu.sh "$1" "$out" "${@:2}" >"$out/$name.txt" 2>&1 ||
     status=$?
-  echo "$2: $((SECONDS - from)) s$( ((status == 0)) || echo ", exit status $status, see $out/$2.txt")"
+  if ((status == 0)); then
+    echo "$name: $((SECONDS - from)) s" | tee "$stamp"
+  else
+    echo "$name: $((SECONDS - from)) s, exit status $status, see $out/$name.txt"
+  fi
   return "$status"
 }
 
-# All that is there as one file; of microbenchmarks that were cut short what they had written.
+# Seconds that a part took in the round before this one; 0 where that is not known.
+last_time() {
+  local what=$1 path=${2:-} round=${3:-1} kernel=${4:-}
+  local stamp=$out/$what-$path-$((round - 1))${kernel:+-$kernel}.done
+  if [[ -e "$stamp" ]]; then sed 's/.*: \([0-9]*\) s/\1/' "$stamp"; else echo 0; fi
+}
+
+# All that is there as one file, in the order in which it was measured.
 join() {
-  local name file
-  for name in micro native tcp-micro tcp; do
-    file=$out/$name.jsonl
-    [[ -s "$file" ]] || file+=.part
-    [[ ! -s "$file" ]] || cat "$file"
-  done >"$out/dataset.jsonl"
+  find "$out" -name '*.jsonl' ! -name dataset.jsonl -printf '%T@ %p\n' | sort -n | cut -d' ' -f2- |
+    xargs -r cat >"$out/dataset.jsonl.part"
+  mv "$out/dataset.jsonl.part" "$out/dataset.jsonl"
   wc -l "$out/dataset.jsonl"
 }
 
-# Seconds for the microbenchmarks of a path with so many GPUs.
-budget() { echo "${GPUCAST_BUDGET:-$((4 + 12 * $1))}"; }
-
-machine() { echo "${GPUCAST_MACHINE:-$(hostname)}"; }
-
-# Our Python package with the programs of this build; an installed one where GPUCAST names it, else
-# this folder's.
-gpucast() {
-  local words sources=${PYTHONPATH:-}
-  [[ -n "${GPUCAST:-}" ]] || sources+="${sources:+:}$PWD/python"
-  read -ra words <<<"${GPUCAST:-python3 -m gpucast.cli}"
-  PATH="${program%/*}:${microbench%/*}:$PATH" PYTHONPATH="$sources" \
-    GPUCAST_REMOTE_LIB="$built/remote/client" "${words[@]}" "$@"
-}
-
-# microbenchmarks PATH SECONDS FILE: unless they are there to their end.
-microbenchmarks() {
-  [[ ! -s "$3" ]] || { echo "$3 is there"; return; }
-  "$microbench" measure --engine cuda --path "$1" --machine "$(machine)/$1" \
-    --what "$questions" --memory pinned,pageable ${GPUCAST_LARGEST:+--largest "$GPUCAST_LARGEST"} \
-    --budget "$2" --fresh 0 --quiet -o "$3.part" --force
-  mv "$3.part" "$3"
-}
-
-# Those of h200-x4, which forecasts what is measured here.
+# Those of h200-x4.
+readonly kernels=${GPUCAST_KERNELS:-tuned claret}
+readonly paths="native remote remote-sync"
 readonly sizes=216,512,1000,1728,4096,8000,13824,21952,32768,46656,64000,110592,175616,314432
 readonly remote_sizes=216,1000,4096,8000,13824,21952,32768,64000,110592
 
-# steps_of PATH SIZES FILE
-steps_of() {
-  local more
-  read -ra more <<<"${GPUCAST_MEASURE:-}"
-  gpucast measure --paths "$1" --gpus "1-$(gpus)" --kernels tuned,claret --n "$2" \
-    --visits "${GPUCAST_VISITS:-3}" --cell-time 0.1s --no-transfers --machine "$(machine)" -o "$3" \
-    "${more[@]}"
+# on PATH COMMAND...: with the devices of the path.
+on() {
+  case "$1" in
+    native) "${@:2}" ;;
+    remote) serve; over_servers "${@:2}" ;;
+    remote-sync) serve; GPUCAST_REMOTE_SYNC=1 over_servers "${@:2}" ;;
+  esac
 }
 
+over_servers() { LD_LIBRARY_PATH="$built/remote/client" GPUCAST_REMOTE="$servers" "$@"; }
+
+# recorded PATH FILE PROGRAM ARGUMENTS...: what a program measures on a path, there when it is whole.
+recorded() {
+  on "$1" "$3" measure --engine cuda --path "$1" --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" \
+    "${@:4}" --quiet -o "$2.part" --force
+  mv "$2.part" "$2"
+}
+
+# suite PATH FILE SECONDS QUESTIONS
+suite() {
+  recorded "$1" "$2" "$microbench" --what "$4" --memory pinned,pageable --fresh 0 \
+    ${GPUCAST_LARGEST:+--largest "$GPUCAST_LARGEST"} --budget "${GPUCAST_BUDGET:-$3}"
+}
+
+# micro PATH ROUND: the suite of a round.
 micro() {
-  "$microbench" topology --engine cuda >"$out/topology.json"
-  local questions=transfers,concurrent,launches,overlap,skeleton
-  microbenchmarks native "$(budget "$(gpus)")" "$out/micro.jsonl"
+  local seconds=$((3 + 2 * $(gpus))) questions=launches,skeleton
+  if (($2 == 1)); then
+    seconds=$((4 + 6 * $(gpus))) questions=transfers,launches,skeleton
+    [[ "$1" != native ]] || "$microbench" topology --engine cuda >"$out/topology.json"
+  fi
+  suite "$1" "$out/micro-$1-$2.jsonl" "$seconds" "$questions"
 }
 
-native() { steps_of native "$sizes" "$out/native.jsonl"; }
+concurrent() { suite native "$out/concurrent.jsonl" $((8 * $(gpus))) concurrent,overlap; }
 
-tcp-micro() {
-  serve
-  local questions=transfers,launches,skeleton
-  LD_LIBRARY_PATH="$built/remote/client" GPUCAST_REMOTE="$servers" \
-    microbenchmarks remote "$(($(budget "$(gpus)") / 2))" "$out/tcp-micro.jsonl"
-}
-
-tcp() {
-  serve
-  steps_of "remote=${servers//,/+}" "$remote_sizes" "$out/tcp.jsonl"
+# cells PATH ROUND KERNEL: steps of a kernel, all schedules and memories.
+cells() {
+  local n=$sizes schedules=star-serial,star-async,allgather
+  # NCCL knows no remote GPUs.
+  [[ "$1" == native ]] || { n=$remote_sizes; schedules=star-serial,star-async; }
+  recorded "$1" "$out/cells-$1-$2-$3.jsonl" "$program" --kernel "$3" --n "${GPUCAST_SIZES:-$n}" \
+    --gpus "1-$(gpus)" --schedule "${GPUCAST_SCHEDULES:-$schedules}" \
+    --memory "${GPUCAST_MEMORIES:-pageable,pinned}" --warm-up 0.01 \
+    --max-time "${GPUCAST_CELL_SECONDS:-0.1}"
 }
 
 # A server for each GPU on loopback, ended with this script; their addresses in `servers`.
 serve() {
-  local gpu log address
+  local gpu address
   trap 'jobs -p | xargs -r kill' EXIT
+  for ((gpu = 0; gpu < $(gpus); ++gpu)); do
+    "$built/remote/gpucast-gpu-server" --gpu "$gpu" --listen 127.0.0.1:0 >"$out/server$gpu.log" 2>&1 &
+  done
   servers=
   for ((gpu = 0; gpu < $(gpus); ++gpu)); do
-    log=$out/server$gpu.log
-    "$built/remote/gpucast-gpu-server" --gpu "$gpu" --listen 127.0.0.1:0 >"$log" 2>&1 &
-    for _ in $(seq 100); do
-      address=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$log")
+    for _ in $(seq 300); do
+      address=$(sed -n 's/.*listening on \([^ ]*\).*/\1/p' "$out/server$gpu.log")
       [[ -z "$address" ]] || break
       sleep 0.1
     done
-    [[ -n "$address" ]] || { echo "server $gpu did not start; see $log" >&2; return 1; }
+    [[ -n "$address" ]] || { echo "server $gpu did not start; see $out/server$gpu.log" >&2; return 1; }
     servers+=${servers:+,}$address
   done
 }
@@ -338,6 +340,6 @@ serve() {
 find_nccl
 case "$what" in
   build | check | sanitize | transfers | runs | waits | throughput | steps | mpi | large | remote | \
-    build-remote | dataset | micro | native | tcp-micro | tcp) "$what" ;;
+    build-remote | dataset | micro | cells | concurrent) "$what" "${@:3}" ;;
   *) echo "$0: $what: $all" >&2; exit 2 ;;
 esac

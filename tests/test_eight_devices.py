@@ -206,7 +206,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
 @over_servers
 @pytest.mark.serial  # the budget of its microbenchmarks is time
 def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
-    """``scripts/gpu.sh dataset``: its native GPUs are servers' here, and so are its remote ones."""
+    """``scripts/gpu.sh dataset``: its native GPUs are servers' here, as its remote ones are."""
     smi = tmp_path / "nvidia-smi"
     smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 8\n')
     smi.chmod(0o755)
@@ -215,39 +215,49 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
         environment = {
             **remote_environment(addresses(running), **FAKED),
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "GPUCAST": f"{sys.executable} -m gpucast.cli",
             "GPUCAST_BUILD": str(built("..")),
             "GPUCAST_BUDGET": "6",
             "GPUCAST_FAKE_DEVICES": "8",
             "GPUCAST_LARGEST": "65536",
             "GPUCAST_LIBCUDA": str(FAKE),
             "GPUCAST_MACHINE": "x8",
-            "GPUCAST_MEASURE": "--n 64 --kernels claret --memory pageable --cell-time 0.02s "
-            "--schedules star-serial,star-async",
+            "GPUCAST_CELL_SECONDS": "0.02",
+            "GPUCAST_KERNELS": "claret",
+            "GPUCAST_MEMORIES": "pageable",
+            "GPUCAST_ROUNDS": "2",
+            "GPUCAST_SCHEDULES": "star-serial,star-async",
+            "GPUCAST_SIZES": "64",
             "GPUCAST_NCCL": "/nonexistent",
             "GPUCAST_REMOTE_SPIN_US": "0",
-            "GPUCAST_VISITS": "2",
         }
-        finished = subprocess.run(
-            [ROOT / "scripts" / "gpu.sh", "dataset", folder],
-            env=environment, capture_output=True, text=True, timeout=120,
+        finished, again = (
+            subprocess.run(
+                [ROOT / "scripts" / "gpu.sh", "dataset", folder],
+                env=environment, capture_output=True, text=True, timeout=240,
+            )
+            for _ in range(2)
         )  # fmt: skip
     said = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
     assert finished.returncode == 0, finished.stdout + finished.stderr + said
-    parts = [line.partition(":")[0] for line in finished.stdout.splitlines()]
-    assert parts[:-1] == ["micro", "native", "tcp-micro", "tcp", "native", "tcp"]
+    *parts, _ = [line.partition(":")[0] for line in finished.stdout.splitlines()]
+    paths = ("native", "remote", "remote-sync")
+    rounds = [
+        [f"micro-{path}-{k}" for path in paths] + [f"cells-{path}-{k}-claret" for path in paths]
+        for k in (1, 2)
+    ]
+    assert parts == [*rounds[0], *rounds[1], "concurrent"]
+    # All of it is there: nothing is measured again.
+    assert len(again.stdout.splitlines()) == 1
     records = mdapp.records_in((folder / "dataset.jsonl").read_text())
-    once = all_cells("native", (64,), ("claret",), STARS) + all_cells(
-        "remote", (64,), ("claret",), STARS
-    )
+    once = sum((all_cells(path, (64,), ("claret",), STARS) for path in paths), Counter())
     assert cells(records) == once + once
-    for label in ("native", "remote"):
+    for label in paths:
         of_path = [r for r in records if r.get("path") == label]
         assert {r["machine"] for r in of_path} == {f"x8/{label}"}
         skeletons = {r["gpus"] for r in of_path if r["kind"] == "skeleton"}
         assert skeletons == {1, 2, 3, 4, 6, 8}
         assert {r["route"] for r in of_path if r["kind"] == "transfer"} >= {"h2d", "d2h"}
-    assert len(gc.load(folder / "dataset.jsonl").machines) == 2
+    assert len(gc.load(folder / "dataset.jsonl").machines) == 3
 
 
 # --- the forecast that a machine with eight is held against ----------------------------------
