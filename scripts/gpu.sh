@@ -252,8 +252,8 @@ part() {
 
 # Seconds that a part took in the round before this one; 0 where that is not known.
 last_time() {
-  local what=$1 path=${2:-} round=${3:-1} kernel=${4:-}
-  local stamp=$out/$what-$path-$((round - 1))${kernel:+-$kernel}.done
+  local part=$1 path=${2:-} round=${3:-1} kernel=${4:-}
+  local stamp=$out/$part-$path-$((round - 1))${kernel:+-$kernel}.done
   if [[ -e "$stamp" ]]; then sed 's/.*: \([0-9]*\) s/\1/' "$stamp"; else echo 0; fi
 }
 
