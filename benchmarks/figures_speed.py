@@ -22,7 +22,7 @@ import gpucast as gc
 from gpucast.cli.output import print_table
 
 DATA, FILES, BOUND = "h200-x4", 30, 10.0
-MACHINES = {"native": "h200-a/native", "remote": "h200-c/remote"}
+MACHINES = {"native": "h200-f/native", "remote": "h200-f/remote"}
 KIND = {"schedule": "star-serial", "kernel": "claret", "memory": "pageable"}
 
 

@@ -117,7 +117,7 @@ def test_models_take_the_measurements_of_their_own_path_only() -> None:
 
 def test_a_what_if_is_held_against_steps_that_it_was_not_fitted_to() -> None:
     data = gpucast.load("h200-x4")
-    forecast = what_if(h200("native"), data, path="remote", machine="h200-c/remote")
+    forecast = what_if(h200("native"), data, path="remote", machine="h200-f/remote")
     shown = content([h200("native"), forecast], data)["models"][1]
     assert shown["label"] == "remote (what if)"
     assert shown["of_fit"] is False
