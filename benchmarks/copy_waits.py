@@ -22,8 +22,8 @@ from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
 from gpucast import figures
-from gpucast.cli.output import print_table
 from gpucast.errors import GpucastError, InputError
+from gpucast.util.tables import print_table
 
 Array = NDArray[np.float64]
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import gpucast
 from gpucast import _core, fitting, models, problem
-from gpucast.cli.output import print_table
+from gpucast.util.tables import print_table
 from study import GPU_GRID, N_GRID, TRUTHS, made, synthetic
 
 GPUCAST = Path(sys.executable).parent / "gpucast"

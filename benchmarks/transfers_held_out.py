@@ -26,10 +26,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.cli.output import print_json, print_table
-from gpucast.datasets import load
+from gpucast.cli.output import print_json
+from gpucast.data.dataset import load
 from gpucast.errors import GpucastError
 from gpucast.transfer_series import Series, aligned, fit_series, series_of
+from gpucast.util.tables import print_table
 
 Array = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from IPython.display import Markdown, display
 
 import gpucast as gc
 from gpucast import figures
-from gpucast.cli.words import duration, percent, throughput
+from gpucast.util.units import duration, percent, throughput
 
 data = gc.load("dscuda")
 paths = ("local", "infiniband", "ethernet100")

@@ -21,8 +21,8 @@ from IPython.display import Markdown, display
 
 import gpucast as gc
 from gpucast import figures
-from gpucast.cli.words import duration, throughput
 from gpucast.documents import beside_documents
+from gpucast.util.units import duration, throughput
 
 data = gc.load("p2p-copy")
 fits = {(fit.machine, fit.route): fit for fit in gc.fit_transfers(data)}

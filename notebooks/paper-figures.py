@@ -24,8 +24,8 @@ from IPython.display import Markdown, display
 import gpucast as gc
 from gpucast import _core, findings, paper_figures
 from gpucast.cli import findings_text
-from gpucast.cli.words import duration
 from gpucast.step_series import series_of
+from gpucast.util.units import duration
 
 OURS = "Reconstructed from public figures: ours, not the paper's."
 FITTED = "Points: measured. Lines: the paper's form, fitted."

@@ -23,7 +23,7 @@ from IPython.display import Markdown, display
 import gpucast as gc
 from gpucast import figures
 from gpucast.cli.app import run
-from gpucast.cli.words import duration
+from gpucast.util.units import duration
 
 folder = mkdtemp()
 for name in ("timings.csv", "transfers.csv"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from command_line import Run, assert_refused, only_json
-from gpucast import jsonl
+from gpucast.data import jsonl
 from gpucast.documents import HOST_MEMORY_TABLES, TRANSFER_TABLES, Beside, beside_documents
 from gpucast.errors import InputError
 from gpucast.overlaps import overlap_efficiencies

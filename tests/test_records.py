@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpucast import jsonl
+from gpucast.data import jsonl
 from gpucast.errors import InputError
 from records_samples import EXAMPLES, MACHINE, NOTE, SCHEMA, STEP, TRANSFER, records, relaxed
 

@@ -14,8 +14,8 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
-from gpucast import jsonl
 from gpucast.candidates import Candidate
+from gpucast.data import jsonl
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
 from gpucast.skeletons import communication, relative_errors

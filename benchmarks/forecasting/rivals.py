@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls
 
 from forecasting.splits import Split
-from gpucast.datasets import Dataset
-from gpucast.extra import Cell
-from gpucast.formats.extrap import write_text
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats.extrap import write_text
+from gpucast.data.steps import Cell
 from gpucast.validation import score
 
 Array = NDArray[np.float64]

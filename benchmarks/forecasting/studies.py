@@ -11,13 +11,12 @@ from typing import Any
 import gpucast as gc
 from forecasting import rivals
 from forecasting.splits import QUARTER, Split, beyond, splits_of
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Cell, Group, data_of, groups_of, medians
+from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
-from gpucast.extra import Cell
 from gpucast.models import Model
 from gpucast.problem import pose
-from gpucast.step_groups import Group, data_of, groups_of, medians
-from gpucast.thinning import thinned, useful
 from gpucast.validation import score, summarize
 
 Result = dict[str, Any]
@@ -115,7 +114,7 @@ def subject(
         InputError: the earlier one has no such steps, or none of fewer GPUs.
     """
     full = data_of(data, group)
-    training = useful(thinned(full, settings.samples), group.schedule)
+    training = without_unused_routes(thinned(full, settings.samples), group.schedule)
     one = Subject(group, full, training, settings)
     if earlier is None:
         return one

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpucast.comparison import compare as compare
-    from gpucast.datasets import Dataset as Dataset
-    from gpucast.datasets import bundled_files as bundled_files
-    from gpucast.datasets import load as load
+    from gpucast.data.bundled import bundled_files as bundled_files
+    from gpucast.data.dataset import Dataset as Dataset
+    from gpucast.data.dataset import load as load
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
     from gpucast.fitting import fit as fit
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from gpucast.whatif import what_if as what_if
 
 _HOME = {
-    "Dataset": "datasets",
+    "Dataset": "data.dataset",
     "GpucastError": "errors",
     "InputError": "errors",
     "Model": "models",
     "Plan": "planning.plan",
-    "bundled_files": "datasets",
+    "bundled_files": "data.bundled",
     "compare": "comparison",
     "fit": "fitting",
     "fit_transfers": "transfers",
-    "load": "datasets",
+    "load": "data.dataset",
     "load_model": "models",
     "plan": "planning.plan",
     "validate": "validation",

@@ -36,10 +36,10 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Transfer
 from gpucast.errors import InputError
-from gpucast.medians import Median, median_of
-from gpucast.records import Transfer
+from gpucast.util.order_statistics import Median, median_of
 
 HOST = "host"
 DISTURBED = 1.05

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from gpucast.datasets import Dataset, load
+from gpucast.data.dataset import Dataset, load
+from gpucast.data.records import Transfer
 from gpucast.documents import Beside, beside_documents
 from gpucast.plot_style import (
     COLOURS,
@@ -34,7 +35,6 @@ from gpucast.plot_style import (
     seconds_axis,
     styled,
 )
-from gpucast.records import Transfer
 from gpucast.transfer_series import Series, series_of
 
 Draw = Callable[[], Figure]

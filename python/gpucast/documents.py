@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.datasets import Dataset, load
+from gpucast.data.dataset import Dataset, load
+from gpucast.data.records import HostMemory, Transfer
 from gpucast.errors import InputError
-from gpucast.records import HostMemory, Transfer
 from gpucast.transfer_series import Series, SeriesFit, fit_series, series_of
 from gpucast.transfers import FEWEST_SIZES
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Cell, medians_of
 from gpucast.models import Model
-from gpucast.records import Step
-
-Cell = tuple[int, int]
-"""n and GPU count."""
 
 TENTH = 0.1
 """Another path is as good as the first where a step takes at most this much longer."""
@@ -66,14 +62,6 @@ class Beside:
 def medians(data: Dataset) -> dict[Cell, float]:
     """Median step time of each cell of a dataset whose steps are of one kind."""
     return medians_of(data.steps)
-
-
-def medians_of(steps: Iterable[Step]) -> dict[Cell, float]:
-    """Median step time of each cell of steps of one kind, s; sorted by n and GPU count."""
-    samples: dict[Cell, list[float]] = defaultdict(list)
-    for step in steps:
-        samples[step.n, step.gpus].extend(step.seconds)
-    return {cell: float(np.median(seconds)) for cell, seconds in sorted(samples.items())}
 
 
 def beside(

@@ -16,14 +16,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Figure
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic, plot_style, step_kinds
-from gpucast.datasets import Dataset
+from gpucast import _core, plot_style
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.extra import TENTH, Beside
 from gpucast.models import Model, outer
 from gpucast.plot_style import COLOURS, TERMS, byte_axis, log_axes, one, render, styled
 from gpucast.plot_style import colours as _colours
 from gpucast.transfers import TransferFit
+from gpucast.util import files
 
 Array = NDArray[np.float64]
 
@@ -55,7 +57,7 @@ def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -
     known = figure.canvas.get_supported_filetypes()
     if kind not in known:
         raise InputError(f"{kind!r} is no format; it is one of {', '.join(known)}", file=path)
-    atomic.write_bytes(path, render(figure, kind), force=force)
+    files.write_bytes(path, render(figure, kind), force=force)
 
 
 @styled

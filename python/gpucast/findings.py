@@ -13,14 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.steps import NATIVE_PATHS, Cell, Group, host_of, medians_of, names_of, steps_of
 from gpucast.errors import InputError
-from gpucast.extra import Cell, medians_of
 from gpucast.launches import launch_costs
 from gpucast.models import Model
-from gpucast.quantities import duration, throughput
-from gpucast.records import Step
-from gpucast.step_groups import Group, host_of, names_of, steps_of
+from gpucast.util.units import duration, throughput
 
 SMALL_N = 1000
 
@@ -37,9 +36,6 @@ LARGER = 1.02
 
 STRETCH = 3.0
 """Exponents are taken over at least this factor of n: a whole number of waves makes steps."""
-
-NATIVE_PATHS = ("native", "local", "host")
-"""What paths to GPUs (or CPU threads) of the same machine are called, the likeliest first."""
 
 _WORDS = {True: "true", False: "false", None: "open"}
 

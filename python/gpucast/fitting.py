@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.candidates import Candidate, candidates, refined, routes_of
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
-from gpucast.quantities import p_value
+from gpucast.util.units import p_value
 
 Array = NDArray[np.float64]
 

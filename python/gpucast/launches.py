@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpucast.datasets import Dataset
-from gpucast.medians import Median, median_of
-from gpucast.records import Launch
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Launch
+from gpucast.util.order_statistics import Median, median_of
 
 
 @dataclass(frozen=True)

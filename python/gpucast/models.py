@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic, model_shape
+from gpucast import _core, model_shape
+from gpucast.data.bundled import reconstructed_files
 from gpucast.errors import InputError, from_os_error
+from gpucast.util import files
 
 if TYPE_CHECKING:
     import pandas
@@ -231,7 +233,7 @@ class Model:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""
-        atomic.write_text(path, self.to_json(), force=force)
+        files.write_text(path, self.to_json(), force=force)
 
     def to_json(self) -> str:
         """The content of the model file."""
@@ -313,9 +315,6 @@ def _file_of(path: str | os.PathLike[str]) -> Path:
     file = Path(path)
     if file.exists() or not isinstance(path, str):
         return file
-    # Loads what datasets need, which only a name is worth.
-    from gpucast.reconstructions import reconstructed_files
-
     return reconstructed_files().get(path, file)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpucast import _core, step_kinds
-from gpucast.datasets import Dataset
+from gpucast import _core
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
 from gpucast.errors import InputError
-from gpucast.records import Launch, Machine, Skeleton, Step, Transfer
 
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128

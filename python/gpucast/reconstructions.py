@@ -8,10 +8,9 @@ models, never datasets: what was not measured must not be taken for a measuremen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from gpucast.datasets import data_folders
+from gpucast.data.bundled import reconstructed_files
 from gpucast.models import Model, load_model
 
 USUAL_SIZES = (216.0, 1e6)
@@ -40,15 +39,6 @@ class Quantity:
     source: str | None = None
     assumed: str | None = None
     range: str | None = None
-
-
-def reconstructed_files() -> dict[str, Path]:
-    """Files of the bundled reconstructions by name, sorted by name."""
-    found: dict[str, Path] = {}
-    for folder in data_folders():
-        for file in folder.glob("reconstructed/*.json"):
-            found.setdefault(file.stem, file)
-    return dict(sorted(found.items()))
 
 
 def reconstructions() -> list[Model]:

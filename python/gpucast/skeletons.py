@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gpucast import _core, fitting
 from gpucast.candidates import Candidate, terms_of
+from gpucast.data.records import Skeleton
 from gpucast.problem import MOST_SAMPLES, Problem
-from gpucast.records import Skeleton
 
 Array = NDArray[np.float64]
 

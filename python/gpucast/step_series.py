@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.steps import NATIVE_PATHS, Cell, Group, steps_of
 from gpucast.errors import InputError
-from gpucast.extra import Cell
-from gpucast.findings import NATIVE_PATHS
-from gpucast.medians import median_of
 from gpucast.models import Model
 from gpucast.reconstructions import sizes_to_show
-from gpucast.records import Step
-from gpucast.step_groups import Group, steps_of
+from gpucast.util.order_statistics import median_of
 
 PAPERS = {
     "schedule": "star-serial",

@@ -17,14 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gpucast.contention import DISTURBED, Contention
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Launch
 from gpucast.figures import POINTS
-from gpucast.medians import median_of
 from gpucast.overlaps import overlap_efficiencies
 from gpucast.plot_style import COLOURS, MARKERS, ONE_COLUMN, binary, byte_axis, styled
-from gpucast.records import Launch
 from gpucast.transfer_series import ALIGNMENT, Series, SeriesFit, fit_series
 from gpucast.transfers import FEWEST_SIZES, Array, TransferFit
+from gpucast.util.order_statistics import median_of
 
 ALIKE = 1.1
 """Ways whose medians differ by less at every size are drawn as one."""

@@ -24,8 +24,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gpucast.datasets import Dataset
-from gpucast.records import Transfer
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Transfer
 from gpucast.transfers import FEWEST_SIZES, Array, TransferFit, fit_curve
 
 ALIGNMENT = 16

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.fitting import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.problem import Problem, pose, transfer_observations

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpucast import _core, step_kinds
-from gpucast.datasets import Dataset
+from gpucast import _core
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.models import Model
 from gpucast.problem import require_plausible

@@ -15,12 +15,12 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.candidates import Candidate
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Entry
 from gpucast.errors import InputError
 from gpucast.fitting import check_sampling, combinations, find_breakpoints
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
-from gpucast.records import Entry
 from gpucast.skeletons import communication, relative_errors
 from gpucast.transfers import require_sizes
 

@@ -8,8 +8,9 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.numbers import counts, sizes
-from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
-from gpucast.cli.words import duration, percent
+from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, percent
 
 
 def command(

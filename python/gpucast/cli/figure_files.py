@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpucast import atomic
 from gpucast.errors import InputError
+from gpucast.util.files import check_output, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ def targets(
     if is_file(output):
         if len(names) != 1:
             raise InputError("a file holds one figure; give a folder", file=output)
-        atomic.check_output(output, force=force)
+        check_output(output, force=force)
         return {names[0]: [output]}
     endings = endings_of(formats)
     _check_folder(output)
@@ -67,7 +67,7 @@ def targets(
     if output.exists():
         files = [path for paths in found.values() for path in paths]
         for path in (*files, *(output / name for name in beside)):
-            atomic.check_output(path, force=force)
+            check_output(path, force=force)
     return found
 
 
@@ -101,7 +101,7 @@ def write(contents: Mapping[Path, bytes], *, force: bool) -> None:
     try:
         for path, content in contents.items():
             there = path.exists()
-            atomic.write_bytes(path, content, force=force)
+            write_bytes(path, content, force=force)
             if not there:
                 new.append(path)
     except BaseException:

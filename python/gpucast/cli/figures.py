@@ -10,15 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from gpucast.cli import figure_files, options, step_figures
-from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
+from gpucast.util.tables import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.figure import Figure
 
-    from gpucast.datasets import Dataset
+    from gpucast.data.dataset import Dataset
 
 
 class _Group(TyperGroup):
@@ -87,7 +88,7 @@ def transfer(
     json: options.Json = False,
 ) -> None:
     """Transfers, contention, launches, overlaps."""
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
 
     if figure_files.is_file(output) and only is None:
         message = "a file holds one figure; name it with --only, or give a folder"
@@ -344,7 +345,7 @@ def paper(
 
 def _documents(beside: str, machine: str | None) -> dict[str, Callable[[], Figure]]:
     from gpucast import document_figures
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
 
     own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)
     return document_figures.figures_of_documents(own)

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_table, warn
-from gpucast.cli.words import interval, p_value, percent, quantity
+from gpucast.cli.output import print_json, warn
+from gpucast.util.tables import print_table
+from gpucast.util.units import interval, p_value, percent, quantity
 
 SHOWN_INTEGERS = 8
 
@@ -35,11 +36,11 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Fit step times (or, in a dataset without steps, transfer times)."""
-    from gpucast import atomic
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
+    from gpucast.util import files
 
     if output is not None:
-        atomic.check_output(output, force=force)
+        files.check_output(output, force=force)
     dataset = load(*data)
     chosen = dataset.select(machine=machine, path=path)
     if not chosen.steps and chosen.transfers:

@@ -12,9 +12,10 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.numbers import counts, duration, sizes, words
-from gpucast.cli.output import print_json, print_table, warn
-from gpucast.cli.words import percent
+from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
+from gpucast.util.tables import print_table
+from gpucast.util.units import percent
 
 if TYPE_CHECKING:
     from gpucast.measure.campaign import Report

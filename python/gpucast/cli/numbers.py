@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpucast.durations import parse as duration
 from gpucast.errors import InputError
+from gpucast.util.units import parse_duration as duration
 
 __all__ = ["LARGEST_COUNT", "counts", "duration", "sizes", "words"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpucast.cli.output import print_table
-from gpucast.cli.words import interval, quantity
 from gpucast.models import Model
 from gpucast.reconstructions import Quantity, about, quantities
+from gpucast.util.tables import print_table
+from gpucast.util.units import interval, quantity
 
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
 

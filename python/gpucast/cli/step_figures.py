@@ -15,9 +15,9 @@ from gpucast.errors import InputError
 
 if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
-    from gpucast.datasets import Dataset
+    from gpucast.data.dataset import Dataset
+    from gpucast.data.steps import Group
     from gpucast.models import Model
-    from gpucast.step_groups import Group
     from gpucast.step_series import Series
 
 NO_MODEL = "none"
@@ -101,7 +101,8 @@ def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subjec
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     """Model files and everything else among names and files."""
-    from gpucast.datasets import bundled_files, load
+    from gpucast.data.bundled import bundled_files
+    from gpucast.data.dataset import load
     from gpucast.models import load_model
 
     bundled = bundled_files()
@@ -116,7 +117,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
 
 def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[Group, Model]:
     """The group that each model is about; a model of no steps here is left out."""
-    from gpucast.step_groups import groups_of
+    from gpucast.data.steps import groups_of
     from gpucast.step_series import is_about
 
     return {group: model for group in groups_of(data) for model in models if is_about(model, group)}
@@ -215,11 +216,11 @@ def _fit_of(at: int) -> Model | str:
 
 
 def _fit(data: Dataset, series: Series, model: str) -> Model:
+    from gpucast.data.steps import data_of
+    from gpucast.data.thinning import thinned, without_unused_routes
     from gpucast.fitting import fit
-    from gpucast.step_groups import data_of
-    from gpucast.thinning import thinned, useful
 
     group = series.group
     assert group is not None
-    lean = useful(thinned(data_of(data, group), _SAMPLES), group.schedule)
+    lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), group.schedule)
     return fit(lean, **group.choice, model=model, replicates=_REPLICATES)

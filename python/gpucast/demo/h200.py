@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from gpucast import figures
-from gpucast.cli.output import print_table
-from gpucast.cli.words import duration
-from gpucast.datasets import Dataset, load
+from gpucast.data.dataset import Dataset, load
+from gpucast.data.steps import Cell
 from gpucast.demo.shell import command, heading, save
-from gpucast.extra import TENTH, Beside, Cell, beside, break_even, medians
+from gpucast.extra import TENTH, Beside, beside, break_even, medians
 from gpucast.models import load_model
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration
 
 DATA = "h200-x4"
 REMOTE = "h200-c/remote"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gpucast import figures
-from gpucast.datasets import load
+from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
 from gpucast.models import load_model
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from gpucast.data.records import Machine
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
 from gpucast.measure.cells import MPI, Cell, Choice, Timing, grid
@@ -18,7 +19,6 @@ from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import HOST, NATIVE, Path, occupants
 from gpucast.measure.store import Store
 from gpucast.measure.work import PathReport, Watcher, Work
-from gpucast.records import Machine
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.thinning import coarsened
 from gpucast.errors import InputError
 from gpucast.fitting import fit
 from gpucast.measure.cells import Series
 from gpucast.measure.design import START, Array, Ensemble, Pairs, choose
 from gpucast.models import Model
-from gpucast.records import Note, Transfer
 
 REPLICATES = 60
 """Of each fit on the way: enough for a covariance that only ranks cells."""
-
-# What fits on the way take of a record's samples, and of a transfer curve's sizes.
-_SAMPLES = 8
-_SIZES = 10
 
 # Models are plausible by their held-out error; below this weight they are not fitted again.
 _LEAST_WEIGHT = 0.05
@@ -104,7 +99,7 @@ def choose_steps(
     cells costs, in the order of ``cells_of``; by default all cost the same.
     """
     cells = cells_of(data, path, series)
-    data = thinned(data)
+    data = coarsened(data)
 
     def ensemble_of(chosen: list[int]) -> Ensemble | None:
         try:
@@ -115,36 +110,6 @@ def choose_steps(
 
     found = choose(cells, count, ensemble_of, seconds=seconds, start=start, batch=batch)
     return [cells[j] for j in found]
-
-
-def thinned(data: Dataset) -> Dataset:
-    """A dataset with fewer samples and transfer sizes: fits on the way must not take long, and
-    most of a fit's time goes into the transfer curves' breakpoints."""
-    sizes: dict[tuple[object, ...], set[int]] = {}
-    for transfer in data.transfers:
-        sizes.setdefault(_curve(transfer), set()).add(transfer.bytes)
-    kept = {curve: set(_spread(sorted(found), _SIZES)) for curve, found in sizes.items()}
-    return replace(
-        data,
-        records=[
-            record
-            if isinstance(record, Note)
-            else record.model_copy(update={"seconds": _spread(record.seconds, _SAMPLES)})
-            for record in data.records
-            if not isinstance(record, Transfer) or record.bytes in kept[_curve(record)]
-        ],
-    )
-
-
-def _curve(transfer: Transfer) -> tuple[object, ...]:
-    return (transfer.path, transfer.route, transfer.memory, transfer.method, transfer.engine)
-
-
-def _spread(values: list[Any], most: int) -> list[Any]:
-    """So many of the values, evenly spaced, both ends among them."""
-    if len(values) <= most:
-        return values
-    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
 
 
 def cells_of(data: Dataset, path: str, series: Series) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.measure.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
 from gpucast.measure.design import left, order

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.comparison import compare
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.models import LARGEST_N, Model
 from gpucast.reconstructions import sizes_to_show

@@ -15,8 +15,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from gpucast.cli.words import duration, interval, percent, quantity
 from gpucast.report.picture import picture
+from gpucast.util.units import duration, interval, percent, quantity
 from gpucast.validation import summarize
 
 _SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")

@@ -5,14 +5,22 @@ A fit, a figure and a finding are about a group each.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gpucast import step_kinds
-from gpucast.datasets import Dataset
-from gpucast.extra import Cell, medians_of
-from gpucast.records import Step
+import numpy as np
+
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+
+Cell = tuple[int, int]
+"""n and GPU count."""
+
+NATIVE_PATHS = ("native", "local", "host")
+"""What paths to GPUs (or CPU threads) of the same machine are called, the likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -100,3 +108,11 @@ def data_of(data: Dataset, group: Group) -> Dataset:
 def medians(data: Dataset, group: Group) -> dict[Cell, float]:
     """Median step time of each cell in seconds, by n and GPU count."""
     return medians_of(data_of(data, group).steps)
+
+
+def medians_of(steps: Iterable[Step]) -> dict[Cell, float]:
+    """Median step time of each cell of steps of one kind, s; sorted by n and GPU count."""
+    samples: dict[Cell, list[float]] = defaultdict(list)
+    for step in steps:
+        samples[step.n, step.gpus].extend(step.seconds)
+    return {cell: float(np.median(seconds)) for cell, seconds in sorted(samples.items())}

@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpucast import jsonl
+from gpucast.data import jsonl
+from gpucast.data.formats import Format, Imported, Options, entry
 from gpucast.errors import InputError
-from gpucast.formats import Format, Imported, Options, entry
 
 _DIGITS = 6  # of the default C++ stream, by which the tool prints rates
 _TEST = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpucast.records import Entry, Note, Phases, Step
+from gpucast.data.records import Entry, Note, Phases, Step
 
 _TAIL = ("sample", "seconds", "uncertainty", "cold", "caveat")
 _PHASES = {

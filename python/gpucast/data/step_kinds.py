@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
-from gpucast.records import Entry, Step
 
 FIELDS = ("block", "memory", "graph", "boundary")
 OPEN = "open"

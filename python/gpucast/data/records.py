@@ -305,7 +305,7 @@ Entry = Measurement | Note
 """Everything but machines."""
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
-"""Checks any one record; ``gpucast.jsonl`` turns what it finds into one-line errors."""
+"""Checks any one record; ``gpucast.data.jsonl`` turns what it finds into one-line errors."""
 
 
 def json_schema() -> dict[str, Any]:

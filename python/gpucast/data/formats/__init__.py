@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpucast import jsonl
-from gpucast.datasets import Dataset
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Entry, Machine
 from gpucast.errors import InputError, from_os_error
-from gpucast.records import Entry, Machine
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
-"""Quantities for people: the digits that matter, with the unit that suits the size."""
+"""Quantities as people write and read them: the digits that matter, in the unit that suits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from gpucast.errors import InputError
+
+_TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def duration(value: float) -> str:
@@ -11,6 +15,34 @@ def duration(value: float) -> str:
         if value >= size:
             return f"{value / size:.4g} {unit}"
     return f"{value * 1e9:.4g} ns"
+
+
+def parse_duration(text: str, field: str | None = None) -> float:
+    """``90``, ``90s``, ``5m``, ``1.5h``, ``2d``: seconds.
+
+    Raises:
+        InputError: something that is no time greater than 0.
+    """
+    number = text[:-1] if text[-1:] in _TIMES else text
+    try:
+        value = float(number) * _TIMES.get(text[-1:], 1.0)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise InputError(f"{text!r} is no time such as 90s, 5m, 1h, 2d", field=field)
+    return value
+
+
+def long_duration(seconds: float) -> str:
+    """A time of seconds to days, three digits: ``42.1 s``, ``3.25 h``."""
+    for unit in ("d", "h", "m"):
+        if seconds >= 2 * _TIMES[unit]:
+            return f"{_three_digits(seconds / _TIMES[unit])} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 # No link carries this much: the piece of a curve has no slope that the data could show.
@@ -25,6 +57,14 @@ def throughput(value: float) -> str:
         if value >= size:
             return f"{value / size:.4g} {unit}"
     return f"{value:.4g} B/s"
+
+
+def size(value: int) -> str:
+    """A number of bytes for people, binary units where it is a round number of them."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if value >= 2**power and value % 2**power == 0:
+            return f"{value // 2**power} {unit}"
+    return f"{value} B"
 
 
 def quantity(value: float | None, unit: str) -> str | None:

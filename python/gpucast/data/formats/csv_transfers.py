@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import Format, Imported, Options, csv_table
+from gpucast.data.formats.single_machine import check_single_machine
+from gpucast.data.records import Transfer
 from gpucast.errors import InputError
-from gpucast.formats import Format, Imported, Options, csv_table
-from gpucast.formats.single_machine import check_single_machine
-from gpucast.records import Transfer
 
 REQUIRED = ("bytes", "seconds", "route")
 OPTIONAL = ("path", "memory")

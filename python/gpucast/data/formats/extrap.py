@@ -18,11 +18,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
+from gpucast.data.records import Entry, Schedule
 from gpucast.errors import InputError
-from gpucast.formats import Format, Imported, Options, entry
-from gpucast.formats.single_machine import check_single_kind, check_single_machine
-from gpucast.records import Entry, Schedule
 
 PARAMETERS = ("n", "gpus")
 METRIC = "seconds"

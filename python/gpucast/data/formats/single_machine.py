@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpucast import step_kinds
-from gpucast.datasets import Dataset
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Measurement
 from gpucast.errors import InputError
-from gpucast.records import Measurement
 
 
 def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: str) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import ValidationError
 
-from gpucast.complaints import message_of, path_of, shown
+from gpucast.data.records import RECORD, SCHEMA, Machine, Note, Record
 from gpucast.errors import InputError, from_os_error
-from gpucast.records import RECORD, SCHEMA, Machine, Note, Record
+from gpucast.util.validation_errors import message_of, path_of, shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from gpucast.datasets import Dataset
-from gpucast.formats import Format, Imported, Options, csv_table
-from gpucast.formats.single_machine import check_single_kind, check_single_machine
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import Format, Imported, Options, csv_table
+from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
 
 REQUIRED = ("n", "gpus", "seconds")
 OPTIONAL = ("path", "schedule", "kernel", "repeat")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpucast import step_kinds
-from gpucast.datasets import Dataset
-from gpucast.quantities import duration
-from gpucast.records import HostMemory, Launch, Measurement, Overlap, Skeleton, Step, Transfer
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import HostMemory, Launch, Measurement, Overlap, Skeleton, Step, Transfer
+from gpucast.util.units import duration
 
 KINDS: dict[str, str] = {
     "step": "steps",

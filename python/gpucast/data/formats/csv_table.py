@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpucast.data.formats import Options, entry
+from gpucast.data.records import Entry
 from gpucast.errors import InputError
-from gpucast.formats import Options, entry
-from gpucast.records import Entry
 
 DELIMITERS = ",;\t"
 _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,4})?")

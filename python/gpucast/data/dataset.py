@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import importlib.resources
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from gpucast import atomic, jsonl, step_kinds
-from gpucast.errors import InputError
-from gpucast.records import (
+from gpucast.data import jsonl, step_kinds
+from gpucast.data.bundled import bundled_files
+from gpucast.data.records import (
     Entry,
     Gpu,
     HostMemory,
@@ -31,6 +30,8 @@ from gpucast.records import (
     Step,
     Transfer,
 )
+from gpucast.errors import InputError
+from gpucast.util.files import write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -180,7 +181,7 @@ class Dataset:
         # Here, not above: pandas costs more than most commands take.
         import pandas
 
-        from gpucast.frames import COLUMNS, rows
+        from gpucast.data.frames import COLUMNS, rows
 
         if kind not in COLUMNS:
             raise InputError(
@@ -196,7 +197,7 @@ class Dataset:
         Raises:
             InputError: the file exists and ``force`` is not given, or cannot be written.
         """
-        atomic.write_text(path, jsonl.to_text(self._all()), force=force)
+        write_text(path, jsonl.to_text(self._all()), force=force)
 
     def _of(self, kind: type[_R]) -> list[_R]:
         return [record for record in self.records if isinstance(record, kind)]
@@ -251,22 +252,6 @@ def from_records(name: str, records: Iterable[Record]) -> Dataset:
     """A dataset of records made in memory; checked as ``load`` checks files."""
     kept = list(records)
     return _merge([(name, jsonl.Lines(kept, list(range(1, len(kept) + 1))))])
-
-
-def bundled_files() -> dict[str, Path]:
-    """Files of the bundled datasets by name, sorted by name."""
-    found: dict[str, Path] = {}
-    for folder in data_folders():
-        for file in folder.glob("*/*.jsonl"):
-            found.setdefault(file.stem, file)
-    return dict(sorted(found.items()))
-
-
-def data_folders() -> list[Path]:
-    """Where bundled data lie: in the installed package, or beside ``python/`` in a source tree."""
-    package = importlib.resources.files("gpucast")
-    folders = [Path(str(package / "data")), Path(__file__).parents[2] / "data"]
-    return [folder for folder in folders if folder.is_dir()]
 
 
 def _unknown(name: str, bundled: Iterable[str]) -> InputError:
