@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import gpucast as gc
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.planning.plan import plan_request
 from gpucast.planning.reading import of_values, read
 from gpucast.util.tables import print_table

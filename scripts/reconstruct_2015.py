@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.reconstructions import Quantity
 from gpucast.util import files
 from gpucast.util.units import duration, interval, percent, quantity

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import gpucast as gc
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.planning.grid import Grid, make
 from gpucast.planning.reading import of_values
 from gpucast.planning.request import Request

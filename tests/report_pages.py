@@ -11,7 +11,7 @@ import gpucast
 from gpucast.cli import main
 from gpucast.data.dataset import Dataset
 from gpucast.data.thinning import coarsened
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 
 HOSTILE = (

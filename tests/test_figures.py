@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import gpucast as gc
 from gpucast import figures
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.transfers import fit_transfers
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import gpucast as gc
 from gpucast import paper_figures, plot_style
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.step_series import Series, kind_in_words, series_of
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, steps
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.planning import comparing, grid
 from gpucast.planning.grid import Z90
 from gpucast.planning.replicates import step_times

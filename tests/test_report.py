@@ -16,7 +16,7 @@ from command_line import Run, assert_refused, files_of, only_json, shell
 from gpucast.comparison import compare
 from gpucast.errors import InputError
 from gpucast.measure.design import left, order
-from gpucast.models import Model, load_model
+from gpucast.model.fitted import Model, load_model
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.content import content

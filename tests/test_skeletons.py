@@ -14,10 +14,10 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
-from gpucast.candidates import Candidate
 from gpucast.data import jsonl
-from gpucast.models import Model
-from gpucast.problem import Problem, pose
+from gpucast.fitting.candidates import Candidate
+from gpucast.fitting.selection import Problem, pose
+from gpucast.model.fitted import Model
 from gpucast.skeletons import communication, relative_errors
 from made_data import LAUNCH_COUNTS, dataset, launch, machine, skeleton, step, transfer
 from synthetic import noisy

@@ -13,7 +13,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.steps import Cell, Group
 from gpucast.errors import InputError
 from gpucast.extra import break_even
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 
 def what_ifs(

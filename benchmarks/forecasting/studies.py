@@ -15,8 +15,8 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.steps import Cell, Group, data_of, groups_of, medians
 from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
-from gpucast.models import Model
-from gpucast.problem import pose
+from gpucast.fitting.selection import pose
+from gpucast.model.fitted import Model
 from gpucast.validation import score, summarize
 
 Result = dict[str, Any]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from gpucast.data.dataset import load as load
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
-    from gpucast.fitting import fit as fit
-    from gpucast.models import Model as Model
-    from gpucast.models import load_model as load_model
+    from gpucast.fitting.fit import fit as fit
+    from gpucast.model.fitted import Model as Model
+    from gpucast.model.fitted import load_model as load_model
     from gpucast.planning.plan import Plan as Plan
     from gpucast.planning.plan import plan as plan
     from gpucast.transfers import fit_transfers as fit_transfers
@@ -34,14 +34,14 @@ _HOME = {
     "Dataset": "data.dataset",
     "GpucastError": "errors",
     "InputError": "errors",
-    "Model": "models",
+    "Model": "model.fitted",
     "Plan": "planning.plan",
     "bundled_files": "data.bundled",
     "compare": "comparison",
-    "fit": "fitting",
+    "fit": "fitting.fit",
     "fit_transfers": "transfers",
     "load": "data.dataset",
-    "load_model": "models",
+    "load_model": "model.fitted",
     "plan": "planning.plan",
     "validate": "validation",
     "what_if": "whatif",

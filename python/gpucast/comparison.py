@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.models import Model, Numbers, as_list, interval_width, outer
+from gpucast.model.fitted import Model, Numbers, as_list, interval_width, outer
 
 
 def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import Cell, medians_of
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 TENTH = 0.1
 """Another path is as good as the first where a step takes at most this much longer."""

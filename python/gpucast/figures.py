@@ -21,7 +21,7 @@ from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.extra import TENTH, Beside
-from gpucast.models import Model, outer
+from gpucast.model.fitted import Model, outer
 from gpucast.plot_style import COLOURS, TERMS, byte_axis, log_axes, one, render, styled
 from gpucast.plot_style import colours as _colours
 from gpucast.transfers import TransferFit

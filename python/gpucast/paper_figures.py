@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.errors import InputError
-from gpucast.models import Forecasts, Model
+from gpucast.model.fitted import Forecasts, Model
 from gpucast.plot_style import (
     BAND_ALPHA,
     COLOURS,

@@ -8,13 +8,9 @@ models, never datasets: what was not measured must not be taken for a measuremen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpucast.data.bundled import reconstructed_files
-from gpucast.models import Model, load_model
-
-USUAL_SIZES = (216.0, 1e6)
-"""Particles, least and greatest, where no size was measured."""
+from gpucast.model.fitted import Model, load_model
 
 
 @dataclass(frozen=True)
@@ -44,18 +40,6 @@ class Quantity:
 def reconstructions() -> list[Model]:
     """The bundled reconstructions."""
     return [load_model(path) for path in reconstructed_files().values()]
-
-
-def about(model: Model) -> dict[str, Any] | None:
-    """What a reconstruction says of itself (title, label, path); None for any other model."""
-    found = model.content.get("reconstruction")
-    return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
-
-
-def sizes_to_show(model: Model) -> tuple[float, float]:
-    """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
-    least, largest = model.content["domain"]["n"] if about(model) is None else USUAL_SIZES
-    return float(least), float(largest)
 
 
 def quantities(model: Model) -> list[Quantity]:

@@ -18,8 +18,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.steps import NATIVE_PATHS, Cell, Group, steps_of
 from gpucast.errors import InputError
-from gpucast.models import Model
-from gpucast.reconstructions import sizes_to_show
+from gpucast.model.fitted import Model, sizes_to_show
 from gpucast.util.order_statistics import median_of
 
 PAPERS = {

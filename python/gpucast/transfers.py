@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.fitting import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
-from gpucast.problem import Problem, pose, transfer_observations
+from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
+from gpucast.fitting.selection import Problem, pose, transfer_observations
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from gpucast import _core
 from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.models import Model
-from gpucast.problem import require_plausible
+from gpucast.fitting.selection import require_plausible
+from gpucast.model.fitted import Model
 
 
 def validate(

@@ -14,13 +14,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from gpucast import _core
-from gpucast.candidates import Candidate
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
-from gpucast.fitting import check_sampling, combinations, find_breakpoints
-from gpucast.models import Model
-from gpucast.problem import Problem, pose
+from gpucast.fitting.candidates import Candidate
+from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints
+from gpucast.fitting.selection import Problem, pose
+from gpucast.model.fitted import Model
 from gpucast.skeletons import communication, relative_errors
 from gpucast.transfers import require_sizes
 

@@ -26,7 +26,7 @@ from gpucast.data.records import (
     Transfer,
 )
 from gpucast.errors import InputError
-from gpucast.models import load_model
+from gpucast.model.fitted import load_model
 from gpucast.reconstructions import reconstructions
 from gpucast.util import files
 from gpucast.util.tables import print_table

@@ -47,7 +47,7 @@ def command(
         _fit_transfers(chosen, memory, method, replicates, seed, json, output)
         return
 
-    from gpucast.fitting import fit
+    from gpucast.fitting.fit import fit
 
     fitted = fit(
         dataset,

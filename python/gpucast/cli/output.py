@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpucast.util.tables import one_line
 
 if TYPE_CHECKING:
-    from gpucast.models import Model
+    from gpucast.model.fitted import Model
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 

@@ -25,7 +25,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
-    from gpucast.models import Model, load_model, outer
+    from gpucast.model.fitted import Model, load_model, outer
 
     particles, gpu_counts = sizes(n), counts(gpus)
     loaded: list[Model] = [load_model(path) for path in models]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
     from gpucast.data.steps import Group
-    from gpucast.models import Model
+    from gpucast.model.fitted import Model
     from gpucast.step_series import Series
 
 NO_MODEL = "none"
@@ -103,7 +103,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     """Model files and everything else among names and files."""
     from gpucast.data.bundled import bundled_files
     from gpucast.data.dataset import load
-    from gpucast.models import load_model
+    from gpucast.model.fitted import load_model
 
     bundled = bundled_files()
     are_models = [name not in bundled and _is_model(name) for name in inputs]
@@ -218,7 +218,7 @@ def _fit_of(at: int) -> Model | str:
 def _fit(data: Dataset, series: Series, model: str) -> Model:
     from gpucast.data.steps import data_of
     from gpucast.data.thinning import thinned, without_unused_routes
-    from gpucast.fitting import fit
+    from gpucast.fitting.fit import fit
 
     group = series.group
     assert group is not None

@@ -27,7 +27,7 @@ def command(
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
     from gpucast.data.dataset import load
-    from gpucast.models import load_model
+    from gpucast.model.fitted import load_model
     from gpucast.validation import validate
 
     loaded = load_model(model)

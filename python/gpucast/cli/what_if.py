@@ -39,7 +39,7 @@ def command(
     Skeletons (steps without their work, of gpucast-microbench) say which term describes it.
     """
     from gpucast.data.dataset import load
-    from gpucast.models import load_model
+    from gpucast.model.fitted import load_model
     from gpucast.util import files
     from gpucast.whatif import what_if
 

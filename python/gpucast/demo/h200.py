@@ -12,7 +12,7 @@ from gpucast.data.dataset import Dataset, load
 from gpucast.data.steps import Cell
 from gpucast.demo.shell import command, heading, save
 from gpucast.extra import TENTH, Beside, beside, break_even, medians
-from gpucast.models import load_model
+from gpucast.model.fitted import load_model
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpucast import figures
 from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.models import load_model
+from gpucast.model.fitted import load_model
 
 MOST_THREADS = 4
 """More would not make it any clearer."""

@@ -9,7 +9,7 @@ import numpy as np
 from gpucast import figures
 from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.models import load_model
+from gpucast.model.fitted import load_model
 from gpucast.transfers import fit_transfers
 
 PATHS = {"local": "auto", "infiniband": "paper", "ethernet100": "paper"}

@@ -10,10 +10,10 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.thinning import coarsened
 from gpucast.errors import InputError
-from gpucast.fitting import fit
+from gpucast.fitting.fit import fit
 from gpucast.measure.cells import Series
 from gpucast.measure.design import START, Array, Ensemble, Pairs, choose
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 REPLICATES = 60
 """Of each fit on the way: enough for a covariance that only ranks cells."""

@@ -12,7 +12,7 @@ from gpucast.errors import InputError
 from gpucast.measure.cells import Cell, PathKind, Series, Timing, guess_seconds, pairs_of
 from gpucast.measure.design import START, order, start_design
 from gpucast.measure.ensembles import Fitted
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 SECONDS = 4.0
 """Of measuring between two fits."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpucast.models import Array
+from gpucast.model.fitted import Array
 
 FIRST = 129
 """Sizes looked at first, evenly spaced in the logarithm."""

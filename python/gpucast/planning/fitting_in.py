@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.models import Array
+from gpucast.model.fitted import Array
 from gpucast.planning import bounds, schedule
 from gpucast.planning.capacity import copies
 from gpucast.planning.grid import Grid

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.errors import InputError
-from gpucast.models import LARGEST_N, Array, Model
+from gpucast.model.fitted import LARGEST_N, Array, Model
 from gpucast.planning.crossing import from_n_on
 from gpucast.planning.replicates import Evaluator
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.models import Array
+from gpucast.model.fitted import Array
 from gpucast.planning.choices import Choices
 from gpucast.planning.comparing import Comparison
 from gpucast.planning.grid import Grid

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpucast.errors import InputError
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.planning.choices import choose, fronts
 from gpucast.planning.comparing import compare
 from gpucast.planning.fitting_in import Mix, copies_of

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, get_args
 from pydantic import BaseModel, ValidationError
 
 from gpucast.errors import InputError, from_os_error
-from gpucast.models import Model, load_model
+from gpucast.model.fitted import Model, load_model
 from gpucast.planning.request import Machine, Request
 from gpucast.planning.yaml_lines import Lines, Location, parse
 from gpucast.util.validation_errors import message_of

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from gpucast.errors import InputError
-from gpucast.models import LARGEST_GPUS, LARGEST_N, Model
+from gpucast.model.fitted import LARGEST_GPUS, LARGEST_N, Model
 from gpucast.planning.yaml_lines import Lines
 from gpucast.util import units
 

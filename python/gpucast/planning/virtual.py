@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.models import Array
+from gpucast.model.fitted import Array
 from gpucast.planning.index import Sizes, break_even, iso_efficiency
 from gpucast.planning.request import Machine, Request
 

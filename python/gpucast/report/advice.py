@@ -14,7 +14,7 @@ from gpucast.errors import InputError
 from gpucast.measure.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
 from gpucast.measure.design import left, order
 from gpucast.measure.ensembles import REPLICATES, Fitted
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 COUNT = 5
 """Cells that are named."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core, model_shape
+from gpucast import _core
 from gpucast.data.bundled import reconstructed_files
 from gpucast.errors import InputError, from_os_error
+from gpucast.model import shape
 from gpucast.util import files
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ Numbers = float | Iterable[float]
 SCHEMA = "gpucast.model/1"
 LARGEST_N = 1e9
 LARGEST_GPUS = 65536
+
+USUAL_SIZES = (216.0, 1e6)
+"""Particles, least and greatest, where no size was measured."""
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
 # replicates are used; forty still give the spread to 11 %.
@@ -292,7 +296,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
             file=name,
             field="schema",
         )
-    model_shape.check(content, name)
+    shape.check(content, name)
     bootstrap = content.pop("bootstrap")
     del content["schema"]
     try:
@@ -309,6 +313,20 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         reason = " ".join(str(error).split())
         raise InputError(f"is a damaged model file: {reason}", file=name) from error
     return model
+
+
+def reconstruction_of(model: Model) -> dict[str, Any] | None:
+    """What a reconstruction says of itself (title, label, path); None for any other model."""
+    found = model.content.get("reconstruction")
+    return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
+
+
+def sizes_to_show(model: Model) -> tuple[float, float]:
+    """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
+    least, largest = (
+        model.content["domain"]["n"] if reconstruction_of(model) is None else USUAL_SIZES
+    )
+    return float(least), float(largest)
 
 
 def _file_of(path: str | os.PathLike[str]) -> Path:

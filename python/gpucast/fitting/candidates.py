@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpucast import _core
-from gpucast.chains import cpu_breakpoints, gpu_breakpoints
 from gpucast.errors import InputError
-from gpucast.problem import Problem
+from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
+from gpucast.fitting.selection import Problem
 
 PAPER = ("wave", "linear", "star-serial")
 
@@ -21,7 +21,7 @@ class Candidate:
 
     Attributes:
         breakpoints: of the transfer curves, bytes by route.
-        gpu_breakpoints, cpu_breakpoints: of the chained terms (gpucast.chains).
+        gpu_breakpoints, cpu_breakpoints: of the chained terms (gpucast.fitting.piecewise).
     """
 
     gpu: str

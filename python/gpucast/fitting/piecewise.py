@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpucast import _core
-from gpucast.problem import Problem, transfer_observations
+from gpucast.fitting.selection import Problem, transfer_observations
 
 MOST_PIECES = 16
 """Of one term: beyond, levels are merged."""

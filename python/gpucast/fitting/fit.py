@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.candidates import Candidate, candidates, refined, routes_of
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.models import Model
-from gpucast.problem import Problem, pose
+from gpucast.fitting.candidates import Candidate, candidates, refined, routes_of
+from gpucast.fitting.selection import Problem, pose
+from gpucast.model.fitted import Model
 from gpucast.util.units import p_value
 
 Array = NDArray[np.float64]
