@@ -30,7 +30,7 @@ from gpucast.cli.output import print_json
 from gpucast.data.dataset import Dataset, load
 from gpucast.data.records import Launch, RunToRun, Transfer
 from gpucast.errors import GpucastError
-from gpucast.transfer_series import way_of
+from gpucast.transfers.series import way_of
 from gpucast.util.order_statistics import Median, median_of
 from gpucast.util.tables import print_table
 

@@ -21,7 +21,7 @@ from matplotlib import pyplot as plt
 
 import gpucast as gc
 from gpucast.figures import COLOURS
-from gpucast.overlaps import overlap_efficiencies
+from gpucast.transfers.overlap import overlap_efficiencies
 from gpucast.util.units import duration, percent
 
 KINDS = ["pageable", "write-combined", "mapped", "mapped-write-combined"]

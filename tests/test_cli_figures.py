@@ -12,10 +12,11 @@ from matplotlib.axes import Axes
 
 import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
-from gpucast import contention, transfer_figures
+from gpucast import transfer_figures
 from gpucast.cli import figure_files
 from gpucast.data import jsonl
-from gpucast.transfer_series import series_of
+from gpucast.transfers import contention
+from gpucast.transfers.series import series_of
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps
 from test_contention import four_gpus
 from test_documents import series, whole

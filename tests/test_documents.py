@@ -11,7 +11,7 @@ from command_line import Run, assert_refused, only_json
 from gpucast.data import jsonl
 from gpucast.documents import HOST_MEMORY_TABLES, TRANSFER_TABLES, Beside, beside_documents
 from gpucast.errors import InputError
-from gpucast.overlaps import overlap_efficiencies
+from gpucast.transfers.overlap import overlap_efficiencies
 from made_data import dataset, launch, machine, transfer
 
 SIZES = [2**power for power in range(0, 31, 2)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpucast.data import dataset, jsonl
-from gpucast.extra import Beside, medians
+from gpucast.forecast.remote_cost import Beside, medians
 from made_data import machine, step
 
 TWO_PATHS = Beside(

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import gpucast as gc
 from gpucast import figures
 from gpucast.model.fitted import Model
-from gpucast.transfers import fit_transfers
+from gpucast.transfers.curves import fit_transfers
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 
 GPUS = np.arange(1.0, 9.0)

@@ -16,7 +16,7 @@ from gpucast.data import jsonl, thinning
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import Group, data_of, groups_of, names_of
 from gpucast.errors import InputError
-from gpucast.extra import break_even
+from gpucast.forecast.remote_cost import break_even
 from made_data import (
     NATIVE,
     VIRTUALIZED,

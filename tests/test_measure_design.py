@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 import made_data
 from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
-from gpucast.measure.cells import Series
-from gpucast.measure.design import Ensemble, choose, order, start_design
-from gpucast.measure.ensembles import choose_steps, fit_on_the_way, restricted
+from gpucast.design.cells import Series
+from gpucast.design.ensembles import choose_steps, fit_on_the_way, restricted
+from gpucast.design.optimal import Ensemble, choose, order, start_design
 from synthetic import TRUTHS, Truth, noisy
 
 Array = NDArray[np.float64]

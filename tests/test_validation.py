@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast import validation
 from gpucast._core import median_variance
+from gpucast.forecast import validation
 from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
 

@@ -12,7 +12,7 @@ from forecasting.studies import Study
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import Cell, Group
 from gpucast.errors import InputError
-from gpucast.extra import break_even
+from gpucast.forecast.remote_cost import break_even
 from gpucast.model.fitted import Model
 
 

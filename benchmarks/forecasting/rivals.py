@@ -20,7 +20,7 @@ from forecasting.splits import Split
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats.extrap import write_text
 from gpucast.data.steps import Cell
-from gpucast.validation import score
+from gpucast.forecast.validation import score
 
 Array = NDArray[np.float64]
 

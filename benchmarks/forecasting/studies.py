@@ -16,11 +16,11 @@ from gpucast.data.steps import Cell, Group, data_of, groups_of, medians
 from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
 from gpucast.fitting.selection import pose
+from gpucast.forecast.validation import score, summarize
 from gpucast.model.fitted import Model
-from gpucast.validation import score, summarize
 
 Result = dict[str, Any]
-"""As ``gpucast.validation.score`` gives it, or ``{"refused": why}``."""
+"""As ``gpucast.forecast.validation.score`` gives it, or ``{"refused": why}``."""
 
 FORECASTERS = ("gpucast", "paper", "scipy", "extrap")
 """gpucast as it is; it and scipy, held to the paper's form; Extra-P."""
@@ -253,8 +253,8 @@ def _whole(one: Subject) -> tuple[Model, list[dict[str, Any]]] | str:
 def _design(one: Subject) -> tuple[Split, Result] | str:
     """A quarter of the cells as `gpucast measure` would have chosen them."""
     try:
-        from gpucast.measure.cells import Series
-        from gpucast.measure.ensembles import choose_steps
+        from gpucast.design.cells import Series
+        from gpucast.design.ensembles import choose_steps
     except ImportError:
         return "this build has no budgeted design"
     group = one.group

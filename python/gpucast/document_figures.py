@@ -35,7 +35,7 @@ from gpucast.plot_style import (
     seconds_axis,
     styled,
 )
-from gpucast.transfer_series import Series, series_of
+from gpucast.transfers.series import Series, series_of
 
 Draw = Callable[[], Figure]
 

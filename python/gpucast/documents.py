@@ -28,8 +28,8 @@ import numpy as np
 from gpucast.data.dataset import Dataset, load
 from gpucast.data.records import HostMemory, Transfer
 from gpucast.errors import InputError
-from gpucast.transfer_series import Series, SeriesFit, fit_series, series_of
-from gpucast.transfers import FEWEST_SIZES
+from gpucast.transfers.curves import FEWEST_SIZES
+from gpucast.transfers.series import Series, SeriesFit, fit_series, series_of
 
 TRANSFER_TABLES = (
     "p2p-copy",

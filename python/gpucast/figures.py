@@ -20,11 +20,11 @@ from gpucast import _core, plot_style
 from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.extra import TENTH, Beside
+from gpucast.forecast.remote_cost import TENTH, Beside
 from gpucast.model.fitted import Model, outer
 from gpucast.plot_style import COLOURS, TERMS, byte_axis, log_axes, one, render, styled
 from gpucast.plot_style import colours as _colours
-from gpucast.transfers import TransferFit
+from gpucast.transfers.curves import TransferFit
 from gpucast.util import files
 
 Array = NDArray[np.float64]

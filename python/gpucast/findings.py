@@ -17,8 +17,8 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.steps import NATIVE_PATHS, Cell, Group, host_of, medians_of, names_of, steps_of
 from gpucast.errors import InputError
-from gpucast.launches import launch_costs
 from gpucast.model.fitted import Model
+from gpucast.transfers.launches import launch_costs
 from gpucast.util.units import duration, throughput
 
 SMALL_N = 1000

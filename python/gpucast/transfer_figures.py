@@ -16,14 +16,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gpucast.contention import DISTURBED, Contention
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
 from gpucast.figures import POINTS
-from gpucast.overlaps import overlap_efficiencies
 from gpucast.plot_style import COLOURS, MARKERS, ONE_COLUMN, binary, byte_axis, styled
-from gpucast.transfer_series import ALIGNMENT, Series, SeriesFit, fit_series
-from gpucast.transfers import FEWEST_SIZES, Array, TransferFit
+from gpucast.transfers.contention import DISTURBED, Contention
+from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit
+from gpucast.transfers.overlap import overlap_efficiencies
+from gpucast.transfers.series import ALIGNMENT, Series, SeriesFit, fit_series
 from gpucast.util.order_statistics import median_of
 
 ALIKE = 1.1

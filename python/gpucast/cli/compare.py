@@ -21,7 +21,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Compare the forecasts of two models."""
-    from gpucast.comparison import compare
+    from gpucast.forecast.comparison import compare
     from gpucast.model.fitted import load_model
 
     first, second = load_model(native), load_model(remote)

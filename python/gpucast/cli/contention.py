@@ -12,15 +12,15 @@ from gpucast.util.tables import print_table
 from gpucast.util.units import duration, size
 
 if TYPE_CHECKING:
-    from gpucast.contention import Contention
+    from gpucast.transfers.contention import Contention
 
 
 def command(
     data: options.Data, machine: options.Machine = None, json: options.Json = False
 ) -> None:
     """Show which copies disturb each other when under way at once, measured and forecast."""
-    from gpucast import contention
     from gpucast.data.dataset import load
+    from gpucast.transfers import contention
 
     dataset = load(*data).select(machine=machine)
     found = contention.contention(dataset)

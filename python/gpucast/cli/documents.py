@@ -33,7 +33,7 @@ def command(
     """Hold a machine's measurements against the bundled tables of the source documents."""
     from gpucast import documents
     from gpucast.data.dataset import load
-    from gpucast.overlaps import overlap_efficiencies
+    from gpucast.transfers.overlap import overlap_efficiencies
 
     dataset = load(*data).select(machine=machine)
     found = documents.beside_documents(dataset, document)
@@ -113,7 +113,7 @@ def _launches(dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def _print_others(dataset: Dataset) -> None:
-    from gpucast.overlaps import overlap_efficiencies
+    from gpucast.transfers.overlap import overlap_efficiencies
 
     launches = _launches(dataset)
     if launches:

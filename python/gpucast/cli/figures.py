@@ -136,10 +136,11 @@ def _figures(
 
     And what fits the curves that two of them show: later, so that what is refused costs nothing.
     """
-    from gpucast import contention, transfer_figures
-    from gpucast.overlaps import overlap_efficiencies
-    from gpucast.transfer_series import series_of
-    from gpucast.transfers import FEWEST_SIZES
+    from gpucast import transfer_figures
+    from gpucast.transfers import contention
+    from gpucast.transfers.curves import FEWEST_SIZES
+    from gpucast.transfers.overlap import overlap_efficiencies
+    from gpucast.transfers.series import series_of
 
     title = ", ".join(dataset.machines)
     found: dict[str, Callable[[], Figure]] = {}

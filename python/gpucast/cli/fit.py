@@ -176,8 +176,8 @@ def _fit_transfers(
     output: Any,
 ) -> None:
     from gpucast.errors import InputError
-    from gpucast.launches import launch_costs
-    from gpucast.transfers import crossovers, fit_transfers
+    from gpucast.transfers.curves import crossovers, fit_transfers
+    from gpucast.transfers.launches import launch_costs
 
     if output is not None:
         raise InputError(

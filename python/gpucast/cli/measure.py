@@ -81,8 +81,8 @@ def command(
 ) -> None:
     """Measure transfers and steps of this machine's paths; a second start goes on."""
     from gpucast.cli.progress import progress
+    from gpucast.design.cells import KERNELS, MEMORIES, SCHEDULES, Choice
     from gpucast.measure.campaign import Campaign, Request
-    from gpucast.measure.cells import KERNELS, MEMORIES, SCHEDULES, Choice
     from gpucast.measure.paths import parse_paths
     from gpucast.measure.store import Store
 

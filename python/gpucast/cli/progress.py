@@ -12,7 +12,7 @@ from gpucast.util.units import duration
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from gpucast.measure.cells import Series
+    from gpucast.design.cells import Series
     from gpucast.measure.work import Watcher
 
 

@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
     from gpucast.data.dataset import load
+    from gpucast.forecast.validation import validate
     from gpucast.model.fitted import load_model
-    from gpucast.validation import validate
 
     loaded = load_model(model)
     result = validate(

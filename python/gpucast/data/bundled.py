@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from pathlib import Path
 
 
@@ -26,6 +25,5 @@ def reconstructed_files() -> dict[str, Path]:
 
 def data_folders() -> list[Path]:
     """Where bundled data lie: in the installed package, or beside ``python/`` in a source tree."""
-    package = importlib.resources.files("gpucast")
-    folders = [Path(str(package / "bundled")), Path(__file__).parents[3] / "data"]
+    folders = [Path(__file__).parents[1] / "bundled", Path(__file__).parents[3] / "data"]
     return [folder for folder in folders if folder.is_dir()]

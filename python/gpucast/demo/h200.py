@@ -11,7 +11,7 @@ from gpucast import figures
 from gpucast.data.dataset import Dataset, load
 from gpucast.data.steps import Cell
 from gpucast.demo.shell import command, heading, save
-from gpucast.extra import TENTH, Beside, beside, break_even, medians
+from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even, medians
 from gpucast.model.fitted import load_model
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration

@@ -10,7 +10,7 @@ from gpucast import figures
 from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
 from gpucast.model.fitted import load_model
-from gpucast.transfers import fit_transfers
+from gpucast.transfers.curves import fit_transfers
 
 PATHS = {"local": "auto", "infiniband": "paper", "ethernet100": "paper"}
 """Each with its model. A what-if needs launches told from start-ups: ``auto`` may take a term with

@@ -9,10 +9,10 @@ import numpy as np
 
 from gpucast.data.records import Note, Record, Step
 from gpucast.data.thinning import coarsened
+from gpucast.design.cells import Cell, Series
+from gpucast.design.ensembles import Fitted, fit_on_the_way
 from gpucast.errors import InputError
 from gpucast.measure import programs
-from gpucast.measure.cells import Cell, Series
-from gpucast.measure.ensembles import Fitted, fit_on_the_way
 from gpucast.measure.programs import ProgramError
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
 from gpucast.measure.store import Store

@@ -20,8 +20,8 @@ from typing import Self
 
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.design.cells import MPI, Cell, Timing
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.cells import MPI, Cell, Timing
 from gpucast.measure.paths import Path
 
 MICROBENCH = "gpucast-microbench"

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from gpucast.data.records import Machine
-from gpucast.measure.cells import Cell, Series, Timing
+from gpucast.design.cells import Cell, Series, Timing
 from gpucast.measure.paths import Path
 
 Status = Literal["complete", "budget", "ended", "failed"]

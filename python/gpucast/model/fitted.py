@@ -323,9 +323,8 @@ def reconstruction_of(model: Model) -> dict[str, Any] | None:
 
 def sizes_to_show(model: Model) -> tuple[float, float]:
     """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
-    least, largest = (
-        model.content["domain"]["n"] if reconstruction_of(model) is None else USUAL_SIZES
-    )
+    fitted = reconstruction_of(model) is None
+    least, largest = model.content["domain"]["n"] if fitted else USUAL_SIZES
     return float(least), float(largest)
 
 

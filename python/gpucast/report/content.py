@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.comparison import compare
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
+from gpucast.forecast.comparison import compare
+from gpucast.forecast.validation import validate
 from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
-from gpucast.validation import validate
 
 Array = NDArray[np.float64]
 

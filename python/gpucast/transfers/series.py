@@ -1,8 +1,8 @@
 """Transfers that agree in everything but size, and the curve of each such series.
 
 A series is one way to move data: machine, path, route, kind of host memory, copy engine or kernel,
-how it was timed, and between which devices. ``gpucast.transfers`` fits a route as a step uses it;
-this module keeps every way apart, for tables, figures and comparisons.
+how it was timed, and between which devices. ``transfers.curves`` fits a route as a step uses
+it; this module keeps every way apart, for tables, figures and comparisons.
 
 **Alignment.** Copies within one GPU are made by a kernel of the driver, and there odd sizes take
 longer than powers of two (on H200 by a quarter from 1.5 KB to 100 KB and up to twice as long around
@@ -26,7 +26,7 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Transfer
-from gpucast.transfers import FEWEST_SIZES, Array, TransferFit, fit_curve
+from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit, fit_curve
 
 ALIGNMENT = 16
 """Bytes: the widest access of one thread."""

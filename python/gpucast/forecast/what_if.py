@@ -20,9 +20,9 @@ from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints
 from gpucast.fitting.selection import Problem, pose
+from gpucast.forecast.skeletons import communication, relative_errors
 from gpucast.model.fitted import Model
-from gpucast.skeletons import communication, relative_errors
-from gpucast.transfers import require_sizes
+from gpucast.transfers.curves import require_sizes
 
 Launch = Literal["auto", "measured", "keep", "scale"]
 
@@ -45,7 +45,7 @@ def what_if(
 ) -> Model:
     """``model`` with the communication of another path.
 
-    Where the other path has skeletons of the model's schedule (``gpucast.skeletons``), they say
+    Where the other path has skeletons of the model's schedule (``forecast.skeletons``), they say
     which communication term describes it, and its parameters. Otherwise transfers and launches
     give the parameters of the model's own term.
 

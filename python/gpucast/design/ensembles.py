@@ -9,10 +9,10 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.thinning import coarsened
+from gpucast.design.cells import Series
+from gpucast.design.optimal import START, Array, Ensemble, Pairs, choose
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit
-from gpucast.measure.cells import Series
-from gpucast.measure.design import START, Array, Ensemble, Pairs, choose
 from gpucast.model.fitted import Model
 
 REPLICATES = 60

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.records import Skeleton
-from gpucast.fitting import fit
 from gpucast.fitting.candidates import Candidate, terms_of
+from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, choose, find_breakpoints
 from gpucast.fitting.selection import MOST_SAMPLES, Problem
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candid
     """
     tried = _candidates(problem, terms)
     errors = [_held_out(problem, candidate, seed) for candidate in tried]
-    chosen = fit.choose(problem, tried, errors, auto=True)
+    chosen = choose(problem, tried, errors, auto=True)
     model = chosen.model(problem)
     observations = problem.skeleton_observations(problem.skeletons, MOST_SAMPLES)
     found = _core.fit(model, observations, [model.integer])
@@ -43,7 +43,7 @@ def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candid
 
 
 def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
-    bends = fit.find_breakpoints(problem)
+    bends = find_breakpoints(problem)
     found = []
     for com in terms_of(problem.schedule or terms.com):
         needed = _core.Model("work", "linear", com).curves
@@ -61,7 +61,7 @@ def _held_out(problem: Problem, candidate: Candidate, seed: int) -> Array:
     model = candidate.model(problem)
     for held in range(min(_FOLDS, len(skeletons))):
         training = [s for s, f in zip(skeletons, fold, strict=True) if f != held]
-        observations = problem.skeleton_observations(training, fit.SAMPLES_TO_CHOOSE)
+        observations = problem.skeleton_observations(training, SAMPLES_TO_CHOOSE)
         found = _core.fit(model, observations, [model.integer])
         out = np.flatnonzero(fold == held)
         errors[out] = relative_errors(found, problem, [skeletons[i] for i in out])

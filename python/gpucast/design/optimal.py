@@ -8,7 +8,7 @@ Pure functions of numbers; nothing here measures, fits or reads. Two are meant f
         the whole design over a grid that has been measured already: the cells that would have
         been measured. ``cells`` are (n, gpus); ``ensemble_of(chosen)`` fits the cells of these
         indices and returns the ``Ensemble`` of all cells, or None while no fit succeeds.
-        ``gpucast.measure.ensembles.choose_steps`` does this for a dataset.
+        ``gpucast.design.ensembles.choose_steps`` does this for a dataset.
 
 Derivation. Let f be the vector of log step times of all cells, uncertain with covariance K after
 what has been measured; a measurement of cell j adds noise of variance s_j^2, so that the evidence
