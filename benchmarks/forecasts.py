@@ -26,11 +26,11 @@ from forecasting.outcome import Outcome, gather
 from forecasting.remote import what_ifs
 from forecasting.report import report, summary
 from forecasting.studies import Settings, run, subject
-from gpucast import figures
 from gpucast.data.steps import groups_of, names_of
 from gpucast.data.thinning import thinned
 from gpucast.errors import GpucastError, InputError
-from gpucast.findings import findings_of
+from gpucast.paper.findings import findings_of
+from gpucast.plots import style
 from gpucast.util import files
 
 DATA = "h200-x4"
@@ -83,7 +83,7 @@ def draw(outcome: Outcome, folder: Path) -> dict[str, str]:
     }
     titles = {}
     for file, (picture, title) in drawn.items():
-        figures.save(picture(cells, f"{title}: {words}"), folder / file, force=True)
+        style.save(picture(cells, f"{title}: {words}"), folder / file, force=True)
         titles[f"{folder.name}/{file}"] = f"{title}: {words}"
     return titles
 

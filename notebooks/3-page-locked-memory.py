@@ -20,7 +20,7 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.figures import COLOURS
+from gpucast.plots.style import COLOURS
 from gpucast.transfers.overlap import overlap_efficiencies
 from gpucast.util.units import duration, percent
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.model.fitted import Model
-from gpucast.reconstructions import Quantity
+from gpucast.paper.reconstructions import Quantity
 from gpucast.util import files
 from gpucast.util.units import duration, interval, percent, quantity
 

@@ -9,8 +9,8 @@ import pytest
 
 from command_line import Run, assert_refused, only_json
 from gpucast.data import jsonl
-from gpucast.documents import HOST_MEMORY_TABLES, TRANSFER_TABLES, Beside, beside_documents
 from gpucast.errors import InputError
+from gpucast.paper.documents import HOST_MEMORY_TABLES, TRANSFER_TABLES, Beside, beside_documents
 from gpucast.transfers.overlap import overlap_efficiencies
 from made_data import dataset, launch, machine, transfer
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast import findings
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import groups_of
+from gpucast.paper import findings
 from made_data import (
     NATIVE,
     VIRTUALIZED,

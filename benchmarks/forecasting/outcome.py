@@ -10,7 +10,7 @@ from forecasting.studies import ALONE, Settings, Study
 from forecasting.targets import judge
 from gpucast.data.dataset import Dataset
 from gpucast.data.steps import Group, data_of
-from gpucast.findings import Finding
+from gpucast.paper.findings import Finding
 
 
 @dataclass(frozen=True)

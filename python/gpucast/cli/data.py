@@ -27,7 +27,7 @@ from gpucast.data.records import (
 )
 from gpucast.errors import InputError
 from gpucast.model.fitted import load_model
-from gpucast.reconstructions import reconstructions
+from gpucast.paper.reconstructions import reconstructions
 from gpucast.util import files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration

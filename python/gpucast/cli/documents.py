@@ -15,7 +15,7 @@ from gpucast.util.units import duration, size
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
-    from gpucast.documents import Beside
+    from gpucast.paper.documents import Beside
 
 ROWS = 6
 """Sizes shown of one published series; the smallest, the largest, and some between."""
@@ -31,8 +31,8 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Hold a machine's measurements against the bundled tables of the source documents."""
-    from gpucast import documents
     from gpucast.data.dataset import load
+    from gpucast.paper import documents
     from gpucast.transfers.overlap import overlap_efficiencies
 
     dataset = load(*data).select(machine=machine)

@@ -123,7 +123,7 @@ def _folders(contents: Mapping[Path, bytes]) -> list[Path]:
 
 
 def _render(task: tuple[str, list[str]]) -> list[bytes]:
-    from gpucast.plot_style import render
+    from gpucast.plots.style import render
 
     name, kinds = task
     figure = _DRAWS[name]()

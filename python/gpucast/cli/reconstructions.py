@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpucast.model.fitted import Model, reconstruction_of
-from gpucast.reconstructions import Quantity, quantities
+from gpucast.paper.reconstructions import Quantity, quantities
 from gpucast.util.tables import print_table
 from gpucast.util.units import interval, quantity
 

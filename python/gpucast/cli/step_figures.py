@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
     from gpucast.data.steps import Group
     from gpucast.model.fitted import Model
-    from gpucast.step_series import Series
+    from gpucast.plots.step_series import Series
 
 NO_MODEL = "none"
 READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
@@ -53,7 +53,7 @@ class Subject:
     @property
     def words(self) -> str:
         """What steps these are, for titles."""
-        from gpucast.step_series import kind_in_words
+        from gpucast.plots.step_series import kind_in_words
 
         return kind_in_words(self.series)
 
@@ -78,7 +78,7 @@ def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subjec
     """
     from dataclasses import replace
 
-    from gpucast.step_series import series_of
+    from gpucast.plots.step_series import series_of
 
     data, models = read(inputs)
     series = series_of(data, models, wanted)
@@ -118,7 +118,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
 def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[Group, Model]:
     """The group that each model is about; a model of no steps here is left out."""
     from gpucast.data.steps import groups_of
-    from gpucast.step_series import is_about
+    from gpucast.plots.step_series import is_about
 
     return {group: model for group in groups_of(data) for model in models if is_about(model, group)}
 
@@ -154,8 +154,8 @@ def draws(
     subject: Subject, n: str | None, gpus: str | None, only: Sequence[str]
 ) -> dict[str, Draw]:
     """What draws each figure of steps that there is something for, by a name for its file."""
-    from gpucast import paper_figures as paper
-    from gpucast.plot_style import COLOURS
+    from gpucast.paper import figures as paper
+    from gpucast.plots.style import COLOURS
 
     series = subject.series
     kind = subject.words
@@ -193,7 +193,7 @@ def draws(
 
 def small_n(series: Sequence[Series]) -> int:
     """The n of the paper's figure 4: 1000, or the nearest that was measured."""
-    from gpucast.paper_figures import SMALL_N, nearest
+    from gpucast.paper.figures import SMALL_N, nearest
 
     measured = [n for each in series for n in each.sizes]
     return nearest(measured, SMALL_N) if measured else SMALL_N

@@ -2,7 +2,7 @@
 
 A plot a table: copies between GPUs, copies over DS-CUDA, copies of one size, copies that share
 links, and kinds of host memory. Titles name the document and the GPUs; captions say whose numbers
-they are. Which of a machine's figures goes with which published one is ``gpucast.documents``' word.
+they are. ``paper.documents`` says which of a machine's figures goes with which published one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from matplotlib.patches import Patch
 
 from gpucast.data.dataset import Dataset, load
 from gpucast.data.records import Transfer
-from gpucast.documents import Beside, beside_documents
-from gpucast.plot_style import (
+from gpucast.paper.documents import Beside, beside_documents
+from gpucast.plots.style import (
     COLOURS,
     HATCHES,
     byte_axis,

@@ -3,7 +3,7 @@
 The paper (Setoguchi & Narumi) shows Gflops against the number of GPUs for few and many particles
 (2), step time against n, measured and modelled (3), and shares of T_gpu, T_cpu and T_com against
 the number of GPUs at n = 1000 (4). Axes and quantities here are the same; the numbers are those of
-the data given, never the paper's. Conventions are those of ``gpucast.figures``.
+the data given, never the paper's. Conventions are those of ``gpucast.plots.steps``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.errors import InputError
 from gpucast.model.fitted import Forecasts, Model
-from gpucast.plot_style import (
+from gpucast.plots.step_series import Point, Series
+from gpucast.plots.style import (
     BAND_ALPHA,
     COLOURS,
     TERMS,
@@ -36,7 +37,6 @@ from gpucast.plot_style import (
     seconds_axis,
     styled,
 )
-from gpucast.step_series import Point, Series
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,8 @@
 """Plots of what transfers, launches and overlaps cost, and of copies that disturb each other.
 
-Conventions are those of ``gpucast.figures``: points are medians, bars their 95 % order-statistics
-intervals, lines fitted curves, small strokes breakpoints (a line that breaks off jumps there).
+Conventions are those of ``gpucast.plots.steps``: points are medians, bars their 95 %
+order-statistics intervals, lines fitted curves, small strokes breakpoints (a line that breaks off
+jumps there).
 """
 
 from __future__ import annotations
@@ -18,8 +19,19 @@ from matplotlib.figure import Figure
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
-from gpucast.figures import POINTS
-from gpucast.plot_style import COLOURS, MARKERS, ONE_COLUMN, binary, byte_axis, styled
+from gpucast.plots.style import (
+    COLOURS,
+    MARKERS,
+    ONE_COLUMN,
+    POINTS,
+    binary,
+    byte_axis,
+    colours,
+    log_axes,
+    measured_points,
+    one,
+    styled,
+)
 from gpucast.transfers.contention import DISTURBED, Contention
 from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit
 from gpucast.transfers.overlap import overlap_efficiencies
@@ -46,6 +58,49 @@ class Drawn:
 
 Panels = dict[tuple[str, str, str], list[Drawn]]
 """Curves by machine, path and route."""
+
+
+@styled
+def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
+    """Transfer time against size: measured points, fitted curves, 90 % bands."""
+    figure, axes = one(title)
+    for colour, fit in zip(colours(len(fits)), fits, strict=True):
+        label = (
+            f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
+        )
+        sizes = np.geomspace(*fit.bytes, POINTS)
+        spread = np.std(np.log(fit.replicate_seconds(sizes) / fit.seconds(sizes)), axis=0)
+        width = np.exp(1.645 * np.hypot(spread, fit.noise))
+        axes.fill_between(
+            sizes,
+            fit.seconds(sizes) / width,
+            fit.seconds(sizes) * width,
+            color=colour,
+            alpha=0.2,
+            lw=0,
+        )
+        axes.plot(sizes, fit.seconds(sizes), color=colour, label=label)
+        for point in fit.breakpoints:
+            at = np.array([point])
+            axes.plot(at, fit.seconds(at), marker="|", ms=11, color=colour)
+        measured = [
+            t
+            for t in data.transfers
+            if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
+            and t.valid
+            and not t.concurrent
+        ]
+        measured_points(
+            axes,
+            [t.bytes for t in measured for _ in t.seconds],
+            [s for t in measured for s in t.seconds],
+            [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
+            colour,
+        )
+    log_axes(axes, "bytes", "seconds of one transfer")
+    byte_axis(axes)
+    axes.legend()
+    return figure
 
 
 def drawn(series: Sequence[Series]) -> Panels:

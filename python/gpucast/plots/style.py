@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -22,7 +23,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from gpucast.pdf_fonts import outlines_only
+from gpucast.errors import InputError
+from gpucast.plots.pdf_fonts import outlines_only
+from gpucast.util.files import write_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = "os^DvPX*"
@@ -33,6 +36,9 @@ TERMS = {"T_gpu": (COLOURS[0], ""), "T_cpu": (COLOURS[4], "...."), "T_com": (COL
 ONE_COLUMN = 3.35
 TWO_COLUMNS = 6.9
 """Widths of figures, inches: 85 and 175 mm."""
+
+POINTS = 200
+"""Points of a drawn curve."""
 
 PANEL_HEIGHT = 2.5
 BAND_ALPHA = 0.2
@@ -232,3 +238,24 @@ def binary(value: float, _position: int) -> str:
         if value >= 2**power:
             return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")
     return f"{value:.3g} B"
+
+
+def measured_points(
+    axes: Axes, x: Sequence[float], seconds: Sequence[float], rounding: Sequence[float], colour: str
+) -> None:
+    """Draw measured values with bars for what is known of their rounding."""
+    errors = [s * r for s, r in zip(seconds, rounding, strict=True)]
+    axes.errorbar(x, seconds, yerr=errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
+
+
+def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a figure in the format of the path's ending; whole or not at all.
+
+    Raises:
+        InputError: the ending is of no known format, or the file cannot be written.
+    """
+    kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
+    known = figure.canvas.get_supported_filetypes()
+    if kind not in known:
+        raise InputError(f"{kind!r} is no format; it is one of {', '.join(known)}", file=path)
+    write_bytes(path, render(figure, kind), force=force)

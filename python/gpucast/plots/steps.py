@@ -1,106 +1,29 @@
-"""Plots of measurements and models, as one would put them in a report.
+"""Plots of measured steps and models of them, as one would put them in a report.
 
-Every function draws into a new matplotlib Figure and returns it; ``save`` writes it. They look as
-``plot_style`` says; measured values are points, models are lines, 90 % intervals are bands, and
-dashed lines are extrapolation.
+Every function draws into a new matplotlib Figure and returns it; ``style.save`` writes it. They
+look as ``plots.style`` says; measured values are points, models are lines, 90 % intervals are
+bands, and dashed lines are extrapolation.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Figure
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gpucast import _core, plot_style
+from gpucast import _core
 from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
-from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
 from gpucast.model.fitted import Model, outer
-from gpucast.plot_style import COLOURS, TERMS, byte_axis, log_axes, one, render, styled
-from gpucast.plot_style import colours as _colours
-from gpucast.transfers.curves import TransferFit
-from gpucast.util import files
+from gpucast.plots import style
+from gpucast.plots.style import TERMS, colours, log_axes, measured_points, one, styled
 
 Array = NDArray[np.float64]
-
-__all__ = [
-    "COLOURS",
-    "POINTS",
-    "Figure",
-    "byte_axis",
-    "extra_cost",
-    "gflops",
-    "render",
-    "save",
-    "step_time",
-    "step_time_of_paths",
-    "term_shares",
-    "transfer_time",
-]
-
-POINTS = 200
-
-
-def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a figure in the format of the path's ending; whole or not at all.
-
-    Raises:
-        InputError: the ending is of no known format, or the file cannot be written.
-    """
-    kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
-    known = figure.canvas.get_supported_filetypes()
-    if kind not in known:
-        raise InputError(f"{kind!r} is no format; it is one of {', '.join(known)}", file=path)
-    files.write_bytes(path, render(figure, kind), force=force)
-
-
-@styled
-def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
-    """Transfer time against size: measured points, fitted curves, 90 % bands."""
-    figure, axes = one(title)
-    for colour, fit in zip(_colours(len(fits)), fits, strict=True):
-        label = (
-            f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
-        )
-        sizes = np.geomspace(*fit.bytes, POINTS)
-        spread = np.std(np.log(fit.replicate_seconds(sizes) / fit.seconds(sizes)), axis=0)
-        width = np.exp(1.645 * np.hypot(spread, fit.noise))
-        axes.fill_between(
-            sizes,
-            fit.seconds(sizes) / width,
-            fit.seconds(sizes) * width,
-            color=colour,
-            alpha=0.2,
-            lw=0,
-        )
-        axes.plot(sizes, fit.seconds(sizes), color=colour, label=label)
-        for point in fit.breakpoints:
-            at = np.array([point])
-            axes.plot(at, fit.seconds(at), marker="|", ms=11, color=colour)
-        measured = [
-            t
-            for t in data.transfers
-            if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
-            and t.valid
-            and not t.concurrent
-        ]
-        _points(
-            axes,
-            [t.bytes for t in measured for _ in t.seconds],
-            [s for t in measured for s in t.seconds],
-            [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
-            colour,
-        )
-    log_axes(axes, "bytes", "seconds of one transfer")
-    byte_axis(axes)
-    axes.legend()
-    return figure
 
 
 @styled
@@ -109,7 +32,7 @@ def step_time(
 ) -> Figure:
     """Step time against n, a line a GPU count; points are the cells of ``data``."""
     figure, axes = one(title)
-    for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
+    for colour, count in zip(colours(len(gpus)), gpus, strict=True):
         _line_with_band(axes, model, n, float(count), colour, f"N = {count}")
         _measured(axes, data, model, count, colour)
     log_axes(axes, "n, particles", "seconds a step")
@@ -123,7 +46,7 @@ def gflops(
 ) -> Figure:
     """Gflops against the number of GPUs, a line an n (the paper's figure 2)."""
     figure, axes = one(title)
-    for colour, size in zip(_colours(len(n)), n, strict=True):
+    for colour, size in zip(colours(len(n)), n, strict=True):
         found = model.forecasts(np.full(gpus.size, size), gpus)
         rate = [_core.gflops(size, s) for s in found.seconds]
         axes.fill_between(
@@ -154,7 +77,7 @@ def gflops(
 @styled
 def term_shares(model: Model, n: Sequence[float], gpus: Array, title: str) -> Figure:
     """Stacked shares of the three terms against the number of GPUs (the paper's figure 4)."""
-    figure, (panels,) = plot_style.panels(1, len(n), title, sharey=True, height=2.9)
+    figure, (panels,) = style.panels(1, len(n), title, sharey=True, height=2.9)
     for axes, size in zip(panels, n, strict=True):
         found = model.forecasts(np.full(gpus.size, size), gpus)
         bottom = np.zeros(gpus.size)
@@ -181,7 +104,7 @@ def step_time_of_paths(
 ) -> Figure:
     """Step time on one GPU against n, a line a model, with the steps each is about."""
     figure, axes = one(title)
-    for colour, (label, model) in zip(_colours(len(models)), models, strict=True):
+    for colour, (label, model) in zip(colours(len(models)), models, strict=True):
         _line_with_band(axes, model, n, 1.0, colour, label)
         _measured(axes, data, model, 1, colour)
     log_axes(axes, "n, particles", "seconds a step")
@@ -193,9 +116,9 @@ def step_time_of_paths(
 def extra_cost(panels: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
     """What another path costs beyond the first (%) against n, a line a GPU count, a panel each:
     measured (points), and as it was forecast (dashed)."""
-    figure, (all_axes,) = plot_style.panels(1, len(panels), title, sharey=True, height=2.9)
+    figure, (all_axes,) = style.panels(1, len(panels), title, sharey=True, height=2.9)
     for axes, (label, found) in zip(all_axes, panels, strict=True):
-        for colour, count in zip(_colours(len(gpus)), gpus, strict=True):
+        for colour, count in zip(colours(len(gpus)), gpus, strict=True):
             n, at = found.of_gpus(count)
             axes.plot(n, 100 * found.extra[at], "o-", color=colour, label=f"N = {count}")
             axes.plot(n, 100 * found.expected_extra[at], "--", lw=1, color=colour)
@@ -233,15 +156,7 @@ def _measured(axes: Axes, data: Dataset | None, model: Model, gpus: int, colour:
     ]
     if cells:
         n, seconds, rounding = (list(column) for column in zip(*cells, strict=True))
-        _points(axes, n, seconds, rounding, colour)
-
-
-def _points(
-    axes: Axes, x: list[float], seconds: list[float], rounding: list[float], colour: str
-) -> None:
-    """Measured values; bars show what is known of their rounding."""
-    errors = [s * r for s, r in zip(seconds, rounding, strict=True)]
-    axes.errorbar(x, seconds, yerr=errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
+        measured_points(axes, n, seconds, rounding, colour)
 
 
 def _steps(data: Dataset, model: Model) -> list[Any]:
