@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, sizes
 from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.parsing import counts, sizes
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, percent
 

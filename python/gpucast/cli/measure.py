@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, duration, sizes, words
 from gpucast.cli.output import print_json, warn
+from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import percent

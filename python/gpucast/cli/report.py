@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, sizes
 from gpucast.cli.output import print_json, warn, warn_of
+from gpucast.cli.parsing import counts, sizes
 from gpucast.util.units import percent
 
 Models = Annotated[

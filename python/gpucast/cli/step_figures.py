@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpucast.cli.figure_files import processes
-from gpucast.cli.numbers import counts, sizes
 from gpucast.cli.output import warn
+from gpucast.cli.parsing import counts, sizes
 from gpucast.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,8 +6,10 @@ Definitions, and what happens where a size is never or always reached: docs/plan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,9 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.errors import InputError
 from gpucast.model.fitted import LARGEST_N, Array, Model
-from gpucast.planning.crossing import from_n_on
 from gpucast.planning.replicates import Evaluator
+from gpucast.planning.request import Machine, Request
+from gpucast.planning.threshold_search import from_n_on
 
 REPLICATES = 100
 FURTHER_THAN_FITTED = 10.0
@@ -92,8 +95,8 @@ def break_even(
 ) -> Sizes:
     """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
 
-    Longer as a share of the time on ``base`` with the same number of GPUs. (``extra.break_even``
-    is the same of measured cells.)
+    Longer as a share of the time on ``base`` with the same number of GPUs. For measured cells:
+    ``forecast.remote_cost.break_even``.
     """
     first, second = Evaluator(base), Evaluator(other)
 
@@ -139,3 +142,89 @@ def _search(
 
 def _beside(gpus: Array, n: Array) -> Array:
     return np.broadcast_to(gpus[:, np.newaxis], n.shape)
+
+
+# --- of a plan's machines, JSON-ready ---------------------------------------------------------
+
+
+def iso_efficiency_sizes(request: Request) -> dict[str, Any]:
+    """n_e(N) of every machine for some of its GPU counts."""
+    wanted = request.iso_efficiency
+    assert wanted is not None
+    return {
+        "efficiency": wanted,
+        "machines": [
+            {
+                "machine": machine.name,
+                **_sizes(iso_efficiency(machine.forecaster, wanted, counts, _range(request))),
+            }
+            for machine in request.machines
+            if (counts := _counts(machine.counts, 2)).size
+        ],
+    }
+
+
+def break_even_sizes(request: Request) -> dict[str, Any]:
+    """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
+    wanted, base = request.break_even, request.machines[request.base]
+    assert wanted is not None
+    return {
+        "surcharge": wanted,
+        "baseline": base.name,
+        "machines": [
+            {
+                "machine": machine.name,
+                **_sizes(
+                    break_even(base.forecaster, machine.forecaster, wanted, counts, _range(request))
+                ),
+            }
+            for machine in request.machines
+            if machine is not base and (counts := _common(base, machine)).size
+        ],
+    }
+
+
+def _common(base: Machine, machine: Machine) -> Array:
+    return _counts(sorted({*base.counts} & {*machine.counts}), 1)
+
+
+def _counts(counts: list[int], least: int) -> Array:
+    """Up to eight counts as they are; of more, powers of two and the last."""
+    several = [count for count in counts if count >= least]
+    if len(several) > 8:
+        several = [c for c in several if c & (c - 1) == 0 or c == several[-1]]
+    return np.array(several, dtype=np.float64)
+
+
+def _range(request: Request) -> tuple[float, float] | None:
+    return None if request.sizes is None else (float(request.sizes[0]), float(request.sizes[1]))
+
+
+def _sizes(found: Sizes) -> dict[str, Any]:
+    low, high = found.range
+    return {
+        "smallest": int(low),
+        "largest": int(high),
+        "sizes": [
+            {
+                "gpus": int(found.gpus[i]),
+                "n": _whole(found.n[i]),
+                "low": _whole(found.low[i]),
+                "high": _whole(found.high[i]),
+                "reached": _reached(float(found.n[i]), low),
+                "probability_reached": round(float(found.reached[i]), 9),
+                "extrapolated": bool(found.extrapolated[i]),
+            }
+            for i in range(found.gpus.size)
+        ],
+    }
+
+
+def _reached(n: float, low: float) -> str:
+    if math.isinf(n):
+        return "never"
+    return "always" if n <= low else "from"
+
+
+def _whole(n: float) -> int | None:
+    return None if math.isinf(n) else int(n)

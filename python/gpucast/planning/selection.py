@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.model.fitted import Array
-from gpucast.planning.grid import Grid
+from gpucast.planning.option_table import OptionTable
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Options (positions in the grid) chosen for J jobs.
+    """Options (positions in the table) chosen for J jobs.
 
     Attributes:
         possible: whether any option is allowed; without one the others mean nothing.
@@ -31,15 +31,15 @@ class Choices:
     met: NDArray[np.bool_]
 
 
-def choose(grid: Grid, probability: float) -> Choices:
+def choose(table: OptionTable, probability: float) -> Choices:
     """Choose for every job."""
-    seconds = np.where(grid.allowed, grid.seconds, np.inf)
-    cost = np.where(grid.allowed, grid.cost, np.inf)
-    sure = np.where(grid.meets >= probability, cost, np.inf)
-    likeliest = np.argmax(np.where(grid.allowed, grid.meets, -1.0), axis=1)
+    seconds = np.where(table.allowed, table.seconds, np.inf)
+    cost = np.where(table.allowed, table.cost, np.inf)
+    sure = np.where(table.meets >= probability, cost, np.inf)
+    likeliest = np.argmax(np.where(table.allowed, table.meets, -1.0), axis=1)
     met = np.asarray(np.any(np.isfinite(sure), axis=1))
     return Choices(
-        np.asarray(np.any(grid.allowed, axis=1)),
+        np.asarray(np.any(table.allowed, axis=1)),
         np.argmin(seconds, axis=1),
         np.argmin(cost, axis=1),
         np.where(met, np.argmin(sure, axis=1), likeliest),
@@ -47,13 +47,13 @@ def choose(grid: Grid, probability: float) -> Choices:
     )
 
 
-def fronts(grid: Grid) -> list[NDArray[np.intp]]:
+def fronts(table: OptionTable) -> list[NDArray[np.intp]]:
     """For each job the options that no other beats in both time and cost, fastest first.
 
     Of options of equal time and cost the first is kept.
     """
-    seconds = np.where(grid.allowed, grid.seconds, np.inf)
-    cost = np.where(grid.allowed, grid.cost, np.inf)
+    seconds = np.where(table.allowed, table.seconds, np.inf)
+    cost = np.where(table.allowed, table.cost, np.inf)
     order = np.lexsort((cost, seconds), axis=1)
     sorted_cost = np.take_along_axis(cost, order, axis=1)
     least: Array = np.minimum.accumulate(sorted_cost, axis=1)

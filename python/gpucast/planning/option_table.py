@@ -25,7 +25,7 @@ _NEARLY_FREE = 1e-30
 
 
 @dataclass(frozen=True)
-class Grid:
+class OptionTable:
     """J jobs beside O options; an option is a machine with a GPU count.
 
     Attributes:
@@ -85,8 +85,8 @@ class Grid:
         return np.asarray(self.setup + self.steps * self.step * factor, dtype=np.float64)
 
 
-def make(request: Request) -> Grid:
-    """The grid of a request's jobs and machines."""
+def make(request: Request) -> OptionTable:
+    """The table of a request's jobs and machines."""
     counts = [np.array(machine.counts, dtype=np.float64) for machine in request.machines]
     ends = np.cumsum([0, *(each.size for each in counts)])
     slices = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
@@ -115,7 +115,7 @@ def make(request: Request) -> Grid:
     machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
     limit = limit[:, machine_of]
     efficiencies = np.hstack(efficiency)[size]
-    return Grid(
+    return OptionTable(
         machine=machine_of,
         gpus=np.concatenate(counts),
         slices=slices,

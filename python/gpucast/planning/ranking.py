@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.model.fitted import Array
-from gpucast.planning.grid import Grid
+from gpucast.planning.option_table import OptionTable
 
 
 @dataclass(frozen=True)
@@ -43,38 +43,38 @@ class Comparison:
         return np.asarray(np.mean(self.cheapest == option, axis=0), dtype=np.float64)
 
 
-def compare(grid: Grid, wanted: NDArray[np.intp]) -> Comparison:
+def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
     """Compare all options in every replicate.
 
     ``wanted``: pairs of job and option whose times are wanted besides, (pairs, 2).
     """
-    jobs, options = grid.seconds.shape
-    shape = (grid.replicates, jobs)
+    jobs, options = table.seconds.shape
+    shape = (table.replicates, jobs)
     result = Comparison(
         np.empty(shape, dtype=np.intp),
         np.empty(shape, dtype=np.intp),
-        np.empty((*shape, len(grid.slices))),
-        np.empty((*shape, len(grid.slices))),
-        np.empty((grid.replicates, wanted.shape[0])),
+        np.empty((*shape, len(table.slices))),
+        np.empty((*shape, len(table.slices))),
+        np.empty((table.replicates, wanted.shape[0])),
     )
-    barred = None if grid.allowed.all() else ~grid.allowed
+    barred = None if table.allowed.all() else ~table.allowed
     seconds = np.empty((jobs, options))
-    distinct = np.array_equal(grid.size, np.arange(grid.times[0].seconds.shape[0]))
+    distinct = np.array_equal(table.size, np.arange(table.times[0].seconds.shape[0]))
     # A replicate at a time: its arrays stay in the processor's cache.
-    for replicate in range(grid.replicates):
-        for part, times in zip(grid.slices, grid.times, strict=True):
-            of_sizes = times.of_replicate(replicate) * grid.deviations[replicate, part]
+    for replicate in range(table.replicates):
+        for part, times in zip(table.slices, table.times, strict=True):
+            of_sizes = times.of_replicate(replicate) * table.deviations[replicate, part]
             np.multiply(
-                of_sizes if distinct else of_sizes[grid.size], grid.steps, out=seconds[:, part]
+                of_sizes if distinct else of_sizes[table.size], table.steps, out=seconds[:, part]
             )
-        seconds += grid.setup
+        seconds += table.setup
         result.wanted_seconds[replicate] = seconds[wanted[:, 0], wanted[:, 1]]
         if barred is not None:
             seconds[barred] = np.inf
-        cost = seconds * grid.rate
+        cost = seconds * table.rate
         result.fastest[replicate] = np.argmin(seconds, axis=1)
         result.cheapest[replicate] = np.argmin(cost, axis=1)
-        for m, part in enumerate(grid.slices):
+        for m, part in enumerate(table.slices):
             result.least_seconds[replicate, :, m] = np.min(seconds[:, part], axis=1)
             result.least_cost[replicate, :, m] = np.min(cost[:, part], axis=1)
     return result
