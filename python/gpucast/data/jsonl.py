@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import ValidationError
 
-from gpucast.data.records import RECORD, SCHEMA, Machine, Note, Record
+from gpucast.data.records import KINDS, RECORD, SCHEMA, Machine, Note, Record
 from gpucast.errors import InputError, from_os_error
 from gpucast.util.validation_errors import message_of, path_of, shown
 
@@ -192,15 +192,12 @@ def _raise(detail: ErrorDetails, file: str | None, line: int | None) -> NoReturn
     raise InputError(message, file=file, line=line, field=field) from None
 
 
-_KINDS = ("machine", "transfer", "launch", "step", "host_memory", "note")
-
-
 def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
     """Field and message of one of pydantic's complaints, in the words of these files."""
     kind = detail["type"]
     location = detail["loc"]
     # The first part of the location is the record's kind, the union's discriminator.
-    parts = location[1:] if location and location[0] in _KINDS else location
+    parts = location[1:] if location and location[0] in KINDS else location
     name = path_of(parts)
     context = detail.get("ctx", {})
     value = shown(detail.get("input"))
@@ -208,10 +205,10 @@ def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
         reason = str(context.get("error")).replace("at line 1 column", "at column")
         return None, f"not valid JSON: {reason}"
     if kind == "union_tag_not_found":
-        return "kind", f"missing; it is one of {', '.join(_KINDS)}"
+        return "kind", f"missing; it is one of {', '.join(KINDS)}"
     if kind == "union_tag_invalid":
         tag = str(context.get("tag"))
-        return "kind", f"{shown(tag)} is unknown; it is one of {', '.join(_KINDS)}{_near(tag)}"
+        return "kind", f"{shown(tag)} is unknown; it is one of {', '.join(KINDS)}{_near(tag)}"
     if kind in ("model_attributes_type", "model_type") and name is None:
         return None, "not a record: each line holds one JSON object"
     if kind == "too_short":
@@ -222,5 +219,5 @@ def _explained(detail: ErrorDetails) -> tuple[str | None, str]:
 
 
 def _near(tag: str) -> str:
-    matches = difflib.get_close_matches(tag, _KINDS, n=1)
+    matches = difflib.get_close_matches(tag, KINDS, n=1)
     return f" (meant {matches[0]}?)" if matches else ""

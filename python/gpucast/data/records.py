@@ -11,7 +11,7 @@ Attribute names are the JSON keys, except ``from``, which is a Python keyword (`
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -303,6 +303,11 @@ Record = Machine | Transfer | Launch | Step | Overlap | Skeleton | HostMemory | 
 Measurement = Transfer | Launch | Step | Overlap | Skeleton | HostMemory
 Entry = Measurement | Note
 """Everything but machines."""
+
+KINDS: tuple[str, ...] = tuple(
+    get_args(each.model_fields["kind"].annotation)[0] for each in get_args(Record)
+)
+"""The word by which each kind of record names itself in its field ``kind``."""
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 """Checks any one record; ``gpucast.data.jsonl`` turns what it finds into one-line errors."""
