@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import gpucast as gc
@@ -18,6 +17,7 @@ from gpucast.errors import InputError
 from gpucast.fitting.selection import pose
 from gpucast.forecast.validation import score, summarize
 from gpucast.model.fitted import Model
+from gpucast.util.processes import spread
 
 Result = dict[str, Any]
 """As ``gpucast.forecast.validation.score`` gives it, or ``{"refused": why}``."""
@@ -132,14 +132,8 @@ def run(
 ) -> dict[Group, Study]:
     """All fits of all subjects."""
     tasks = [(at, kind) for kind in TASKS for at in range(len(subjects))]
-    answers: dict[tuple[int, str], Any] = {}
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(list(subjects),)) as pool:
-        futures: dict[Future[Any], tuple[int, str]] = {
-            pool.submit(_work, *task): task for task in tasks
-        }
-        for done, future in enumerate(as_completed(futures), start=1):
-            answers[futures[future]] = future.result()
-            progress(done, len(tasks))
+    fits = [partial(TASKS[kind], subjects[at]) for at, kind in tasks]
+    answers = dict(zip(tasks, spread(fits, jobs, progress), strict=True))
     return {
         each.group: _study(each, {kind: answers[at, kind] for kind in TASKS})
         for at, each in enumerate(subjects)
@@ -168,17 +162,7 @@ def pooled(results: Iterable[Result]) -> Result:
     }
 
 
-# --- in the worker processes ----------------------------------------------------------------
-
-_SUBJECTS: list[Subject] = []
-
-
-def _begin(subjects: list[Subject]) -> None:
-    _SUBJECTS[:] = subjects
-
-
-def _work(at: int, kind: str) -> Any:
-    return TASKS[kind](_SUBJECTS[at])
+# --- the fits -------------------------------------------------------------------------------
 
 
 def _held_out(one: Subject, split: Split, model: str = "auto") -> Result:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpucast.cli.figure_files import processes
 from gpucast.cli.output import warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.errors import InputError
+from gpucast.util.processes import spread
 
 if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
@@ -86,9 +86,7 @@ def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subjec
     if data is None or model == NO_MODEL:
         return found
     lacking = [i for i, each in enumerate(series) if each.model is None and each.group is not None]
-    _FITS[:] = [partial(_fit, data, series[i], model) for i in lacking]
-    with processes(len(lacking)) as spread:
-        answers = list(spread(_fit_of, range(len(lacking))))
+    answers = spread([partial(_fit_or_why_not, data, series[i], model) for i in lacking])
     for at, answer in zip(lacking, answers, strict=True):
         label = series[at].label
         if isinstance(answer, str):
@@ -204,13 +202,9 @@ def has_shares(series: Sequence[Series], n: int) -> bool:
     return any(each.model is not None or n in {m for m, _ in each.phases} for each in series)
 
 
-_FITS: list[Callable[[], Model]] = []
-"""What is to be fitted; forked processes find it here."""
-
-
-def _fit_of(at: int) -> Model | str:
+def _fit_or_why_not(data: Dataset, series: Series, model: str) -> Model | str:
     try:
-        return _FITS[at]()
+        return _fit(data, series, model)
     except InputError as error:
         return error.message
 
