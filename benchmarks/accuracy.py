@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 import gpucast
-from gpucast.cli.output import print_table
-from gpucast.formats.extrap import write_text
+from gpucast.data.formats.extrap import write_text
+from gpucast.util.tables import print_table
 from study import (
     OUTLIERS,
     TRUTHS,

@@ -17,10 +17,9 @@ import numpy as np
 
 import gpucast as gc
 from forecasting.markdown import percent, table
-from gpucast.datasets import Dataset
-from gpucast.extra import medians_of
-from gpucast.records import Step
-from gpucast.step_groups import Group, groups_of, names_of, steps_of
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.steps import Group, groups_of, medians_of, names_of, steps_of
 
 FORECASTS = ["series", "model", "own: median / p95 / covered", "other", "best count", "regret"]
 PHASES = ["series", "step", "kernel", "host's own work"]

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
-from gpucast import figures
-from gpucast.cli.output import print_table
 from gpucast.errors import GpucastError, InputError
+from gpucast.plots.style import COLOURS, save
+from gpucast.util.tables import print_table
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def picture(measured: Mapping[str, tuple[Array, Array]]) -> Figure:
     figure = Figure(figsize=(9.2, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2, 1])
     figure.suptitle("Host time beyond the kernel's: one H200, copies of 2592 bytes")
-    for (what, (x, seconds)), colour in zip(measured.items(), figures.COLOURS, strict=False):
+    for (what, (x, seconds)), colour in zip(measured.items(), COLOURS, strict=False):
         for axes, shown in ((left, x < FIRST_US), (right, x >= FIRST_US)):
             axes.plot(x[shown], (seconds - x)[shown], ".-", lw=1, color=colour, label=what)
     for axes in (left, right):
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         measured = read(options.csv)
         if options.output is not None:
-            figures.save(picture(measured), options.output, force=True)
+            save(picture(measured), options.output, force=True)
     except GpucastError as error:
         print(f"copy_waits.py: {error}", file=sys.stderr)
         return 2

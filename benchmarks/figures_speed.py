@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gpucast as gc
-from gpucast.cli.output import print_table
+from gpucast.util.tables import print_table
 
 DATA, FILES, BOUND = "h200-x4", 30, 10.0
 MACHINES = {"native": "h200-f/native", "remote": "h200-f/remote"}

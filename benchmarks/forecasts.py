@@ -26,11 +26,12 @@ from forecasting.outcome import Outcome, gather
 from forecasting.remote import what_ifs
 from forecasting.report import report, summary
 from forecasting.studies import Settings, run, subject
-from gpucast import atomic, figures
+from gpucast.data.steps import groups_of, names_of
+from gpucast.data.thinning import thinned
 from gpucast.errors import GpucastError, InputError
-from gpucast.findings import findings_of
-from gpucast.step_groups import groups_of, names_of
-from gpucast.thinning import thinned
+from gpucast.paper.findings import findings_of
+from gpucast.plots import style
+from gpucast.util import files
 
 DATA = "h200-x4"
 
@@ -82,7 +83,7 @@ def draw(outcome: Outcome, folder: Path) -> dict[str, str]:
     }
     titles = {}
     for file, (picture, title) in drawn.items():
-        figures.save(picture(cells, f"{title}: {words}"), folder / file, force=True)
+        style.save(picture(cells, f"{title}: {words}"), folder / file, force=True)
         titles[f"{folder.name}/{file}"] = f"{title}: {words}"
     return titles
 
@@ -90,10 +91,10 @@ def draw(outcome: Outcome, folder: Path) -> dict[str, str]:
 def write(outcome: Outcome, output: Path, json_file: Path | None) -> None:
     """The page, its pictures, and all numbers."""
     images = draw(outcome, output.parent / "images")
-    atomic.write_text(output, report(outcome, images), force=True)
+    files.write_text(output, report(outcome, images), force=True)
     if json_file is not None:
         text = json.dumps(plain(outcome.to_dict()), ensure_ascii=False, indent=1, allow_nan=False)
-        atomic.write_text(json_file, text + "\n", force=True)
+        files.write_text(json_file, text + "\n", force=True)
 
 
 def plain(value: Any) -> Any:

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 import gpucast as gc
-from gpucast.cli.output import print_table
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.planning.plan import plan_request
 from gpucast.planning.reading import of_values, read
+from gpucast.util.tables import print_table
 from study import TRUTHS, made
 
 JOBS, COUNTS, BOUND = 1000, 64, 1.0

@@ -21,8 +21,11 @@ from pathlib import Path
 import numpy as np
 
 import gpucast
-from gpucast import _core, fitting, models, problem
-from gpucast.cli.output import print_table
+from gpucast import _core
+from gpucast.fitting import selection
+from gpucast.fitting.fit import fit
+from gpucast.model.fitted import load_model
+from gpucast.util.tables import print_table
 from study import GPU_GRID, N_GRID, TRUTHS, made, synthetic
 
 GPUCAST = Path(sys.executable).parent / "gpucast"
@@ -79,7 +82,7 @@ def measurements() -> list[tuple[str, float, float]]:
     whole = gpucast.fit(dataset)
     n = np.repeat(np.geomspace(1e3, 1e6, 125_000).round(), 8)
     gpus = np.tile(np.arange(1.0, 9.0), 125_000)
-    posed = problem.pose(dataset)
+    posed = selection.pose(dataset)
     result = [
         (
             "fit of 140 samples, k from 1 to 128",
@@ -95,7 +98,7 @@ def measurements() -> list[tuple[str, float, float]]:
         ("1,000,000 forecasts with intervals", least(lambda: whole.forecasts(n, gpus), 3), 1.0),
         (
             "gpucast.fit: model chosen, 400 refits",
-            least(lambda: fitting.fit(dataset), 10),
+            least(lambda: fit(dataset), 10),
             0.5,
         ),
         ("records to arrays", least(lambda: posed.observations(), 20), 0.02),
@@ -103,7 +106,7 @@ def measurements() -> list[tuple[str, float, float]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         whole.save(path)
-        result.append(("model file read", least(lambda: models.load_model(path), 20), 0.05))
+        result.append(("model file read", least(lambda: load_model(path), 20), 0.05))
         command = [GPUCAST, "predict", path, "-n", "1000,1e5", "--gpus", "1-8"]
         result.append(
             (

@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import gpucast
 import synthetic
-from gpucast import datasets, jsonl
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset, from_records
 from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
 
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ class Made:
     gpus: Array
     seconds: Array
 
-    def dataset(self, microbenchmarks: bool = False) -> datasets.Dataset:
+    def dataset(self, microbenchmarks: bool = False) -> Dataset:
         """The steps (and transfers and launches) as records."""
         lines = [machine(self.truth)]
         cells: dict[tuple[float, float], list[float]] = {}
@@ -51,7 +52,7 @@ class Made:
         lines += [step(n, gpus, samples) for (n, gpus), samples in cells.items()]
         if microbenchmarks:
             lines += microbenchmark_records(self.truth, np.random.default_rng(self.seed + 10**6))
-        return datasets.from_records("made", [jsonl.record(line) for line in lines])
+        return from_records("made", [jsonl.record(line) for line in lines])
 
 
 def machine(truth: Truth) -> dict[str, object]:

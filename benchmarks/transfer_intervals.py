@@ -5,11 +5,11 @@
 Each file is a run of its own (a fresh process on the same machine). Of every cell (a copy of one
 size, one way, beside the same others; a launch) that at least two runs measured, the grand median
 is the median of the runs' medians. Coverage is the share of runs whose order-statistics interval
-(gpucast.medians) contains it, over all cells of a kind; the target is 90 to 99 %. Outside of it by
-no more than chance allows (binomial, 5 %) is "too few to tell". Where records state what differs
-from run to run (``run_to_run``), intervals include it. Samples of one run know nothing of what
-changes between runs (clocks, where memory lies): coverage below nominal says how much that is.
-Take at least 20 runs: with few, the grand median leans on each run's own.
+(gpucast.util.order_statistics) contains it, over all cells of a kind; the target is 90 to 99 %.
+Outside of it by no more than chance allows (binomial, 5 %) is "too few to tell". Where records
+state what differs from run to run (``run_to_run``), intervals include it. Samples of one run know
+nothing of what changes between runs (clocks, where memory lies): coverage below nominal says how
+much that is. Take at least 20 runs: with few, the grand median leans on each run's own.
 
 Reproducibility, where cells of 512 MiB were measured: the largest deviation of a run's median from
 the grand median, against 1 % for copies alone and 3 % for copies beside their reverse.
@@ -26,12 +26,13 @@ from dataclasses import dataclass
 
 from scipy.special import bdtr, bdtrc
 
-from gpucast.cli.output import print_json, print_table
-from gpucast.datasets import Dataset, load
+from gpucast.cli.output import print_json
+from gpucast.data.dataset import Dataset, load
+from gpucast.data.records import Launch, RunToRun, Transfer
 from gpucast.errors import GpucastError
-from gpucast.medians import Median, median_of
-from gpucast.records import Launch, RunToRun, Transfer
-from gpucast.transfer_series import way_of
+from gpucast.transfers.series import way_of
+from gpucast.util.order_statistics import Median, median_of
+from gpucast.util.tables import print_table
 
 LEAST, MOST = 0.90, 0.99
 BY_CHANCE = 0.05

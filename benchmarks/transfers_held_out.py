@@ -10,8 +10,8 @@ of its sizes and held against their medians, from 64 B up:
 - up to 1 MiB: the same forecasts of small sizes, beside those of bytes/B, where B is the throughput
   of the largest size.
 
-A copy within one GPU takes longer where its size is not aligned (gpucast.transfer_series), which no
-fit to powers of two can know: such ways have no column "odd".
+A copy within one GPU takes longer where its size is not aligned (gpucast.transfers.series), which
+no fit to powers of two can know: such ways have no column "odd".
 Ends with status 1 if a target is missed: median 5 %, 95th percentile 15 %, five times better than
 bytes/B up to 1 MiB.
 """
@@ -26,10 +26,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.cli.output import print_json, print_table
-from gpucast.datasets import load
+from gpucast.cli.output import print_json
+from gpucast.data.dataset import load
 from gpucast.errors import GpucastError
-from gpucast.transfer_series import Series, aligned, fit_series, series_of
+from gpucast.transfers.series import Series, aligned, fit_series, series_of
+from gpucast.util.tables import print_table
 
 Array = NDArray[np.float64]
 

@@ -29,9 +29,9 @@ if(GPUCAST_PYTHON)
   foreach(folder published measured reconstructed)
     if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}")
       install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}"
-        DESTINATION "${GPUCAST_PYTHON_DIR}/data")
+        DESTINATION "${GPUCAST_PYTHON_DIR}/bundled")
     endif()
   endforeach()
   install(FILES "${PROJECT_SOURCE_DIR}/records/gpucast.record.schema.json"
-    DESTINATION "${GPUCAST_PYTHON_DIR}/data" OPTIONAL)
+    DESTINATION "${GPUCAST_PYTHON_DIR}/bundled" OPTIONAL)
 endif()

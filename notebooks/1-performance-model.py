@@ -27,14 +27,15 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast import figures
-from gpucast.cli.words import duration, percent, throughput
+from gpucast.plots import steps
+from gpucast.plots.transfers import transfer_time
+from gpucast.util.units import duration, percent, throughput
 
 data = gc.load("dscuda")
 paths = ("local", "infiniband", "ethernet100")
 models = {path: gc.fit(data, path=path, model="paper") for path in paths}
 n = np.geomspace(100, 20_000, 120).round()
-figures.step_time_of_paths(
+steps.step_time_of_paths(
     [(path, models[path]) for path in paths], data, n,
     "Claret on one GeForce GTX 280: published, and the paper's form fitted",
 )  # fmt: skip
@@ -136,7 +137,7 @@ display(
         f" {percent(miss['pieces'], 0)}."
     )
 )
-figures.transfer_time(only, pieces, "Copies through DS-CUDA over InfiniBand, GeForce GTX 280")
+transfer_time(only, pieces, "Copies through DS-CUDA over InfiniBand, GeForce GTX 280")
 
 # %% [markdown]
 # ## Forecast: another network, from its copies alone
@@ -174,7 +175,7 @@ assert best.extrapolated.all()
 best[["n", "gpus", "probability", "within_2_percent", "extrapolated"]]
 
 # %%
-figures.gflops(
+steps.gflops(
     models["infiniband"], None, [1000, 10_000, 100_000], np.arange(1.0, 9.0),
     "InfiniBand: forecast from one GPU",
 )  # fmt: skip

@@ -20,16 +20,16 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast import figures
-from gpucast.cli.words import duration, throughput
-from gpucast.documents import beside_documents
+from gpucast.paper.documents import beside_documents
+from gpucast.plots.transfers import transfer_time
+from gpucast.util.units import duration, throughput
 
 data = gc.load("p2p-copy")
 fits = {(fit.machine, fit.route): fit for fit in gc.fit_transfers(data)}
 machines = {"tesla-c2050": "Tesla C2050", "geforce-gtx580": "GeForce GTX 580"}
 for machine, name in machines.items():
     of = [fit for fit in fits.values() if fit.machine == machine]
-    display(figures.transfer_time(data, of, f"Copies between two {name}: published, and fitted"))
+    display(transfer_time(data, of, f"Copies between two {name}: published, and fitted"))
 
 # %% [markdown]
 # Points are published, lines the fitted L + bytes/B, with a breakpoint (small stroke) where the

@@ -20,9 +20,9 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.cli.words import duration, percent
-from gpucast.figures import COLOURS
-from gpucast.overlaps import overlap_efficiencies
+from gpucast.plots.style import COLOURS
+from gpucast.transfers.overlap import overlap_efficiencies
+from gpucast.util.units import duration, percent
 
 KINDS = ["pageable", "write-combined", "mapped", "mapped-write-combined"]
 then = gc.load("host-memory-gtx480").frame("host_memory")

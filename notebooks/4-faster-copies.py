@@ -17,10 +17,10 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.cli.words import duration, percent
-from gpucast.contention import contention
-from gpucast.figures import COLOURS
-from gpucast.overlaps import overlap_efficiencies
+from gpucast.plots.style import COLOURS
+from gpucast.transfers.contention import contention
+from gpucast.transfers.overlap import overlap_efficiencies
+from gpucast.util.units import duration, percent
 
 NAMES = {"geforce-gtx460-wddm": "GTX 460, WDDM", "quadro-4000-tcc": "Quadro 4000, TCC"}
 

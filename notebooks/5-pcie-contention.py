@@ -19,9 +19,9 @@ from IPython.display import Markdown, display
 from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.contention import contention
-from gpucast.figures import COLOURS
-from gpucast.transfer_figures import contention_matrix
+from gpucast.plots.style import COLOURS
+from gpucast.plots.transfers import contention_matrix
+from gpucast.transfers.contention import contention
 
 data = gc.load("pcie-contention-cirrascale")
 rows = [

@@ -22,10 +22,11 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast import _core, findings, paper_figures
+from gpucast import _core
 from gpucast.cli import findings_text
-from gpucast.cli.words import duration
-from gpucast.step_series import series_of
+from gpucast.paper import figures, findings
+from gpucast.plots.step_series import series_of
+from gpucast.util.units import duration
 
 OURS = "Reconstructed from public figures: ours, not the paper's."
 FITTED = "Points: measured. Lines: the paper's form, fitted."
@@ -46,11 +47,11 @@ panels_now = [each for each in series_of(data, list(now.values()), group) if eac
 # %%
 eight, four = np.arange(1.0, 9.0), np.arange(1.0, 5.0)
 sizes = [1000, 10_000, 100_000]
-display(paper_figures.gflops(panels_then, sizes, "Eight GTX 780: Gflops", OURS))
+display(figures.gflops(panels_then, sizes, "Eight GTX 780: Gflops", OURS))
 
 # %%
 measured_sizes = [1000, 8000, 110_592]
-display(paper_figures.gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
+display(figures.gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
 
 
 # %%
@@ -84,10 +85,10 @@ Markdown(
 # The paper shows DS-CUDA, measured and by its model.
 
 # %%
-paper_figures.step_times(panels_then, [1, 2, 4, 8], "Eight GTX 780: step time", OURS)
+figures.step_times(panels_then, [1, 2, 4, 8], "Eight GTX 780: step time", OURS)
 
 # %%
-paper_figures.step_times(panels_now, [1, 2, 4], "Four H200: step time", FITTED)
+figures.step_times(panels_now, [1, 2, 4], "Four H200: step time", FITTED)
 
 
 # %% [markdown]
@@ -128,12 +129,12 @@ Markdown(
 
 # %%
 for size in (1000, 100_000):
-    display(paper_figures.shares(panels_then, size, f"Eight GTX 780, n = {size:,}", OURS))
+    display(figures.shares(panels_then, size, f"Eight GTX 780, n = {size:,}", OURS))
 
 # %%
 for size in (1000, 110_592):
     display(
-        paper_figures.shares(
+        figures.shares(
             panels_now, size, f"Four H200, n = {size:,}", "Timed phases beside the paper's form."
         )
     )

@@ -21,9 +21,9 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast import figures
 from gpucast.cli.app import run
-from gpucast.cli.words import duration
+from gpucast.plots.steps import step_time
+from gpucast.util.units import duration
 
 folder = mkdtemp()
 for name in ("timings.csv", "transfers.csv"):
@@ -108,7 +108,7 @@ for warning in model.warnings:
 
 # %%
 n = np.unique(np.geomspace(500, 60_000, 120).round())
-figures.step_time(model, data, [1, 2, 4], n, "One and two GPUs timed, four forecast")
+step_time(model, data, [1, 2, 4], n, "One and two GPUs timed, four forecast")
 
 # %%
 forecast = model.forecast(n=[1000, 10_000, 50_000], gpus=range(1, 5))

@@ -1,10 +1,11 @@
-"""Make a dataset that ships from what a campaign measured: ``scripts/gpu.sh dataset`` and the like.
+"""Make a dataset that ships from what a campaign measured (``scripts/gpu.sh dataset``).
 
-    python scripts/bundle_dataset.py build/dataset/dataset.jsonl --title "..." -o data/measured/NAME.jsonl
+    python scripts/bundle_dataset.py build/dataset/dataset.jsonl --title "..." \\
+        -o data/measured/NAME.jsonl
 
 Records keep their order, which is that of time, and all that they say; of their samples at most so
-many are kept, evenly spaced in time. Notes of what a machine cannot do, or of what a budget left out,
-stay behind: what is not there was not measured.
+many are kept, evenly spaced in time. Notes of what a machine cannot do, or of what a budget left
+out, stay behind: what is not there was not measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 SAMPLES = {"step": 21, "transfer": 12, "launch": 24, "overlap": 12, "skeleton": 6}
-"""Of a record of each kind; the median of a visit is known to a fraction of what visits differ by."""
+"""The most samples of a record of each kind: they settle a visit's median far better than visits
+agree."""
 
 
 def spaced(samples: list[float], most: int) -> list[float]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpucast import jsonl
+from gpucast.data import jsonl
 
 FOLDER = Path(__file__).parents[1] / "data" / "published"
 MIB = 2**20

@@ -1,4 +1,4 @@
-"""Write records/gpucast.record.schema.json from the models in gpucast.records.
+"""Write records/gpucast.record.schema.json from the models in gpucast.data.records.
 
 Run it after any change of the records: python scripts/generate_record_schema.py
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gpucast.records import json_schema
+from gpucast.data.records import json_schema
 
 TARGET = Path(__file__).parents[1] / "records" / "gpucast.record.schema.json"
 

@@ -20,7 +20,7 @@ import nbformat
 from nbclient import NotebookClient
 from traitlets.config import Config
 
-from gpucast import atomic
+from gpucast.util import files
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -67,7 +67,7 @@ def render(
     for name in chosen:
         begin = time.monotonic()
         page = nbformat.writes(executed(name)) + "\n"
-        atomic.write_text(FOLDER / f"{name}.ipynb", page, force=True)
+        files.write_text(FOLDER / f"{name}.ipynb", page, force=True)
         said(f"{name}.ipynb: {len(page) / 1e3:.0f} kB, {time.monotonic() - begin:.0f} s")
 
 

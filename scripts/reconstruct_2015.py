@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic
-from gpucast.cli.words import duration, interval, percent, quantity
-from gpucast.models import Model
-from gpucast.reconstructions import Quantity
+from gpucast import _core
+from gpucast.model.fitted import Model
+from gpucast.paper.reconstructions import Quantity
+from gpucast.util import files
+from gpucast.util.units import duration, interval, percent, quantity
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "data" / "reconstructed"
@@ -394,7 +395,7 @@ def main() -> None:
     models = {path: model(path) for path in PATHS}
     for path, each in models.items():
         each.save(FOLDER / f"{NAME}-{path}.json", force=True)
-    atomic.write_text(PAGE, page(models), force=True)
+    files.write_text(PAGE, page(models), force=True)
 
 
 if __name__ == "__main__":

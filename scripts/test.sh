@@ -157,6 +157,7 @@ extrap_is_there() {
 
 step "format: clang-format" scripts/format.sh --check cpp
 step "format and lint: ruff" scripts/format.sh --check python
+step "layers: import-linter" env PYTHONPATH=python lint-imports --no-cache --no-logo
 step "build (warnings are errors)" scripts/build.sh --werror
 # After the build, which makes the type stub of the compiled module.
 if any_file '*.py' python/gpucast; then

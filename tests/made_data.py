@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import datasets, jsonl
-from gpucast.datasets import Dataset
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset, from_records
 from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth, noisy, transfer_seconds
 
 Array = NDArray[np.float64]
@@ -101,7 +101,7 @@ def skeleton(
 
 def dataset(records: Sequence[dict[str, Any]], name: str = "made") -> Dataset:
     """A dataset of records given as JSON objects."""
-    return datasets.from_records(name, [jsonl.record(each) for each in records])
+    return from_records(name, [jsonl.record(each) for each in records])
 
 
 def steps(

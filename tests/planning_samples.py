@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 import gpucast as gc
-from gpucast.models import Model
-from gpucast.planning.grid import Grid, make
+from gpucast.model.fitted import Model
+from gpucast.planning.option_table import OptionTable, make
 from gpucast.planning.reading import of_values
 from gpucast.planning.request import Request
 from made_data import NATIVE, VIRTUALIZED, whole
@@ -74,7 +74,7 @@ def request(**other: Any) -> Request:
     return of_values(plan, {name: model for name, model in models().items() if name in names})
 
 
-def grid(**other: Any) -> Grid:
+def table(**other: Any) -> OptionTable:
     return make(request(**other))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 import gpucast
 from gpucast.cli import main
-from gpucast.datasets import Dataset
-from gpucast.measure.ensembles import thinned
-from gpucast.models import Model
+from gpucast.data.dataset import Dataset
+from gpucast.data.thinning import coarsened
+from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 
 HOSTILE = (
@@ -38,7 +38,7 @@ def h200(path: str) -> Model:
     """Steps with the tuned kernel on four H200, native or remote; few samples and given terms, to
     be quick."""
     return gpucast.fit(
-        thinned(gpucast.load("h200-x4")),
+        coarsened(gpucast.load("h200-x4")),
         path=path,
         schedule="star-async",
         kernel="tuned",

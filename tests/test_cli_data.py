@@ -12,8 +12,9 @@ import pytest
 
 import gpucast
 from command_line import Run
-from gpucast import datasets
-from gpucast.cli import app, main, output
+from gpucast.cli import app, main
+from gpucast.data import dataset
+from gpucast.util import tables, units
 
 
 def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +36,7 @@ def steps(tmp_path: Path) -> Path:
 def test_list_names_every_bundled_dataset(run: Run) -> None:
     status, out, err = run("data", "list")
     assert (status, err) == (0, "")
-    for name in datasets.bundled_files():
+    for name in gpucast.bundled_files():
         assert name in out
     assert "\x1b" not in out
 
@@ -66,7 +67,7 @@ def test_show_prints_every_record_if_asked(run: Run) -> None:
 def test_show_as_json_holds_the_records(run: Run) -> None:
     _, out, _ = run("data", "show", "dscuda", "--json")
     answer = json.loads(out)
-    assert answer["digest"] == datasets.load("dscuda").digest
+    assert answer["digest"] == dataset.load("dscuda").digest
     assert {each["kind"] for each in answer["records"]} == {"step", "transfer", "note"}
 
 
@@ -85,7 +86,7 @@ def test_import_makes_records_that_load(run: Run, steps: Path, tmp_path: Path) -
         "--path", "remote", "--gpu-name", "GTX 780", "--machine", "日本", "-o", target,
     )  # fmt: skip
     assert (status, err) == (0, "")
-    data = datasets.load(target)
+    data = dataset.load(target)
     (gpu,) = data.machines["日本"].gpus or []
     assert (gpu.name, gpu.cores, gpu.sms) == ("GTX 780", 2304, 12)
     assert [(step.gpus, step.block, step.seconds) for step in data.steps] == [
@@ -109,7 +110,7 @@ def test_a_file_name_that_is_no_unicode_is_cited_escaped(run: Run, tmp_path: Pat
     file = tmp_path / os.fsdecode(b"st\xffeps.csv")
     file.write_text("n,gpus,seconds\n1000,1,0.5\n")
     assert run("import", file, "-o", tmp_path / "data.jsonl")[0] == 0
-    (machine,) = datasets.load(tmp_path / "data.jsonl").machines.values()
+    (machine,) = dataset.load(tmp_path / "data.jsonl").machines.values()
     assert "st\\xffeps.csv" in str(machine.source)
 
 
@@ -165,8 +166,8 @@ def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, option: str, 
     assert status == 0
     assert json.loads(out)["files"][0]["format"] == form
     before = [(step.n, step.path, step.kernel, step.seconds)
-              for step in datasets.load("dscuda").select(path="local").steps]  # fmt: skip
-    after = [(step.n, step.path, step.kernel, step.seconds) for step in datasets.load(back).steps]
+              for step in dataset.load("dscuda").select(path="local").steps]  # fmt: skip
+    after = [(step.n, step.path, step.kernel, step.seconds) for step in dataset.load(back).steps]
     assert after == before
 
 
@@ -221,7 +222,7 @@ def test_an_interrupt_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -
     def interrupted() -> dict[str, Path]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(datasets, "bundled_files", interrupted)
+    monkeypatch.setattr("gpucast.cli.data.bundled_files", interrupted)
     assert run("data", "list") == (130, "", "gpucast: interrupted\n")
 
 
@@ -229,7 +230,7 @@ def test_a_file_that_vanishes_is_an_input_error(run: Run, monkeypatch: pytest.Mo
     def vanished() -> dict[str, Path]:
         raise FileNotFoundError(2, "No such file or directory", "gone.jsonl")
 
-    monkeypatch.setattr(datasets, "bundled_files", vanished)
+    monkeypatch.setattr("gpucast.cli.data.bundled_files", vanished)
     expected = "gpucast: error: gone.jsonl: No such file or directory\n"
     assert run("data", "list") == (2, "", expected)
 
@@ -262,7 +263,7 @@ def test_every_registered_command_can_be_loaded() -> None:
 
 
 @pytest.mark.parametrize("module", ["gpucast", "gpucast.errors", "gpucast.cli", "gpucast.cli.app",
-                                    "gpucast.atomic", "gpucast.cli.output"])  # fmt: skip
+                                    "gpucast.util.files", "gpucast.cli.output"])  # fmt: skip
 def test_light_modules_import_nothing_heavy(module: str) -> None:
     heavy = "pandas scipy matplotlib numpy pydantic rich"
     code = (
@@ -281,14 +282,14 @@ def test_help_of_all_commands_loads_no_command() -> None:
 
 
 def test_tables_line_up_for_wide_characters() -> None:
-    text = output.table(("name", "n"), [("日本", 1), ("ab", 10), ("e\u0301", None)])
-    assert [output.width(line) for line in text.splitlines()] == [8, 8, 8, 8, 8]
+    text = tables.table(("name", "n"), [("日本", 1), ("ab", 10), ("e\u0301", None)])
+    assert [tables.width(line) for line in text.splitlines()] == [8, 8, 8, 8, 8]
 
 
 def test_numbers_for_people() -> None:
-    assert [output.seconds(value) for value in (2.5, 0.0125, 3e-6, 4e-9)] == [
+    assert [units.duration(value) for value in (2.5, 0.0125, 3e-6, 4e-9)] == [
         "2.5 s", "12.5 ms", "3 us", "4 ns",
     ]  # fmt: skip
-    assert [output.size(value) for value in (1, 1024, 2**20, 1025)] == [
+    assert [units.size(value) for value in (1, 1024, 2**20, 1025)] == [
         "1 B", "1 KiB", "1 MiB", "1025 B",
     ]  # fmt: skip

@@ -12,9 +12,11 @@ from matplotlib.axes import Axes
 
 import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json
-from gpucast import contention, jsonl, transfer_figures
 from gpucast.cli import figure_files
-from gpucast.transfer_series import series_of
+from gpucast.data import jsonl
+from gpucast.plots import transfers
+from gpucast.transfers import contention
+from gpucast.transfers.series import series_of
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps
 from test_contention import four_gpus
 from test_documents import series, whole
@@ -83,15 +85,15 @@ def test_ways_that_take_as_long_are_drawn_once() -> None:
     slow = [
         {**r, "memory": "pageable", "seconds": [3 * s for s in r["seconds"]]} for r in made[:16]
     ]
-    panels = transfer_figures.drawn(series_of(dataset([machine(), *made, *slow])))
-    figure = transfer_figures.transfer_times(panels, "title")
+    panels = transfers.drawn(series_of(dataset([machine(), *made, *slow])))
+    figure = transfers.transfer_times(panels, "title")
     (axes,) = figure.axes
     assert labels(axes) == ["pinned and 2 alike, call", "pageable, call"]
 
 
 def test_bandwidth_is_bytes_by_time() -> None:
-    panels = transfer_figures.drawn(series_of(dataset([machine(), *series("h2d")])))
-    (axes,) = transfer_figures.bandwidths(panels, "title").axes
+    panels = transfers.drawn(series_of(dataset([machine(), *series("h2d")])))
+    (axes,) = transfers.bandwidths(panels, "title").axes
     (points,) = [c for c in axes.containers if c.get_label() == "pinned"]
     x, y = points[0].get_data()
     assert y[-1] == pytest.approx(x[-1] / (1e-5 + x[-1] / 5e10) / 1e9)
@@ -99,7 +101,7 @@ def test_bandwidth_is_bytes_by_time() -> None:
 
 def test_the_matrix_shows_the_factors() -> None:
     (found,) = contention.contention(dataset([machine(), *four_gpus()]))
-    axes = transfer_figures.contention_matrix(found, "title").axes[0]
+    axes = transfers.contention_matrix(found, "title").axes[0]
     shown = [text.get_text() for text in axes.texts]
     assert shown.count("1.25") == 8
     assert len(shown) == len(found.pairs)

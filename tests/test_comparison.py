@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from made_data import NATIVE, VIRTUALIZED, whole
 
 

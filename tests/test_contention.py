@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from command_line import Run, assert_refused, only_json
-from gpucast import jsonl
-from gpucast.contention import Contention, contention, describe, fair_rates
+from gpucast.data import jsonl
 from gpucast.errors import InputError
+from gpucast.transfers.contention import Contention, contention, describe, fair_rates
 from made_data import dataset, machine, transfer
 
 BYTES = 64_000_000

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.axes import Axes
 
 import gpucast as gc
-from gpucast import document_figures
-from gpucast.documents import beside_documents
+from gpucast.paper import document_figures
+from gpucast.paper.documents import beside_documents
 from made_data import dataset, machine
 from test_documents import whole
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from command_line import Run, assert_refused, only_json
-from gpucast import jsonl
-from gpucast.documents import HOST_MEMORY_TABLES, TRANSFER_TABLES, Beside, beside_documents
+from gpucast.data import jsonl
 from gpucast.errors import InputError
-from gpucast.overlaps import overlap_efficiencies
+from gpucast.paper.documents import HOST_MEMORY_TABLES, TRANSFER_TABLES, Beside, beside_documents
+from gpucast.transfers.overlap import overlap_efficiencies
 from made_data import dataset, launch, machine, transfer
 
 SIZES = [2**power for power in range(0, 31, 2)]

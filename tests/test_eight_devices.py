@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 import gpucast as gc
 import mdapp
 from command_line import Run, only_json, start_measuring
-from gpucast import jsonl
+from gpucast.data import jsonl
 from gpucast.measure import programs
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 from remote_servers import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpucast import datasets, jsonl
-from gpucast.extra import Beside, medians
+from gpucast.data import dataset, jsonl
+from gpucast.forecast.remote_cost import Beside, medians
 from made_data import machine, step
 
 TWO_PATHS = Beside(
@@ -38,5 +38,5 @@ def test_cells_of_a_count_are_found_in_the_arrays() -> None:
 
 def test_visits_of_a_cell_share_one_median() -> None:
     lines = [machine(), step(64, 1, [1.0, 1.0, 2.0]), step(64, 1, [4.0, 4.0])]
-    data = datasets.from_records("made", [jsonl.record(line) for line in lines])
+    data = dataset.from_records("made", [jsonl.record(line) for line in lines])
     assert medians(data) == {(64, 1): 2.0}

@@ -10,9 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import gpucast as gc
-from gpucast import figures
-from gpucast.models import Model
-from gpucast.transfers import fit_transfers
+from gpucast.model.fitted import Model
+from gpucast.plots.steps import gflops, step_time, step_time_of_paths, term_shares
+from gpucast.plots.style import save
+from gpucast.plots.transfers import transfer_time
+from gpucast.transfers.curves import fit_transfers
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 
 GPUS = np.arange(1.0, 9.0)
@@ -60,7 +62,7 @@ def points(axes: Axes) -> set[tuple[float, float]]:
 
 def test_transfer_time_shows_every_sample_and_a_curve_a_route(data: gc.Dataset) -> None:
     fits = fit_transfers(data, replicates=40)
-    figure = figures.transfer_time(data, fits, "Transfers")
+    figure = transfer_time(data, fits, "Transfers")
     (axes,) = figure.axes
     assert len(labels(axes)) == len(fits) == 2
     assert all(any(fit.route in label for label in labels(axes)) for fit in fits)
@@ -71,19 +73,19 @@ def test_transfer_time_shows_every_sample_and_a_curve_a_route(data: gc.Dataset) 
 
 
 def test_step_time_shows_a_line_a_count_and_the_cells(data: gc.Dataset, model: Model) -> None:
-    figure = figures.step_time(model, data, [1, 4, 8], np.geomspace(1000, 1e6, 50).round(), "S")
+    figure = step_time(model, data, [1, 4, 8], np.geomspace(1000, 1e6, 50).round(), "S")
     (axes,) = figure.axes
     assert labels(axes) == ["N = 1", "N = 4", "N = 8"]
     shown = {(s.n, float(np.median(s.seconds))) for s in data.steps if s.gpus in (1, 4)}
     assert points(axes) == shown
     assert_finite(figure)
-    bare = figures.step_time(model, None, [1], np.array([1e3, 1e4]), "S")
+    bare = step_time(model, None, [1], np.array([1e3, 1e4]), "S")
     assert points(bare.axes[0]) == set()
 
 
 def test_extrapolation_is_dashed(model: Model) -> None:
     n = np.geomspace(1000, 256000, 50).round()
-    (axes,) = figures.step_time(model, None, [1], n, "S").axes
+    (axes,) = step_time(model, None, [1], n, "S").axes
     solid = [line for line in axes.lines if line.get_linestyle() == "-"]
     dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert max(solid[0].get_xdata()) <= 64000  # the largest n measured
@@ -91,7 +93,7 @@ def test_extrapolation_is_dashed(model: Model) -> None:
 
 
 def test_gflops_are_those_of_the_forecast(data: gc.Dataset, model: Model) -> None:
-    figure = figures.gflops(model, data, [8000, 64000], GPUS, "Rate")
+    figure = gflops(model, data, [8000, 64000], GPUS, "Rate")
     (axes,) = figure.axes
     assert len(labels(axes)) == 2
     expected = 78 * 8000.0**2 / model.forecasts(np.full(8, 8000.0), GPUS).seconds / 1e9
@@ -104,7 +106,7 @@ def test_gflops_are_those_of_the_forecast(data: gc.Dataset, model: Model) -> Non
 
 
 def test_shares_of_the_terms_fill_the_whole(model: Model) -> None:
-    figure = figures.term_shares(model, [1000, 64000], GPUS, "Shares")
+    figure = term_shares(model, [1000, 64000], GPUS, "Shares")
     assert len(figure.axes) == 2
     for axes in figure.axes:
         tops = [patch.get_y() + patch.get_height() for patch in axes.patches]
@@ -116,7 +118,7 @@ def test_shares_of_the_terms_fill_the_whole(model: Model) -> None:
 
 def test_step_time_of_paths_has_a_line_a_model(data: gc.Dataset, model: Model) -> None:
     both = [("near", model), ("far", model)]
-    figure = figures.step_time_of_paths(both, data, np.geomspace(1000, 64000, 20).round(), "P")
+    figure = step_time_of_paths(both, data, np.geomspace(1000, 64000, 20).round(), "P")
     (axes,) = figure.axes
     assert labels(axes) == ["near", "far"]
     shown = {(s.n, float(np.median(s.seconds))) for s in data.steps if s.gpus == 1}
@@ -128,17 +130,17 @@ def test_step_time_of_paths_has_a_line_a_model(data: gc.Dataset, model: Model) -
 def test_figures_are_written_in_the_format_of_the_ending(
     ending: str, model: Model, tmp_path: Path
 ) -> None:
-    figure = figures.step_time(model, None, [1], np.array([1e3, 1e4]), "S")
+    figure = step_time(model, None, [1], np.array([1e3, 1e4]), "S")
     path = tmp_path / f"figure.{ending}"
-    figures.save(figure, path)
+    save(figure, path)
     assert path.read_bytes().startswith(SIGNATURES[ending])
     with pytest.raises(gc.InputError, match="exists already"):
-        figures.save(figure, path)
-    figures.save(figure, path, force=True)
+        save(figure, path)
+    save(figure, path, force=True)
 
 
 def test_an_unknown_format_is_refused_and_nothing_written(model: Model, tmp_path: Path) -> None:
-    figure = figures.step_time(model, None, [1], np.array([1e3, 1e4]), "S")
+    figure = step_time(model, None, [1], np.array([1e3, 1e4]), "S")
     with pytest.raises(gc.InputError, match="docx"):
-        figures.save(figure, tmp_path / "figure.docx")
+        save(figure, tmp_path / "figure.docx")
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast import findings, step_groups
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import groups_of
+from gpucast.paper import findings
 from made_data import (
     NATIVE,
     VIRTUALIZED,
@@ -115,7 +116,7 @@ def test_a_models_shares_stand_in_for_phases_nobody_timed() -> None:
     data = steps_alone(sigma=1e-4)
     alone = found(data)["share"]
     assert alone.reason == "its phases were not timed, and no model is given"
-    (group,) = step_groups.groups_of(data)
+    (group,) = groups_of(data)
     model = gc.fit(data, model="paper", replicates=0)
     share = found(data, models={group: model})["share"]
     assert share.verdict == "true"

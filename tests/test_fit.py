@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, launch, machine, microbenchmarks, steps, steps_alone, whole
 from made_data import step as step_record
 from synthetic import N_GRID, TRUTHS

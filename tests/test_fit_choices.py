@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.problem import pose
+from gpucast.fitting.selection import pose
 from made_data import (
     BLOCK,
     NATIVE,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.cli import main
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from made_data import dataset, machine, step
 from records_samples import relaxed
 

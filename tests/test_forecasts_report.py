@@ -12,10 +12,11 @@ import pytest
 
 import forecasts
 from forecasting import remote, rivals, splits, studies, targets
-from gpucast import jsonl, step_groups, thinning
-from gpucast.datasets import Dataset
+from gpucast.data import jsonl, thinning
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Group, data_of, groups_of, names_of
 from gpucast.errors import InputError
-from gpucast.extra import break_even
+from gpucast.forecast.remote_cost import break_even
 from made_data import (
     NATIVE,
     VIRTUALIZED,
@@ -67,13 +68,13 @@ def _no_extrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def study_of(data: Dataset) -> dict[step_groups.Group, studies.Study]:
-    subjects = [studies.subject(data, each, SETTINGS) for each in step_groups.groups_of(data)]
+def study_of(data: Dataset) -> dict[Group, studies.Study]:
+    subjects = [studies.subject(data, each, SETTINGS) for each in groups_of(data)]
     return studies.run(subjects, 2, lambda done, total: None)
 
 
 @pytest.fixture(scope="module")
-def two_paths() -> tuple[Dataset, dict[step_groups.Group, studies.Study]]:
+def two_paths() -> tuple[Dataset, dict[Group, studies.Study]]:
     data = made(*native(), *over_network())
     return data, study_of(data)
 
@@ -112,7 +113,7 @@ def test_what_is_left_out_changes_no_forecast() -> None:
     answers = []
     for seconds in (NATIVE.seconds, wrong):
         data = made(*native(seconds))
-        one = studies.subject(data, step_groups.groups_of(data)[0], SETTINGS)
+        one = studies.subject(data, groups_of(data)[0], SETTINGS)
         answers.append(studies._held_out(one, splits.by_gpus(list(one.measured))[0]))
     right, off = ({(c["n"], c["gpus"]): c["predicted"] for c in a["cells"]} for a in answers)
     assert right == off
@@ -146,7 +147,7 @@ def slow_at_home(n: Array, gpus: Array) -> Array:
 
 def test_an_earlier_dataset_alone_forecasts_the_counts_it_has_not() -> None:
     eight = made(*native(slow_at_home, gpus=range(1, 9)))
-    (group,) = step_groups.groups_of(eight)
+    (group,) = groups_of(eight)
     one = studies.subject(eight, group, SETTINGS, of_four())
     (split,) = (each for each in one.splits if each.kind == "gpus")
     for forecast in (studies._held_out(one, split), studies._scipy(one)["gpus"][0]):
@@ -161,7 +162,7 @@ def test_an_earlier_dataset_alone_forecasts_the_counts_it_has_not() -> None:
 
 def test_an_earlier_dataset_has_the_same_steps_on_fewer_gpus() -> None:
     eight = made(*native(gpus=range(1, 9)))
-    (group,) = step_groups.groups_of(eight)
+    (group,) = groups_of(eight)
     with pytest.raises(InputError, match="has as many GPUs as made"):
         studies.subject(eight, group, SETTINGS, of_four(gpus=range(1, 9)))
     with pytest.raises(InputError, match="has no steps of native, star-serial, claret, pinned"):
@@ -185,23 +186,23 @@ def test_groups_are_told_apart_and_named() -> None:
         for record in steps(NATIVE.seconds, rng, n=[1000], gpus=[1], **how)
     ]
     data = made(*records)
-    found = step_groups.groups_of(data)
+    found = groups_of(data)
     assert len(found) == 5
-    names = list(step_groups.names_of(found).values())
+    names = list(names_of(found).values())
     assert names[1] == "native, star-serial, claret, pageable"
     assert names[2:4] == [
         "native, star-serial, claret, pinned, block 128",
         "native, star-serial, claret, pinned, block 256",
     ]
     assert names[4] == "remote, star-serial, claret"
-    assert [step.memory for step in step_groups.data_of(data, found[1]).steps] == ["pageable"]
+    assert [step.memory for step in data_of(data, found[1]).steps] == ["pageable"]
 
 
 # --- forecasts of a truth that is known -------------------------------------------------------
 
 
 def test_the_truth_is_forecast_by_all_who_know_its_form(
-    two_paths: tuple[Dataset, dict[step_groups.Group, studies.Study]],
+    two_paths: tuple[Dataset, dict[Group, studies.Study]],
 ) -> None:
     for study in two_paths[1].values():
         for kind in ("gpus", "sizes", "random"):
@@ -217,7 +218,7 @@ def test_the_truth_is_forecast_by_all_who_know_its_form(
 
 
 def test_remote_steps_are_forecast_from_native_ones(
-    two_paths: tuple[Dataset, dict[step_groups.Group, studies.Study]],
+    two_paths: tuple[Dataset, dict[Group, studies.Study]],
 ) -> None:
     data, study = two_paths
     ((group, found),) = remote.what_ifs(data, data, study, "native").items()

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpucast import datasets, jsonl
+from gpucast.data import dataset, jsonl
+from gpucast.data.formats import Options, csv_steps, csv_transfers, read_file
+from gpucast.data.records import Step
 from gpucast.errors import InputError
-from gpucast.formats import Options, csv_steps, csv_transfers, read_file
-from gpucast.records import Step
 from records_samples import MACHINE, labels, positive, relaxed
 
 OPTIONS = Options(machine="m")
@@ -177,14 +177,14 @@ def test_steps_survive_export_and_import(
          "kernel": kernel.strip() or "k", "n": n, "gpus": gpus, "seconds": [seconds]}
         for path, kernel, n, gpus, seconds in made
     ]  # fmt: skip
-    data = datasets.from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
+    data = dataset.from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
     text = csv_steps.write(data)
-    again = datasets.from_records("d", [jsonl.record(MACHINE), *steps(text)])
+    again = dataset.from_records("d", [jsonl.record(MACHINE), *steps(text)])
     assert sorted(samples_of(again)) == sorted(samples_of(data))
     assert csv_steps.write(again).count("\n") == len(made) + 1
 
 
-def samples_of(data: datasets.Dataset) -> list[tuple[str, str, int, int, float]]:
+def samples_of(data: dataset.Dataset) -> list[tuple[str, str, int, int, float]]:
     return [
         (step.path, step.kernel, step.n, step.gpus, seconds)
         for step in data.steps

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpucast import datasets, jsonl
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.formats import Format, Options, extrap, formats
+from gpucast.data.records import Note, Step
 from gpucast.errors import InputError
-from gpucast.formats import Format, Options, extrap, formats
-from gpucast.records import Note, Step
 from records_samples import MACHINE, labels, positive, relaxed
 
 OPTIONS = Options(machine="m")
@@ -22,7 +23,7 @@ INTERPRETER = Path(__file__).parents[1] / ".venv-extrap" / "bin" / "python"
 
 
 def dataset(series: list[tuple[str, str]], points: dict[tuple[int, int], list[float]]) -> (
-    datasets.Dataset
+    Dataset
 ):  # fmt: skip
     """The same points for each series of (path, kernel)."""
     values = [
@@ -31,7 +32,7 @@ def dataset(series: list[tuple[str, str]], points: dict[tuple[int, int], list[fl
         for path, kernel in series
         for (n, gpus), seconds in sorted(points.items())
     ]  # fmt: skip
-    return datasets.from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
+    return from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
 
 
 GRID = {(n, gpus): [n / gpus * 1e-6, n / gpus * 1.1e-6] for n in (1000, 2000, 4000, 8000, 16000)
@@ -120,7 +121,7 @@ def test_series_at_different_points_are_refused() -> None:
          "n": n, "gpus": 1, "seconds": [1]}
         for path, n in (("a", 10), ("a", 20), ("b", 10))
     ]  # fmt: skip
-    data = datasets.from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
+    data = from_records("d", [jsonl.record(MACHINE), *map(jsonl.record, values)])
     with pytest.raises(InputError, match=r"b->mpi->k has no steps of n = 20 .* choose with --path"):
         extrap.write_json(data)
 

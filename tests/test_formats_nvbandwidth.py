@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpucast.data.formats import Imported, Options, nvbandwidth
+from gpucast.data.records import Note, Transfer
 from gpucast.errors import InputError
-from gpucast.formats import Imported, Options, nvbandwidth
-from gpucast.records import Note, Transfer
 from records_samples import relaxed
 
 

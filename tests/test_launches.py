@@ -10,7 +10,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.cli.app import run
-from gpucast.launches import launch_costs
+from gpucast.transfers.launches import launch_costs
 
 
 def launch(method: str, count: int, seconds: list[float], **more: Any) -> dict[str, Any]:

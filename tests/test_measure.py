@@ -18,7 +18,7 @@ import pytest
 import gpucast as gc
 import mdapp
 from command_line import Run, assert_refused, only_json, start_measuring
-from gpucast import datasets
+from gpucast.data import dataset
 from gpucast.errors import InputError
 from gpucast.measure import programs
 from gpucast.measure.campaign import usual_launcher
@@ -124,7 +124,7 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(run: Run, tmp_
     budget = (*GRID, "--kernels", "tuned", "--budget", "6s", "--quiet", "-o", path)
 
     def measured() -> Counter[tuple[Any, ...]]:
-        return Counter(datasets.cell(r) for r in gc.load(path).records if r.kind == "transfer")
+        return Counter(dataset.cell(r) for r in gc.load(path).records if r.kind == "transfer")
 
     assert run("measure", *budget)[0] == 0
     once = measured()

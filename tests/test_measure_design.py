@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 import made_data
-from gpucast import datasets, jsonl
-from gpucast.datasets import Dataset
-from gpucast.measure.cells import Series
-from gpucast.measure.design import Ensemble, choose, order, start_design
-from gpucast.measure.ensembles import choose_steps, fit_on_the_way, restricted
+from gpucast.data import dataset, jsonl
+from gpucast.data.dataset import Dataset
+from gpucast.design.cells import Series
+from gpucast.design.ensembles import choose_steps, fit_on_the_way, restricted
+from gpucast.design.optimal import Ensemble, choose, order, start_design
 from synthetic import TRUTHS, Truth, noisy
 
 Array = NDArray[np.float64]
@@ -101,7 +101,7 @@ def made(truth: Truth, seed: int) -> Dataset:
         cell = noisy(truth.seconds(np.array([n]), np.array([gpus])), rng, 0.005)
         steps = noisy(np.full(8, cell[0]), rng, 0.005)
         records.append(made_data.step(n, gpus, list(steps), memory="pageable"))
-    return datasets.from_records("made", [jsonl.record(record) for record in records])
+    return dataset.from_records("made", [jsonl.record(record) for record in records])
 
 
 def p95_error(data: Dataset, truth: Truth, chosen: list[tuple[int, int]]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.measure.cells import Cell, Choice, Series, Timing, all_series, grid
+from gpucast.design.cells import Cell, Choice, Series, Timing, all_series, grid
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed
 
 CELLS = grid("native", 4, Choice(schedules=("star-serial",), kernels=("claret",)))

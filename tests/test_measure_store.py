@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import made_data
-from gpucast import jsonl
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Record
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.identity import identified
 from gpucast.measure.store import Store
-from gpucast.records import Machine, Record
 
 
 def record(value: dict[str, Any]) -> Record:

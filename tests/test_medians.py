@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gpucast.medians import FEWEST_SAMPLES, median_of, outer_rank
+from gpucast.util.order_statistics import FEWEST_SAMPLES, median_of, outer_rank
 
 
 def test_the_ranks_are_those_of_the_binomial_sum() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.transfers import fit_transfers
+from gpucast.transfers.curves import fit_transfers
 
 PROGRAM = Path(
     os.environ.get("GPUCAST_MICROBENCH", Path(sys.executable).with_name("gpucast-microbench"))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.errors import GpucastError
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps_alone, whole
 from records_samples import json_values, relaxed
 from synthetic import N_GRID

@@ -11,9 +11,10 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 import gpucast as gc
-from gpucast import paper_figures, plot_style
-from gpucast.models import Model
-from gpucast.step_series import Series, kind_in_words, series_of
+from gpucast.model.fitted import Model
+from gpucast.paper import figures
+from gpucast.plots import style
+from gpucast.plots.step_series import Series, kind_in_words, series_of
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, steps
 
 PARTS = {"h2d": 0.1, "d2h": 0.1, "kernel": 0.6, "cpu": 0.2}
@@ -102,7 +103,7 @@ def test_points_bear_the_interval_of_the_median_or_the_rounding() -> None:
 def test_gflops_are_those_measured_and_forecast(
     data: gc.Dataset, series: list[Series], model: Model
 ) -> None:
-    figure = paper_figures.gflops(series, [1000, 64000], "title", "caption")
+    figure = figures.gflops(series, [1000, 64000], "title", "caption")
     upper, lower = figure.axes[:2], figure.axes[2:]
     for path, axes, below in zip(("native", "remote"), upper, lower, strict=True):
         own = middle(data, path)
@@ -121,7 +122,7 @@ def test_gflops_are_those_measured_and_forecast(
 def test_step_times_are_those_measured_and_forecast(
     data: gc.Dataset, series: list[Series], model: Model
 ) -> None:
-    figure = paper_figures.step_times(series, [1, 4], "title", "caption")
+    figure = figures.step_times(series, [1, 4], "title", "caption")
     for path, axes in zip(("native", "remote"), figure.axes, strict=True):
         own = middle(data, path)
         assert points(axes) == {(n, s) for (n, gpus), s in own.items() if gpus in (1, 4)}
@@ -139,7 +140,7 @@ def test_step_times_are_those_measured_and_forecast(
 def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
     series: list[Series], model: Model
 ) -> None:
-    figure = paper_figures.shares(series, 1000, "title", "caption")
+    figure = figures.shares(series, 1000, "title", "caption")
     both, measured_only = figure.axes
     filled = [bar for bar in both.patches if bar.get_fill()]
     heights = np.array([bar.get_height() for bar in filled]).reshape(2, 3, 4)
@@ -157,7 +158,7 @@ def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
 def test_shares_beyond_what_was_fitted_are_pale(data: gc.Dataset) -> None:
     one = gc.fit(data.where(lambda s: s.gpus < 3), path="native", kernel="claret", model="paper",
                  replicates=40)  # fmt: skip
-    (axes,) = paper_figures.shares(series_of(data, [one])[:1], 1000, "title", "caption").axes
+    (axes,) = figures.shares(series_of(data, [one])[:1], 1000, "title", "caption").axes
     pale = [bar.get_alpha() is not None for bar in axes.patches[-12:]]
     assert pale == [False, False, True, True] * 3
 
@@ -165,63 +166,63 @@ def test_shares_beyond_what_was_fitted_are_pale(data: gc.Dataset) -> None:
 def test_shares_of_neither_phases_nor_model_are_refused(data: gc.Dataset) -> None:
     (bare,) = series_of(data, [], {"kernel": "tuned"})
     with pytest.raises(gc.InputError, match="neither phases nor a model"):
-        paper_figures.shares([bare], 512, "title", "caption")
+        figures.shares([bare], 512, "title", "caption")
 
 
 def test_extra_time_is_that_of_cells_measured_on_both_paths(
     data: gc.Dataset, series: list[Series]
 ) -> None:
-    (axes,) = paper_figures.extra_time(series, [1, 2], "title", "caption").axes
+    (axes,) = figures.extra_time(series, [1, 2], "title", "caption").axes
     near, far = middle(data, "native"), middle(data, "remote")
     expected = sorted((n, 100 * (s / near[n, g] - 1)) for (n, g), s in far.items() if g in (1, 2))
     assert np.allclose(sorted(points(axes)), expected)
     with pytest.raises(gc.InputError, match="two paths"):
-        paper_figures.extra_time(series[:1], [1], "title", "caption")
+        figures.extra_time(series[:1], [1], "title", "caption")
 
 
 def test_extra_time_of_models_is_the_ratio_of_forecasts(model: Model) -> None:
     own = [Series(label, None, (), model) for label in ("one", "other")]
-    (axes,) = paper_figures.extra_time(own, [2], "title", "caption").axes
+    (axes,) = figures.extra_time(own, [2], "title", "caption").axes
     ((_, percent),) = lines(axes)
     assert percent == pytest.approx(np.zeros(percent.size), abs=1e-9)
 
 
 def test_a_figure_of_a_model_alone_is_drawn(model: Model) -> None:
     (own,) = series_of(None, [model])
-    sizes, counts = paper_figures.sizes_of([own]), paper_figures.counts_of([own])
+    sizes, counts = figures.sizes_of([own]), figures.counts_of([own])
     assert 1000 in sizes
     assert counts == [1, 2, 4]
-    figure = paper_figures.step_times([own], counts, "title", "caption")
+    figure = figures.step_times([own], counts, "title", "caption")
     assert len(lines(figure.axes[0])) == 3
 
 
 def test_a_model_that_was_fitted_to_no_size_is_drawn_over_the_usual_ones() -> None:
     own = series_of(None, [gc.load_model("reconstructed-2015-native")])
-    (n, seconds), *_ = lines(paper_figures.step_times(own, [1], "title", "caption").axes[0])
+    (n, seconds), *_ = lines(figures.step_times(own, [1], "title", "caption").axes[0])
     assert n.size > 100
     assert (n.min(), n.max()) == (216, 1e6)
     assert (np.diff(seconds) > 0).all()
-    assert set(paper_figures.sizes_of(own)) >= {1000, 1_000_000}
+    assert set(figures.sizes_of(own)) >= {1000, 1_000_000}
 
 
 def test_sizes_that_all_paths_have_are_drawn_and_the_largest() -> None:
     near = steps(NATIVE.seconds, np.random.default_rng(0), n=[500, 1100, 4000, 16000, 90000])
     far = steps(NATIVE.seconds, np.random.default_rng(0), n=[1100, 4000, 16000], path="remote")
     own = series_of(dataset([machine(), *near, *far]), [])
-    assert paper_figures.sizes_of(own) == [1100, 4000, 16000, 90000]
+    assert figures.sizes_of(own) == [1100, 4000, 16000, 90000]
 
 
 def test_ratios_are_marked_where_they_are() -> None:
     rows = [("L_h2d", "remote", 2.0), ("t_kernel", "remote", 0.5), ("L_h2d", "far", 3.0)]
-    (axes,) = paper_figures.dearer(rows, "title", "caption").axes
+    (axes,) = figures.dearer(rows, "title", "caption").axes
     marks = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in axes.lines}
     assert marks["remote"] == [[2.0, 0], [0.5, 1]]
     assert marks["far"] == [[3.0, 0]]
 
 
 def test_titles_and_captions_stay_inside_every_figure(series: list[Series]) -> None:
-    figure: Figure = paper_figures.step_times(series, [1, 2], "word " * 30, "caption " * 60)
-    plot_style.render(figure, "svg")
+    figure: Figure = figures.step_times(series, [1, 2], "word " * 30, "caption " * 60)
+    style.render(figure, "svg")
     figure.draw_without_rendering()  # at the figure's own resolution again
     for text in figure.texts:
         box = text.get_window_extent()

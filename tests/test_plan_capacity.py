@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.planning import bounds, schedule
-from gpucast.planning.grid import Grid
+from gpucast.planning.option_table import OptionTable
 from gpucast.planning.schedule import Schedule
 from planning_samples import job, machine, models, only_native, values
 
@@ -30,11 +30,11 @@ class Case:
     limits: list[float]
 
     @property
-    def grid(self) -> Grid:
+    def table(self) -> OptionTable:
         sizes = np.cumsum([0, *self.gpus])
         seconds = np.array([[t for on in each for t in on] for each in self.seconds])
         return cast(
-            "Grid",
+            "OptionTable",
             SimpleNamespace(
                 machine=np.repeat(np.arange(len(self.gpus)), self.gpus),
                 gpus=np.concatenate([np.arange(1.0, have + 1) for have in self.gpus]),
@@ -80,13 +80,13 @@ def cases(draw: st.DrawFn) -> Case:
 def check_schedule(case: Case, found: Schedule) -> None:
     """No GPU does two things at once, and all copies are there or counted as left out."""
     assert len(found.tasks) + found.left_out == sum(case.counts)
-    grid = case.grid
+    table = case.table
     held: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for task in found.tasks:
-        assert task.slots.size == grid.gpus[task.option]
-        assert task.end == pytest.approx(task.start + grid.seconds[task.job, task.option])
+        assert task.slots.size == table.gpus[task.option]
+        assert task.end == pytest.approx(task.start + table.seconds[task.job, task.option])
         for slot in task.slots:
-            held.setdefault((int(grid.machine[task.option]), int(slot)), []).append(
+            held.setdefault((int(table.machine[task.option]), int(slot)), []).append(
                 (task.start, task.end)
             )
     for (m, slot), times in held.items():
@@ -101,15 +101,15 @@ def check_schedule(case: Case, found: Schedule) -> None:
 @given(cases())
 def test_bounds_hold_the_best_schedule_between_them(case: Case) -> None:
     counts = np.array(case.counts)
-    least = bounds.shortest_possible(case.grid, counts, case.gpus)
-    found = schedule.best(case.grid, counts, case.gpus, None, least)
+    least = bounds.shortest_possible(case.table, counts, case.gpus)
+    found = schedule.best(case.table, counts, case.gpus, None, least)
     check_schedule(case, found)
     assert not found.left_out
     best = min(max(ends) for ends in case.outcomes())
     assert least <= best * (1 + 1e-9)
     relaxed = [math.inf] * len(case.limits)
     free = Case(case.seconds, case.gpus, case.counts, relaxed)
-    ours = schedule.best(free.grid, counts, case.gpus, None, least).makespan
+    ours = schedule.best(free.table, counts, case.gpus, None, least).makespan
     assert best * (1 - 1e-9) <= ours <= 2 * best
 
 
@@ -117,11 +117,11 @@ def test_bounds_hold_the_best_schedule_between_them(case: Case) -> None:
 @given(cases(), st.integers(1, 40))
 def test_no_more_copies_are_done_than_an_exhaustive_search_does(case: Case, window: int) -> None:
     counts = np.array(case.counts)
-    found = schedule.best(case.grid, counts, case.gpus, float(window), 0.0)
+    found = schedule.best(case.table, counts, case.gpus, float(window), 0.0)
     check_schedule(case, found)
     assert found.makespan <= window
     most = max(sum(end <= window for end in ends) for ends in case.outcomes())
-    bound = bounds.most_possible(case.grid, counts, case.gpus, float(window))
+    bound = bounds.most_possible(case.table, counts, case.gpus, float(window))
     assert len(found.tasks) <= most <= bound
     assert len(found.tasks) >= most / 2
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.models import Model
-from gpucast.planning import comparing, grid
-from gpucast.planning.grid import Z90
+from gpucast.model.fitted import Model
+from gpucast.planning import option_table, ranking
+from gpucast.planning.option_table import Z90
 from gpucast.planning.replicates import step_times
 from planning_samples import (
     job,
@@ -130,7 +130,7 @@ def replicate_seconds(model: Model, r: int, n: float, gpus: float) -> float:
 
 
 def test_probabilities_are_shares_of_the_replicates(answer: dict[str, Any]) -> None:
-    made = grid.make(request())
+    made = option_table.make(request())
     assert answer["replicates"] == made.replicates == 30
     for i, asked in enumerate(values()["jobs"]):
         options = every_option(asked)
@@ -183,16 +183,16 @@ def exact() -> Model:
 
 
 def test_deviations_are_as_wide_as_measured_cells_deviate() -> None:
-    made = grid.make(request(machines=[machine(gpus=4000)], jobs=[job()]))
+    made = option_table.make(request(machines=[machine(gpus=4000)], jobs=[job()]))
     noise = models()["native"].content["noise"]
     wanted = noise["between_cells"] * noise["t90"] / Z90
     assert np.log(made.deviations).std() == pytest.approx(wanted, rel=0.02)
 
 
 def test_probability_in_time_agrees_with_what_replicates_do() -> None:
-    made = grid.make(request())
+    made = option_table.make(request())
     wanted = np.array([[1, 1], [1, 6]])
-    drawn = comparing.compare(made, wanted).wanted_seconds
+    drawn = ranking.compare(made, wanted).wanted_seconds
     # Log times scatter as the forecast's interval says: 30 draws know it to some 13 %.
     scatter = np.std(np.log(drawn - made.setup[wanted[:, 1]]), axis=0)
     assert scatter == pytest.approx(made.width[1, wanted[:, 1]] / Z90, rel=0.45)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import gpucast as gc
 from gpucast.errors import InputError
-from gpucast.planning import index
-from gpucast.planning.crossing import FIRST, from_n_on
+from gpucast.planning import isoefficiency
 from gpucast.planning.replicates import Evaluator
+from gpucast.planning.threshold_search import FIRST, from_n_on
 from planning_samples import machine, models, native, only_native, remote, values
 
 COUNTS = np.array([2.0, 3.0, 4.0, 8.0])
@@ -67,7 +67,7 @@ def test_never_and_always() -> None:
 def test_iso_efficiency_sizes_are_those_of_a_scan() -> None:
     n = np.arange(1000.0, 640_001.0)
     of = Evaluator(native())
-    found = index.iso_efficiency(native(), 0.8, COUNTS)
+    found = isoefficiency.iso_efficiency(native(), 0.8, COUNTS)
     one = of.seconds(n, np.ones(n.size))
     for i, count in enumerate(COUNTS):
         holds = one >= 0.8 * count * of.seconds(n, np.full(n.size, count))
@@ -83,7 +83,7 @@ def test_break_even_sizes_are_those_of_a_scan() -> None:
     n = np.arange(1000.0, 640_001.0)
     a, b = Evaluator(native()), Evaluator(remote())
     for surcharge in (0.05, 0.5):
-        found = index.break_even(native(), remote(), surcharge, COUNTS)
+        found = isoefficiency.break_even(native(), remote(), surcharge, COUNTS)
         for i, count in enumerate(COUNTS):
             gpus = np.full(n.size, count)
             holds = b.seconds(n, gpus) / a.seconds(n, gpus) - 1 < surcharge
@@ -92,7 +92,7 @@ def test_break_even_sizes_are_those_of_a_scan() -> None:
 
 def test_intervals_are_order_statistics_of_the_sizes_of_each_replicate() -> None:
     n = np.arange(4000.0, 40_000.0)
-    found = index.break_even(native(), remote(), 0.5, COUNTS[:1], (n[0], n[-1]))
+    found = isoefficiency.break_even(native(), remote(), 0.5, COUNTS[:1], (n[0], n[-1]))
     a, b, gpus = Evaluator(native()), Evaluator(remote()), np.full(n.size, 2.0)
     each = [
         last_failure_plus_one(b.seconds(n, gpus, r) < 1.5 * a.seconds(n, gpus, r), n)
@@ -106,9 +106,9 @@ def test_intervals_are_order_statistics_of_the_sizes_of_each_replicate() -> None
 
 
 def test_one_gpu_is_always_efficient_and_a_model_beside_itself_breaks_even() -> None:
-    alone = index.iso_efficiency(native(), 0.99, np.array([1.0]))
+    alone = isoefficiency.iso_efficiency(native(), 0.99, np.array([1.0]))
     assert list(alone.n) == [1000.0]
-    same = index.break_even(native(), native(), 0.01, COUNTS)
+    same = isoefficiency.break_even(native(), native(), 0.01, COUNTS)
     assert list(same.n) == [1000.0] * 4
     assert list(same.low) == list(same.high) == [1000.0] * 4
 

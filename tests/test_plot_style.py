@@ -21,7 +21,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
-from gpucast import plot_style
+from gpucast.plots import style
 
 # Machado, Oliveira & Fernandes (2009), severity 1, for linear RGB.
 SIGHTS = {
@@ -79,13 +79,13 @@ def test_the_distance_is_cie_lab() -> None:
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_lines_of_a_figure_are_told_apart_by_every_reader(sight: str) -> None:
     # Up to six lines, more than figures draw by themselves; then all eight.
-    assert least_distance(plot_style.COLOURS[:6], SIGHTS[sight]) > 6 * JUST_SEEN
-    assert least_distance(plot_style.COLOURS, SIGHTS[sight]) > 2 * JUST_SEEN
+    assert least_distance(style.COLOURS[:6], SIGHTS[sight]) > 6 * JUST_SEEN
+    assert least_distance(style.COLOURS, SIGHTS[sight]) > 2 * JUST_SEEN
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_the_terms_of_a_step_are_told_apart_by_every_reader(sight: str) -> None:
-    terms = tuple(colour for colour, _ in plot_style.TERMS.values())
+    terms = tuple(colour for colour, _ in style.TERMS.values())
     assert least_distance(terms, SIGHTS[sight]) > 6 * JUST_SEEN
 
 
@@ -95,24 +95,24 @@ def test_red_and_green_would_not_do() -> None:
 
 
 def test_marks_say_the_same_as_colours() -> None:
-    seen = [(plot_style.COLOURS[i % 8], plot_style.marker(i)) for i in range(32)]
+    seen = [(style.COLOURS[i % 8], style.marker(i)) for i in range(32)]
     assert len(set(seen)) == 32
-    assert len({plot_style.marker(i) for i in range(8)}) == 8
-    assert len({hatch for _, hatch in plot_style.TERMS.values()}) == 3
+    assert len({style.marker(i) for i in range(8)}) == 8
+    assert len({hatch for _, hatch in style.TERMS.values()}) == 3
 
 
-def drawn() -> plot_style.Figure:
-    with plot_style.applied():
-        figure, axes = plot_style.one("Some title", "Whose numbers these are.")
+def drawn() -> style.Figure:
+    with style.applied():
+        figure, axes = style.one("Some title", "Whose numbers these are.")
         axes.plot([1, 10], [1e-6, 1e-3], label="line")
-        plot_style.log_axes(axes, "n", "time")
-        plot_style.seconds_axis(axes)
+        style.log_axes(axes, "n", "time")
+        style.seconds_axis(axes)
         axes.legend()
     return figure
 
 
 def test_pdf_embeds_truetype_fonts() -> None:
-    content = plot_style.render(drawn(), "pdf")
+    content = style.render(drawn(), "pdf")
     assert content.startswith(b"%PDF-")
     assert content.rstrip().endswith(b"%%EOF")
     assert b"/FontFile2" in content  # a TrueType program, embedded
@@ -132,7 +132,7 @@ def font_tables(pdf: bytes) -> list[set[str]]:
 def test_pdf_embeds_outlines_without_the_rules_of_setting_text() -> None:
     # fontTools spends most of its time on those, and no reader of PDF looks at them.
     options = subset.Options
-    (tables,) = font_tables(plot_style.render(drawn(), "pdf"))
+    (tables,) = font_tables(style.render(drawn(), "pdf"))
     assert tables >= {"glyf", "loca", "hmtx", "head", "maxp"}
     assert not tables & {"GSUB", "GPOS", "GDEF", "MATH", "kern"}
     assert subset.Options is options
@@ -143,7 +143,7 @@ def test_a_figure_is_laid_out_once_and_drawn_once_a_format() -> None:
     canvas, dpi = figure.canvas, figure.dpi
     with watched(Figure, "draw") as draws, watched(ConstrainedLayoutEngine, "execute") as layouts:
         for kind in ("pdf", "svg", "png"):
-            plot_style.render(figure, kind)
+            style.render(figure, kind)
     assert (layouts.call_count, draws.call_count) == (1, 3)
     assert (figure.canvas, figure.dpi) == (canvas, dpi)
 
@@ -154,12 +154,12 @@ def watched(kind: type, method: str) -> Any:
 
 
 def test_svg_is_xml_and_png_whole() -> None:
-    root = ET.fromstring(plot_style.render(drawn(), "svg"))
+    root = ET.fromstring(style.render(drawn(), "svg"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert not list(root.iter("{http://www.w3.org/2000/svg}image"))  # vectors only
-    png = plot_style.render(drawn(), "png")
+    png = style.render(drawn(), "png")
     width = struct.unpack(">I", png[16:20])[0]
-    assert width == pytest.approx(300 * plot_style.ONE_COLUMN, abs=1)
+    assert width == pytest.approx(300 * style.ONE_COLUMN, abs=1)
     at, data = 8, b""
     while at < len(png):
         size, kind = struct.unpack(">I4s", png[at : at + 8])
@@ -174,18 +174,18 @@ def test_svg_is_xml_and_png_whole() -> None:
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_the_same_figure_gives_the_same_file(kind: str) -> None:
-    assert plot_style.render(drawn(), kind) == plot_style.render(drawn(), kind)
+    assert style.render(drawn(), kind) == style.render(drawn(), kind)
 
 
 def test_nothing_global_is_changed() -> None:
     before = dict(matplotlib.rcParams)
-    plot_style.render(drawn(), "png")
+    style.render(drawn(), "png")
     assert dict(matplotlib.rcParams) == before
 
 
 def test_text_is_readable_and_overlaps_nothing() -> None:
     figure = drawn()
-    plot_style.render(figure, "png")
+    style.render(figure, "png")
     figure.draw_without_rendering()  # at the figure's own resolution again
     texts = [t for t in figure.findobj(Text) if t.get_text() and t.get_visible()]
     assert min(text.get_fontsize() for text in texts) >= 6
@@ -201,13 +201,13 @@ def test_text_is_readable_and_overlaps_nothing() -> None:
 
 
 def test_long_text_is_broken_to_the_width() -> None:
-    lines = plot_style.wrapped("word " * 60, plot_style.ONE_COLUMN, 6).split("\n")
+    lines = style.wrapped("word " * 60, style.ONE_COLUMN, 6).split("\n")
     assert len(lines) > 3
-    assert max(map(len, lines)) * 6 * 0.57 / 72 <= plot_style.ONE_COLUMN
+    assert max(map(len, lines)) * 6 * 0.57 / 72 <= style.ONE_COLUMN
 
 
 @pytest.mark.parametrize(
     ("size", "said"), [(1, "1 B"), (512, "512 B"), (2**15, "32 KiB"), (2**30, "1 GiB")]
 )
 def test_bytes_are_said_in_binary_units(size: int, said: str) -> None:
-    assert plot_style.binary(size, 0) == said
+    assert style.binary(size, 0) == said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.quantities import p_value
+from gpucast.util.units import p_value
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, shell
-from gpucast import reconstructions
-from gpucast.models import outer
+from gpucast.model.fitted import outer
+from gpucast.paper import reconstructions
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("reconstructed-2015-native", "reconstructed-2015-remote")

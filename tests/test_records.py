@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpucast import jsonl
+from gpucast.data import jsonl
 from gpucast.errors import InputError
 from records_samples import EXAMPLES, MACHINE, NOTE, SCHEMA, STEP, TRANSFER, records, relaxed
 
@@ -78,7 +78,7 @@ def test_schema_and_kind_stand_first_in_a_line() -> None:
             {"kind": "stepp"},
             (
                 'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, '
-                "host_memory, note (meant step?)"
+                "overlap, skeleton, host_memory, note (meant step?)"
             ),
         ),
         (
@@ -89,6 +89,16 @@ def test_schema_and_kind_stand_first_in_a_line() -> None:
 )
 def test_a_wrong_field_is_named_with_file_and_line(change: dict[str, Any], message: str) -> None:
     assert error_of(lines(MACHINE, {**STEP, **change})) == f"data.jsonl:2: {message}"
+
+
+@pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: value["kind"])
+def test_a_field_is_named_alike_in_every_kind_and_a_misspelt_kind_is_recognized(
+    value: dict[str, Any],
+) -> None:
+    kind = value["kind"]
+    unknown = error_of(lines({**value, "sampels": 1}))
+    assert unknown == "data.jsonl:1: sampels: unknown field"
+    assert error_of(lines({**value, "kind": kind[:-1]})).endswith(f"(meant {kind}?)")
 
 
 @pytest.mark.parametrize("field", ["kind", "machine", "path", "n", "seconds", "schema"])

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gpucast import jsonl
-from gpucast.records import Machine, Note, Step, json_schema
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Note, Step, json_schema
 
 ROOT = Path(__file__).parents[1]
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())

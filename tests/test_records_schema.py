@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 
-from gpucast import jsonl
+from gpucast.data import jsonl
+from gpucast.data.records import json_schema
 from gpucast.errors import InputError
-from gpucast.records import json_schema
 from records_samples import EXAMPLES, STEP, damaged, records, relaxed
 
 ROOT = Path(__file__).parents[1]

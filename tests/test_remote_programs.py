@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gpucast as gc
-from gpucast.transfers import fit_transfers
+from gpucast.transfers.curves import fit_transfers
 from remote_servers import PROBE, addresses, built, run_remote, servers
 from slow_network import slow_network
 

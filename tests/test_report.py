@@ -13,16 +13,16 @@ import pytest
 
 import gpucast
 from command_line import Run, assert_refused, files_of, only_json, shell
-from gpucast.comparison import compare
+from gpucast.design.optimal import left, order
 from gpucast.errors import InputError
-from gpucast.measure.design import left, order
-from gpucast.models import Model, load_model
+from gpucast.forecast.comparison import compare
+from gpucast.forecast.validation import validate
+from gpucast.forecast.what_if import what_if
+from gpucast.model.fitted import Model, load_model
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
-from gpucast.validation import validate
-from gpucast.whatif import what_if
 from report_pages import HOSTILE, h200, jumping
 
 MOST_SECONDS = 5.0

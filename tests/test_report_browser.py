@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 from gpucast.report.content import content
 from gpucast.report.render import page as html
 from report_pages import HOSTILE, h200, h200_page, jumping

@@ -14,11 +14,11 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, only_json
-from gpucast import jsonl
-from gpucast.candidates import Candidate
-from gpucast.models import Model
-from gpucast.problem import Problem, pose
-from gpucast.skeletons import communication, relative_errors
+from gpucast.data import jsonl
+from gpucast.fitting.candidates import Candidate
+from gpucast.fitting.selection import Problem, pose
+from gpucast.forecast.skeletons import communication, relative_errors
+from gpucast.model.fitted import Model
 from made_data import LAUNCH_COUNTS, dataset, launch, machine, skeleton, step, transfer
 from synthetic import noisy
 

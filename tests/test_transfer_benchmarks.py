@@ -11,8 +11,8 @@ import pytest
 
 import transfer_intervals
 import transfers_held_out
-from gpucast import jsonl
-from gpucast.transfer_series import series_of
+from gpucast.data import jsonl
+from gpucast.transfers.series import series_of
 from made_data import dataset, launch, machine, transfer
 from test_transfer_series import SIZES, records, straight, two_kernels
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.transfer_series import fit_series, series_of
-from gpucast.transfers import fit_transfers
+from gpucast.transfers.curves import fit_transfers
+from gpucast.transfers.series import fit_series, series_of
 from made_data import dataset, machine, transfer
 
 SIZES = [size for power in range(6, 29) for size in (2**power, 3 * 2**power // 2 - 1)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.transfers import TransferFit, crossover, crossovers, fit_transfers
+from gpucast.transfers.curves import TransferFit, crossover, crossovers, fit_transfers
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps, transfer
 
 SIZES = tuple(4**power for power in range(4, 14))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast import validation
 from gpucast._core import median_variance
-from gpucast.models import Model
+from gpucast.forecast import validation
+from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from forecasting.studies import ALONE, Settings, Study
 from forecasting.targets import judge
-from gpucast.datasets import Dataset
-from gpucast.findings import Finding
-from gpucast.step_groups import Group, data_of
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Group, data_of
+from gpucast.paper.findings import Finding
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gpucast.figures import COLOURS
+from gpucast.plots.style import COLOURS
 
 MARKERS = "osD^vP*X"
 CLIP = 0.5

@@ -9,11 +9,11 @@ import numpy as np
 
 import gpucast as gc
 from forecasting.studies import Study
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Cell, Group
 from gpucast.errors import InputError
-from gpucast.extra import Cell, break_even
-from gpucast.models import Model
-from gpucast.step_groups import Group
+from gpucast.forecast.remote_cost import break_even
+from gpucast.model.fitted import Model
 
 
 def what_ifs(

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls
 
 from forecasting.splits import Split
-from gpucast.datasets import Dataset
-from gpucast.extra import Cell
-from gpucast.formats.extrap import write_text
-from gpucast.validation import score
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats.extrap import write_text
+from gpucast.data.steps import Cell
+from gpucast.forecast.validation import score
 
 Array = NDArray[np.float64]
 

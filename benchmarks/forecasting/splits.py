@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpucast.extra import Cell
+from gpucast.data.steps import Cell
 
 LEFT_OUT = 0.2
 QUARTER = 0.25

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import gpucast as gc
 from forecasting import rivals
 from forecasting.splits import QUARTER, Split, beyond, splits_of
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Cell, Group, data_of, groups_of, medians
+from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
-from gpucast.extra import Cell
-from gpucast.models import Model
-from gpucast.problem import pose
-from gpucast.step_groups import Group, data_of, groups_of, medians
-from gpucast.thinning import thinned, useful
-from gpucast.validation import score, summarize
+from gpucast.fitting.selection import pose
+from gpucast.forecast.validation import score, summarize
+from gpucast.model.fitted import Model
+from gpucast.util.processes import spread
 
 Result = dict[str, Any]
-"""As ``gpucast.validation.score`` gives it, or ``{"refused": why}``."""
+"""As ``gpucast.forecast.validation.score`` gives it, or ``{"refused": why}``."""
 
 FORECASTERS = ("gpucast", "paper", "scipy", "extrap")
 """gpucast as it is; it and scipy, held to the paper's form; Extra-P."""
@@ -115,7 +114,7 @@ def subject(
         InputError: the earlier one has no such steps, or none of fewer GPUs.
     """
     full = data_of(data, group)
-    training = useful(thinned(full, settings.samples), group.schedule)
+    training = without_unused_routes(thinned(full, settings.samples), group.schedule)
     one = Subject(group, full, training, settings)
     if earlier is None:
         return one
@@ -133,14 +132,8 @@ def run(
 ) -> dict[Group, Study]:
     """All fits of all subjects."""
     tasks = [(at, kind) for kind in TASKS for at in range(len(subjects))]
-    answers: dict[tuple[int, str], Any] = {}
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(list(subjects),)) as pool:
-        futures: dict[Future[Any], tuple[int, str]] = {
-            pool.submit(_work, *task): task for task in tasks
-        }
-        for done, future in enumerate(as_completed(futures), start=1):
-            answers[futures[future]] = future.result()
-            progress(done, len(tasks))
+    fits = [partial(TASKS[kind], subjects[at]) for at, kind in tasks]
+    answers = dict(zip(tasks, spread(fits, jobs, progress), strict=True))
     return {
         each.group: _study(each, {kind: answers[at, kind] for kind in TASKS})
         for at, each in enumerate(subjects)
@@ -169,17 +162,7 @@ def pooled(results: Iterable[Result]) -> Result:
     }
 
 
-# --- in the worker processes ----------------------------------------------------------------
-
-_SUBJECTS: list[Subject] = []
-
-
-def _begin(subjects: list[Subject]) -> None:
-    _SUBJECTS[:] = subjects
-
-
-def _work(at: int, kind: str) -> Any:
-    return TASKS[kind](_SUBJECTS[at])
+# --- the fits -------------------------------------------------------------------------------
 
 
 def _held_out(one: Subject, split: Split, model: str = "auto") -> Result:
@@ -254,8 +237,8 @@ def _whole(one: Subject) -> tuple[Model, list[dict[str, Any]]] | str:
 def _design(one: Subject) -> tuple[Split, Result] | str:
     """A quarter of the cells as `gpucast measure` would have chosen them."""
     try:
-        from gpucast.measure.cells import Series
-        from gpucast.measure.ensembles import choose_steps
+        from gpucast.design.cells import Series
+        from gpucast.design.ensembles import choose_steps
     except ImportError:
         return "this build has no budgeted design"
     group = one.group

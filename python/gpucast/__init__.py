@@ -15,36 +15,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpucast.comparison import compare as compare
-    from gpucast.datasets import Dataset as Dataset
-    from gpucast.datasets import bundled_files as bundled_files
-    from gpucast.datasets import load as load
+    from gpucast.data.bundled import bundled_files as bundled_files
+    from gpucast.data.dataset import Dataset as Dataset
+    from gpucast.data.dataset import load as load
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
-    from gpucast.fitting import fit as fit
-    from gpucast.models import Model as Model
-    from gpucast.models import load_model as load_model
+    from gpucast.fitting.fit import fit as fit
+    from gpucast.forecast.comparison import compare as compare
+    from gpucast.forecast.validation import validate as validate
+    from gpucast.forecast.what_if import what_if as what_if
+    from gpucast.model.fitted import Model as Model
+    from gpucast.model.fitted import load_model as load_model
     from gpucast.planning.plan import Plan as Plan
     from gpucast.planning.plan import plan as plan
-    from gpucast.transfers import fit_transfers as fit_transfers
-    from gpucast.validation import validate as validate
-    from gpucast.whatif import what_if as what_if
+    from gpucast.transfers.curves import fit_transfers as fit_transfers
 
 _HOME = {
-    "Dataset": "datasets",
+    "Dataset": "data.dataset",
     "GpucastError": "errors",
     "InputError": "errors",
-    "Model": "models",
+    "Model": "model.fitted",
     "Plan": "planning.plan",
-    "bundled_files": "datasets",
-    "compare": "comparison",
-    "fit": "fitting",
-    "fit_transfers": "transfers",
-    "load": "datasets",
-    "load_model": "models",
+    "bundled_files": "data.bundled",
+    "compare": "forecast.comparison",
+    "fit": "fitting.fit",
+    "fit_transfers": "transfers.curves",
+    "load": "data.dataset",
+    "load_model": "model.fitted",
     "plan": "planning.plan",
-    "validate": "validation",
-    "what_if": "whatif",
+    "validate": "forecast.validation",
+    "what_if": "forecast.what_if",
 }
 
 __all__ = sorted(_HOME)

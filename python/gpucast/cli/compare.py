@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, sizes
-from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
-from gpucast.cli.words import duration, percent
+from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.parsing import counts, sizes
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, percent
 
 
 def command(
@@ -20,8 +21,8 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Compare the forecasts of two models."""
-    from gpucast.comparison import compare
-    from gpucast.models import load_model
+    from gpucast.forecast.comparison import compare
+    from gpucast.model.fitted import load_model
 
     first, second = load_model(native), load_model(remote)
     result = compare(first, second, sizes(n), counts(gpus))

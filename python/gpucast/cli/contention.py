@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_table, seconds, size, warn
+from gpucast.cli.output import print_json, warn
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, size
 
 if TYPE_CHECKING:
-    from gpucast.contention import Contention
+    from gpucast.transfers.contention import Contention
 
 
 def command(
     data: options.Data, machine: options.Machine = None, json: options.Json = False
 ) -> None:
     """Show which copies disturb each other when under way at once, measured and forecast."""
-    from gpucast import contention
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
+    from gpucast.transfers import contention
 
     dataset = load(*data).select(machine=machine)
     found = contention.contention(dataset)
@@ -95,11 +97,11 @@ def _print_forecasts(found: Contention) -> None:
                 each.measured.label,
                 len(each.measured.copies),
                 f"{each.measured.copy[0]}>{each.measured.copy[1]}",
-                seconds(each.measured.seconds.value),
-                seconds(each.left_out),
+                duration(each.measured.seconds.value),
+                duration(each.left_out),
                 f"{100 * each.error:+.1f} %",
                 each.limit,
-                seconds(each.seconds),
+                duration(each.seconds),
                 f"{100 * each.fitted_error:+.1f} %",
             ]
             for each in found.forecasts

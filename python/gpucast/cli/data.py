@@ -8,16 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gpucast import atomic, datasets, jsonl, summary
 from gpucast.cli import contention, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
-from gpucast.datasets import Dataset
-from gpucast.errors import InputError
-from gpucast.formats import formats
-from gpucast.formats.csv_transfers import expressible
-from gpucast.models import load_model
-from gpucast.reconstructions import reconstructed_files, reconstructions
-from gpucast.records import (
+from gpucast.data import dataset, jsonl, summary
+from gpucast.data.bundled import bundled_files, reconstructed_files
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import formats
+from gpucast.data.formats.csv_transfers import expressible
+from gpucast.data.records import (
     HostMemory,
     Launch,
     Machine,
@@ -27,6 +25,12 @@ from gpucast.records import (
     Step,
     Transfer,
 )
+from gpucast.errors import InputError
+from gpucast.model.fitted import load_model
+from gpucast.paper.reconstructions import reconstructions
+from gpucast.util import files
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
@@ -43,7 +47,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer as one JSON object.
 def list_datasets(as_json: AsJson = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
     models = reconstructions()
-    found = {name: datasets.load(name) for name in datasets.bundled_files()}
+    found = {name: dataset.load(name) for name in bundled_files()}
     if as_json:
         rows = [
             {"name": name, **summary.overview(data), "digest": data.digest}
@@ -51,7 +55,7 @@ def list_datasets(as_json: AsJson = False) -> None:
         ]
         output.print_json({"datasets": rows, "reconstructions": reconstructed.listed(models)})
         return
-    output.print_table(
+    print_table(
         ("name", "what", "machines", "paths", "records", "samples", "n", "gpus"),
         [_overview_row(name, data) for name, data in found.items()],
         "llllrrll",
@@ -73,7 +77,7 @@ def show(
     if len(names) == 1 and names[0] in reconstructed_files():
         _show_reconstruction(names[0], as_json)
         return
-    data = datasets.load(*names)
+    data = dataset.load(*names)
     for warning in data.warnings:
         output.warn(warning)
     if as_json:
@@ -146,8 +150,8 @@ def export(
             "name one format: --csv, --extrap-json, --extrap-jsonl, --extrap-text or --jsonl"
         )
     if target is not None:
-        atomic.check_output(target, force=force)
-    data = datasets.load(name).select(
+        files.check_output(target, force=force)
+    data = dataset.load(name).select(
         machine,
         path,
         schedule,
@@ -161,7 +165,7 @@ def export(
         output.warn(warning)
     form, text = _exported(data, chosen[0], kind)
     if target is not None:
-        atomic.write_text(target, text, force=force)
+        files.write_text(target, text, force=force)
     if as_json:
         answer = {"name": data.name, "format": form, "digest": data.digest}
         output.print_json(answer | ({"content": text} if target is None else {"output": target}))
@@ -271,7 +275,7 @@ def _print_columns(rows: Sequence[dict[str, object]]) -> None:
         "n", "gpus", "bytes", "bytes up", "bytes down", "count", "samples", "median", "records",
         "rate",
     }  # fmt: skip
-    output.print_table(
+    print_table(
         names,
         [[row.get(name) for name in names] for row in rows],
         "".join("r" if name in right else "l" for name in names),
@@ -299,7 +303,7 @@ def _record_row(record: Measurement) -> dict[str, object]:
         **summary.series(record),
         **_SIZE_OF[type(record)](record),
         "samples": len(record.seconds),
-        "median": output.seconds(median),
+        "median": duration(median),
         "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
         "remark": ", ".join(remarks) or None,
     }
@@ -319,7 +323,7 @@ def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
         "gpus": ",".join(map(str, group.gpus)) or None,
         "records": group.records,
         "samples": group.samples,
-        "median": f"{output.seconds(group.fastest)} - {output.seconds(group.slowest)}",
+        "median": f"{duration(group.fastest)} - {duration(group.slowest)}",
     }
 
 

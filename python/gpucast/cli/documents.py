@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_table, seconds, size, warn
+from gpucast.cli.output import print_json, warn
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, size
 
 if TYPE_CHECKING:
-    from gpucast.datasets import Dataset
-    from gpucast.documents import Beside
+    from gpucast.data.dataset import Dataset
+    from gpucast.paper.documents import Beside
 
 ROWS = 6
 """Sizes shown of one published series; the smallest, the largest, and some between."""
@@ -29,9 +31,9 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Hold a machine's measurements against the bundled tables of the source documents."""
-    from gpucast import documents
-    from gpucast.datasets import load
-    from gpucast.overlaps import overlap_efficiencies
+    from gpucast.data.dataset import load
+    from gpucast.paper import documents
+    from gpucast.transfers.overlap import overlap_efficiencies
 
     dataset = load(*data).select(machine=machine)
     found = documents.beside_documents(dataset, document)
@@ -80,8 +82,8 @@ def _print_rows(rows: Sequence[Beside]) -> None:
                 each.machine,
                 each.what,
                 size(each.bytes),
-                seconds(each.published),
-                seconds(each.own),
+                duration(each.published),
+                duration(each.own),
                 _times(each.ratio),
                 each.way,
                 each.basis,
@@ -111,13 +113,13 @@ def _launches(dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def _print_others(dataset: Dataset) -> None:
-    from gpucast.overlaps import overlap_efficiencies
+    from gpucast.transfers.overlap import overlap_efficiencies
 
     launches = _launches(dataset)
     if launches:
         print("\nLaunches (in no document's table)\n")
         rows = dict.fromkeys(
-            (each["method"], each["count"], each["arguments"], seconds(each["seconds_each"]))
+            (each["method"], each["count"], each["arguments"], duration(each["seconds_each"]))
             for each in launches
         )
         print_table(["method", "launches", "arguments", "each"], list(rows), "lrrr")
@@ -131,7 +133,7 @@ def _print_others(dataset: Dataset) -> None:
                     each.device,
                     each.label,
                     size(each.bytes),
-                    seconds(each.seconds),
+                    duration(each.seconds),
                     f"{100 * each.efficiency:.1f} %",
                 ]
                 for each in overlaps

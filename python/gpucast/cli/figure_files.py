@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gpucast import atomic
 from gpucast.errors import InputError
+from gpucast.util.files import check_output, write_bytes
+from gpucast.util.processes import spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,9 +18,6 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".pdf", ".svg")
 Draw = Callable[[], "Figure"]
 _FEWEST_FOR_PROCESSES = 3
-_OBJECTS_BETWEEN_COLLECTIONS = 200_000
-
-_DRAWS: dict[str, Draw] = {}
 
 
 def endings_of(formats: str) -> list[str]:
@@ -59,7 +54,7 @@ def targets(
     if is_file(output):
         if len(names) != 1:
             raise InputError("a file holds one figure; give a folder", file=output)
-        atomic.check_output(output, force=force)
+        check_output(output, force=force)
         return {names[0]: [output]}
     endings = endings_of(formats)
     _check_folder(output)
@@ -67,7 +62,7 @@ def targets(
     if output.exists():
         files = [path for paths in found.values() for path in paths]
         for path in (*files, *(output / name for name in beside)):
-            atomic.check_output(path, force=force)
+            check_output(path, force=force)
     return found
 
 
@@ -82,14 +77,18 @@ def _check_folder(output: Path) -> None:
 
 def drawn(draws: Mapping[str, Draw], files: Mapping[str, Sequence[Path]]) -> dict[Path, bytes]:
     """The content of every file; several figures are drawn in several processes."""
-    _DRAWS.clear()
-    _DRAWS.update(draws)
-    tasks = [(name, [path.suffix[1:].lower() for path in files[name]]) for name in draws]
-    with processes(len(tasks), _FEWEST_FOR_PROCESSES) as spread:
-        contents = list(spread(_render, tasks))
+    tasks = [partial(_rendered, draw, files[name]) for name, draw in draws.items()]
+    if len(tasks) < _FEWEST_FOR_PROCESSES:
+        contents = spread(tasks, 1)
+    else:
+        import matplotlib.backends.backend_agg
+        import matplotlib.backends.backend_pdf
+        import matplotlib.backends.backend_svg  # noqa: F401, so that every process has them
+
+        contents = spread(tasks)
     return {
         path: content
-        for (name, _), own in zip(tasks, contents, strict=True)
+        for name, own in zip(draws, contents, strict=True)
         for path, content in zip(files[name], own, strict=True)
     }
 
@@ -101,7 +100,7 @@ def write(contents: Mapping[Path, bytes], *, force: bool) -> None:
     try:
         for path, content in contents.items():
             there = path.exists()
-            atomic.write_bytes(path, content, force=force)
+            write_bytes(path, content, force=force)
             if not there:
                 new.append(path)
     except BaseException:
@@ -122,34 +121,8 @@ def _folders(contents: Mapping[Path, bytes]) -> list[Path]:
     return made
 
 
-def _render(task: tuple[str, list[str]]) -> list[bytes]:
-    from gpucast.plot_style import render
+def _rendered(draw: Draw, paths: Sequence[Path]) -> list[bytes]:
+    from gpucast.plots.style import render
 
-    name, kinds = task
-    figure = _DRAWS[name]()
-    return [render(figure, kind) for kind in kinds]
-
-
-@contextmanager
-def processes(tasks: int, fewest: int = 2) -> Iterator[Callable[..., Any]]:
-    """``map`` over as many forked processes as there are cores, where there is work for them."""
-    cores = min(tasks, len(os.sched_getaffinity(0)))
-    # Forked processes have the data already; handing it over would cost more than it saves.
-    forks = "fork" in multiprocessing.get_all_start_methods()
-    if cores < 2 or tasks < fewest or not forks:
-        yield map
-        return
-    import matplotlib.backends.backend_agg
-    import matplotlib.backends.backend_pdf
-    import matplotlib.backends.backend_svg  # noqa: F401, so that every process has them
-
-    context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(cores, context, initializer=_collect_seldom) as pool:
-        yield pool.map
-
-
-def _collect_seldom() -> None:
-    """Look for garbage seldom, and only in what this process makes: there is next to none, and
-    the search through all that was read and drawn takes a tenth of the time."""
-    gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    figure = draw()
+    return [render(figure, path.suffix[1:].lower()) for path in paths]

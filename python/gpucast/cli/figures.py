@@ -10,15 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from gpucast.cli import figure_files, options, step_figures
-from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
+from gpucast.util.tables import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.figure import Figure
 
-    from gpucast.datasets import Dataset
+    from gpucast.data.dataset import Dataset
 
 
 class _Group(TyperGroup):
@@ -87,7 +88,7 @@ def transfer(
     json: options.Json = False,
 ) -> None:
     """Transfers, contention, launches, overlaps."""
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
 
     if figure_files.is_file(output) and only is None:
         message = "a file holds one figure; name it with --only, or give a folder"
@@ -135,21 +136,22 @@ def _figures(
 
     And what fits the curves that two of them show: later, so that what is refused costs nothing.
     """
-    from gpucast import contention, transfer_figures
-    from gpucast.overlaps import overlap_efficiencies
-    from gpucast.transfer_series import series_of
-    from gpucast.transfers import FEWEST_SIZES
+    from gpucast.plots import transfers
+    from gpucast.transfers import contention
+    from gpucast.transfers.curves import FEWEST_SIZES
+    from gpucast.transfers.overlap import overlap_efficiencies
+    from gpucast.transfers.series import series_of
 
     title = ", ".join(dataset.machines)
     found: dict[str, Callable[[], Figure]] = {}
     series = [each for each in series_of(dataset) if len(each.samples) >= FEWEST_SIZES]
-    panels = cache(lambda: transfer_figures.drawn(series))
+    panels = cache(lambda: transfers.drawn(series))
     if series and only in (None, "time"):
-        found["transfer-time"] = lambda: transfer_figures.transfer_times(
+        found["transfer-time"] = lambda: transfers.transfer_times(
             panels(), f"Transfer times, {title}: medians and fitted curves"
         )
     if series and only in (None, "bandwidth"):
-        found["transfer-bandwidth"] = lambda: transfer_figures.bandwidths(
+        found["transfer-bandwidth"] = lambda: transfers.bandwidths(
             panels(), f"Transfer bandwidths, {title}: medians and fitted curves"
         )
     beside = any(transfer.concurrent for transfer in dataset.transfers)
@@ -158,17 +160,15 @@ def _figures(
         for index, each in enumerate(settings):
             number = f"-{index + 1}" if len(settings) > 1 else ""
             found[f"contention{number}"] = partial(
-                transfer_figures.contention_matrix,
+                transfers.contention_matrix,
                 each,
                 f"Copies beside others, {each.setting.machine}",
             )
     if dataset.launches and only in (None, "launches"):
-        found["launches"] = partial(
-            transfer_figures.launch_costs, dataset, f"Kernel launches, {title}"
-        )
+        found["launches"] = partial(transfers.launch_costs, dataset, f"Kernel launches, {title}")
     if overlap_efficiencies(dataset) and only in (None, "overlap"):
         found["overlap"] = partial(
-            transfer_figures.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
+            transfers.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
         )
     curved = any(name.startswith("transfer-") for name in found)
     return found, panels if curved else None
@@ -267,8 +267,8 @@ def findings(
 
     Of each on these data, with the number.
     """
-    from gpucast import findings as paper
     from gpucast.cli import findings_text
+    from gpucast.paper import findings as paper
 
     data, models = step_figures.read(inputs)
     if data is None:
@@ -308,9 +308,9 @@ def paper(
     json: options.Json = False,
 ) -> None:
     """All figures of paper and documents; findings."""
-    from gpucast import findings as found_by_paper
-    from gpucast import paper_figures
     from gpucast.cli import findings_text
+    from gpucast.paper import figures
+    from gpucast.paper import findings as found_by_paper
 
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
@@ -326,7 +326,7 @@ def paper(
         remote = findings_text.remote_ratios(judged)
         if remote:
             found["dearer"] = partial(
-                paper_figures.dearer, remote, "L, 1/B and t_kernel when remote",
+                figures.dearer, remote, "L, 1/B and t_kernel when remote",
                 f"Medians. {step_figures.whose(subject.data)}",
             )  # fmt: skip
         texts = findings_text.files(judged, subject.data)
@@ -343,8 +343,8 @@ def paper(
 
 
 def _documents(beside: str, machine: str | None) -> dict[str, Callable[[], Figure]]:
-    from gpucast import document_figures
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
+    from gpucast.paper import document_figures
 
     own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)
     return document_figures.figures_of_documents(own)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpucast.datasets import Dataset
-    from gpucast.findings import Finding
+    from gpucast.data.dataset import Dataset
+    from gpucast.paper.findings import Finding
 
 HEADERS = ["finding of the paper", "on these data", "number", "what it is, or why not"]
 FILES = ("findings.md", "findings.json")

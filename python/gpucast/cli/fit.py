@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_table, warn
-from gpucast.cli.words import interval, p_value, percent, quantity
+from gpucast.cli.output import print_json, warn
+from gpucast.util.tables import print_table
+from gpucast.util.units import interval, p_value, percent, quantity
 
 SHOWN_INTEGERS = 8
 
@@ -35,18 +36,18 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Fit step times (or, in a dataset without steps, transfer times)."""
-    from gpucast import atomic
-    from gpucast.datasets import load
+    from gpucast.data.dataset import load
+    from gpucast.util import files
 
     if output is not None:
-        atomic.check_output(output, force=force)
+        files.check_output(output, force=force)
     dataset = load(*data)
     chosen = dataset.select(machine=machine, path=path)
     if not chosen.steps and chosen.transfers:
         _fit_transfers(chosen, memory, method, replicates, seed, json, output)
         return
 
-    from gpucast.fitting import fit
+    from gpucast.fitting.fit import fit
 
     fitted = fit(
         dataset,
@@ -175,8 +176,8 @@ def _fit_transfers(
     output: Any,
 ) -> None:
     from gpucast.errors import InputError
-    from gpucast.launches import launch_costs
-    from gpucast.transfers import crossovers, fit_transfers
+    from gpucast.transfers.curves import crossovers, fit_transfers
+    from gpucast.transfers.launches import launch_costs
 
     if output is not None:
         raise InputError(

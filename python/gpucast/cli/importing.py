@@ -9,12 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gpucast import atomic, datasets, jsonl
 from gpucast.cli.app import version
-from gpucast.cli.output import print_json, print_table, warn
+from gpucast.cli.output import print_json, warn
+from gpucast.data import dataset, jsonl
+from gpucast.data.formats import Imported, Options, read_file
+from gpucast.data.records import Entry
 from gpucast.errors import InputError
-from gpucast.formats import Imported, Options, read_file
-from gpucast.records import Entry
+from gpucast.util.files import check_output
+from gpucast.util.tables import print_table
 
 
 def command(
@@ -74,7 +76,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Answer as one JSON object.")] = False,
 ) -> None:
     """Turn other programs' files into records."""
-    atomic.check_output(output, force=force)
+    check_output(output, force=force)
     options = Options(machine, path, schedule, kernel, block, size)
     read = [(name, *read_file(name, options, form)) for name in files]
     facts = _machine_facts([imported for _, imported, _ in read])
@@ -87,7 +89,7 @@ def command(
         "source": "imported from " + ", ".join(map(_cited, files)),
     }
     entries: list[Entry] = [entry for _, imported, _ in read for entry in imported.entries]
-    data = datasets.from_records(output, [jsonl.record(described), *entries])
+    data = dataset.from_records(output, [jsonl.record(described), *entries])
     for line in [text for _, imported, _ in read for text in imported.warnings] + data.warnings:
         warn(line)
     data.dump(output, force=force)
@@ -122,7 +124,7 @@ def _cited(name: str) -> str:
 
 
 def _answer(
-    data: datasets.Dataset, output: str, formats: list[tuple[str, str]], as_json: bool
+    data: dataset.Dataset, output: str, formats: list[tuple[str, str]], as_json: bool
 ) -> None:
     kinds = [
         (kind, records, sum(len(record.seconds) for record in records))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, duration, sizes, words
-from gpucast.cli.output import print_json, print_table, warn
-from gpucast.cli.words import percent
+from gpucast.cli.output import print_json, warn
+from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.errors import InputError
+from gpucast.util.tables import print_table
+from gpucast.util.units import percent
 
 if TYPE_CHECKING:
     from gpucast.measure.campaign import Report
@@ -80,8 +81,8 @@ def command(
 ) -> None:
     """Measure transfers and steps of this machine's paths; a second start goes on."""
     from gpucast.cli.progress import progress
+    from gpucast.design.cells import KERNELS, MEMORIES, SCHEDULES, Choice
     from gpucast.measure.campaign import Campaign, Request
-    from gpucast.measure.cells import KERNELS, MEMORIES, SCHEDULES, Choice
     from gpucast.measure.paths import parse_paths
     from gpucast.measure.store import Store
 

@@ -31,17 +31,17 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Fastest and cheapest GPU counts of jobs, native or remote; deadlines; how many jobs fit."""
-    from gpucast import atomic
     from gpucast.planning.plan import plan_request
     from gpucast.planning.reading import read
+    from gpucast.util import files
 
     if output is not None:
-        atomic.check_output(output, force=force)
+        files.check_output(output, force=force)
     request = read(plan, {Path(path).stem: path for path in models or ()})
     content = plan_request(request).content
     if output is not None:
         text = json_module.dumps(content, ensure_ascii=False, allow_nan=False)
-        atomic.write_text(output, text + "\n", force=force)
+        files.write_text(output, text + "\n", force=force)
     _warn(request)
     if json:
         print_json(content)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpucast import durations
-from gpucast.cli.output import EXTRAPOLATED, print_table
-from gpucast.cli.words import duration, percent
+from gpucast.cli.output import EXTRAPOLATED
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, long_duration, percent
 
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
@@ -40,8 +40,8 @@ def _choices(content: dict[str, Any]) -> None:
                     "in time" if kind == "advised" else kind,
                     _where(option),
                     duration(option["step_seconds"]),
-                    durations.shown(option["seconds"]),
-                    f"{durations.shown(option['low'])} ... {durations.shown(option['high'])}",
+                    long_duration(option["seconds"]),
+                    f"{long_duration(option['low'])} ... {long_duration(option['high'])}",
                     _money(option["cost"]),
                     percent(option.get("probability"), 0),
                     percent(option["probability_in_time"], 0),
@@ -62,7 +62,7 @@ def _deadlines(content: dict[str, Any]) -> None:
         if job["meets_deadline"] is None:
             continue
         limit = (
-            f"{durations.shown(job['deadline'])}"
+            f"{long_duration(job['deadline'])}"
             if job["deadline"] is not None
             else f"{job['ns_per_day']:g} ns a day"
         )
@@ -108,7 +108,7 @@ def _fronts(content: dict[str, Any]) -> None:
     rows = [
         [
             _short(job["name"]) if i == 0 else "",
-            durations.shown(option["seconds"]),
+            long_duration(option["seconds"]),
             _money(option["cost"]),
             _where(option),
             percent(option["efficiency"], 0),
@@ -126,7 +126,7 @@ def _capacity(content: dict[str, Any]) -> None:
     if capacity is None:
         return
     sure = percent(content["probability"], 0)
-    print(f"\nHow many copies fit into {durations.shown(capacity['window'])}, each job alone\n")
+    print(f"\nHow many copies fit into {long_duration(capacity['window'])}, each job alone\n")
     print_table(
         ["job", "copies", f"with {sure}", "GPUs a copy"],
         [
@@ -152,18 +152,16 @@ def _mix(content: dict[str, Any]) -> None:
     if capacity is not None:
         bound = "" if mix["done"] == mix["copies"] else f" (no schedule: {mix['most_possible']})"
         print(
-            f"Within {durations.shown(capacity['window'])}: {mix['done']} of {mix['copies']} "
+            f"Within {long_duration(capacity['window'])}: {mix['done']} of {mix['copies']} "
             f"({percent(mix['share'], 0)}){bound}"
             + (f", P = {percent(mix['probability'], 0)}" if mix["probability"] is not None else "")
         )
     if mix["done"]:
         print(
-            f"The schedule found takes {durations.shown(mix['makespan'])} and costs "
+            f"The schedule found takes {long_duration(mix['makespan'])} and costs "
             f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline."
         )
-    print(
-        f"No schedule of all of them takes less than {durations.shown(mix['shortest_possible'])}."
-    )
+    print(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
 def _iso_efficiency(content: dict[str, Any]) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, sizes
-from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
-from gpucast.cli.words import duration, percent
+from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.parsing import counts, sizes
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, percent
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
@@ -24,7 +25,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
-    from gpucast.models import Model, load_model, outer
+    from gpucast.model.fitted import Model, load_model, outer
 
     particles, gpu_counts = sizes(n), counts(gpus)
     loaded: list[Model] = [load_model(path) for path in models]

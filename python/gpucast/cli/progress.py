@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gpucast.cli.output import seconds
+from gpucast.util.units import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from gpucast.measure.cells import Series
+    from gpucast.design.cells import Series
     from gpucast.measure.work import Watcher
 
 
@@ -46,7 +46,7 @@ class Lines:
     ) -> None:
         """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
         if not self._quiet:
-            print(f"{path} [{done}/{total}] {what}: {seconds(step)}, {_left(left)}",
+            print(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}",
                   file=sys.stderr)  # fmt: skip
 
     def fitted(self, path: str, series: Series, error: float) -> None:
@@ -74,7 +74,7 @@ class Bar:
         self, path: str, what: str, done: int, total: int, left: float, step: float
     ) -> None:
         """The same, with the cell's time."""
-        self.under_way(path, f"{what}: {seconds(step)}", done, total, left)
+        self.under_way(path, f"{what}: {duration(step)}", done, total, left)
 
     def fitted(self, path: str, series: Series, error: float) -> None:
         """The error of the fit so far."""

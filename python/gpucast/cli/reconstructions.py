@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpucast.cli.output import print_table
-from gpucast.cli.words import interval, quantity
-from gpucast.models import Model
-from gpucast.reconstructions import Quantity, about, quantities
+from gpucast.model.fitted import Model, reconstruction_of
+from gpucast.paper.reconstructions import Quantity, quantities
+from gpucast.util.tables import print_table
+from gpucast.util.units import interval, quantity
 
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
 
 
 def listed(models: list[Model]) -> list[dict[str, Any]]:
     """A row each, JSON-ready."""
-    return [{"name": model.name, **(about(model) or {})} for model in models]
+    return [{"name": model.name, **(reconstruction_of(model) or {})} for model in models]
 
 
 def print_listed(models: list[Model]) -> None:
@@ -32,7 +32,7 @@ def shown(model: Model) -> dict[str, Any]:
     """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
     return {
         "name": model.name,
-        **(about(model) or {}),
+        **(reconstruction_of(model) or {}),
         "quantities": [vars(each) for each in quantities(model)],
         "parameters": model.content["parameters"],
     }
@@ -40,7 +40,7 @@ def shown(model: Model) -> dict[str, Any]:
 
 def print_shown(model: Model) -> None:
     """Label first, then every quantity with its source or why it was assumed."""
-    said = about(model) or {}
+    said = reconstruction_of(model) or {}
     print(f"{model.name}: {said['title']}\n{said['label']}\n{said['path']}\n")
     print_table(
         ("parameter", "value", "95 % of the draws"),

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.numbers import counts, sizes
 from gpucast.cli.output import print_json, warn, warn_of
-from gpucast.cli.words import percent
+from gpucast.cli.parsing import counts, sizes
+from gpucast.util.units import percent
 
 Models = Annotated[
     list[str],
@@ -46,12 +46,12 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
-    from gpucast import atomic
     from gpucast.cli.app import version
-    from gpucast.datasets import load
-    from gpucast.models import load_model
+    from gpucast.data.dataset import load
+    from gpucast.model.fitted import load_model
+    from gpucast.util import files
 
-    atomic.check_output(output, force=force)
+    files.check_output(output, force=force)
     shown_n, shown_gpus = sizes(n) if n else None, counts(gpus) if gpus else None
     loaded = [load_model(path) for path in models]
     dataset = load(*data) if data else None
@@ -65,7 +65,7 @@ def command(
         version=version(),
         command=shlex.join(["gpucast", *sys.argv[1:]]) if sys.argv[1:2] == ["report"] else None,
     )
-    atomic.write_text(output, written, force=force)
+    files.write_text(output, written, force=force)
     for model in loaded:
         warn_of(model)
     for text in dataset.warnings if dataset is not None else ():

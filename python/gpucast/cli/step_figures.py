@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpucast.cli.figure_files import processes
-from gpucast.cli.numbers import counts, sizes
 from gpucast.cli.output import warn
+from gpucast.cli.parsing import counts, sizes
 from gpucast.errors import InputError
+from gpucast.util.processes import spread
 
 if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
-    from gpucast.datasets import Dataset
-    from gpucast.models import Model
-    from gpucast.step_groups import Group
-    from gpucast.step_series import Series
+    from gpucast.data.dataset import Dataset
+    from gpucast.data.steps import Group
+    from gpucast.model.fitted import Model
+    from gpucast.plots.step_series import Series
 
 NO_MODEL = "none"
 READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
@@ -53,7 +53,7 @@ class Subject:
     @property
     def words(self) -> str:
         """What steps these are, for titles."""
-        from gpucast.step_series import kind_in_words
+        from gpucast.plots.step_series import kind_in_words
 
         return kind_in_words(self.series)
 
@@ -78,7 +78,7 @@ def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subjec
     """
     from dataclasses import replace
 
-    from gpucast.step_series import series_of
+    from gpucast.plots.step_series import series_of
 
     data, models = read(inputs)
     series = series_of(data, models, wanted)
@@ -86,9 +86,7 @@ def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subjec
     if data is None or model == NO_MODEL:
         return found
     lacking = [i for i, each in enumerate(series) if each.model is None and each.group is not None]
-    _FITS[:] = [partial(_fit, data, series[i], model) for i in lacking]
-    with processes(len(lacking)) as spread:
-        answers = list(spread(_fit_of, range(len(lacking))))
+    answers = spread([partial(_fit_or_why_not, data, series[i], model) for i in lacking])
     for at, answer in zip(lacking, answers, strict=True):
         label = series[at].label
         if isinstance(answer, str):
@@ -101,8 +99,9 @@ def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subjec
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     """Model files and everything else among names and files."""
-    from gpucast.datasets import bundled_files, load
-    from gpucast.models import load_model
+    from gpucast.data.bundled import bundled_files
+    from gpucast.data.dataset import load
+    from gpucast.model.fitted import load_model
 
     bundled = bundled_files()
     are_models = [name not in bundled and _is_model(name) for name in inputs]
@@ -116,8 +115,8 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
 
 def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[Group, Model]:
     """The group that each model is about; a model of no steps here is left out."""
-    from gpucast.step_groups import groups_of
-    from gpucast.step_series import is_about
+    from gpucast.data.steps import groups_of
+    from gpucast.plots.step_series import is_about
 
     return {group: model for group in groups_of(data) for model in models if is_about(model, group)}
 
@@ -153,8 +152,8 @@ def draws(
     subject: Subject, n: str | None, gpus: str | None, only: Sequence[str]
 ) -> dict[str, Draw]:
     """What draws each figure of steps that there is something for, by a name for its file."""
-    from gpucast import paper_figures as paper
-    from gpucast.plot_style import COLOURS
+    from gpucast.paper import figures as paper
+    from gpucast.plots.style import COLOURS
 
     series = subject.series
     kind = subject.words
@@ -192,7 +191,7 @@ def draws(
 
 def small_n(series: Sequence[Series]) -> int:
     """The n of the paper's figure 4: 1000, or the nearest that was measured."""
-    from gpucast.paper_figures import SMALL_N, nearest
+    from gpucast.paper.figures import SMALL_N, nearest
 
     measured = [n for each in series for n in each.sizes]
     return nearest(measured, SMALL_N) if measured else SMALL_N
@@ -203,23 +202,19 @@ def has_shares(series: Sequence[Series], n: int) -> bool:
     return any(each.model is not None or n in {m for m, _ in each.phases} for each in series)
 
 
-_FITS: list[Callable[[], Model]] = []
-"""What is to be fitted; forked processes find it here."""
-
-
-def _fit_of(at: int) -> Model | str:
+def _fit_or_why_not(data: Dataset, series: Series, model: str) -> Model | str:
     try:
-        return _FITS[at]()
+        return _fit(data, series, model)
     except InputError as error:
         return error.message
 
 
 def _fit(data: Dataset, series: Series, model: str) -> Model:
-    from gpucast.fitting import fit
-    from gpucast.step_groups import data_of
-    from gpucast.thinning import thinned, useful
+    from gpucast.data.steps import data_of
+    from gpucast.data.thinning import thinned, without_unused_routes
+    from gpucast.fitting.fit import fit
 
     group = series.group
     assert group is not None
-    lean = useful(thinned(data_of(data, group), _SAMPLES), group.schedule)
+    lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), group.schedule)
     return fit(lean, **group.choice, model=model, replicates=_REPLICATES)

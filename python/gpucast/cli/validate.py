@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import EXTRAPOLATED, print_json, print_table, warn_of
-from gpucast.cli.words import duration, percent
+from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, percent
 
 
 def command(
@@ -25,9 +26,9 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
-    from gpucast.datasets import load
-    from gpucast.models import load_model
-    from gpucast.validation import validate
+    from gpucast.data.dataset import load
+    from gpucast.forecast.validation import validate
+    from gpucast.model.fitted import load_model
 
     loaded = load_model(model)
     result = validate(

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_table, warn
-from gpucast.cli.words import quantity
+from gpucast.cli.output import print_json, warn
+from gpucast.util.tables import print_table
+from gpucast.util.units import quantity
 
 
 def command(
@@ -37,12 +38,12 @@ def command(
 
     Skeletons (steps without their work, of gpucast-microbench) say which term describes it.
     """
-    from gpucast import atomic
-    from gpucast.datasets import load
-    from gpucast.models import load_model
-    from gpucast.whatif import what_if
+    from gpucast.data.dataset import load
+    from gpucast.forecast.what_if import what_if
+    from gpucast.model.fitted import load_model
+    from gpucast.util import files
 
-    atomic.check_output(output, force=force)
+    files.check_output(output, force=force)
     given = load_model(model)
     result = what_if(given, load(*transfers), path, machine=machine, memory=memory, launch=launch)
     result.save(output, force=force)

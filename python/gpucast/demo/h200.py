@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucast import figures
-from gpucast.cli.output import print_table
-from gpucast.cli.words import duration
-from gpucast.datasets import Dataset, load
+from gpucast.data.dataset import Dataset, load
+from gpucast.data.steps import Cell
 from gpucast.demo.shell import command, heading, save
-from gpucast.extra import TENTH, Beside, Cell, beside, break_even, medians
-from gpucast.models import load_model
+from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even, medians
+from gpucast.model.fitted import load_model
+from gpucast.plots import steps
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration
 
 DATA = "h200-x4"
 SHOWN_SIZES = (1000, 8000, 32768, 110592)
@@ -64,7 +65,7 @@ def native_or_remote(folder: Path) -> None:
         panels.append((str(kind), found))
     print()
     save(
-        figures.extra_cost(
+        steps.extra_cost(
             panels,
             SHOWN_COUNTS,
             "Remote beside native: four H200, servers on the same host by loopback TCP",
@@ -83,7 +84,7 @@ def how_many(folder: Path) -> None:
     command("fit", "h200-mdapp", *kind, "-o", str(model), "--force")
     command("predict", str(model), "-n", "512,1000,4096,32768", "--gpus", "1-4", "--best")
     save(
-        figures.gflops(
+        steps.gflops(
             load_model(model),
             load("h200-mdapp"),
             [216, 1000, 4096, 13824, 64000],

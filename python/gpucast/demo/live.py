@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucast import figures
-from gpucast.datasets import load
+from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.models import load_model
+from gpucast.model.fitted import load_model
+from gpucast.plots import steps
 
 MOST_THREADS = 4
 """More would not make it any clearer."""
@@ -41,7 +41,7 @@ def this_machine(folder: Path) -> None:
     command("predict", str(model), "-n", "64,1000,8000,100000", "--gpus", counts, "--best")
     n = np.unique(np.round(np.geomspace(256, 20000, 300)))
     save(
-        figures.step_time(
+        steps.step_time(
             load_model(model),
             load(str(data)),
             list(range(1, threads + 1)),

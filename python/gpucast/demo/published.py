@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucast import figures
-from gpucast.datasets import load
+from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.models import load_model
-from gpucast.transfers import fit_transfers
+from gpucast.model.fitted import load_model
+from gpucast.plots import steps
+from gpucast.plots.transfers import transfer_time
+from gpucast.transfers.curves import fit_transfers
 
 PATHS = {"local": "auto", "infiniband": "paper", "ethernet100": "paper"}
 """Each with its model. A what-if needs launches told from start-ups: ``auto`` may take a term with
@@ -28,7 +29,7 @@ def peer_against_staged(folder: Path) -> None:
     for machine in data.machines:
         own = [fit for fit in fits if fit.machine == machine]
         save(
-            figures.transfer_time(data, own, f"Copies between two GPUs, {machine}"),
+            transfer_time(data, own, f"Copies between two GPUs, {machine}"),
             folder / f"transfer-{machine}.png",
         )
 
@@ -64,16 +65,14 @@ def _plots(folder: Path) -> None:
     fits = [fit for path in list(PATHS)[1:] for fit in fit_transfers(data, path=path)]
     heading("7  Plots")
     save(
-        figures.transfer_time(
-            data, fits, "DS-CUDA transfers over InfiniBand and 100 Mbit/s Ethernet"
-        ),
+        transfer_time(data, fits, "DS-CUDA transfers over InfiniBand and 100 Mbit/s Ethernet"),
         folder / "transfer-dscuda.png",
     )
     models = {path: load_model(folder / f"{path}.json") for path in PATHS}
     what_if = load_model(folder / "what-if-scale.json")
     n = np.unique(np.round(np.geomspace(64, 20000, 300)))
     save(
-        figures.step_time_of_paths(
+        steps.step_time_of_paths(
             [*models.items(), ("ethernet100, forecast from infiniband", what_if)],
             data,
             n,
@@ -86,14 +85,14 @@ def _plots(folder: Path) -> None:
     gpus = np.arange(1.0, 9.0)
     title = "DS-CUDA over InfiniBand (N > 1 extrapolated)"
     save(
-        figures.step_time(model, data, [1, 2, 4, 8], wide, f"Step time, {title}"),
+        steps.step_time(model, data, [1, 2, 4, 8], wide, f"Step time, {title}"),
         folder / "step-time.png",
     )
     save(
-        figures.gflops(model, data, [512, 5832, 20000, 100000], gpus, f"Gflops, {title}"),
+        steps.gflops(model, data, [512, 5832, 20000, 100000], gpus, f"Gflops, {title}"),
         folder / "gflops.png",
     )
     save(
-        figures.term_shares(model, [1000, 5832, 100000], gpus, f"Shares of the step, {title}"),
+        steps.term_shares(model, [1000, 5832, 100000], gpus, f"Shares of the step, {title}"),
         folder / "shares.png",
     )

@@ -8,9 +8,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from gpucast import figures
+from matplotlib.figure import Figure
+
 from gpucast.cli.app import run
 from gpucast.errors import GpucastError
+from gpucast.plots import style
 
 
 def heading(text: str) -> None:
@@ -36,7 +38,7 @@ def command(*arguments: str, only: str | None = None) -> None:
         raise GpucastError(f"gpucast {arguments[0]} ended with exit status {status}")
 
 
-def save(figure: figures.Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Write a plot and say so."""
-    figures.save(figure, path, force=True)
+    style.save(figure, path, force=True)
     print(f"wrote {path}")

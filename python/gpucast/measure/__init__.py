@@ -1,11 +1,8 @@
 """Measuring: runs gpucast-microbench and gpucast-mdapp over a machine's paths into one file.
 
     paths       where the GPUs are and how programs reach them
-    cells       what is measured: n, GPU count, schedule, kernel, memory; the usual grids
     programs    the two programs, started and listened to
     store       the file: whole lines only, one writer, resumed
-    design      which cell to measure next, as a function without input or output
-    ensembles   what a fit leaves open, for the design
     rounds      the order of cells: the cheapest first, or as the design says
     work        what is to be measured on a path, and what became of it
     suite       the transfers and launches of a path

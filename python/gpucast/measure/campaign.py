@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from gpucast.data.records import Machine
+from gpucast.design.cells import MPI, Cell, Choice, Timing, grid
+from gpucast.design.ensembles import Fitted
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
-from gpucast.measure.cells import MPI, Cell, Choice, Timing, grid
-from gpucast.measure.ensembles import Fitted
 from gpucast.measure.identity import identified
 from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import HOST, NATIVE, Path, occupants
 from gpucast.measure.store import Store
 from gpucast.measure.work import PathReport, Watcher, Work
-from gpucast.records import Machine
 
 
 @dataclass(frozen=True)

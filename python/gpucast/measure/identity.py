@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 
-from gpucast.datasets import same_gpus
+from gpucast.data.dataset import same_gpus
+from gpucast.data.records import Machine
 from gpucast.errors import InputError
 from gpucast.measure.store import Store
-from gpucast.records import Machine
 
 
 def identified(store: Store, facts: Machine, path: str, named: str | None) -> Machine:

@@ -7,16 +7,17 @@ from collections import Counter
 
 import numpy as np
 
+from gpucast.data.records import Note, Record, Step
+from gpucast.data.thinning import coarsened
+from gpucast.design.cells import Cell, Series
+from gpucast.design.ensembles import Fitted, fit_on_the_way
 from gpucast.errors import InputError
 from gpucast.measure import programs
-from gpucast.measure.cells import Cell, Series
-from gpucast.measure.ensembles import Fitted, fit_on_the_way, thinned
 from gpucast.measure.programs import ProgramError
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
 from gpucast.measure.store import Store
 from gpucast.measure.suite import Suite
 from gpucast.measure.work import PathReport, Watcher, Work
-from gpucast.records import Note, Record, Step
 
 MISSING_LIBRARY = "needs NCCL"
 
@@ -177,7 +178,7 @@ class PathRun:
             return
         others = self._work.has_budget
         begin = time.monotonic()
-        data = thinned(self._store.dataset().select(machine=self._machine))
+        data = coarsened(self._store.dataset().select(machine=self._machine))
         for series in sorted(self._unfitted):
             try:
                 self._fits[series] = fit_on_the_way(data, self._path, series, others=others)

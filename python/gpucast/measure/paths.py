@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from gpucast import remote
+from gpucast.design.cells import PathKind
 from gpucast.errors import InputError
-from gpucast.measure.cells import PathKind
 
 SYNC = "sync:"
 

@@ -18,11 +18,11 @@ from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Self
 
-from gpucast import jsonl
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.design.cells import MPI, Cell, Timing
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.cells import MPI, Cell, Timing
 from gpucast.measure.paths import Path
-from gpucast.records import Machine, Note, Record, Step
 
 MICROBENCH = "gpucast-microbench"
 MDAPP = "gpucast-mdapp"

@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import numpy as np
 
+from gpucast.design.cells import Cell, PathKind, Series, Timing, guess_seconds, pairs_of
+from gpucast.design.ensembles import Fitted
+from gpucast.design.optimal import START, order, start_design
 from gpucast.errors import InputError
-from gpucast.measure.cells import Cell, PathKind, Series, Timing, guess_seconds, pairs_of
-from gpucast.measure.design import START, order, start_design
-from gpucast.measure.ensembles import Fitted
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 SECONDS = 4.0
 """Of measuring between two fits."""

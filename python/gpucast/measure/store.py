@@ -11,10 +11,10 @@ from collections import Counter
 from types import TracebackType
 from typing import Self
 
-from gpucast import datasets, jsonl
-from gpucast.datasets import Dataset
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset, cell, from_records
+from gpucast.data.records import Entry, Machine, Note, Record, Step
 from gpucast.errors import GpucastError, InputError, from_os_error
-from gpucast.records import Entry, Machine, Note, Record, Step
 
 PathLike = str | os.PathLike[str]
 
@@ -108,7 +108,7 @@ class Store:
 
     def dataset(self) -> Dataset:
         """What the file holds."""
-        return datasets.from_records(self.name, [*self.machines, *self._entries])
+        return from_records(self.name, [*self.machines, *self._entries])
 
     def steps(self, machine: str, path: str) -> list[Step]:
         """The steps of a path on a machine."""
@@ -121,7 +121,7 @@ class Store:
     def measured(self, machine: str, path: str) -> Counter[tuple[object, ...]]:
         """How often each cell of a path was measured, by what names it."""
         return Counter(
-            datasets.cell(entry)
+            cell(entry)
             for entry in self._entries
             if not isinstance(entry, Note)
             and entry.machine == machine

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpucast import _core, datasets
+from gpucast import _core
+from gpucast.data import dataset
+from gpucast.data.records import Machine, Note
 from gpucast.measure import programs
 from gpucast.measure.programs import ShortSuite
 from gpucast.measure.store import Store
 from gpucast.measure.work import Work
-from gpucast.records import Machine, Note
 
 _SHARE = 0.15
 """Of a path's budget."""
@@ -72,7 +73,7 @@ class Suite:
                 self._store.note(record.machine, path, record.text, **(record.about or {}))
             elif isinstance(record, Machine):
                 self._store.append(record)
-            elif known[cell := datasets.cell(record)] > 0:
+            elif known[cell := dataset.cell(record)] > 0:
                 known[cell] -= 1
             else:
                 self._store.append(record)

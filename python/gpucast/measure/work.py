@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from gpucast.measure.cells import Cell, Series, Timing
+from gpucast.data.records import Machine
+from gpucast.design.cells import Cell, Series, Timing
 from gpucast.measure.paths import Path
-from gpucast.records import Machine
 
 Status = Literal["complete", "budget", "ended", "failed"]
 

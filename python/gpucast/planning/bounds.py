@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.models import Array
-from gpucast.planning.grid import Grid
+from gpucast.model.fitted import Array
+from gpucast.planning.option_table import OptionTable
 
 _TINY = 1e-9
 
 
-def shortest_possible(grid: Grid, counts: NDArray[np.int64], gpus: list[int]) -> float:
+def shortest_possible(table: OptionTable, counts: NDArray[np.int64], gpus: list[int]) -> float:
     """Seconds that no schedule of all copies can beat.
 
     The larger of two bounds. No copy is faster than its fastest option. And copies, split at will
@@ -21,9 +21,9 @@ def shortest_possible(grid: Grid, counts: NDArray[np.int64], gpus: list[int]) ->
     """
     from scipy.optimize import linprog
 
-    allowed = np.where(grid.allowed, grid.seconds, np.inf)
+    allowed = np.where(table.allowed, table.seconds, np.inf)
     longest = float(allowed.min(axis=1).max())
-    area, job, machine = _least_areas(grid, allowed)
+    area, job, machine = _least_areas(table, allowed)
     columns = area.size
     have = np.array(gpus, dtype=np.float64)
     scale = float(area.max())
@@ -45,12 +45,14 @@ def shortest_possible(grid: Grid, counts: NDArray[np.int64], gpus: list[int]) ->
     return max(longest, scale * float(found.fun or 0.0) if found.success else 0.0)
 
 
-def most_possible(grid: Grid, counts: NDArray[np.int64], gpus: list[int], window: float) -> int:
+def most_possible(
+    table: OptionTable, counts: NDArray[np.int64], gpus: list[int], window: float
+) -> int:
     """Copies of the mix that no schedule within the window can exceed (a linear program)."""
     from scipy.optimize import linprog
 
-    within = grid.allowed & (grid.seconds <= window * (1 + _TINY))
-    area, job, machine = _least_areas(grid, np.where(within, grid.seconds, np.inf))
+    within = table.allowed & (table.seconds <= window * (1 + _TINY))
+    area, job, machine = _least_areas(table, np.where(within, table.seconds, np.inf))
     if not area.size:
         return 0
     have = np.array(gpus, dtype=np.float64) * window
@@ -70,9 +72,11 @@ def most_possible(grid: Grid, counts: NDArray[np.int64], gpus: list[int], window
     return int(np.floor(1e-6 - float(found.fun or 0.0))) if found.success else int(counts.sum())
 
 
-def _least_areas(grid: Grid, seconds: Array) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
+def _least_areas(
+    table: OptionTable, seconds: Array
+) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
     """Least GPU-seconds of each job on each machine that runs it: area, job, machine."""
-    least = np.array([(grid.gpus[part] * seconds[:, part]).min(axis=1) for part in grid.slices]).T
+    least = np.array([(table.gpus[part] * seconds[:, part]).min(axis=1) for part in table.slices]).T
     job, machine = np.nonzero(np.isfinite(least))
     return least[job, machine], job, machine
 

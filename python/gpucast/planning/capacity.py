@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.models import Array
-from gpucast.planning.grid import Grid
+from gpucast.model.fitted import Array
+from gpucast.planning.option_table import OptionTable
 
 # What lies within rounding of a whole number of runs is one.
 _TINY = 1e-9
@@ -32,7 +32,7 @@ class Copies:
     copies: NDArray[np.int64]
 
 
-def copies(grid: Grid, seconds: Array, gpus: list[int], window: float) -> Copies:
+def copies(table: OptionTable, seconds: Array, gpus: list[int], window: float) -> Copies:
     """How many copies of each job fit, were it alone.
 
     Args:
@@ -45,12 +45,12 @@ def copies(grid: Grid, seconds: Array, gpus: list[int], window: float) -> Copies
         np.zeros((jobs, len(gpus)), dtype=np.intp), np.zeros((jobs, len(gpus)), dtype=np.int64)
     )
     rows = np.arange(jobs)
-    for m, (part, have) in enumerate(zip(grid.slices, gpus, strict=True)):
-        at_once = np.floor(have / grid.gpus[part])
+    for m, (part, have) in enumerate(zip(table.slices, gpus, strict=True)):
+        at_once = np.floor(have / table.gpus[part])
         runs = np.floor(window / seconds[:, part] * (1 + _TINY))
-        fit = np.where(grid.allowed[:, part], at_once * runs, 0.0)
+        fit = np.where(table.allowed[:, part], at_once * runs, 0.0)
         most = fit.max(axis=1)
-        cost = np.where(fit == most[:, np.newaxis], grid.cost[:, part], np.inf)
+        cost = np.where(fit == most[:, np.newaxis], table.cost[:, part], np.inf)
         best = np.argmin(cost, axis=1)
         result.option[:, m] = part.start + best
         result.copies[:, m] = np.minimum(fit[rows, best], 2.0**62).astype(np.int64)

@@ -7,35 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.models import Array
-from gpucast.planning.choices import Choices
-from gpucast.planning.comparing import Comparison
-from gpucast.planning.grid import Grid
-from gpucast.planning.index import peak_efficiency
+from gpucast.model.fitted import Array
+from gpucast.planning.isoefficiency import peak_efficiency
+from gpucast.planning.option_table import OptionTable
+from gpucast.planning.ranking import Comparison
 from gpucast.planning.request import DAY, FEMTO, NANO, Request
+from gpucast.planning.selection import Choices
 
 Option = dict[str, Any]
 
 
 def jobs_of(
     request: Request,
-    grid: Grid,
+    table: OptionTable,
     choices: Choices,
     comparison: Comparison,
     fronts: list[NDArray[np.intp]],
 ) -> list[dict[str, Any]]:
     """What each job should get, native against remote, and what a deadline costs."""
     jobs = np.arange(len(request.jobs))
-    best = options_of(request, grid, jobs, choices.fastest)
-    least = options_of(request, grid, jobs, choices.cheapest)
-    advised = options_of(request, grid, jobs, choices.advised)
+    best = options_of(request, table, jobs, choices.fastest)
+    least = options_of(request, table, jobs, choices.cheapest)
+    advised = options_of(request, table, jobs, choices.advised)
     ends = np.cumsum([0, *(front.size for front in fronts)])
     along = options_of(
-        request, grid, np.repeat(jobs, np.diff(ends)), np.concatenate([*fronts, jobs[:0]])
+        request, table, np.repeat(jobs, np.diff(ends)), np.concatenate([*fronts, jobs[:0]])
     )
     fastest = comparison.share_fastest(choices.fastest)
     cheapest = comparison.share_cheapest(choices.cheapest)
-    others = _others(request, grid, comparison)
+    others = _others(request, table, comparison)
     result = []
     for i, job in enumerate(request.jobs):
         timed = advised[i]["probability_in_time"] is not None
@@ -60,16 +60,16 @@ def jobs_of(
 
 
 def options_of(
-    request: Request, grid: Grid, jobs: NDArray[np.intp], options: NDArray[np.intp]
+    request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
 ) -> list[Option]:
     """What is to be said of options of jobs (two arrays of one length)."""
     at = (jobs, options)
-    machine, gpus, setup = grid.machine[options], grid.gpus[options], grid.setup[options]
-    step, seconds = grid.step[at], grid.seconds[at]
-    factor = np.exp(grid.width[at])
-    steps = grid.steps[jobs, 0]
+    machine, gpus, setup = table.machine[options], table.gpus[options], table.setup[options]
+    step, seconds = table.step[at], table.seconds[at]
+    factor = np.exp(table.width[at])
+    steps = table.steps[jobs, 0]
     nanoseconds = np.array([(job.timestep_fs or np.nan) * FEMTO / NANO for job in request.jobs])
-    in_time = np.where(np.isfinite(grid.limit[at]), grid.meets[at], np.nan)
+    in_time = np.where(np.isfinite(table.limit[at]), table.meets[at], np.nan)
     columns = {
         "machine": np.array([each.name for each in request.machines])[machine].tolist(),
         "gpus": gpus.astype(np.int64).tolist(),
@@ -79,12 +79,12 @@ def options_of(
         "seconds": seconds.tolist(),
         "low": (setup + steps * step / factor).tolist(),
         "high": (setup + steps * step * factor).tolist(),
-        "cost": (grid.price[options] * seconds).tolist(),
+        "cost": (table.price[options] * seconds).tolist(),
         "ns_per_day": _or_none(nanoseconds[jobs] * DAY / step),
-        "efficiency": grid.efficiency[at].tolist(),
+        "efficiency": table.efficiency[at].tolist(),
         "peak_efficiency": _or_none(_of_peak(request, jobs, machine, step * gpus)),
         "probability_in_time": _or_none(in_time),
-        "extrapolated": grid.extrapolated[at].tolist(),
+        "extrapolated": table.extrapolated[at].tolist(),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -112,15 +112,15 @@ def _or_none(values: Array) -> list[float | None]:
 
 
 def _others(
-    request: Request, grid: Grid, comparison: Comparison
+    request: Request, table: OptionTable, comparison: Comparison
 ) -> list[list[dict[str, Any] | None]]:
     """Each machine beside the baseline: what its best options take and cost more, job by job."""
     allowed = (
-        np.where(grid.allowed, grid.seconds, np.inf),
-        np.where(grid.allowed, grid.cost, np.inf),
+        np.where(table.allowed, table.seconds, np.inf),
+        np.where(table.allowed, table.cost, np.inf),
     )
     seconds, cost = (
-        np.array([each[:, part].min(axis=1) for part in grid.slices]) for each in allowed
+        np.array([each[:, part].min(axis=1) for part in table.slices]) for each in allowed
     )
     base, result = request.base, []
     for m, machine in enumerate(request.machines):
@@ -128,7 +128,7 @@ def _others(
             continue
         time = _beside(seconds, comparison.least_seconds, base, m)
         money = _beside(cost, comparison.least_cost, base, m)
-        if not min(grid.price[grid.slices[base]].min(), grid.price[grid.slices[m]].min()):
+        if not min(table.price[table.slices[base]].min(), table.price[table.slices[m]].min()):
             money = [None] * len(money)  # no share of nothing
         result.append(
             [

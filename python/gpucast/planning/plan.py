@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpucast.errors import InputError
-from gpucast.models import Model
-from gpucast.planning.choices import choose, fronts
-from gpucast.planning.comparing import compare
-from gpucast.planning.fitting_in import Mix, copies_of
-from gpucast.planning.grid import Grid, make
+from gpucast.model.fitted import Model
+from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
 from gpucast.planning.jobs import jobs_of
+from gpucast.planning.option_table import OptionTable, make
+from gpucast.planning.packing import Mix, copies_of
+from gpucast.planning.ranking import compare
 from gpucast.planning.reading import PathLike, of_values, read
 from gpucast.planning.request import Request
-from gpucast.planning.virtual import break_even_sizes, iso_efficiency_sizes
+from gpucast.planning.selection import choose, fronts
 
 if TYPE_CHECKING:
     import pandas
@@ -119,30 +119,30 @@ def _machine(machine: Any) -> dict[str, Any]:
 
 
 def _plan_jobs(request: Request, content: dict[str, Any]) -> None:
-    grid = make(request)
-    _refuse_impossible(request, grid)
+    table = make(request)
+    _refuse_impossible(request, table)
     _refuse_too_many(request)
-    choices = choose(grid, request.probability)
-    mix = Mix(request, grid)
+    choices = choose(table, request.probability)
+    mix = Mix(request, table)
     placed = mix.best()
     tasks = np.array([[task.job, task.option] for task in placed.tasks], dtype=np.intp)
-    comparison = compare(grid, tasks.reshape(-1, 2))
-    content["replicates"] = grid.replicates
-    content["jobs"] = jobs_of(request, grid, choices, comparison, fronts(grid))
+    comparison = compare(table, tasks.reshape(-1, 2))
+    content["replicates"] = table.replicates
+    content["jobs"] = jobs_of(request, table, choices, comparison, fronts(table))
     if request.window is not None:
-        content["capacity"] = copies_of(request, grid, request.window)
+        content["capacity"] = copies_of(request, table, request.window)
     content["mix"] = mix.answer(placed, comparison.wanted_seconds)
 
 
-def _refuse_impossible(request: Request, grid: Grid) -> None:
+def _refuse_impossible(request: Request, table: OptionTable) -> None:
     for i, job in enumerate(request.jobs):
-        if not grid.allowed[i].any():
+        if not table.allowed[i].any():
             on = [
                 m
                 for m, each in enumerate(request.machines)
                 if not job.machines or each.name in job.machines
             ]
-            most = grid.efficiency[i][np.isin(grid.machine, on)].max()
+            most = table.efficiency[i][np.isin(table.machine, on)].max()
             raise request.lines.error(
                 f"no GPU count is so efficient with {job.n} particles; the most is {most:.3g}",
                 ("jobs", i, "efficiency"),

@@ -10,11 +10,11 @@ from typing import Any, NoReturn, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from gpucast.complaints import message_of
 from gpucast.errors import InputError, from_os_error
-from gpucast.models import Model, load_model
+from gpucast.model.fitted import Model, load_model
 from gpucast.planning.request import Machine, Request
 from gpucast.planning.yaml_lines import Lines, Location, parse
+from gpucast.util.validation_errors import message_of
 
 PathLike = str | os.PathLike[str]
 _LARGEST_FILE = 50_000_000

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.models import Array, Model, outer
+from gpucast.model.fitted import Array, Model, outer
 
 MOST_EVALUATIONS = 500_000
 """Of step times of replicates, for all machines of a plan together."""

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from gpucast import durations
 from gpucast.errors import InputError
-from gpucast.models import LARGEST_GPUS, LARGEST_N, Model
+from gpucast.model.fitted import LARGEST_GPUS, LARGEST_N, Model
 from gpucast.planning.yaml_lines import Lines
+from gpucast.util import units
 
 FEMTO = 1e-15
 NANO = 1e-9
@@ -21,7 +21,7 @@ def _seconds(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return durations.parse(value.strip())
+        return units.parse_duration(value.strip())
     except InputError as error:
         raise ValueError(error.message) from None
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.models import Array
-from gpucast.planning.grid import Grid
+from gpucast.model.fitted import Array
+from gpucast.planning.option_table import OptionTable
 
 _MOST_PLACED = 3_000
 """Copies placed in all trials together, unless ``_FEWEST_TRIALS`` place more."""
@@ -67,7 +67,11 @@ class Schedule:
 
 
 def best(
-    grid: Grid, counts: NDArray[np.int64], gpus: list[int], window: float | None, least: float
+    table: OptionTable,
+    counts: NDArray[np.int64],
+    gpus: list[int],
+    window: float | None,
+    least: float,
 ) -> Schedule:
     """The best schedule found.
 
@@ -77,16 +81,16 @@ def best(
         window: seconds; without one all copies are placed, in as little time as possible.
         least: a lower bound on the makespan.
     """
-    orders = _orders(grid, counts, window)
+    orders = _orders(table, counts, window)
     trials = max(_FEWEST_TRIALS, _MOST_PLACED // int(counts.sum()))
     if window is not None:
-        found = [place(grid, order, gpus, window, strict=True) for order in orders[:trials]]
+        found = [place(table, order, gpus, window, strict=True) for order in orders[:trials]]
         return min(found, key=lambda schedule: schedule.merit)
-    chosen = place(grid, orders[0], gpus, np.inf, strict=False)
+    chosen = place(table, orders[0], gpus, np.inf, strict=False)
     low, high = least, chosen.makespan
     for _ in range(min(_MOST_TARGETS, max(1, trials // len(orders)))):
         target = float(np.sqrt(low * high))
-        found = [place(grid, order, gpus, target, strict=False) for order in orders]
+        found = [place(table, order, gpus, target, strict=False) for order in orders]
         now = min(found, key=lambda schedule: schedule.merit)
         chosen = min(chosen, now, key=lambda schedule: schedule.merit)
         if now.makespan <= target * (1 + _TINY):
@@ -97,7 +101,7 @@ def best(
 
 
 def place(
-    grid: Grid, order: NDArray[np.intp], gpus: list[int], target: float, *, strict: bool
+    table: OptionTable, order: NDArray[np.intp], gpus: list[int], target: float, *, strict: bool
 ) -> Schedule:
     """Place copies (job numbers, in order), none before the GPUs free first are free.
 
@@ -105,9 +109,9 @@ def place(
     that ends by the target; else it is left out if ``strict``, or takes what ends first.
     """
     free = [np.zeros(have) for have in gpus]
-    needs = [grid.gpus[part].astype(np.intp) - 1 for part in grid.slices]
-    seconds = np.where(grid.allowed, grid.seconds, np.inf)
-    area = np.where(grid.allowed, grid.gpus * grid.seconds, np.inf)
+    needs = [table.gpus[part].astype(np.intp) - 1 for part in table.slices]
+    seconds = np.where(table.allowed, table.seconds, np.inf)
+    area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
     latest = target * (1 + _TINY)
     tasks: list[Task] = []
     left_out = late = 0
@@ -116,8 +120,8 @@ def place(
             [np.sort(each)[need] for each, need in zip(free, needs, strict=True)]
         )
         end = start + seconds[job]
-        waited = start if grid.is_rate[job] else 0.0
-        in_time = end - waited <= grid.limit[job] * (1 + _TINY)
+        waited = start if table.is_rate[job] else 0.0
+        in_time = end - waited <= table.limit[job] * (1 + _TINY)
         fits = end <= latest
         option = _least(area[job], fits & in_time)
         if option is None:
@@ -127,15 +131,15 @@ def place(
         if option is None:
             left_out += 1
             continue
-        m = int(grid.machine[option])
-        slots = np.argsort(free[m], kind="stable")[: needs[m][option - grid.slices[m].start] + 1]
+        m = int(table.machine[option])
+        slots = np.argsort(free[m], kind="stable")[: needs[m][option - table.slices[m].start] + 1]
         free[m][slots] = end[option]
         late += not in_time[option]
         tasks.append(Task(int(job), option, float(start[option]), float(end[option]), slots))
     return Schedule(tasks, left_out, late)
 
 
-def replayed(schedule: Schedule, grid: Grid, gpus: list[int], seconds: Array) -> Array:
+def replayed(schedule: Schedule, table: OptionTable, gpus: list[int], seconds: Array) -> Array:
     """Makespans of a schedule where copies take other times; the order on each GPU stays.
 
     Args:
@@ -143,7 +147,7 @@ def replayed(schedule: Schedule, grid: Grid, gpus: list[int], seconds: Array) ->
     """
     free = [np.zeros((have, seconds.shape[0])) for have in gpus]
     for i, task in enumerate(schedule.tasks):
-        of_machine = free[int(grid.machine[task.option])]
+        of_machine = free[int(table.machine[task.option])]
         of_machine[task.slots] = of_machine[task.slots].max(axis=0) + seconds[:, i]
     return np.asarray(np.max([each.max(axis=0) for each in free], axis=0), dtype=np.float64)
 
@@ -153,14 +157,16 @@ def _least(area: Array, among: NDArray[np.bool_]) -> int | None:
     return at if among[at] else None
 
 
-def _orders(grid: Grid, counts: NDArray[np.int64], window: float | None) -> list[NDArray[np.intp]]:
+def _orders(
+    table: OptionTable, counts: NDArray[np.int64], window: float | None
+) -> list[NDArray[np.intp]]:
     """Most urgent first; for a window least GPU-seconds first; most of them first; widest first."""
-    area = np.where(grid.allowed, grid.gpus * grid.seconds, np.inf)
+    area = np.where(table.allowed, table.gpus * table.seconds, np.inf)
     cheapest = np.argmin(area, axis=1)
     least = area.min(axis=1)
-    wide = grid.gpus[cheapest]
-    due = np.where(grid.is_rate[:, np.newaxis], np.inf, grid.limit)
-    urgent = np.where(grid.allowed, due, np.inf).min(axis=1)
+    wide = table.gpus[cheapest]
+    due = np.where(table.is_rate[:, np.newaxis], np.inf, table.limit)
+    urgent = np.where(table.allowed, due, np.inf).min(axis=1)
     orders = [np.lexsort((-least, urgent))]
     if window is not None:
         orders.append(np.argsort(least, kind="stable"))

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from gpucast.complaints import path_of
 from gpucast.errors import InputError
+from gpucast.util.validation_errors import path_of
 
 Location = tuple[int | str, ...]
 """Keys and list positions from the top to a value."""

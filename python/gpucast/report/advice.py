@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
+from gpucast.design.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
+from gpucast.design.ensembles import REPLICATES, Fitted
+from gpucast.design.optimal import left, order
 from gpucast.errors import InputError
-from gpucast.measure.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
-from gpucast.measure.design import left, order
-from gpucast.measure.ensembles import REPLICATES, Fitted
-from gpucast.models import Model
+from gpucast.model.fitted import Model
 
 COUNT = 5
 """Cells that are named."""

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.comparison import compare
-from gpucast.datasets import Dataset
+from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.models import LARGEST_N, Model
-from gpucast.reconstructions import sizes_to_show
+from gpucast.forecast.comparison import compare
+from gpucast.forecast.validation import validate
+from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
-from gpucast.validation import validate
 
 Array = NDArray[np.float64]
 
@@ -169,7 +168,7 @@ def _model(
     model: Model, label: str, n: Array, counts: Array, data: Dataset | None
 ) -> dict[str, Any]:
     about = model.content["data"]
-    # Other keys of a model file need not be there (gpucast.model_shape).
+    # Other keys of a model file need not be there (gpucast.model.shape).
     known = model.content.get
     cells = _cells(model, data)
     drawn = [curves.curve(model, int(count), n) for count in counts]

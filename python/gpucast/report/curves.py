@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.models import Forecasts, Model
+from gpucast.model.fitted import Forecasts, Model
 
 Array = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from gpucast.cli.words import duration, interval, percent, quantity
+from gpucast.forecast.validation import summarize
 from gpucast.report.picture import picture
-from gpucast.validation import summarize
+from gpucast.util.units import duration, interval, percent, quantity
 
 _SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
 

@@ -15,7 +15,7 @@
   const count = (value) => Number(value).toLocaleString("en");
   const percent = (share, places = 0) => `${(100 * share).toFixed(places)} %`;
 
-  // As gpucast.cli.output.seconds; whole runs go on to minutes, hours and days.
+  // As gpucast.util.units.duration; whole runs go on to minutes, hours and days.
   function duration(seconds) {
     for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]) {
       if (seconds >= size) return `${digits(seconds / size)} ${unit}`;

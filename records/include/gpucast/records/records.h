@@ -1,5 +1,5 @@
 // Records: what was measured, schema gpucast.record/1. The fields are those of
-// python/gpucast/records.py, which defines them; records_sample is checked against it.
+// python/gpucast/data/records.py, which defines them; records_sample is checked against it.
 //
 // SI units. What is optional and not set (for JSON values: null) is left out of the line.
 #pragma once

@@ -1,0 +1,1 @@
+"""Records, datasets of them, and other programs' formats."""

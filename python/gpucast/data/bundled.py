@@ -1,0 +1,29 @@
+"""Files of the bundled datasets and reconstructions, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def bundled_files() -> dict[str, Path]:
+    """Files of the bundled datasets by name, sorted by name."""
+    found: dict[str, Path] = {}
+    for folder in data_folders():
+        for file in folder.glob("*/*.jsonl"):
+            found.setdefault(file.stem, file)
+    return dict(sorted(found.items()))
+
+
+def reconstructed_files() -> dict[str, Path]:
+    """Files of the bundled reconstructions by name, sorted by name."""
+    found: dict[str, Path] = {}
+    for folder in data_folders():
+        for file in folder.glob("reconstructed/*.json"):
+            found.setdefault(file.stem, file)
+    return dict(sorted(found.items()))
+
+
+def data_folders() -> list[Path]:
+    """Where bundled data lie: in the installed package, or beside ``python/`` in a source tree."""
+    folders = [Path(__file__).parents[1] / "bundled", Path(__file__).parents[3] / "data"]
+    return [folder for folder in folders if folder.is_dir()]

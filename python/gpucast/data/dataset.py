@@ -1,0 +1,400 @@
+"""Datasets: records of one or several files, selected, framed and written.
+
+``load`` takes names of bundled datasets (``gpucast data list``) and paths of files, alone or mixed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+from gpucast.data import jsonl, step_kinds
+from gpucast.data.bundled import bundled_files
+from gpucast.data.records import (
+    Entry,
+    Gpu,
+    HostMemory,
+    Launch,
+    Machine,
+    Measurement,
+    Note,
+    Overlap,
+    Record,
+    Skeleton,
+    Step,
+    Transfer,
+)
+from gpucast.errors import InputError
+from gpucast.util.files import write_text
+
+if TYPE_CHECKING:
+    import pandas
+
+PathLike = str | os.PathLike[str]
+FrameKind = Literal["step", "transfer", "launch", "overlap", "skeleton", "host_memory"]
+FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
+
+_R = TypeVar("_R", Transfer, Launch, Step, Overlap, Skeleton, HostMemory, Note)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Records that belong together.
+
+    Attributes:
+        name: names of what was loaded, joined by " + ".
+        machines: machine records by id.
+        records: everything but machines, in the order read.
+        warnings: one line each: cut-off lines, repeated records, machines that changed.
+    """
+
+    name: str
+    machines: dict[str, Machine]
+    records: list[Entry]
+    warnings: list[str] = field(default_factory=list)
+
+    @cached_property
+    def transfers(self) -> list[Transfer]:
+        """Transfer records, in the order read."""
+        return self._of(Transfer)
+
+    @cached_property
+    def launches(self) -> list[Launch]:
+        """Launch records, in the order read."""
+        return self._of(Launch)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Step records, in the order read."""
+        return self._of(Step)
+
+    @cached_property
+    def overlaps(self) -> list[Overlap]:
+        """Overlap records, in the order read."""
+        return self._of(Overlap)
+
+    @cached_property
+    def skeletons(self) -> list[Skeleton]:
+        """Skeleton records, in the order read."""
+        return self._of(Skeleton)
+
+    @cached_property
+    def host_memory(self) -> list[HostMemory]:
+        """Host-memory records, in the order read."""
+        return self._of(HostMemory)
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """Notes, in the order read."""
+        return self._of(Note)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the records, machines included: the same for the same content,
+        whether it came from one file, several, or memory."""
+        digest = hashlib.sha256()
+        for record in self._all():
+            digest.update(jsonl.to_line(record).encode("utf-8", "surrogatepass") + b"\n")
+        return digest.hexdigest()
+
+    def paths(self) -> list[str]:
+        """The paths measured, in the order they first occur."""
+        found = (getattr(record, "path", None) for record in self.records)
+        return list(dict.fromkeys(path for path in found if path is not None))
+
+    def title(self) -> str:
+        """What the dataset holds, in a line; empty where nobody said."""
+        for note in self.notes:
+            if note.about is not None and isinstance(note.about.get("title"), str):
+                return str(note.about["title"])
+        return ""
+
+    def select(
+        self,
+        machine: str | None = None,
+        path: str | None = None,
+        schedule: str | None = None,
+        kernel: str | None = None,
+        *,
+        block: int | None = None,
+        memory: str | None = None,
+        graph: bool | None = None,
+        boundary: str | None = None,
+    ) -> Dataset:
+        """The records that match every criterion given.
+
+        A criterion applies to the kinds that have such a field: ``schedule`` narrows steps and
+        skeletons, ``kernel`` steps only, and host-memory records, which have no path, pass any
+        ``path``. Records that do not state an optional field pass as well; a step without
+        ``boundary`` is of an ``open`` box. Machines are kept where a kept record, or ``machine``,
+        names them.
+
+        Raises:
+            InputError: a value that no record has; the message lists those there are.
+        """
+        criteria = {
+            "machine": machine,
+            "path": path,
+            "schedule": schedule,
+            "kernel": kernel,
+            "block": block,
+            "memory": memory,
+            "graph": graph,
+            "boundary": boundary,
+        }
+        wanted = {name: value for name, value in criteria.items() if value is not None}
+        for name, value in wanted.items():
+            self._check_occurs(name, value)
+        kept = [
+            record
+            for record in self.records
+            if all(
+                step_kinds.stated(record, name) in (None, value) for name, value in wanted.items()
+            )
+        ]
+        used = {record.machine for record in kept} | {machine}
+        machines = {key: value for key, value in self.machines.items() if key in used}
+        return Dataset(self.name, machines, kept, list(self.warnings))
+
+    def where(self, keep: Callable[[Step], bool]) -> Dataset:
+        """Without the steps for which ``keep`` is false; all other records stay."""
+        kept = [each for each in self.records if not isinstance(each, Step) or keep(each)]
+        return replace(self, records=kept)
+
+    def frame(self, kind: FrameKind = "step") -> pandas.DataFrame:
+        """One kind of records in long form: a row a sample.
+
+        Columns are the record's fields in SI units, ``sample`` (0, 1, ... within the record) and
+        ``seconds``; steps have their phases as ``h2d``, ``kernel_phase``, ``d2h``, ``cpu`` and
+        ``exchange`` (s) and their bytes as ``bytes_h2d`` and so on, transfers the number of
+        ``concurrent`` copies. Fields that no record has are missing values.
+
+        Raises:
+            InputError: no such kind.
+        """
+        # Here, not above: pandas costs more than most commands take.
+        import pandas
+
+        from gpucast.data.frames import COLUMNS, rows
+
+        if kind not in COLUMNS:
+            raise InputError(
+                f"{kind!r} is no kind of record with samples; it is one of {', '.join(COLUMNS)}",
+                field="kind",
+            )
+        records = [record for record in self.records if record.kind == kind]
+        return pandas.DataFrame.from_records(rows(kind, records), columns=list(COLUMNS[kind]))
+
+    def dump(self, path: PathLike, force: bool = False) -> None:
+        """Write the records as JSON Lines, machines first; whole or not at all.
+
+        Raises:
+            InputError: the file exists and ``force`` is not given, or cannot be written.
+        """
+        write_text(path, jsonl.to_text(self._all()), force=force)
+
+    def _of(self, kind: type[_R]) -> list[_R]:
+        return [record for record in self.records if isinstance(record, kind)]
+
+    def _all(self) -> Iterable[Record]:
+        yield from self.machines.values()
+        yield from self.records
+
+    def _check_occurs(self, name: str, value: object) -> None:
+        known = step_kinds.distinct(self.records, name)
+        if name == "machine":
+            known += [machine for machine in self.machines if machine not in known]
+        if value not in known:
+            there = ", ".join(step_kinds.word(name, each) for each in known) if known else "none"
+            raise InputError(
+                f"no records of {step_kinds.word(name, value)!r}; there are: {there}",
+                file=self.name,
+                field=name,
+            )
+
+
+def load(*names_or_paths: PathLike) -> Dataset:
+    """Bundled datasets and files of records, as one dataset.
+
+    Args:
+        names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
+            over a file of the same name in the current folder; write ``./NAME`` for the file.
+
+    Raises:
+        InputError: a name that is neither (near matches are listed), a file that is no valid file
+            of records, a record of a machine that no file describes, the same file twice, or one
+            machine id with different GPUs.
+    """
+    if not names_or_paths:
+        raise InputError("name at least one dataset or file")
+    bundled = bundled_files()
+    sources: list[tuple[str, Path]] = []
+    for given in names_or_paths:
+        name = os.fspath(given)
+        path = bundled.get(name) if isinstance(given, str) else None
+        if path is None:
+            path = Path(name)
+            if not path.exists():
+                raise _unknown(name, bundled)
+        if any(_same_file(path, other) for _, other in sources):
+            raise InputError("is given twice; its samples would count twice", file=name)
+        sources.append((name, path))
+    return _merge([(name, jsonl.read(path)) for name, path in sources])
+
+
+def from_records(name: str, records: Iterable[Record]) -> Dataset:
+    """A dataset of records made in memory; checked as ``load`` checks files."""
+    kept = list(records)
+    return _merge([(name, jsonl.Lines(kept, list(range(1, len(kept) + 1))))])
+
+
+def _unknown(name: str, bundled: Iterable[str]) -> InputError:
+    names = list(bundled)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if near:
+        return InputError(f"no such file or bundled dataset; near: {', '.join(near)}", file=name)
+    return InputError(
+        f"no such file or bundled dataset; bundled: {', '.join(names) or 'none'}", file=name
+    )
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
+
+
+def _merge(files: Sequence[tuple[str, jsonl.Lines]]) -> Dataset:
+    machines: dict[str, Machine] = {}
+    records: list[Entry] = []
+    warnings: list[str] = []
+    for name, lines in files:
+        warnings += lines.warnings
+        for number, record in zip(lines.numbers, lines.records, strict=True):
+            if not isinstance(record, Machine):
+                records.append(record)
+            elif record.id not in machines:
+                machines[record.id] = record
+            else:
+                first = machines[record.id]
+                warnings += _check_same(first, record, name, number)
+                machines[record.id] = _with_provenance_of(first, record)
+    for name, lines in files:
+        _check_machines_known(machines, name, lines)
+    warnings += _repeated(files)
+    return Dataset(" + ".join(name for name, _ in files), machines, records, warnings)
+
+
+def _check_machines_known(machines: dict[str, Machine], name: str, lines: jsonl.Lines) -> None:
+    for number, record in zip(lines.numbers, lines.records, strict=True):
+        if isinstance(record, Machine) or record.machine is None or record.machine in machines:
+            continue
+        raise InputError(
+            f"{record.machine!r} is described by no machine record of these files",
+            file=name,
+            line=number,
+            field="machine",
+        )
+
+
+# Fields that every run states anew, about the run and not about the machine.
+_PER_RUN = {"started", "command", "tool", "caveats", "source"}
+
+
+def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[str]:
+    """Refuse one id for two machines; warn where one machine changed between runs.
+
+    What only one of two programs can tell (links, topology) is no difference.
+    """
+    if not same_gpus(first.gpus, again.gpus):
+        raise InputError(
+            f"{again.id!r} has other GPUs here than in an earlier record; give each machine an id",
+            file=name,
+            line=number,
+            field="gpus",
+        )
+    changed = [
+        key
+        for key in Machine.model_fields
+        if key not in _PER_RUN | {"gpus"} and not _agree(getattr(first, key), getattr(again, key))
+    ]
+    if not changed:
+        return []
+    fields = ", ".join(changed)
+    return [f"{name}:{number}: machine {again.id!r} now differs in {fields}; the first is kept"]
+
+
+def _agree(first: object, again: object) -> bool:
+    return first is None or again is None or first == again
+
+
+def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
+    """Whether two descriptions of a machine's GPUs say nothing that differs."""
+    if first is None or again is None or len(first) != len(again):
+        return first == again
+    return all(
+        _agree(getattr(one, key), getattr(other, key))
+        for one, other in zip(first, again, strict=True)
+        for key in Gpu.model_fields
+    )
+
+
+def _with_provenance_of(first: Machine, again: Machine) -> Machine:
+    """The first description of a machine, with the sources and caveats of a later one as well."""
+    caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
+    sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
+    changed: dict[str, object] = {}
+    if caveats != (first.caveats or []):
+        changed["caveats"] = caveats
+    if len(sources) > 1 or (sources and first.source is None):
+        changed["source"] = "; ".join(sources)
+    return first.model_copy(update=changed) if changed else first
+
+
+def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
+    """A warning where measurements occur twice to the last digit: a file given in two guises?"""
+    seen: dict[tuple[Any, ...], int] = {}
+    repeated = 0
+    for at, (_, lines) in enumerate(files):
+        for record in lines.records:
+            if isinstance(record, (Machine, Note)):
+                continue
+            key = (*cell(record), *record.seconds)
+            # Within a file single samples may well repeat: clocks and tables have few digits.
+            repeated += key in seen and (seen[key] != at or len(record.seconds) >= 3)
+            seen.setdefault(key, at)
+    if not repeated:
+        return []
+    return [
+        f"{repeated} records repeat an earlier one to the last digit; their samples count twice"
+    ]
+
+
+_CELLS: dict[type[Measurement], tuple[str, ...]] = {
+    Step: ("path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph", "boundary"),
+    Transfer: (
+        "path", "memory", "engine", "route", "from_", "to", "bytes", "concurrent", "method",
+        "issuer",
+    ),
+    Launch: ("path", "method", "count", "arguments"),
+    Overlap: ("path", "memory", "device", "bytes", "parts"),
+    Skeleton: ("path", "schedule", "memory", "gpus", "h2d_bytes", "d2h_bytes", "busy"),
+    HostMemory: ("memory", "pattern", "runner", "phase", "bytes"),
+}  # fmt: skip
+
+
+def cell(record: Measurement) -> tuple[Any, ...]:
+    """What names the cell that a record's samples were measured in, its machine included."""
+    fields = (getattr(record, name) for name in _CELLS[type(record)])
+    return (
+        record.kind,
+        record.machine,
+        *(tuple(field) if isinstance(field, list) else field for field in fields),
+    )

@@ -1,0 +1,385 @@
+"""Extra-P's JSON, JSON Lines and text formats, so that models can be cross-checked.
+
+The parameters are ``n`` and ``gpus``, the metric is ``seconds``, and a series of steps is a call
+path PATH->SCHEDULE->KERNEL (reserved characters in labels are percent-encoded). Extra-P wants
+every series measured at the same points. Written and read as by Extra-P 4.2.5: its JSON is
+{"parameters": [...], "measurements": {CALLPATH: {METRIC: [{"point": [...], "values": [...]}]}}},
+its older JSON lists parameters, coordinates, call paths and metrics with ids; its JSON Lines have
+{"params": {...}, "callpath", "metric", "value"}; its text has lines PARAMETER, POINTS, REGION,
+METRIC and DATA (one DATA line a point).
+
+Machines, thread blocks, phases and rounding have no place in these formats and are not written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
+from gpucast.data.records import Entry, Schedule
+from gpucast.errors import InputError
+
+PARAMETERS = ("n", "gpus")
+METRIC = "seconds"
+# Extra-P's own names for run time, and what its readers assume where a file names no metric.
+_TIME = {"seconds", "time", "runtime", "<default>", ""}
+_KEYWORDS = ("PARAMETER", "POINTS", "METRIC", "REGION", "DATA")
+
+Point = tuple[Any, ...]
+Sample = tuple[str, str, Point, list[Any], int | None]
+"""Call path, metric, point (in the order of the parameters), values, line."""
+
+
+# --- between steps and series ---------------------------------------------------------------
+
+
+def series(data: Dataset) -> dict[str, dict[tuple[int, int], list[float]]]:
+    """The steps as Extra-P sees them: seconds by point (n, gpus), by call path.
+
+    Raises:
+        InputError: no steps, steps of several machines, or series measured at different points.
+    """
+    check_single_machine(data, data.steps, "step")
+    check_single_kind(data)
+    found: dict[str, dict[tuple[int, int], list[float]]] = {}
+    for step in data.steps:
+        points = found.setdefault(callpath(step.path, step.schedule, step.kernel), {})
+        points.setdefault((step.n, step.gpus), []).extend(step.seconds)
+    every = sorted({point for points in found.values() for point in points})
+    for name, points in found.items():
+        for point in every:
+            if point not in points:
+                raise InputError(
+                    f"{name} has no steps of n = {point[0]} on {point[1]} GPUs, which another "
+                    "series has; Extra-P wants the same points in all: choose with --path, "
+                    "--schedule or --kernel",
+                    file=data.name,
+                )
+    return {name: {point: points[point] for point in every} for name, points in found.items()}
+
+
+def callpath(path: str, schedule: str, kernel: str) -> str:
+    """The call path of a series of steps; ``labels`` is its inverse."""
+    return "->".join(_encoded(label) for label in (path, schedule, kernel))
+
+
+def labels(name: str, options: Options) -> dict[str, str]:
+    """Path, schedule and kernel of a call path.
+
+    A call path that gpucast did not write becomes the kernel's label.
+    """
+    parts = name.split("->")
+    if len(parts) == 3 and parts[1] in get_args(Schedule) and parts[0] and parts[2]:
+        return {"path": _decoded(parts[0]), "schedule": parts[1], "kernel": _decoded(parts[2])}
+    unnamed = name in ("", "<root>")
+    return {
+        "path": options.path,
+        "schedule": options.schedule,
+        "kernel": options.kernel if unnamed else name,
+    }
+
+
+def _encoded(label: str) -> str:
+    # White space, because the text format merges it; "->", because it separates.
+    return re.sub(r"%|->|\s", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), label)
+
+
+def _decoded(label: str) -> str:
+    return re.sub(
+        r"(?:%[0-9A-F]{2})+",
+        lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "replace"),
+        label,
+    )
+
+
+def _imported(
+    samples: Iterable[Sample], parameters: list[str], file: str, options: Options
+) -> Imported:
+    """Step records, one a point and series; metrics that are no time become notes."""
+    names = [name.strip().lower() for name in parameters]
+    if sorted(names) != sorted(PARAMETERS):
+        raise InputError(
+            f"the parameters must be n and gpus, not {', '.join(map(str, parameters)) or 'none'}",
+            file=file,
+            field="parameters",
+        )
+    n_at, gpus_at = names.index("n"), names.index("gpus")
+    gathered: dict[tuple[str, Any, Any], tuple[list[Any], int | None]] = {}
+    others: dict[str, int] = {}
+    for call, metric, point, values, line in samples:
+        if metric.lower() not in _TIME:
+            others[metric] = others.get(metric, 0) + len(values)
+            continue
+        if len(point) != len(names):
+            raise InputError(
+                f"has {len(point)} coordinates for {len(names)} parameters",
+                file=file,
+                line=line,
+                field="point",
+            )
+        key = (call, _plain(point[n_at]), _plain(point[gpus_at]))
+        gathered.setdefault(key, ([], line))[0].extend(values)
+    entries: list[Entry] = []
+    for (call, n, gpus), (seconds, line) in gathered.items():
+        value = {"kind": "step", **labels(call, options), "n": n, "gpus": gpus, "seconds": seconds}
+        if options.block is not None:
+            value["block"] = options.block
+        entries.append(entry(options, value, file=file, line=line))
+    if not entries:
+        there = ", ".join(others) or "none"
+        raise InputError(f"holds no step times: metric seconds or time; there are: {there}",
+                         file=file)  # fmt: skip
+    for metric, count in others.items():
+        text = f"metric {metric!r} ({count} values) is no time in seconds and was left out"
+        entries.append(entry(options, {"kind": "note", "text": text}, file=file))
+    warnings = [f"{file}: metric {metric!r} was left out" for metric in others]
+    return Imported(entries, {}, warnings)
+
+
+def _plain(value: Any) -> Any:
+    # Lists and objects cannot be keys; the record's check then reports them.
+    return value if isinstance(value, (int, float, str)) else repr(value)
+
+
+# --- JSON -----------------------------------------------------------------------------------
+
+
+def detect_json(text: str) -> bool:
+    """Whether the text is one JSON object with parameters and measurements."""
+    if not text.lstrip().startswith("{") or '"measurements"' not in text:
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and {"parameters", "measurements"} <= value.keys()
+
+
+def read_json(text: str, file: str, options: Options) -> Imported:
+    """Step records from Extra-P's JSON, new or old. Raises InputError."""
+    value = _json(text, file)
+    try:
+        if "callpaths" in value:
+            return _imported(_old_samples(value), _old_parameters(value), file, options)
+        parameters = [str(name) for name in value["parameters"]]
+        return _imported(_new_samples(value), parameters, file, options)
+    except KeyError as error:
+        raise InputError("missing", file=file, field=str(error.args[0])) from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"not as Extra-P writes it: {error}", file=file) from None
+
+
+def write_json(data: Dataset) -> str:
+    """The steps as Extra-P's JSON. Raises InputError as ``series``."""
+    measurements = {
+        name: {
+            METRIC: [{"point": list(point), "values": values} for point, values in points.items()]
+        }
+        for name, points in series(data).items()
+    }
+    value = {"parameters": list(PARAMETERS), "measurements": measurements}
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _json(text: str, file: str, line: int | None = None) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not valid JSON: {error.msg} at column {error.colno}",
+            file=file,
+            line=line or error.lineno,
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}", file=file, line=line) from None
+    if not isinstance(value, dict):
+        raise InputError("must be a JSON object", file=file, line=line)
+    return value
+
+
+def _new_samples(value: dict[str, Any]) -> Iterator[Sample]:
+    for call, metrics in value["measurements"].items():
+        for metric, measurements in metrics.items():
+            for measurement in measurements:
+                point, values = measurement["point"], measurement["values"]
+                yield call, metric, _list(point), list(_list(values)), None
+
+
+def _old_parameters(value: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in sorted(value["parameters"], key=lambda each: each["id"])]
+
+
+def _old_samples(value: dict[str, Any]) -> Iterator[Sample]:
+    calls = {each["id"]: str(each["name"]) for each in value["callpaths"]}
+    metrics = {each["id"]: str(each["name"]) for each in value["metrics"]}
+    points = {
+        each["id"]: tuple(
+            float(pair["parameter_value"])
+            for pair in sorted(each["parameter_value_pairs"], key=lambda pair: pair["parameter_id"])
+        )
+        for each in value["coordinates"]
+    }
+    for each in value["measurements"]:
+        yield (
+            calls[each["callpath_id"]],
+            metrics[each["metric_id"]],
+            points[each["coordinate_id"]],
+            [each["value"]],
+            None,
+        )
+
+
+def _list(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+# --- JSON Lines -----------------------------------------------------------------------------
+
+
+def detect_jsonl(text: str) -> bool:
+    """Whether the first line is a JSON object with ``params`` and ``value``."""
+    first = text.lstrip().split("\n", 1)[0]
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and {"params", "value"} <= value.keys()
+
+
+def read_jsonl(text: str, file: str, options: Options) -> Imported:
+    """Step records from Extra-P's JSON Lines. Raises InputError."""
+    parameters: list[str] = []
+    samples: list[Sample] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        value = _json(line, file, number)
+        params = value.get("params")
+        if not isinstance(params, dict):
+            raise InputError("missing", file=file, line=number, field="params")
+        if "value" not in value:
+            raise InputError("missing", file=file, line=number, field="value")
+        parameters = parameters or list(params)
+        if sorted(params) != sorted(parameters):
+            raise InputError(
+                f"has other parameters than {', '.join(parameters)}",
+                file=file,
+                line=number,
+                field="params",
+            )
+        point = tuple(params[name] for name in parameters)
+        call, metric = str(value.get("callpath", "")), str(value.get("metric", ""))
+        samples.append((call, metric, point, list(_list(value["value"])), number))
+    return _imported(samples, parameters, file, options)
+
+
+def write_jsonl(data: Dataset) -> str:
+    """The steps as Extra-P's JSON Lines, a line a sample. Raises InputError as ``series``."""
+    return "".join(
+        json.dumps(
+            {
+                "params": dict(zip(PARAMETERS, point, strict=True)),
+                "callpath": name,
+                "metric": METRIC,
+                "value": seconds,
+            },
+            ensure_ascii=False,
+        )
+        + "\n"
+        for name, points in series(data).items()
+        for point, values in points.items()
+        for seconds in values
+    )
+
+
+# --- text -----------------------------------------------------------------------------------
+
+
+def detect_text(text: str) -> bool:
+    """Whether the first line that is no comment starts with one of the format's keywords."""
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            return line.split(None, 1)[0] in _KEYWORDS
+    return False
+
+
+def read_text(text: str, file: str, options: Options) -> Imported:
+    """Step records from Extra-P's text format. Raises InputError."""
+    parameters: list[str] = []
+    points: list[Point] = []
+    samples: list[Sample] = []
+    call = metric = ""
+    at = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        keyword, _, rest = " ".join(line.split()).partition(" ")
+        if keyword == "PARAMETER":
+            parameters += rest.split(" ")
+        elif keyword == "POINTS":
+            points += _points(rest, len(parameters), file, number)
+        elif keyword == "REGION":
+            call, at = rest, 0
+        elif keyword == "METRIC":
+            metric, at = rest, 0
+        elif keyword == "DATA":
+            if at >= len(points):
+                raise InputError(
+                    f"more DATA lines than POINTS ({len(points)})", file=file, line=number
+                )
+            values = _numbers(rest.split(" "), file, number, "DATA")
+            samples.append((call, metric, points[at], list(values), number))
+            at += 1
+        else:
+            raise InputError(
+                f"{keyword[:20]!r} is unknown; lines start with {', '.join(_KEYWORDS)}",
+                file=file,
+                line=number,
+            )
+    return _imported(samples, parameters, file, options)
+
+
+def write_text(data: Dataset) -> str:
+    """The steps as Extra-P's text format. Raises InputError as ``series``."""
+    found = series(data)
+    points = next(iter(found.values()))
+    lines = [f"PARAMETER {name}" for name in PARAMETERS]
+    lines.append("POINTS " + " ".join(f"({n} {gpus})" for n, gpus in points))
+    for name, measured in found.items():
+        lines += ["", f"REGION {name}", f"METRIC {METRIC}"]
+        lines += ["DATA " + " ".join(map(repr, values)) for values in measured.values()]
+    return "\n".join(lines) + "\n"
+
+
+def _points(text: str, dimensions: int, file: str, line: int) -> list[Point]:
+    groups = re.findall(r"\(([^()]*)\)", text) if "(" in text else text.split(" ")
+    points = [_numbers(group.split(), file, line, "POINTS") for group in groups]
+    for point in points:
+        if len(point) != dimensions:
+            raise InputError(
+                f"a point has {len(point)} coordinates for {dimensions} parameters",
+                file=file,
+                line=line,
+                field="POINTS",
+            )
+    return points
+
+
+def _numbers(words: list[str], file: str, line: int, field: str) -> Point:
+    try:
+        return tuple(float(word) for word in words)
+    except ValueError:
+        raise InputError("holds something that is no number", file=file, line=line,
+                         field=field) from None  # fmt: skip
+
+
+FORMATS = (
+    Format("extrap-json", "Extra-P's JSON", detect_json, read_json, write_json),
+    Format("extrap-jsonl", "Extra-P's JSON Lines", detect_jsonl, read_jsonl, write_jsonl),
+    Format("extrap-text", "Extra-P's text format", detect_text, read_text, write_text),
+)

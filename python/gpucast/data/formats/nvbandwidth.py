@@ -1,0 +1,273 @@
+"""nvbandwidth's JSON (``nvbandwidth -j``), imported as transfers.
+
+The tool reports rates (GB/s, 1e9 bytes) of large copies, not times, and not the buffer size unless
+it is the default (512 MiB since version 0.3): seconds = bytes / rate, with the size the user
+states. Host memory is pinned. Each cell of a test's matrix is one copy; rows and columns are GPUs
+(or the host, in tests with one row). The direction comes from the test's name: a read test copies
+from the column's GPU to the row's, a write test from the row's to the column's.
+
+Bidirectional device-to-device tests append three matrices to one: one direction, the other, and
+their sums. Not imported, but noted: bidirectional kernel copies (what their rate counts differs
+between versions), totals over several copies, latencies, multinode tests, and whatever is unknown.
+
+Source: json_output.cpp, testcases_ce.cpp, testcases_sm.cpp and README of NVIDIA/nvbandwidth.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpucast.data import jsonl
+from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.errors import InputError
+
+_DIGITS = 6  # of the default C++ stream, by which the tool prints rates
+_TEST = re.compile(
+    r"(?P<what>host_to_device|device_to_host|device_to_device|all_to_host|host_to_all)"
+    r"(?P<both>_bidirectional)?_memcpy(?P<mode>_read|_write)?_(?P<by>ce|sm)"
+)
+_DEVICE = re.compile(r"[0-9]+: (?P<name>.+?) \((?P<pci>[0-9a-fA-F:.]+)\)(: \((?P<host>.*)\))?")
+
+Ends = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One cell of a matrix, understood."""
+
+    ends: Ends
+    others: list[Ends]
+    rate: str
+
+
+class _UnclearError(Exception):
+    """Why a test's figures are noted instead of imported."""
+
+
+def detect(text: str) -> bool:
+    """Whether the text is JSON with a top object ``nvbandwidth``."""
+    return text.lstrip().startswith("{") and '"nvbandwidth"' in text[:4096]
+
+
+def read(text: str, file: str, options: Options) -> Imported:
+    """Transfers, and notes for everything that is none. Raises InputError."""
+    top = _top(text, file)
+    found = Imported([], _machine(top, options))
+    for message in ("error", "warning"):
+        if message in top:
+            found.entries.append(_note(options, file, f"nvbandwidth's {message}", top[message]))
+            found.warnings.append(f"{file}: nvbandwidth's {message}: {_line(top[message])}")
+    tests = top.get("testcases", [])
+    if not isinstance(tests, list):
+        raise InputError("must be a list", file=file, field="testcases")
+    for at, test in enumerate(tests):
+        if not isinstance(test, dict):
+            raise InputError("must be an object", file=file, field=f"testcases[{at}]")
+        _read_test(test, f"testcases[{at}]", file, options, found)
+    if not found.entries:
+        raise InputError("holds no test cases", file=file)
+    return found
+
+
+def _read_test(
+    test: dict[str, Any], field: str, file: str, options: Options, found: Imported
+) -> None:
+    name = str(test.get("name", ""))
+    try:
+        if test.get("status") != "Passed":
+            raise _UnclearError(f"its status is {test.get('status')!r}")
+        how, cells = _understood(name, _matrix(test))
+    except _UnclearError as reason:
+        found.entries.append(_note(options, file, f"test {name!r} was left out: {reason}", test))
+        return
+    for measured in cells:
+        rate = _rate(measured.rate)
+        if rate is None:
+            text = f"test {name!r}: {measured.ends[0]} to {measured.ends[1]}: {measured.rate}"
+            found.entries.append(_note(options, file, text))
+            continue
+        try:
+            found.entries.append(_transfer(how, measured, rate, file, options))
+        except InputError as error:
+            raise InputError(error.message, file=file, field=f"{field}.bandwidth_matrix") from None
+    if how.sums:
+        text = f"test {name!r}: the third matrix, sums of both directions, was left out"
+        found.entries.append(_note(options, file, text))
+
+
+@dataclass(frozen=True)
+class _How:
+    route: str
+    engine: str
+    sums: bool = False
+
+
+def _understood(name: str, matrix: list[list[str]]) -> tuple[_How, Iterator[_Measured]]:
+    """How a test copied, and its cells. Raises _UnclearError."""
+    columns = len(matrix[0])
+    if name == "device_local_copy":
+        _check_rows(matrix, 1)
+        return _How("local", "copy"), _per_gpu(matrix[0], lambda gpu: (gpu, gpu), lambda gpu: [])
+    test = _TEST.fullmatch(name)
+    if test is None:
+        raise _UnclearError("it is no copy between two places that gpucast knows")
+    by_kernel, both = test["by"] == "sm", test["both"] is not None
+    if by_kernel and both:
+        raise _UnclearError("what a bidirectional kernel copy's rate counts differs by version")
+    engine = "kernel" if by_kernel else "copy"
+    if test["what"] == "device_to_device":
+        if test["mode"] is None:
+            raise _UnclearError("it says neither read nor write")
+        sums = both and len(matrix) == 3 * columns
+        _check_rows(matrix, 3 * columns if sums else columns)
+        return _How("peer", engine, sums), _pairs(matrix, test["mode"] == "_read", both)
+    _check_rows(matrix, 1)
+    down = test["what"] in ("device_to_host", "all_to_host")
+    everybody = columns if test["what"] in ("all_to_host", "host_to_all") else 0
+
+    def ends(gpu: str) -> Ends:
+        return (gpu, "host") if down else ("host", gpu)
+
+    def others(gpu: str) -> list[Ends]:
+        back = [ends(gpu)[::-1]] if both else []
+        for other in (f"gpu{at}" for at in range(everybody)):
+            if other != gpu:
+                back += [ends(other), ends(other)[::-1]] if both else [ends(other)]
+        return back
+
+    return _How("d2h" if down else "h2d", engine), _per_gpu(matrix[0], ends, others)
+
+
+def _per_gpu(
+    row: list[str], ends: Callable[[str], Ends], others: Callable[[str], list[Ends]]
+) -> Iterator[_Measured]:
+    for at, rate in enumerate(row):
+        yield _Measured(ends(f"gpu{at}"), others(f"gpu{at}"), rate)
+
+
+def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[_Measured]:
+    size = len(matrix[0])
+    for at, row in enumerate(matrix[: 2 * size if both else size]):
+        for column, rate in enumerate(row):
+            if at % size == column:
+                continue  # a GPU with itself: never measured
+            here, peer = f"gpu{at % size}", f"gpu{column}"
+            if both and len(matrix) == 3 * size:
+                # Both kinds of test list column -> row first, then row -> column.
+                ends = (peer, here) if at < size else (here, peer)
+            else:
+                ends = (peer, here) if read else (here, peer)
+            yield _Measured(ends, [ends[::-1]] if both else [], rate)
+
+
+def _transfer(how: _How, measured: _Measured, rate: float, file: str, options: Options) -> Any:
+    last_digit = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
+    value = {
+        "kind": "transfer",
+        "path": options.path,
+        "memory": "pinned",
+        "engine": how.engine,
+        "route": how.route,
+        "from": measured.ends[0],
+        "to": measured.ends[1],
+        "bytes": options.bytes,
+        "concurrent": [{"from": start, "to": end} for start, end in measured.others],
+        "seconds": [options.bytes / (rate * 1e9)],
+        "valid": True,
+        "uncertainty": 0.5 * last_digit / rate,
+    }
+    return entry(options, value, file=file)
+
+
+def _rate(text: str) -> float | None:
+    try:
+        rate = float(text)
+    except ValueError:
+        return None
+    return rate if math.isfinite(rate) and rate > 0 else None
+
+
+def _matrix(test: dict[str, Any]) -> list[list[str]]:
+    matrix = test.get("bandwidth_matrix")
+    if "GB/s" not in str(test.get("bandwidth_description")):
+        raise _UnclearError(f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}")
+    if (
+        not isinstance(matrix, list)
+        or not matrix
+        or not all(isinstance(row, list) and row and len(row) == len(matrix[0]) for row in matrix)
+    ):
+        raise _UnclearError("its matrix is empty or ragged")
+    return [[str(value) for value in row] for row in matrix]
+
+
+def _check_rows(matrix: list[list[str]], rows: int) -> None:
+    if len(matrix) != rows:
+        raise _UnclearError(f"its matrix has {len(matrix)} rows instead of {rows}")
+
+
+def _machine(top: dict[str, Any], options: Options) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "tool": {"name": "nvbandwidth"},
+        "caveats": [
+            (
+                "nvbandwidth gives rates only: seconds = bytes / rate for buffers of "
+                f"{options.bytes} bytes as stated at import; copies by kernels move slightly less. "
+                "One figure is the tool's median (or mean) of several."
+            ),
+        ],
+    }
+    version = top.get("version") or top.get("git_version")
+    if version:
+        facts["tool"]["version"] = _line(version)
+    if "Driver Version" in top:
+        facts["driver"] = _line(top["Driver Version"])
+    runtime = top.get("CUDA Runtime Version")
+    if isinstance(runtime, int):
+        facts["runtime"] = f"CUDA {runtime // 1000}.{runtime % 1000 // 10}"
+    devices = top.get("GPU Device list")
+    if isinstance(devices, list):
+        matches = [_DEVICE.fullmatch(_line(device)) for device in devices]
+        facts["gpus"] = [
+            {"name": match["name"], "pci": match["pci"]}
+            if match
+            else {"name": _line(device) or "GPU"}
+            for match, device in zip(matches, devices, strict=True)
+        ]
+        hosts = {match["host"] for match in matches if match and match["host"]}
+        if len(hosts) == 1:
+            facts["host"] = hosts.pop()
+    return facts
+
+
+def _note(options: Options, file: str, text: str, about: Any = None) -> Any:
+    value: dict[str, Any] = {"kind": "note", "path": options.path, "text": text}
+    if about is not None:
+        value["about"] = {"nvbandwidth": about}
+    return entry(options, value, file=file)
+
+
+def _line(value: Any) -> str:
+    return " ".join(str(value).split())
+
+
+def _top(text: str, file: str) -> dict[str, Any]:
+    try:
+        value = jsonl.strict_loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not valid JSON: {error.msg} at column {error.colno}", file=file, line=error.lineno
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}", file=file) from None
+    top = value.get("nvbandwidth") if isinstance(value, dict) else None
+    if not isinstance(top, dict):
+        raise InputError("missing", file=file, field="nvbandwidth")
+    return top
+
+
+FORMATS = (Format("nvbandwidth", "nvbandwidth's JSON", detect, read),)

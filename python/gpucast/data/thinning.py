@@ -1,0 +1,79 @@
+"""Records made lean for fits: thinned, and without what no model of them can use.
+
+Measured records hold up to thousands of samples of a cell. For training they are thinned to evenly
+spaced quantiles, which keep median and spread; a forecast is held against the median of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Entry, Launch, Note, Skeleton, Step, Transfer
+
+# What fits on the way take of a record's samples, and of a transfer curve's sizes.
+_SAMPLES = 8
+_SIZES = 10
+
+_Lean = Launch | Skeleton | Step | Transfer
+
+
+def thinned(data: Dataset, most: int) -> Dataset:
+    """At most ``most`` samples a record; all that is nothing that a fit can use is left out."""
+    kept = [each for each in data.records if isinstance(each, _Lean)]
+    return replace(data, records=[_thin(record, most) for record in kept], warnings=[])
+
+
+def _thin(record: _Lean, most: int) -> Entry:
+    count = len(record.seconds)
+    if count <= most:
+        return record
+    at = ((np.arange(most) + 0.5) / most * count).astype(int)
+    return record.model_copy(update={"seconds": np.sort(record.seconds)[at].tolist()})
+
+
+def without_unused_routes(data: Dataset, schedule: str) -> Dataset:
+    """Without transfers on routes that no model of the schedule has: they only cost time."""
+    routes = {
+        route
+        for com in ("star-serial", schedule)
+        for route in _core.Model("work", "linear", com).curves
+    }
+    return replace(
+        data,
+        records=[r for r in data.records if not isinstance(r, Transfer) or r.route in routes],
+    )
+
+
+def coarsened(data: Dataset) -> Dataset:
+    """A dataset with fewer samples and transfer sizes: fits on the way must not take long, and
+    most of a fit's time goes into the transfer curves' breakpoints."""
+    sizes: dict[tuple[object, ...], set[int]] = {}
+    for transfer in data.transfers:
+        sizes.setdefault(_curve(transfer), set()).add(transfer.bytes)
+    kept = {curve: set(_spread(sorted(found), _SIZES)) for curve, found in sizes.items()}
+    return replace(
+        data,
+        records=[
+            record
+            if isinstance(record, Note)
+            else record.model_copy(update={"seconds": _spread(record.seconds, _SAMPLES)})
+            for record in data.records
+            if not isinstance(record, Transfer) or record.bytes in kept[_curve(record)]
+        ],
+    )
+
+
+def _curve(transfer: Transfer) -> tuple[object, ...]:
+    return (transfer.path, transfer.route, transfer.memory, transfer.method, transfer.engine)
+
+
+def _spread(values: list[Any], most: int) -> list[Any]:
+    """So many of the values, evenly spaced, both ends among them."""
+    if len(values) <= most:
+        return values
+    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]

@@ -1,0 +1,176 @@
+"""Which models to try on a problem, and the words of ``--model``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpucast import _core
+from gpucast.errors import InputError
+from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
+from gpucast.fitting.selection import Problem
+
+PAPER = ("wave", "linear", "star-serial")
+
+_PLAIN_GPU_TERMS = ("wave", "occupancy", "work")
+_PLAIN_CPU_TERMS = ("linear", "affine")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One model to try: three terms, and where their curves and chains bend (none: straight).
+
+    Attributes:
+        breakpoints: of the transfer curves, bytes by route.
+        gpu_breakpoints, cpu_breakpoints: of the chained terms (gpucast.fitting.piecewise).
+    """
+
+    gpu: str
+    cpu: str
+    com: str
+    breakpoints: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    gpu_breakpoints: tuple[float, ...] = ()
+    cpu_breakpoints: tuple[float, ...] = ()
+
+    @property
+    def is_paper(self) -> bool:
+        """The paper's model: its three terms and straight lines."""
+        return (self.gpu, self.cpu, self.com) == PAPER and not any(
+            points for _, points in self.breakpoints
+        )
+
+    @property
+    def name(self) -> str:
+        """``paper``, or the three terms; straight lines are the default and not named."""
+        if self.is_paper:
+            return "paper"
+        bent = any(points for _, points in self.breakpoints)
+        return f"{self.gpu}+{self.cpu}+{self.com}" + (" (piecewise)" if bent else "")
+
+    def model(self, problem: Problem) -> _core.Model:
+        """The core's model, its structural integer still to be found."""
+        return _core.Model(
+            self.gpu,
+            self.cpu,
+            self.com,
+            cores=problem.cores,
+            sms=problem.sms,
+            block=problem.block,
+            curves={route: list(points) for route, points in self.breakpoints},
+            gpu_breakpoints=self.gpu_breakpoints,
+            cpu_breakpoints=self.cpu_breakpoints,
+        )
+
+    def with_communication(
+        self, com: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
+    ) -> Candidate:
+        """The same computation with another communication term and its curves."""
+        return replace(self, com=com, breakpoints=breakpoints)
+
+    def complexity(self, problem: Problem) -> int:
+        """Parameters, without those of the communication term itself: the terms of a schedule are
+        derived from what it does, so that none of them is the more far-fetched."""
+        own = _core.Model("work", "linear", self.com).communication
+        curves = _core.Model(curves={route: [] for route, _ in self.breakpoints}).parameters
+        terms = set(own) - {name for name, _, _ in curves}
+        return sum(name not in terms for name, _, _ in self.model(problem).parameters)
+
+    def usable(self, problem: Problem) -> str | None:
+        """Why the candidate cannot be tried; None if it can."""
+        try:
+            self.model(problem)
+        except ValueError as error:
+            return str(error)
+        return None
+
+
+def straight(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """A straight line for every route that was measured."""
+    return tuple((route, ()) for route in problem.transfers)
+
+
+def candidates(
+    problem: Problem, model: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
+) -> list[Candidate]:
+    """The models to try for ``model``: ``auto``, ``paper``, or ``GPU+CPU+COM``.
+
+    The paper's is always among them where it can be, so that it can be shown beside the winner.
+
+    Args:
+        breakpoints: of each measured route, as found from the transfers.
+
+    Raises:
+        InputError: ``model`` is none of these, or cannot be used with what is known.
+    """
+    paper = Candidate(*PAPER, straight(problem))
+    if model == "paper":
+        return [_required(paper, problem)]
+    schedule = problem.schedule or "star-serial"
+    if model != "auto":
+        return list(
+            dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)])
+        )
+    tried = [paper]
+    for gpu in _PLAIN_GPU_TERMS:
+        for cpu in _PLAIN_CPU_TERMS:
+            # occupancy and work hold a constant already; a second one is the same model.
+            if cpu == "linear" or gpu == "wave":
+                tried.append(Candidate(gpu, cpu, schedule, straight(problem)))
+                tried.append(Candidate(gpu, cpu, schedule, breakpoints))
+    # What a schedule hides or repeats shows only between GPU counts.
+    several = len({step.gpus for step in problem.steps}) > 1
+    for com in terms_of(schedule) if several else [schedule]:
+        for gpu in _core.GPU_TERMS:
+            if gpu in _core.CHAINED_GPU_TERMS or (gpu != "wave" and com != schedule):
+                chain = gpu_breakpoints(problem, gpu)
+                tried.append(Candidate(gpu, "linear", com, breakpoints, chain))
+    usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
+    for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
+        problem.notes.append(f"not tried: {reason}")
+    return usable
+
+
+def refined(problem: Problem, best: Candidate) -> list[Candidate]:
+    """What else to try once the best of the candidates is known: host time that bends in n."""
+    bends = cpu_breakpoints(problem)
+    return [replace(best, cpu="cached", cpu_breakpoints=bends)] if bends else []
+
+
+def routes_of(problem: Problem) -> set[str]:
+    """Routes that the steps' schedule moves data on, and the paper's, which is always tried."""
+    terms = {PAPER[2], *terms_of(problem.schedule or PAPER[2])}
+    return {route for com in terms for route in _core.Model("work", "linear", com).curves}
+
+
+def _named(
+    problem: Problem, model: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
+) -> Candidate:
+    parts = model.split("+")
+    choices = (_core.GPU_TERMS, _core.CPU_TERMS, _core.COM_TERMS)
+    if len(parts) != 3:
+        raise InputError(
+            f"{model!r} is none of auto, paper, GPU+CPU+COM (such as wave+linear+star-serial)",
+            field="model",
+        )
+    for part, allowed in zip(parts, choices, strict=True):
+        if part not in allowed:
+            raise InputError(f"{part!r} is none of {', '.join(allowed)}", field="model")
+    gpu, cpu, com = parts
+    chain = gpu_breakpoints(problem, gpu)
+    bends = cpu_breakpoints(problem) if cpu == "cached" else ()
+    return _required(Candidate(gpu, cpu, com, breakpoints, chain, bends), problem)
+
+
+def terms_of(schedule: str) -> list[str]:
+    """Communication terms of a schedule: its own name, and what begins with it."""
+    return [com for com in _core.COM_TERMS if com == schedule or com.startswith(schedule + "-")]
+
+
+def _required(candidate: Candidate, problem: Problem) -> Candidate:
+    reason = candidate.usable(problem)
+    if reason is not None:
+        raise InputError(reason, file=problem.dataset.name, field="model")
+    return candidate
+
+
+def _if_usable(candidate: Candidate, problem: Problem) -> list[Candidate]:
+    return [candidate] if candidate.usable(problem) is None else []

@@ -1,0 +1,513 @@
+"""Fit a dataset: choose the model, estimate it, say what is known and how well."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.data.dataset import Dataset
+from gpucast.errors import InputError
+from gpucast.fitting.candidates import Candidate, candidates, refined, routes_of
+from gpucast.fitting.selection import Problem, pose
+from gpucast.model.fitted import Model
+from gpucast.util.units import p_value
+
+Array = NDArray[np.float64]
+
+REPLICATES = 400
+LARGEST_REPLICATES = 100_000
+LARGEST_SEED = 2**63 - 1
+FOLDS = 10
+FOLDS_OF_MANY = 5
+MANY_CELLS = 50
+LARGEST_BREAKPOINTS = 4
+
+# Below this probability the form of the model is called wrong.
+LACK_OF_FIT = 0.05
+
+# Of a record, when candidates are compared: medians of cells are what is forecast, and so many
+# samples know them well enough.
+SAMPLES_TO_CHOOSE = 15
+
+# Of the cells, those with the largest errors and noise; where a fit is as good as it can be, their
+# errors, normally distributed, are 1.3 times their noise.
+LARGE = 0.9
+LARGE_FACTOR = 3.0
+
+# Of a cell, to know its noise.
+FEW_SAMPLES = 3
+
+# Relative; held-out errors below it are alike, as measured times are known no better.
+NOISE_FLOOR = 0.003
+
+# Held-out errors that differ by less than this factor (in the logarithm) are alike, however surely:
+# a model that nests another one forecasts a little differently in every cell.
+SAME_ERROR = 0.01
+
+# Held-out errors that are larger by this factor (in the logarithm) are beyond repair.
+FAR_OFF = 1.0
+
+# Of fewer cells a standard error is hardly known: it counts for half as much again.
+FEW_CELLS = 12
+
+# Directions along which a misfit is looked for (fit/noise.h), in words.
+MISFITS = {
+    "imbalance": "GPU time that does not shrink as 1/N",
+    "synchronization": "a cost that grows as N^2",
+    "host": "host work for every GPU's copy of the particles",
+}
+
+# A parameter whose share of every measured time is below this is as good as zero.
+NEGLIGIBLE_SHARE = 1e-4
+
+
+def fit(
+    data: Dataset,
+    path: str | None = None,
+    schedule: str | None = None,
+    kernel: str | None = None,
+    *,
+    machine: str | None = None,
+    memory: str | None = None,
+    method: str | None = None,
+    block: int | None = None,
+    graph: bool | None = None,
+    boundary: str | None = None,
+    model: str = "auto",
+    replicates: int = REPLICATES,
+    seed: int = 1,
+) -> Model:
+    """Fit the step time of one path, schedule and kernel, jointly with its transfers and launches.
+
+    Args:
+        data: records; see ``gpucast.load``.
+        path, schedule, kernel, machine, memory, block, graph, boundary: which records, where there
+            are several.
+        model: ``auto`` (least cross-validated error), ``paper``, or ``GPU+CPU+COM``.
+        replicates: bootstrap refits behind intervals and probabilities; 0: none.
+        seed: of folds and bootstrap; the same seed gives the same answer.
+
+    Raises:
+        InputError: there are no steps, too few observations, several choices and none made, or
+            replicates or seed are out of range.
+    """
+    check_sampling(replicates, seed)
+    problem = pose(
+        data,
+        path=path,
+        schedule=schedule,
+        kernel=kernel,
+        machine=machine,
+        memory=memory,
+        method=method,
+        block=block,
+        graph=graph,
+        boundary=boundary,
+    )
+    if not problem.steps:
+        raise InputError("there are no steps to fit", file=data.name)
+    needed = routes_of(problem)
+    problem.transfers = {
+        route: transfers for route, transfers in problem.transfers.items() if route in needed
+    }
+    observations = problem.observations()
+    _warn_of_thin_data(problem, observations)
+    breakpoints = find_breakpoints(problem)
+    tried = candidates(problem, model, breakpoints)
+    stages = _stages(problem, tried) if model == "auto" else [tried]
+    tried = stages[0]
+    compared = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
+    errors = _cross_validate(problem, compared, tried, seed)
+    for stage in stages[1:]:
+        more = [] if _settled(problem, errors) else _promising(stage, tried, errors)
+        tried += more
+        errors += _cross_validate(problem, compared, more, seed)
+    winner = choose(problem, tried, errors, auto=model == "auto")
+    if model == "auto":
+        more = refined(problem, winner)
+        tried += more
+        errors += _cross_validate(problem, compared, more, seed)
+        winner = choose(problem, tried, errors, auto=True)
+    core = winner.model(problem)
+    found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
+    _require_enough(problem, observations, found)
+    values, integers = (
+        found.bootstrap(replicates, seed)
+        if replicates > 0
+        else (np.empty((0, len(core.parameters))), [])
+    )
+    content = {
+        "model": {"gpu": winner.gpu, "cpu": winner.cpu, "com": winner.com},
+        **_structure(found, problem),
+        "breakpoints": found.model.curves,
+        "chains": {"gpu": found.model.gpu_breakpoints, "cpu": found.model.cpu_breakpoints},
+        "parameters": _parameters(found, observations, values, problem),
+        "combinations": combinations(found, values),
+        "rank": found.rank,
+        "quality": _quality(found, observations, problem),
+        "candidates": [
+            {"model": candidate.name, "cv_error": _finite(np.mean(error))}
+            for candidate, error in zip(tried, errors, strict=True)
+        ],
+        "chosen": winner.name,
+        "observations": {
+            "samples": observations.sample_count,
+            "cells": observations.cell_count,
+            "step_samples": sum(len(step.seconds) for step in problem.steps),
+            "step_cells": len(observations.step_cells),
+        },
+        "noise": _noise(found, observations),
+        "kernel_start": problem.kernel_start,
+        "domain": _domain(problem),
+        "machine": {
+            "id": problem.machine,
+            "cores": problem.cores,
+            "sms": problem.sms,
+            "block": problem.block,
+        },
+        "data": {
+            "name": data.name,
+            "digest": data.digest,
+            "path": problem.path,
+            "schedule": problem.schedule,
+            "kernel": problem.kernel,
+            "memory": problem.memory,
+            "graph": problem.graph,
+            "boundary": problem.boundary,
+        },
+        "bootstrap_seed": seed,
+        "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    content["warnings"] = list(dict.fromkeys(problem.warnings))
+    content["notes"] = problem.notes
+    return Model(problem.path, content, np.asarray(values), list(integers))
+
+
+def check_sampling(replicates: int, seed: int) -> None:
+    """Refuse what the bootstrap cannot take.
+
+    Raises:
+        InputError: replicates or seed is out of range.
+    """
+    for field, value, largest in (
+        ("replicates", replicates, LARGEST_REPLICATES),
+        ("seed", seed, LARGEST_SEED),
+    ):
+        if not 0 <= value <= largest:
+            raise InputError(f"{value} is no whole number from 0 to {largest}", field=field)
+
+
+def find_breakpoints(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Breakpoints (bytes) of each measured route's transfer curve, found from its timings."""
+    return tuple(
+        (
+            route,
+            tuple(_core.find_breakpoints(problem.observations(route=route), LARGEST_BREAKPOINTS)),
+        )
+        for route in problem.transfers
+    )
+
+
+def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> None:
+    cells = observations.step_cells
+    if len({n for n, _, _, _ in cells}) == 1:
+        problem.warnings.append("steps of one n only: how time grows with n is not known")
+    if len({gpus for _, gpus, _, _ in cells}) == 1:
+        problem.warnings.append(
+            "steps of one GPU count only: how time changes with N rests on the model's form"
+        )
+    if all(count == 1 for _, _, _, count in cells):
+        problem.warnings.append("one repetition a cell: noise and lack of fit cannot be told apart")
+
+
+def _require_enough(problem: Problem, observations: _core.Observations, found: _core.Fit) -> None:
+    if observations.sample_count <= found.rank:
+        raise InputError(
+            f"{observations.sample_count} observations cannot determine {found.rank} quantities "
+            "and their noise; measure more cells or repetitions",
+            file=problem.dataset.name,
+        )
+
+
+def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Terms with a formula first, then chains, then communication that hides or repeats."""
+    own = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
+    chained = [c for c in own if c.gpu in _core.CHAINED_GPU_TERMS]
+    formulas = [c for c in own if c not in chained]
+    rest = [c for c in tried if c not in own]
+    return [formulas, chained, rest] if formulas else [chained, rest]
+
+
+def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
+    """Whether the least held-out errors are about what the noise of the cells' medians explains:
+    those in the middle, and the large ones, which a wrong form makes where noise does not."""
+    samples: dict[tuple[int, int], list[float]] = {}
+    for step in problem.steps:
+        samples.setdefault((step.n, step.gpus), []).extend(step.seconds)
+    if any(len(each) < FEW_SAMPLES for each in samples.values()):
+        return False
+    noise = [
+        np.std(np.log(each), ddof=1) * np.sqrt(_core.median_variance(len(each)))
+        for each in samples.values()
+    ]
+    least = min(errors, key=lambda error: float(np.median(error)))
+    middle, large = np.quantile(least, [0.5, LARGE]) / np.quantile(noise, [0.5, LARGE])
+    return bool(middle < 1 and large < LARGE_FACTOR)
+
+
+def _promising(
+    later: Sequence[Candidate], tried: Sequence[Candidate], errors: Sequence[Array]
+) -> list[Candidate]:
+    """All chains, and other communication for GPU terms that came near the best with their own.
+
+    Where that communication is what is wrong, all GPU terms come out alike; where it is not, a GPU
+    term that is far off stays so, and takes long to fit.
+    """
+    means = [float(np.mean(np.log(error + NOISE_FLOOR))) for error in errors]
+    least = min(means)
+    near = {c.gpu for c, mean in zip(tried, means, strict=True) if mean <= least + FAR_OFF}
+    new = {c.gpu for c in later} - {c.gpu for c in tried}
+    return [c for c in later if c.gpu in near | new or not np.isfinite(least)]
+
+
+def _cross_validate(
+    problem: Problem, observations: _core.Observations, tried: Sequence[Candidate], seed: int
+) -> list[Array]:
+    if not tried:
+        return []
+    cores = [candidate.model(problem) for candidate in tried]
+    pairs = [(core, _core.default_integers(core, problem.largest_k)) for core in cores]
+    many = len(observations.step_cells) >= MANY_CELLS
+    errors = _core.cross_validate(pairs, observations, FOLDS_OF_MANY if many else FOLDS, seed)
+    return [np.array(error) for error in errors]
+
+
+def choose(
+    problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array], *, auto: bool
+) -> Candidate:
+    """The simplest candidate whose held-out error is within one standard error of the least, or
+    next to it.
+
+    Errors are compared as logarithms, cell by cell: by what factor a candidate is better counts the
+    same in cells that all forecast well and in those that none does, and a few of the latter do not
+    blur the choice.
+    """
+    if not auto:
+        return tried[0]
+    factors = [np.log(error + NOISE_FLOOR) for error in errors]
+    means = [float(np.mean(factor)) for factor in factors]
+    finite = [i for i, mean in enumerate(means) if np.isfinite(mean)]
+    if not finite:
+        problem.warnings.append("too few cells for cross-validation; took the first usable model")
+        return tried[0]
+    best = min(finite, key=lambda i: means[i])
+
+    def close(i: int) -> bool:
+        difference = factors[i] - factors[best]
+        spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
+        error = spread / np.sqrt(difference.size) * (1.5 if difference.size < FEW_CELLS else 1)
+        return bool(np.mean(difference) <= max(SAME_ERROR, error))
+
+    simplest = min(
+        (i for i in finite if i == best or close(i)),
+        key=lambda i: (tried[i].complexity(problem), means[i]),
+    )
+    return tried[simplest]
+
+
+def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
+    name = found.model.integer_name
+    plausible = sorted(found.plausible)
+    if name == "k" and len(plausible) > 1:
+        # Between these sizes a GPU needs one wave with the largest k and more with the least.
+        least, largest = (k * problem.cores for k in (plausible[0], plausible[-1]))
+        problem.warnings.append(
+            f"k is not determined: {_ranges(plausible)} fit alike; steps with {least} to {largest} "
+            "particles a GPU tell"
+        )
+    return {
+        "k": found.model.integer if name == "k" else None,
+        "k_profile": [{"k": integer, "cost": cost} for integer, cost in sorted(found.profile)]
+        if name == "k"
+        else [],
+        "k_plausible": plausible if name == "k" else [],
+        "p": found.model.integer if name == "p" else None,
+    }
+
+
+def _ranges(integers: Sequence[int]) -> str:
+    """``2, 5-9`` for 2, 5, 6, 7, 8, 9."""
+    parts: list[list[int]] = []
+    for integer in integers:
+        if parts and parts[-1][-1] == integer - 1:
+            parts[-1].append(integer)
+        else:
+            parts.append([integer])
+    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+
+
+def _parameters(
+    found: _core.Fit, observations: _core.Observations, replicates: Array, problem: Problem
+) -> dict[str, Any]:
+    shares = found.largest_shares
+    result = {}
+    for i, (name, unit, meaning) in enumerate(found.model.parameters):
+        value = float(found.values[i])
+        identified = bool(found.identified[i])
+        known = identified and np.isfinite(found.relative_error[i])
+        if identified and shares[i] < NEGLIGIBLE_SHARE:
+            problem.warnings.append(
+                f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time"
+            )
+        result[name] = {
+            "value": value,
+            "unit": unit,
+            "identified": identified,
+            "observed": bool(found.observed[i]),
+            "stderr": float(found.relative_error[i]) * value if known else None,
+            "ci95": _interval(replicates[:, i]) if identified else None,
+            "meaning": meaning,
+        }
+    hidden = [name for name, entry in result.items() if not entry["identified"]]
+    if hidden:
+        problem.warnings.append(
+            f"not identified alone by these data: {', '.join(hidden)}; "
+            "transfers, launches or CPU timings of the same path would tell them apart"
+        )
+    return result
+
+
+def combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
+    """What is known where its parameters are not, as model files say it."""
+    parameters = found.model.parameters
+    result = []
+    for expression, terms, value, error in found.combinations:
+        draws = np.zeros(replicates.shape[0])
+        for index, coefficient in terms:
+            reciprocal = parameters[index][1] == "B/s"
+            column = replicates[:, index]
+            draws += coefficient * (1 / column if reciprocal else column)
+        result.append(
+            {
+                "expression": expression,
+                "parameters": [parameters[index][0] for index, _ in terms],
+                "value": value,
+                "stderr": _finite(error),
+                "ci95": _interval(draws),
+            }
+        )
+    return result
+
+
+def _interval(draws: Array) -> list[float] | None:
+    # Percentiles of fewer than forty draws do not reach 2.5 %.
+    if draws.size < 40:
+        return None
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return [float(low), float(high)]
+
+
+def _quality(
+    found: _core.Fit, observations: _core.Observations, problem: Problem
+) -> dict[str, Any]:
+    cells = observations.step_cells
+    n, gpus, measured, _ = (
+        np.array(column, dtype=np.float64) for column in zip(*cells, strict=True)
+    )
+    none = np.empty((0, len(found.values)))
+    t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
+    error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
+    result: dict[str, Any] = {
+        "median_relative_error": float(np.median(error)),
+        "p95_relative_error": float(np.percentile(error, 95)),
+        "max_relative_error": float(error.max()),
+        "reduced_chi2": None,
+        "lack_of_fit_p": None,
+        "misfits": {},
+        "disturbed_samples": int(np.sum(np.asarray(found.weights) == 0)),
+        "converged": bool(found.converged),
+    }
+    result |= _lack_of_fit(found, problem)
+    if not found.converged:
+        problem.warnings.append("the fit did not converge")
+    return result
+
+
+def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
+    """Whether the form of the model is wrong: over all cells, and along named directions.
+
+    Two tests are made, so the smaller p is doubled (Bonferroni).
+    """
+    from scipy.special import fdtrc
+
+    noise = found.noise["step"]
+    f, freedom, pure_freedom = noise.lack_of_fit
+    if not np.isfinite(f):
+        if np.isfinite(noise.pure_error):
+            problem.warnings.append(
+                "too few cells with repetitions to test whether the form of the model is right"
+            )
+        return {}
+    everywhere = float(fdtrc(freedom, pure_freedom, f))
+    misfits = {
+        name: float(fdtrc(along, pure, value))
+        for name, (value, along, pure) in found.misfits.items()
+    }
+    together = misfits.pop("any", None)
+    p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
+    if p < LACK_OF_FIT:
+        likely = min(misfits, key=lambda name: misfits[name], default="")
+        hint = (
+            f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
+        )
+        problem.warnings.append(
+            f"lack of fit, {p_value(p)}{hint}: times differ from the model by "
+            f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"
+        )
+    return {
+        "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),
+        "lack_of_fit_p": p,
+        "misfits": misfits,
+    }
+
+
+def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]:
+    """Relative noise of step times, for prediction intervals.
+
+    ``sample``: of a single measurement around the model; ``pure_error``: between repetitions (null
+    without); ``between_cells``: spread of true cell times around the model; ``t90``: quantile of
+    Student's t for a two-sided 90 % interval.
+    """
+    from scipy.special import stdtrit
+
+    noise = found.noise["step"]
+    repeated = bool(np.isfinite(noise.pure_error))
+    freedom = max(1.0, observations.sample_count - found.rank)
+    between = noise.between_cells
+    if repeated and not np.isfinite(noise.lack_of_fit[0]):
+        # Too few cells to test the form of the model: what is not noise is laid to the form.
+        between = float(np.sqrt(max(0.0, noise.total**2 - noise.pure_error**2)))
+    elif repeated and between > 0:
+        freedom = max(1.0, noise.lack_of_fit[1])
+    single = float(np.hypot(noise.pure_error, between)) if repeated else noise.total
+    return {
+        "sample": single,
+        "pure_error": noise.pure_error if repeated else None,
+        "between_cells": between,
+        "t90": float(stdtrit(freedom, 0.95)),
+    }
+
+
+def _domain(problem: Problem) -> dict[str, list[int]]:
+    n = [step.n for step in problem.steps]
+    gpus = [step.gpus for step in problem.steps]
+    return {"n": [min(n), max(n)], "gpus": [min(gpus), max(gpus)]}
+
+
+def _finite(value: float | np.floating[Any]) -> float | None:
+    return float(value) if np.isfinite(value) else None

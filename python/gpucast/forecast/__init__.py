@@ -1,0 +1,1 @@
+"""Forecasts of what was not measured, and how well they hold."""

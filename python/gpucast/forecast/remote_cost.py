@@ -1,0 +1,96 @@
+"""What another path costs beside a first one: remote GPUs beside native ones, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import Cell, medians_of
+from gpucast.model.fitted import Model
+
+TENTH = 0.1
+"""Another path is as good as the first where a step takes at most this much longer."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The cells that were measured on two paths, and what was forecast for the second.
+
+    Attributes:
+        cells: sorted.
+        first, second: medians of the measured steps (s).
+        expected: seconds of the second path, forecast without its steps.
+        base: the first path's, from the model that the forecast started from.
+    """
+
+    cells: list[Cell]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    base: NDArray[np.float64]
+
+    @property
+    def extra(self) -> NDArray[np.float64]:
+        """What the second path costs more, as a share of the first: measured."""
+        return self.second / self.first - 1
+
+    @property
+    def expected_extra(self) -> NDArray[np.float64]:
+        """The same, forecast by forecast."""
+        return self.expected / self.base - 1
+
+    @property
+    def error(self) -> NDArray[np.float64]:
+        """Relative error of the forecast step times."""
+        return self.expected / self.second - 1
+
+    def of_gpus(self, gpus: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The sizes measured on so many GPUs, and where they stand in the arrays."""
+        at = np.array([i for i, cell in enumerate(self.cells) if cell[1] == gpus], dtype=np.intp)
+        return np.array([float(self.cells[i][0]) for i in at]), at
+
+    def best(self, n: int, seconds: NDArray[np.float64]) -> tuple[int, float]:
+        """The GPU count that is fastest for n, and its time, by one of the arrays."""
+        at = min((i for i, cell in enumerate(self.cells) if cell[0] == n), key=lambda i: seconds[i])
+        return self.cells[at][1], float(seconds[at])
+
+
+def medians(data: Dataset) -> dict[Cell, float]:
+    """Median step time of each cell of a dataset whose steps are of one kind."""
+    return medians_of(data.steps)
+
+
+def beside(
+    first: Mapping[Cell, float], second: Mapping[Cell, float], model: Model, forecast: Model
+) -> Beside:
+    """The cells that both have. ``model``: of the first path; ``forecast``: of the second."""
+    cells = sorted(first.keys() & second.keys())
+    n, gpus = [float(n) for n, _ in cells], [float(gpus) for _, gpus in cells]
+    return Beside(
+        cells,
+        np.array([first[cell] for cell in cells]),
+        np.array([second[cell] for cell in cells]),
+        forecast.forecasts(n, gpus).seconds,
+        model.forecasts(n, gpus).seconds,
+    )
+
+
+def break_even(
+    n: NDArray[np.float64], extra: NDArray[np.float64], most: float = TENTH
+) -> float | None:
+    """The n from which on ``extra`` stays below ``most``: linear in log n between sizes.
+
+    The smallest n where it never reaches it; None where it still does at the largest.
+    """
+    above = np.flatnonzero(extra >= most)
+    if not above.size:
+        return float(n[0])
+    last = int(above[-1])
+    if last == n.size - 1:
+        return None
+    share = (extra[last] - most) / (extra[last] - extra[last + 1])
+    return float(n[last] * (n[last + 1] / n[last]) ** share)

@@ -1,0 +1,94 @@
+"""The communication of a schedule, from skeletons of its steps.
+
+A skeleton moves what a step moves, in the order and under the conditions of a step, around kernels
+that only keep each GPU busy. Which communication term describes a path, and with which parameters,
+can be told from them without a program's steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.data.records import Skeleton
+from gpucast.fitting.candidates import Candidate, terms_of
+from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, choose, find_breakpoints
+from gpucast.fitting.selection import MOST_SAMPLES, Problem
+
+Array = NDArray[np.float64]
+
+_FOLDS = 5
+
+
+def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candidate, _core.Fit]:
+    """The communication term that forecasts skeletons left out best, fitted to all of them.
+
+    Args:
+        problem: with skeletons, and with transfers, which say where curves bend.
+        terms: whose GPU and CPU term the model has; skeletons say nothing about them.
+
+    Returns:
+        the choice and the fit; parameters of the GPU and CPU term are arbitrary.
+    """
+    tried = _candidates(problem, terms)
+    errors = [_held_out(problem, candidate, seed) for candidate in tried]
+    chosen = choose(problem, tried, errors, auto=True)
+    model = chosen.model(problem)
+    observations = problem.skeleton_observations(problem.skeletons, MOST_SAMPLES)
+    found = _core.fit(model, observations, [model.integer])
+    return chosen, found
+
+
+def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
+    bends = _within_skeletons(find_breakpoints(problem), problem.skeletons)
+    found = []
+    for com in terms_of(problem.schedule or terms.com):
+        needed = _core.Model("work", "linear", com).curves
+        for curves in (tuple((route, ()) for route in needed), bends):
+            kept = tuple((route, points) for route, points in curves if route in needed)
+            found.append(terms.with_communication(com, kept))
+    return list(dict.fromkeys(found))
+
+
+def _within_skeletons(
+    bends: tuple[tuple[str, tuple[float, ...]], ...], skeletons: Sequence[Skeleton]
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Breakpoints below the largest copies of skeletons: a piece beyond them has no observation, so
+    its throughput would be arbitrary."""
+    largest = {
+        "h2d": max(skeleton.h2d_bytes for skeleton in skeletons),
+        "d2h": max(skeleton.d2h_bytes for skeleton in skeletons),
+    }
+    return tuple(
+        (route, tuple(point for point in points if point < largest.get(route, np.inf)))
+        for route, points in bends
+    )
+
+
+def _held_out(problem: Problem, candidate: Candidate, seed: int) -> Array:
+    """Relative errors of each skeleton's median, forecast by fits without it."""
+    skeletons = problem.skeletons
+    fold = np.random.default_rng(seed).permutation(len(skeletons)) % _FOLDS
+    errors = np.empty(len(skeletons))
+    model = candidate.model(problem)
+    for held in range(min(_FOLDS, len(skeletons))):
+        training = [s for s, f in zip(skeletons, fold, strict=True) if f != held]
+        observations = problem.skeleton_observations(training, SAMPLES_TO_CHOOSE)
+        found = _core.fit(model, observations, [model.integer])
+        out = np.flatnonzero(fold == held)
+        errors[out] = relative_errors(found, problem, [skeletons[i] for i in out])
+    return errors
+
+
+def relative_errors(found: _core.Fit, problem: Problem, skeletons: Sequence[Skeleton]) -> Array:
+    """How far fitted times of skeletons are from their medians, relative."""
+    n, gpus, busy = (
+        np.array(column, dtype=np.float64)
+        for column in zip(*map(problem.skeleton_cell, skeletons), strict=True)
+    )
+    fitted = found.model.skeleton_seconds(np.asarray(found.values), n, gpus, busy)
+    measured = np.array([np.median(skeleton.seconds) for skeleton in skeletons])
+    return np.asarray(np.abs(fitted / measured - 1), dtype=np.float64)

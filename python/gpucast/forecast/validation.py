@@ -1,0 +1,156 @@
+"""Hold a model against measurements that it was not fitted to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.data import step_kinds
+from gpucast.data.dataset import Dataset
+from gpucast.errors import InputError
+from gpucast.fitting.selection import require_plausible
+from gpucast.model.fitted import Model
+
+
+def validate(
+    model: Model,
+    data: Dataset,
+    path: str | None = None,
+    schedule: str | None = None,
+    kernel: str | None = None,
+    *,
+    machine: str | None = None,
+    memory: str | None = None,
+    block: int | None = None,
+    graph: bool | None = None,
+    boundary: str | None = None,
+) -> dict[str, Any]:
+    """Errors of the model on the steps of ``data``, cell by cell and summed up.
+
+    A cell's measured time is the median of its repetitions; ``covered`` says whether it lies in the
+    90 % prediction interval of such a median. Best counts are compared for every n that was
+    measured with several GPU counts; regret is the time lost by following the forecast. Steps are
+    of the kind that the model was fitted to, where the data have it.
+
+    Raises:
+        InputError: there are no steps to compare with.
+    """
+    about = model.content["data"]
+    chosen = data.select(
+        machine,
+        path,
+        schedule or None,
+        kernel or None,
+        memory=memory,
+        block=block,
+        graph=graph,
+        boundary=boundary,
+    )
+    samples: dict[tuple[int, int], list[float]] = defaultdict(list)
+    rounding: dict[tuple[int, int], float] = defaultdict(float)
+    wanted_path = path or _preferred(chosen, "path", about.get("what_if", about)["path"])
+    wanted_schedule = schedule or _preferred(chosen, "schedule", about["schedule"])
+    wanted_kernel = kernel or _preferred(chosen, "kernel", about["kernel"])
+    wanted = (wanted_path, wanted_schedule, wanted_kernel)
+    steps = [s for s in chosen.steps if (s.path, s.schedule, s.kernel) == wanted]
+    steps = step_kinds.alike(steps, model.step_kind, data.name)
+    require_plausible(steps, data.name)
+    for step in steps:
+        key = (step.n, step.gpus)
+        samples[key].extend(step.seconds)
+        rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
+    if not samples:
+        raise InputError(
+            f"there are no steps of path {wanted_path!r}, schedule {wanted_schedule!r}, kernel "
+            f"{wanted_kernel!r}",
+            file=data.name,
+        )
+    keys = sorted(samples)
+    found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
+    noise = model.content["noise"]
+    cells = []
+    for i, key in enumerate(keys):
+        measured = float(np.median(samples[key]))
+        within = noise["pure_error"] if noise["pure_error"] is not None else noise["sample"]
+        width = noise["t90"] * np.sqrt(
+            found.spread[i] ** 2
+            + noise["between_cells"] ** 2
+            + rounding[key]
+            + within**2 * _core.median_variance(len(samples[key]))
+        )
+        cells.append(
+            {
+                "n": key[0],
+                "gpus": key[1],
+                "measured": measured,
+                "predicted": float(found.seconds[i]),
+                "relative_error": float(found.seconds[i] / measured - 1),
+                "covered": bool(abs(np.log(measured / found.seconds[i])) <= width),
+                "repetitions": len(samples[key]),
+                "extrapolated": bool(found.extrapolated[i]),
+            }
+        )
+    return {"model": model.name, "cells": cells, **summarize(cells)}
+
+
+def score(cells: list[dict[str, Any]], trained: Callable[[int, int], bool]) -> dict[str, Any]:
+    """Errors and coverage of the cells that were not trained on; hits and regret of best counts.
+
+    A count is chosen for every n of which a cell was left out, among all its counts: who asks for
+    the best has the forecasts of those fitted as well.
+    """
+    left_out = [cell for cell in cells if not trained(cell["n"], cell["gpus"])]
+    sizes = {cell["n"] for cell in left_out}
+    choices = [cell for cell in cells if cell["n"] in sizes]
+    return {"cells": left_out, **summarize(left_out, choices)}
+
+
+def _preferred(data: Dataset, field: str, value: str) -> str:
+    """The model's own word where the data have it; else the data's only one."""
+    there: dict[str, None] = dict.fromkeys(getattr(step, field) for step in data.steps)
+    if value in there or not there:
+        return value
+    if len(there) > 1:
+        raise step_kinds.several(field, there, data.name)
+    return next(iter(there))
+
+
+def summarize(
+    cells: list[dict[str, Any]], choices: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Errors and coverage of ``cells``; hits and regret of the best count among ``choices``.
+
+    ``choices`` are the cells themselves if not given. Cells that do not say whether they are
+    ``covered`` have no coverage (None).
+    """
+    error = np.abs([cell["relative_error"] for cell in cells])
+    regrets = _regrets(cells if choices is None else choices)
+    covered = [cell["covered"] for cell in cells if "covered" in cell]
+    return {
+        "median_relative_error": float(np.median(error)),
+        "p95_relative_error": float(np.percentile(error, 95)),
+        "max_relative_error": float(error.max()),
+        "best_hits": sum(regret == 0 for regret in regrets),
+        "best_total": len(regrets),
+        "mean_regret": float(np.mean(regrets)) if regrets else None,
+        "max_regret": float(np.max(regrets)) if regrets else None,
+        "coverage": float(np.mean(covered)) if covered else None,
+    }
+
+
+def _regrets(cells: list[dict[str, Any]]) -> list[float]:
+    """Of each n with several counts: the time lost by following the forecast."""
+    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        by_n[cell["n"]].append(cell)
+    regrets = []
+    for group in by_n.values():
+        if len(group) > 1:
+            chosen = min(group, key=lambda cell: cell["predicted"])
+            best = min(cell["measured"] for cell in group)
+            regrets.append(chosen["measured"] / best - 1)
+    return regrets

@@ -1,0 +1,282 @@
+"""Forecast another path from one path's steps: its GPU and CPU terms, the other's communication.
+
+T_gpu and T_cpu do not know how a GPU is reached. A model fitted on one path becomes a forecast for
+another when its communication is replaced by what the other path's microbenchmarks give: skeletons
+of steps where there are some, else transfers and launches.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Entry
+from gpucast.errors import InputError
+from gpucast.fitting.candidates import Candidate
+from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints
+from gpucast.fitting.selection import Problem, pose
+from gpucast.forecast.skeletons import communication, relative_errors
+from gpucast.model.fitted import Model
+from gpucast.transfers.curves import require_sizes
+
+Launch = Literal["auto", "measured", "keep", "scale"]
+
+# Bootstrap refits, where the model has few: standard errors need some.
+_FEWEST = 40
+
+# Communication parameters that no transfer or launch measures.
+_OWN = ("B_host", "t_queue", "s_next")
+
+
+def what_if(
+    model: Model,
+    data: Dataset,
+    path: str | None = None,
+    *,
+    machine: str | None = None,
+    memory: str | None = None,
+    launch: Launch = "auto",
+    seed: int = 1,
+) -> Model:
+    """``model`` with the communication of another path.
+
+    Where the other path has skeletons of the model's schedule (``forecast.skeletons``), they say
+    which communication term describes it, and its parameters. Otherwise transfers and launches
+    give the parameters of the model's own term.
+
+    Args:
+        data: skeletons, transfers and launches of the other path; its steps, if any, are not
+            looked at.
+        launch: where t_kernel comes from without skeletons: ``measured`` (launch records),
+            ``keep`` (the model's own), ``scale`` (the model's own times the ratio of latencies:
+            right where a launch is a number of messages to the GPU's host); ``auto`` is measured if
+            there are records, else keep. Any but ``auto`` leaves skeletons aside.
+
+    Raises:
+        InputError: the other path lacks a route that the model needs, or sizes on it; launches
+            are asked for and missing; or the model's data do not tell its communication from its
+            computation.
+    """
+    check_sampling(len(model.integers), seed)
+    if launch not in get_args(Launch):
+        raise InputError(f"{launch!r} is none of {', '.join(get_args(Launch))}", field="launch")
+    _refuse_mixed(model)
+    problem = _microbenchmarks(model, data, path, machine, memory)
+    if problem.skeletons and launch == "auto":
+        return _by_skeletons(model, problem, seed)
+    return _by_transfers(model, problem, launch, seed)
+
+
+@dataclass(frozen=True)
+class _Communication:
+    """What another path's measurements say, as parameters of ``target``.
+
+    Attributes:
+        com: its communication term.
+        replaced: parameters that they give; the others are the model's.
+        scale: what the model's own t_kernel is multiplied by.
+        source: for the file: where launches come from.
+    """
+
+    com: str
+    target: _core.Model
+    found: _core.Fit
+    drawn: np.ndarray
+    replaced: frozenset[str]
+    scale: float
+    source: dict[str, object]
+
+
+def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
+    if (start := model.content.get("kernel_start")) is not None:
+        # As the model's T_gpu counts it: events on another path see messages on their way, too.
+        problem.kernel_start = start
+    terms = model.content["model"]
+    chains = model.content.get("chains", {"gpu": (), "cpu": ()})
+    own = Candidate(
+        terms["gpu"], terms["cpu"], terms["com"], (), tuple(chains["gpu"]), tuple(chains["cpu"])
+    )
+    problem.cores, problem.sms, problem.block = (
+        model.content["machine"][fact] for fact in ("cores", "sms", "block")
+    )
+    chosen, found = communication(problem, own, seed)
+    target = model.core_with(
+        {route: list(points) for route, points in chosen.breakpoints}, chosen.com
+    )
+    drawn = np.asarray(found.bootstrap(max(len(model.integers), _FEWEST), seed)[0])
+    source: dict[str, object] = {"launch": "skeletons", "launch_factor": None}
+    new = _Communication(
+        chosen.com,
+        target,
+        found,
+        drawn[: len(model.integers)],
+        frozenset(target.communication),
+        1.0,
+        source,
+    )
+    result = _merge(model, problem, new)
+    errors = relative_errors(found, problem, problem.skeletons)
+    # Of medians, like between_cells: how well the term follows what it was fitted to.
+    form = float(np.sqrt(np.mean(np.minimum(errors, np.percentile(errors, 95)) ** 2)))
+    noise = result.content["noise"]
+    for name in ("between_cells", "sample"):
+        noise[name] = float(np.hypot(noise[name], form))
+    return result
+
+
+def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> Model:
+    com = model.content["model"]["com"]
+    needed = list(_core.Model("work", "linear", com).curves)
+    for route in needed:
+        if route not in problem.transfers:
+            raise InputError(
+                f"path {problem.path!r} has no {route} transfers, which {com} needs",
+                file=problem.dataset.name,
+                field="route",
+            )
+        require_sizes(problem, route)
+    problem.transfers = {route: problem.transfers[route] for route in needed}
+    problem.skeletons = []
+    launch = _launch_source(wanted, problem)
+    if launch != "measured":
+        problem.launches = []
+    breakpoints = find_breakpoints(problem)
+    target = model.core_with({route: list(points) for route, points in breakpoints})
+    found = _core.fit(target, problem.observations(), [target.integer])
+    count = len(model.integers)
+    drawn = np.asarray(found.bootstrap(max(count, _FEWEST), seed)[0])[:count]
+    replaced = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
+    if launch == "measured":
+        replaced.add("t_kernel")
+    scale = _latency_ratio(model, target, found) if launch == "scale" else 1.0
+    source: dict[str, object] = {
+        "launch": launch,
+        "launch_factor": scale if launch == "scale" else None,
+    }
+    new = _Communication(com, target, found, drawn, frozenset(replaced), scale, source)
+    return _merge(model, problem, new)
+
+
+def _microbenchmarks(
+    model: Model, data: Dataset, path: str | None, machine: str | None, memory: str | None
+) -> Problem:
+    kept: list[Entry] = [*data.transfers, *data.launches, *data.skeletons]
+    if not kept:
+        raise InputError("there are no transfers", file=data.name)
+    only = Dataset(data.name, data.machines, kept, list(data.warnings))
+    about = model.content["data"]
+    schedule = about.get("schedule")
+    if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
+        schedule = None
+    return pose(
+        only, path=path, machine=machine, memory=memory or about.get("memory"), schedule=schedule
+    )
+
+
+def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "keep", "scale"]:
+    if launch == "measured" and not problem.launches:
+        raise InputError(
+            f"path {problem.path!r} has no launch records",
+            file=problem.dataset.name,
+            field="launch",
+        )
+    if launch == "auto":
+        if problem.launches:
+            return "measured"
+        problem.warnings.append(
+            f"path {problem.path!r} has no launch records: t_kernel is kept from the model"
+        )
+        return "keep"
+    return launch
+
+
+def _refuse_mixed(model: Model) -> None:
+    """A combination of kept and replaced parameters cannot be taken apart."""
+    communication = set(model.core.communication)
+    for combination in model.content["combinations"]:
+        names = set(combination["parameters"])
+        if names & communication and names - communication:
+            raise InputError(
+                f"the model's data know only {combination['expression']}, so its communication "
+                "cannot be replaced; fit its steps together with transfers of the same path",
+                file=model.name,
+            )
+
+
+def _merge(model: Model, problem: Problem, new: _Communication) -> Model:
+    content = copy.deepcopy(model.content)
+    old = {name: i for i, (name, _, _) in enumerate(model.core.parameters)}
+    columns = []
+    parameters = {}
+    for i, (name, unit, meaning) in enumerate(new.target.parameters):
+        if name in new.replaced:
+            drawn = new.drawn[:, i]
+            columns.append(drawn)
+            identified = bool(new.found.identified[i])
+            value = float(new.found.values[i])
+            parameters[name] = {
+                "value": value,
+                "unit": unit,
+                "identified": identified,
+                "observed": bool(new.found.observed[i]),
+                "stderr": float(new.found.relative_error[i] * value) if identified else None,
+                "ci95": [float(x) for x in np.percentile(drawn, [2.5, 97.5])]
+                if identified and len(drawn)
+                else None,
+                "meaning": meaning,
+            }
+            continue
+        factor = new.scale if name == "t_kernel" else 1.0
+        columns.append(model.replicates[:, old[name]] * factor)
+        parameters[name] = _scaled(model.content["parameters"][name], factor)
+        if name in _OWN:
+            problem.warnings.append(f"{name} is kept from the model: no transfer measures it")
+    content["model"]["com"] = new.com
+    content["parameters"] = parameters
+    content["combinations"] = [
+        each
+        for each in combinations(new.found, new.drawn)
+        if new.replaced.issuperset(each["parameters"])
+    ] + [
+        each
+        for each in model.content["combinations"]
+        if not set(model.core.communication) & set(each["parameters"])
+    ]
+    content["breakpoints"] = new.target.curves
+    content["data"] = {
+        **content["data"],
+        "what_if": {
+            "path": problem.path,
+            "data": problem.dataset.name,
+            "digest": problem.dataset.digest,
+            **new.source,
+        },
+    }
+    content["warnings"] = [*content["warnings"], *problem.warnings]
+    return Model(
+        f"{model.name} as {problem.path}", content, np.column_stack(columns), list(model.integers)
+    )
+
+
+def _scaled(entry: dict[str, object], factor: float) -> dict[str, object]:
+    result = dict(entry)
+    for key in ("value", "stderr"):
+        value = entry[key]
+        if isinstance(value, float):
+            result[key] = value * factor
+    if isinstance(entry["ci95"], list):
+        result["ci95"] = [x * factor for x in entry["ci95"]]
+    return result
+
+
+def _latency_ratio(model: Model, target: _core.Model, found: _core.Fit) -> float:
+    """Latency of the new path over that of the old, all routes of a step together."""
+    names = [name for name, _, _ in target.parameters]
+    latencies = [name for name in names if name.startswith("L_")]
+    new = sum(float(found.values[names.index(name)]) for name in latencies)
+    return new / sum(model.parameter(name) for name in latencies)

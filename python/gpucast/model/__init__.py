@@ -1,0 +1,1 @@
+"""Fitted models: their forecasts and their files."""

@@ -1,0 +1,383 @@
+"""A fitted model: what a fit found, how it forecasts, and its file (``gpucast.model/1``)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.data.bundled import reconstructed_files
+from gpucast.errors import InputError, from_os_error
+from gpucast.model import shape
+from gpucast.util import files
+
+if TYPE_CHECKING:
+    import pandas
+
+Array = NDArray[np.float64]
+Numbers = float | Iterable[float]
+
+SCHEMA = "gpucast.model/1"
+LARGEST_N = 1e9
+LARGEST_GPUS = 65536
+
+USUAL_SIZES = (216.0, 1e6)
+"""Particles, least and greatest, where no size was measured."""
+
+# A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
+# replicates are used; forty still give the spread to 11 %.
+_EVALUATIONS = 20_000_000
+_FEWEST_REPLICATES = 40
+
+# Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
+_WIDEST = 100.0
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Forecasts of cells, as arrays of one length.
+
+    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
+    ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
+    """
+
+    n: Array
+    gpus: Array
+    seconds: Array
+    low: Array
+    high: Array
+    mean_low: Array
+    mean_high: Array
+    t_gpu: Array
+    t_cpu: Array
+    t_com: Array
+    extrapolated: NDArray[np.bool_]
+    spread: Array = field(repr=False)
+
+
+@dataclass
+class Model:
+    """A fitted model.
+
+    Attributes:
+        name: for tables and files: the file's name, or the path fitted.
+        content: everything of the model file but the replicates, JSON-ready; see ``fit --json``.
+        replicates: parameter values of each bootstrap replicate, shape (B, parameters).
+        integers: structural integer (k or p) of each replicate, length B.
+    """
+
+    name: str
+    content: dict[str, Any]
+    replicates: Array
+    integers: list[int]
+
+    @property
+    def core(self) -> _core.Model:
+        """The core's model, with terms, structural integer and curves."""
+        return self.core_with(self.content["breakpoints"])
+
+    def core_with(self, curves: dict[str, list[float]], com: str | None = None) -> _core.Model:
+        """The same with other transfer curves, breakpoints in bytes by route, and perhaps another
+        communication term."""
+        terms = self.content["model"]
+        machine = self.content["machine"]
+        chains = self.content.get("chains", {"gpu": [], "cpu": []})
+        return _core.Model(
+            terms["gpu"],
+            terms["cpu"],
+            com or terms["com"],
+            cores=machine["cores"],
+            sms=machine["sms"],
+            block=machine["block"],
+            integer=self.content["k"] or self.content["p"] or 1,
+            curves=curves,
+            gpu_breakpoints=chains["gpu"],
+            cpu_breakpoints=chains["cpu"],
+        )
+
+    @property
+    def values(self) -> Array:
+        """Parameter values in the core's order."""
+        parameters = self.content["parameters"]
+        names = [name for name, _, _ in self.core.parameters]
+        return np.array([parameters[name]["value"] for name in names], dtype=np.float64)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know before believing the model; one line each."""
+        return list(self.content["warnings"])
+
+    @property
+    def step_kind(self) -> dict[str, Any]:
+        """Of the steps it was fitted to, by ``step_kinds.FIELDS``; None where they did not say."""
+        about = self.content["data"]
+        kind = {field: about.get(field) for field in ("memory", "graph", "boundary")}
+        return {"block": self.content["machine"]["block"] or None, **kind}
+
+    def parameter(self, name: str) -> float:
+        """Value of a parameter in SI units."""
+        return float(self.content["parameters"][name]["value"])
+
+    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+
+        Raises:
+            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
+                the data cannot know.
+        """
+        n = _checked(n, "n", LARGEST_N)
+        gpus = _checked(gpus, "gpus", LARGEST_GPUS)
+        self._refuse_unobserved(gpus)
+        wanted = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
+        used = min(len(self.integers), wanted)
+        t_gpu, t_cpu, t_com, spread = _core.forecast(
+            self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
+        )
+        seconds = t_gpu + t_cpu + t_com
+        if not (np.isfinite(seconds) & (seconds > 0)).all():
+            raise InputError("its parameters give no finite time; fit it again", file=self.name)
+        noise = self.content["noise"]
+        mean = interval_width(noise["t90"] * np.hypot(spread, noise["between_cells"]))
+        single = interval_width(noise["t90"] * np.hypot(spread, noise["sample"]))
+        return Forecasts(
+            n=n,
+            gpus=gpus,
+            seconds=seconds,
+            low=seconds * np.exp(-single),
+            high=seconds * np.exp(single),
+            mean_low=seconds * np.exp(-mean),
+            mean_high=seconds * np.exp(mean),
+            t_gpu=t_gpu,
+            t_cpu=t_cpu,
+            t_com=t_com,
+            extrapolated=self.extrapolates(n, gpus),
+            spread=spread,
+        )
+
+    def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell lies outside the n or the GPU counts that were fitted."""
+        domain = self.content["domain"]
+        inside_n = (domain["n"][0] <= n) & (n <= domain["n"][1])
+        inside_gpus = (domain["gpus"][0] <= gpus) & (gpus <= domain["gpus"][1])
+        return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
+        mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.
+        """
+        import pandas
+
+        found = self.forecasts(*outer(n, gpus))
+        columns = {
+            name: getattr(found, name)
+            for name in Forecasts.__dataclass_fields__
+            if name != "spread"
+        }
+        columns["n"] = columns["n"].astype(np.int64)
+        columns["gpus"] = columns["gpus"].astype(np.int64)
+        frame = pandas.DataFrame(columns)
+        frame.insert(0, "model", self.name)
+        return frame
+
+    def best(self, n: Numbers, gpus: Numbers = range(1, 9)) -> pandas.DataFrame:
+        """The fastest GPU count for each n, a row each: see ``best_counts``."""
+        import pandas
+
+        return pandas.DataFrame(self.best_counts(as_list(n), as_list(gpus)))
+
+    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[dict[str, Any]]:
+        """The fastest GPU count for each n.
+
+        Returns:
+            for each n: gpus, seconds, probability (share of bootstrap replicates in which that
+            count is the fastest), within_2_percent (all counts at most 2 % slower), extrapolated
+            (whether any of the counts compared is outside what was fitted).
+        """
+        counts = _checked(sorted(set(gpus)), "gpus", LARGEST_GPUS)
+        sizes = _checked(n, "n", LARGEST_N)
+        if not counts.size:
+            raise InputError("needs at least one GPU count to choose from", field="gpus")
+        found = self.forecasts(*outer(sizes, counts))
+        seconds = found.seconds.reshape(sizes.size, counts.size)
+        outside: NDArray[np.bool_] = np.any(found.extrapolated.reshape(seconds.shape), axis=1)
+        share = self.best_shares(sizes, counts)
+        result = []
+        for row, size in enumerate(sizes):
+            at = int(np.argmin(seconds[row]))
+            close = counts[seconds[row] <= 1.02 * seconds[row, at]]
+            result.append(
+                {
+                    "model": self.name,
+                    "n": int(size),
+                    "gpus": int(counts[at]),
+                    "seconds": float(seconds[row, at]),
+                    # Sums of shares miss 1 by rounding.
+                    "probability": round(float(share[row, at]), 9) if self.integers else None,
+                    "within_2_percent": [int(count) for count in close],
+                    "extrapolated": bool(outside[row]),
+                }
+            )
+        return result
+
+    def best_shares(self, n: Array, gpus: Array) -> Array:
+        """Share of bootstrap replicates in which each GPU count is the fastest of them, shape
+        (n, gpus); NaN in a model without replicates."""
+        if not self.integers:
+            return np.full((n.size, gpus.size), np.nan)
+        return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model file; whole or not at all."""
+        files.write_text(path, self.to_json(), force=force)
+
+    def to_json(self) -> str:
+        """The content of the model file."""
+        names = [name for name, _, _ in self.core.parameters]
+        content = {
+            "schema": SCHEMA,
+            **self.content,
+            "bootstrap": {
+                "parameters": names,
+                "integers": self.integers,
+                "values": [[float(f"{x:.9g}") for x in row] for row in self.replicates.tolist()],
+            },
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def _refuse_unobserved(self, gpus: Array) -> None:
+        unseen = [
+            name
+            for name, entry in self.content["parameters"].items()
+            if not entry.get("observed", True)
+        ]
+        if unseen and gpus.size and gpus.max() > self.content["domain"]["gpus"][1]:
+            raise InputError(
+                f"nothing measured depends on {', '.join(unseen)}, so {int(gpus.max())} GPUs "
+                f"cannot be forecast; measure steps with more than "
+                f"{self.content['domain']['gpus'][1]} GPU(s) or transfers on that route",
+                field="gpus",
+            )
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
+
+    Raises:
+        InputError: the file cannot be read, is no model file, or is of another version.
+    """
+    name = os.fspath(path)
+    try:
+        text = _file_of(path).read_text(encoding="utf-8")
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is no UTF-8 text, so no model file", file=name) from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"is no model file: no JSON ({error.msg})", file=name, line=error.lineno
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no model file: {error}", file=name) from error
+    if not isinstance(content, dict) or "schema" not in content:
+        raise InputError("is no model file (gpucast fit DATA -o MODEL.json makes one)", file=name)
+    if content["schema"] != SCHEMA:
+        raise InputError(
+            f"is {content['schema']!r:.40}; this version reads {SCHEMA!r}",
+            file=name,
+            field="schema",
+        )
+    shape.check(content, name)
+    bootstrap = content.pop("bootstrap")
+    del content["schema"]
+    try:
+        model = Model(
+            name=Path(name).stem,
+            content=content,
+            replicates=np.array(bootstrap["values"], dtype=np.float64).reshape(
+                len(bootstrap["integers"]), len(bootstrap["parameters"])
+            ),
+            integers=bootstrap["integers"],
+        )
+        _check_names(model, bootstrap["parameters"])
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"is a damaged model file: {reason}", file=name) from error
+    return model
+
+
+def reconstruction_of(model: Model) -> dict[str, Any] | None:
+    """What a reconstruction says of itself (title, label, path); None for any other model."""
+    found = model.content.get("reconstruction")
+    return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
+
+
+def sizes_to_show(model: Model) -> tuple[float, float]:
+    """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
+    fitted = reconstruction_of(model) is None
+    least, largest = model.content["domain"]["n"] if fitted else USUAL_SIZES
+    return float(least), float(largest)
+
+
+def _file_of(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    if file.exists() or not isinstance(path, str):
+        return file
+    return reconstructed_files().get(path, file)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _check_names(model: Model, replicate_names: list[str]) -> None:
+    names = [name for name, _, _ in model.core.parameters]
+    missing = [name for name in names if name not in model.content["parameters"]]
+    if missing:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    if replicate_names != names:
+        raise ValueError("its replicates are of other parameters")
+
+
+def interval_width(log_width: Array) -> Array:
+    """Half-width of an interval of log time, kept within what ``exp`` can hold."""
+    return np.minimum(log_width, _WIDEST)
+
+
+def as_list(values: Numbers) -> list[float]:
+    """One number or several, as a list.
+
+    Raises:
+        InputError: something that is no number; text, too, even of digits.
+    """
+    several = values if isinstance(values, Iterable) else (values,)
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        return [float(value) for value in several]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{values!r} is no number or list of numbers") from error
+
+
+def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
+    """Every n with every GPU count: two flat arrays, GPU counts running fastest."""
+    sizes = np.array(as_list(n))
+    counts = np.array(as_list(gpus))
+    return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
+
+
+def _checked(values: Sequence[float] | Array, name: str, largest: float) -> Array:
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array >= 1) & (array <= largest) & (array == np.floor(array)))]
+    if wrong.size:
+        raise InputError(f"{wrong[0]:.12g} is no whole number from 1 to {largest:.12g}", field=name)
+    return array

@@ -1,0 +1,398 @@
+"""The source documents' tables as plots, with a machine's own figures beside where it has them.
+
+A plot a table: copies between GPUs, copies over DS-CUDA, copies of one size, copies that share
+links, and kinds of host memory. Titles name the document and the GPUs; captions say whose numbers
+they are. ``paper.documents`` says which of a machine's figures goes with which published one.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gpucast.data.dataset import Dataset, load
+from gpucast.data.records import Transfer
+from gpucast.paper.documents import Beside, beside_documents
+from gpucast.plots.style import (
+    COLOURS,
+    HATCHES,
+    byte_axis,
+    grid,
+    log_axes,
+    marker,
+    panels,
+    plain_minor_ticks,
+    rate_axis,
+    seconds_axis,
+    styled,
+)
+from gpucast.transfers.series import Series, series_of
+
+Draw = Callable[[], Figure]
+
+OWN_COLOUR = COLOURS[6]
+"""A machine's own figures are black beside published ones in colour."""
+
+OWN_MARK: dict[str, Any] = {
+    "marker": marker(2),
+    "color": OWN_COLOUR,
+    "mec": "white",
+    "mew": 0.6,
+    "ms": 6,
+    "lw": 0,
+}
+
+_GPUS = {
+    "tesla-c2050": "Tesla C2050",
+    "geforce-gtx580": "GeForce GTX 580",
+    "geforce-gtx480": "GeForce GTX 480",
+    "geforce-gtx460-wddm": "GeForce GTX 460 (WDDM)",
+    "quadro-4000-tcc": "Quadro 4000 (TCC)",
+}
+
+
+def figures_of_documents(own: Dataset | None) -> dict[str, Draw]:
+    """What draws each table, by a name for its file.
+
+    Args:
+        own: transfers and host memory of one machine to stand beside; None for none.
+
+    Raises:
+        InputError: records of several machines.
+    """
+    return {
+        "document-p2p-copy": partial(copies_between_gpus, own),
+        "document-dscuda-transfer": partial(copies_over_networks, own),
+        "document-copies": partial(copies_of_one_size, own),
+        "document-contention": partial(copies_at_once, own),
+        "document-host-memory": partial(host_memory, own),
+    }
+
+
+def own_name(own: Dataset) -> str:
+    """The GPU of the machine whose figures stand beside the published ones."""
+    gpus = [gpu.name for machine in own.machines.values() for gpu in machine.gpus or []]
+    return gpus[0] if gpus else next(iter(own.machines), "this machine")
+
+
+def _caption(source: str, own: Dataset | None, how: str = "", how_own: str = "") -> str:
+    """Whose numbers these are; ``how_own`` is said of the machine's own."""
+    parts = [f"Published numbers: {source}.", how]
+    if own is not None:
+        parts += [f"Black: own measurements, {own_name(own)}.", how_own]
+    return " ".join(part for part in parts if part)
+
+
+# --- bandwidth against size ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Curve:
+    label: str
+    points: dict[int, tuple[float, float]]
+    """By bytes: median seconds, and the relative half-width of their rounding."""
+    colour: str
+    marker: str
+
+
+def _published(transfers: Iterable[Transfer], label: str, colour: str, mark: str) -> _Curve:
+    points = {
+        t.bytes: (statistics.median(t.seconds), t.uncertainty or 0.0)
+        for t in transfers
+        if t.valid and not t.cold and not t.concurrent
+    }
+    return _Curve(label, points, colour, mark)
+
+
+def _own_curve(own: Dataset | None, route: str, memory: str | None, mark: str) -> list[_Curve]:
+    """The machine's blocking copies of a route, most sizes first; none where there are none."""
+    if own is None:
+        return []
+    found: list[Series] = [
+        each
+        for each in series_of(own)
+        if (each.way.route, each.way.engine) == (route, "copy")
+        and each.way.method in ("call", None)
+        and each.way.path in ("native", "local")
+        and memory in (None, each.way.memory)
+    ]
+    if not found:
+        return []
+    best = max(found, key=lambda each: len(each.samples))
+    points = {size: (statistics.median(s), 0.0) for size, s in sorted(best.samples.items())}
+    words = route if memory is None else f"{route}, {memory}"
+    return [_Curve(f"{own_name(own)}: {words}", points, OWN_COLOUR, mark)]
+
+
+def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
+    for curve in curves:
+        sizes = np.array(list(curve.points), dtype=float)
+        seconds, rounding = np.array(list(curve.points.values())).T
+        rate = sizes / seconds
+        own = curve.colour == OWN_COLOUR
+        # A time that was rounded to nothing but its last digit may be anything up to twice it.
+        least = np.minimum(rounding, 0.999)
+        axes.fill_between(sizes, rate / (1 + least), rate / (1 - least), color=curve.colour,
+                          alpha=0.2, lw=0)  # fmt: skip
+        axes.plot(sizes, rate, "-", lw=0.9, marker=curve.marker, ms=2.8, mew=0.6, mfc="white",
+                  color=curve.colour, label=curve.label, markevery=2 if own else 1)  # fmt: skip
+    log_axes(axes, "size of the copy", "")
+    byte_axis(axes)
+    rate_axis(axes)
+
+
+@styled
+def copies_between_gpus(own: Dataset | None) -> Figure:
+    """Document 2: bandwidth of copies from one GPU to another, peer and staged, against size;
+    below, how many times as fast peer copies are."""
+    data = load("p2p-copy")
+    figure, (upper, lower) = panels(
+        2, len(data.machines),
+        "Copies between two GPUs, peer-to-peer and staged through the host",
+        _caption("HPC Systems Inc. (Speed of peer access with GPUDirect)", own,
+                 "Bands: rounding of the printed times.", "Staged: pinned memory."),
+        sharex=True, sharey="row", height=2.0,
+    )  # fmt: skip
+    mine = [
+        *_own_curve(own, "peer", None, marker(2)),
+        *_own_curve(own, "staged", "pinned", marker(3)),
+    ]
+    for axes, below, machine in zip(upper, lower, data.machines, strict=True):
+        curves = [
+            _published(
+                (t for t in data.transfers if (t.machine, t.route) == (machine, route)),
+                route, COLOURS[at], marker(at),
+            )
+            for at, route in enumerate(("peer", "staged"))
+        ]  # fmt: skip
+        _draw_rates(axes, [*curves, *mine])
+        for pair in (curves, mine):
+            if len(pair) == 2:
+                _draw_ratio(below, pair[0], pair[1])
+        axes.set_xlabel("")
+        axes.set_title(_GPUS.get(machine, machine))
+    upper[0].set_ylabel("bandwidth")
+    lower[0].set_ylabel("peer over staged")
+    figure.legend(*upper[0].get_legend_handles_labels(), loc="outside right center")
+    return figure
+
+
+def _draw_ratio(axes: Axes, peer: _Curve, staged: _Curve) -> None:
+    sizes = [size for size in peer.points if size in staged.points]
+    ratio = np.array([staged.points[size][0] / peer.points[size][0] for size in sizes])
+    half = np.array([min(0.999, peer.points[size][1] + staged.points[size][1]) for size in sizes])
+    axes.fill_between(sizes, ratio * (1 - half), ratio * (1 + half), color=peer.colour, alpha=0.2,
+                      lw=0)  # fmt: skip
+    axes.plot(sizes, ratio, "-", lw=0.9, marker=peer.marker, ms=2.8, mew=0.6, mfc="white",
+              color=peer.colour)  # fmt: skip
+    axes.axhline(1, color="black", lw=0.6)
+    axes.set_yscale("log")
+    axes.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+    plain_minor_ticks(axes)
+    axes.set_xlabel("size of the copy")
+    byte_axis(axes)
+    grid(axes)
+
+
+@styled
+def copies_over_networks(own: Dataset | None) -> Figure:
+    """DS-CUDA's table: bandwidth of copies to and from a remote GPU against size."""
+    data = load("dscuda")
+    figure, (row,) = panels(
+        1, 2, "Copies to and from a remote GPU through DS-CUDA",
+        _caption("user guide of DS-CUDA 1.0.9 (2012), GeForce GTX 280", own,
+                 "Bands: rounding of the printed rates.",
+                 "They are native, of pageable and pinned memory."),
+        sharey=True, height=2.7,
+    )  # fmt: skip
+    words = {"infiniband": "InfiniBand", "ethernet100": "Ethernet, 100 Mbit/s"}
+    for axes, route in zip(row, ("h2d", "d2h"), strict=True):
+        curves = [
+            _published(
+                (t for t in data.transfers if (t.path, t.route) == (path, route)),
+                label, COLOURS[at], marker(at),
+            )
+            for at, (path, label) in enumerate(words.items())
+        ]  # fmt: skip
+        for at, memory in enumerate(("pageable", "pinned")):
+            curves += _own_curve(own, route, memory, marker(2 + at))
+        _draw_rates(axes, curves)
+        axes.set_title("host to GPU (h2d)" if route == "h2d" else "GPU to host (d2h)")
+    row[0].set_ylabel("bandwidth")
+    handles, labels = row[0].get_legend_handles_labels()
+    figure.legend(
+        handles, [label.replace(" h2d,", "") for label in labels], loc="outside right center"
+    )
+    return figure
+
+
+# --- bars ------------------------------------------------------------------------------------
+
+
+def _beside(own: Dataset, name: str) -> list[Beside]:
+    return beside_documents(own, [name])
+
+
+@styled
+def copies_of_one_size(own: Dataset | None) -> Figure:
+    """Documents 3 and 4: copies up and down by kind of host memory, at one size."""
+    groups = []
+    for name in ("copy-timed-2012", "bandwidthtest-gtx480"):
+        data = load(name)
+        known = _beside(own, name) if own is not None else []
+        for machine in data.machines:
+            records = [t for t in data.transfers if t.machine == machine and t.route != "local"]
+            groups.append((_GPUS.get(machine, machine), records, known))
+    figure, (row,) = panels(
+        1, len(groups), "Copies of one size, by kind of host memory",
+        _caption("N. Kopp (2012), copies of 256 MiB (left, middle); bandwidthTest of CUDA SDK 3.0 "
+                 "(2010), 32 MiB (right)", own),
+        sharey=True, height=2.4,
+    )  # fmt: skip
+    colour = {"h2d": COLOURS[0], "d2h": COLOURS[1]}
+    hatch = {"h2d": HATCHES[0], "d2h": HATCHES[1]}
+    for axes, (title, records, known) in zip(row, groups, strict=True):
+        memories = list(dict.fromkeys(record.memory for record in records))
+        for record in records:
+            at = memories.index(record.memory) + (-0.2 if record.route == "h2d" else 0.2)
+            seconds = statistics.median(record.seconds)
+            axes.bar(at, record.bytes / seconds, 0.36, color=colour[record.route],
+                     hatch=hatch[record.route], edgecolor="white")  # fmt: skip
+            for each in known:
+                if (each.machine, each.published, each.bytes) == (
+                    record.machine, seconds, record.bytes,
+                ):  # fmt: skip
+                    axes.plot(at, each.bytes / each.own, **OWN_MARK)
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(memories)), memories)
+        axes.margins(x=0.1)
+        rate_axis(axes)
+        axes.set_title(title)
+        grid(axes)
+        axes.grid(visible=False, axis="x")
+    low, high = row[0].get_ylim()
+    row[0].set_ylim(min(low, 1e9), high * 1.3)
+    row[0].set_ylabel("bandwidth")
+    handles: list[Patch | Line2D] = [
+        Patch(fc=colour[route], hatch=hatch[route], ec="white", label=label)
+        for route, label in (("h2d", "host to GPU"), ("d2h", "GPU to host"))
+    ]
+    figure.legend(handles=[*handles, *_own_handle(own)], loc="outside right center")
+    return figure
+
+
+def _own_handle(own: Dataset | None) -> list[Line2D]:
+    if own is None:
+        return []
+    return [Line2D([], [], color=OWN_COLOUR, marker=marker(2), ms=5, lw=0, label=own_name(own))]
+
+
+@styled
+def copies_at_once(own: Dataset | None) -> Figure:
+    """Document 5: what pairs of GPUs that copy both ways get, alone and beside another pair."""
+    name = "pcie-contention-cirrascale"
+    data = load(name)
+    known = _beside(own, name) if own is not None else []
+    figure, ((axes,),) = panels(
+        1, 1, "Copies between pairs of GPUs, both ways at once",
+        _caption("Cirrascale GB5470, eight GPUs behind two PCIe switches; pairs 0-4 and 1-5 share "
+                 "links, pair 2-3 does not", own,
+                 how_own="They are of sets of the same shape."),
+        width=5.0, height=2.6,
+    )  # fmt: skip
+    experiments: dict[str, list[Transfer]] = {}
+    for record in data.transfers:
+        words = (record.caveat or "").split(";")[0].removeprefix("experiment ")
+        experiments.setdefault(words, []).append(record)
+    places, labels, x = [], [], 0.0
+    for at, (words, records) in enumerate(experiments.items()):
+        begin = x
+        for record in records:
+            seconds = statistics.median(record.seconds)
+            axes.bar(x, record.bytes / seconds, 0.8, color=COLOURS[at], hatch=HATCHES[at],
+                     edgecolor="white", label=words if x == begin else None)  # fmt: skip
+            if record.uncertainty:
+                rate = record.bytes / seconds
+                axes.errorbar(x, rate, record.uncertainty * rate, color="black", lw=0.8)
+            for each in known:
+                if each.published == seconds and each.what.startswith(
+                    f"{record.route} {record.from_}>{record.to} "
+                ):
+                    axes.plot(x, each.bytes / each.own, **OWN_MARK)
+            places.append(x)
+            labels.append(f"{record.from_[3:]}>{record.to[3:]}")
+            x += 1
+        x += 0.8
+    axes.set_xticks(places, labels)
+    axes.set_xlabel("timed copy, GPU > GPU")
+    axes.set_ylabel("bandwidth of each copy")
+    if known:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=1e9)
+    rate_axis(axes)
+    grid(axes)
+    axes.grid(visible=False, axis="x")
+    handles, words_ = axes.get_legend_handles_labels()
+    figure.legend([*handles, *_own_handle(own)],
+                  [*words_, *(str(h.get_label()) for h in _own_handle(own))],
+                  loc="outside right center")  # fmt: skip
+    return figure
+
+
+_PANELS = {
+    "gpu copy and kernel": "copy and GPU kernel",
+    "cpu loop": "the same loop on the CPU",
+}
+_PATTERN_WORDS = {"simple": "sequential", "indirect_random": "random"}
+
+
+@styled
+def host_memory(own: Dataset | None) -> Figure:
+    """Document 3: seconds by kind of host memory and access pattern, GPU and CPU."""
+    name = "host-memory-gtx480"
+    data = load(name)
+    known = _beside(own, name) if own is not None else []
+    memories = list(dict.fromkeys(record.memory for record in data.host_memory))
+    patterns = list(dict.fromkeys(record.pattern for record in data.host_memory))
+    figure, (row,) = panels(
+        1, len(_PANELS), "Host memory by kind and access pattern, arrays of 50 MB",
+        _caption("On the performance of CUDA page-locked host memory (2010), GeForce GTX 480, one "
+                 "run each", own, how_own="They are in proportion to the bytes."),
+        sharey=True, height=2.7,
+    )  # fmt: skip
+    for axes, (phase, words) in zip(row, _PANELS.items(), strict=True):
+        for record in data.host_memory:
+            if f"{record.runner} {record.phase}".replace("_", " ") != phase:
+                continue
+            at = patterns.index(record.pattern)
+            x = memories.index(record.memory) + 0.27 * (at - 1)
+            seconds = statistics.median(record.seconds)
+            axes.bar(x, seconds, 0.25, color=COLOURS[at], hatch=HATCHES[at], edgecolor="white")
+            pattern = _PATTERN_WORDS.get(record.pattern, record.pattern)
+            for each in known:
+                if each.what == f"{record.memory}, {pattern}, {phase}":
+                    axes.plot(
+                        x, each.own, marker(2), color=OWN_COLOUR, mec="white", mew=0.6, ms=5.5
+                    )
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(memories)), [m.replace("-", "-\n") for m in memories])
+        seconds_axis(axes)
+        axes.set_title(words)
+        grid(axes)
+        axes.grid(visible=False, axis="x")
+    row[0].set_ylabel("time")
+    handles: list[Patch | Line2D] = [
+        Patch(fc=COLOURS[i], hatch=HATCHES[i], ec="white", label=_PATTERN_WORDS.get(p, p))
+        for i, p in enumerate(patterns)
+    ]
+    figure.legend(handles=[*handles, *_own_handle(own)], loc="outside right center")
+    return figure

@@ -1,0 +1,428 @@
+"""The paper's figures 2, 3 and 4 for any steps and models, and native beside remote steps.
+
+The paper (Setoguchi & Narumi) shows Gflops against the number of GPUs for few and many particles
+(2), step time against n, measured and modelled (3), and shares of T_gpu, T_cpu and T_com against
+the number of GPUs at n = 1000 (4). Axes and quantities here are the same; the numbers are those of
+the data given, never the paper's. Conventions are those of ``gpucast.plots.steps``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter, PercentFormatter
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.errors import InputError
+from gpucast.model.fitted import Forecasts, Model
+from gpucast.plots.step_series import Point, Series
+from gpucast.plots.style import (
+    BAND_ALPHA,
+    COLOURS,
+    TERMS,
+    count_axis,
+    gpus_axis,
+    grid,
+    log_axes,
+    marker,
+    panels,
+    plain_minor_ticks,
+    seconds_axis,
+    styled,
+)
+
+Array = NDArray[np.float64]
+
+POINTS = 200
+SMALL_N = 1000
+SIZES_DRAWN = 5
+COUNTS_DRAWN = 4
+PALE = 0.5
+DEARER_WIDTH = 4.6
+"""Inches: its labels are long."""
+
+READING = (
+    "Points: medians measured (bars: 95 % intervals or rounding). Lines: model, 90 % band; "
+    "dashed: extrapolated."
+)
+
+
+def sizes_of(series: Sequence[Series]) -> list[int]:
+    """Some n to draw: spread evenly over what was measured, the one nearest to 1000 among them."""
+    measured = sorted({n for each in series for n in each.sizes})
+    if not measured:
+        low, high = _range(series)
+        spread = np.geomspace(low, high, SIZES_DRAWN)
+        measured = sorted({int(float(f"{n:.1g}")) for n in spread} | {SMALL_N})
+    # Sizes that every series has come first: panels are to be compared.
+    common = [n for n in measured if all(n in each.sizes for each in series if each.sizes)]
+    known = common if len(common) >= 3 else measured
+    small = nearest(known, SMALL_N)
+    at = np.geomspace(known[0], known[-1], SIZES_DRAWN)
+    chosen = {nearest(known, float(n)) for n in at[1:]}
+    return sorted(chosen | {small, measured[-1]})
+
+
+def counts_of(series: Sequence[Series]) -> list[int]:
+    """Some GPU counts to draw: those measured, or powers of two."""
+    measured = sorted({count for each in series for count in each.counts})
+    if not measured:
+        most = max(each.domain[1][1] for each in series)
+        measured = [2**i for i in range(most.bit_length())]
+    if len(measured) <= COUNTS_DRAWN:
+        return measured
+    at = np.geomspace(measured[0], measured[-1], COUNTS_DRAWN)
+    return sorted({nearest(measured, float(count)) for count in at})
+
+
+def nearest(values: Sequence[int], to: float) -> int:
+    """The value that differs least in the logarithm."""
+    return min(values, key=lambda value: abs(np.log(value / to)))
+
+
+def _range(series: Sequence[Series]) -> tuple[float, float]:
+    ends = [each.domain[0] for each in series]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def gpu_range(series: Sequence[Series]) -> Array:
+    """1 ... the most GPUs measured or fitted; to 8 where only one number was."""
+    most = max(each.domain[1][1] for each in series)
+    return np.arange(1.0, max(most, 8 if most == 1 else most) + 1)
+
+
+# --- figure 2 --------------------------------------------------------------------------------
+
+
+@styled
+def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str) -> Figure:
+    """Gflops against the number of GPUs, a line an n, a panel a path (the paper's figure 2).
+
+    Below, the same over those of the fewest GPUs: whether they rise or fall is seen there.
+    """
+    gpus = gpu_range(series)
+    figure, rows = panels(2, len(series), title, caption, height=1.75, sharex=True, sharey="row")
+    for upper, lower, each in zip(*rows, series, strict=True):
+        for at, n in enumerate(sizes):
+            own = {gpus: p for (size, gpus), p in each.points.items() if size == n}
+            rates = _rates(each.model, np.full(gpus.size, float(n)), gpus)
+            if rates is not None:
+                best, low, high, outside = rates
+                _line(upper, gpus, best, low, high, outside, COLOURS[at])
+                first = int(np.flatnonzero(gpus == min(own, default=1))[0])
+                unit = best[first]
+                _line(lower, gpus, best / unit, low / unit, high / unit, outside, COLOURS[at])
+            _points(upper, own, at, partial(_core.gflops, float(n)))
+            if own:
+                _points(lower, own, at, partial(_times_as_fast, own[min(own)].seconds))
+        upper.set_yscale("log")
+        plain_minor_ticks(upper)
+        upper.yaxis.set_major_formatter(EngFormatter(places=0, sep=""))
+        lower.axhline(1, color="black", lw=0.6)
+        lower.set_ylim(bottom=0)
+        gpus_axis(lower, gpus)
+        for axes in (upper, lower):
+            axes.margins(x=0.06)
+            grid(axes)
+        upper.set_title(each.label)
+    rows[0][0].set_ylabel(f"Gflops ({_core.claret_flops_per_pair:.0f} flops a pair)")
+    rows[1][0].set_ylabel("over the fewest GPUs'")
+    _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)])
+    return figure
+
+
+def _times_as_fast(base: float, seconds: float) -> float:
+    return base / seconds
+
+
+def _rates(
+    model: Model | None, n: Array, gpus: Array
+) -> tuple[Array, Array, Array, NDArray[np.bool_]] | None:
+    found = _forecasts(model, n, gpus)
+    if found is None:
+        return None
+    best, low, high = (
+        np.array([_core.gflops(size, s) for size, s in zip(n, seconds, strict=True)])
+        for seconds in (found.seconds, found.high, found.low)
+    )
+    return best, low, high, found.extrapolated
+
+
+# --- figure 3 --------------------------------------------------------------------------------
+
+
+@styled
+def step_times(series: Sequence[Series], counts: Sequence[int], title: str, caption: str) -> Figure:
+    """Step time against n, a line a GPU count, a panel a path (the paper's figure 3)."""
+    low, high = _range(series)
+    n = np.unique(np.round(np.geomspace(low, high, POINTS)))
+    figure, grid_ = _panels(len(series), title, caption, sharex=True)
+    for axes, each in zip(grid_, series, strict=True):
+        for at, count in enumerate(counts):
+            found = _forecasts(each.model, n, np.full(n.size, float(count)))
+            if found is not None:
+                _line(axes, n, found.seconds, found.low, found.high, found.extrapolated,
+                      COLOURS[at])  # fmt: skip
+            own = {size: p for (size, gpus), p in each.points.items() if gpus == count}
+            _points(axes, own, at, lambda p: p)
+        log_axes(axes, "n, particles", "")
+        seconds_axis(axes)
+        count_axis(axes)
+        axes.set_title(each.label)
+    _slopes(grid_[0])
+    grid_[0].set_ylabel("time of a step")
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
+    return figure
+
+
+def _slopes(axes: Axes) -> None:
+    """What growth with n and with n^2 would look like, where the axes have room: below."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    for exponent, start in ((1, 0.30), (2, 0.62)):
+        n = np.array([left * (right / left) ** start, left * (right / left) ** (start + 0.18)])
+        at = bottom * (top / bottom) ** 0.06
+        axes.plot(n, at * (n / n[0]) ** exponent, color="#777777", lw=0.8, zorder=1)
+        axes.annotate(
+            "~ n" if exponent == 1 else "~ n²",
+            (n[1], at * (n[1] / n[0]) ** exponent),
+            xytext=(3, -2),
+            textcoords="offset points",
+            fontsize=6.5,
+            color="#555555",
+        )
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+
+
+# --- figure 4 --------------------------------------------------------------------------------
+
+
+@styled
+def shares(series: Sequence[Series], n: int, title: str, caption: str) -> Figure:
+    """Stacked shares of T_gpu, T_cpu and T_com against N (the paper's figure 4).
+
+    Left bars, framed: of the phases that the program timed; right bars: by the model, pale where it
+    extrapolates.
+
+    Raises:
+        InputError: there is neither a model nor a timed phase of so many particles.
+    """
+    figure, grid_ = _panels(len(series), title, caption)
+    drawn = False
+    for axes, each in zip(grid_, series, strict=True):
+        timed = {gpus: p for (size, gpus), p in each.phases.items() if size == n}
+        counts = sorted(timed) if timed else [int(count) for count in gpu_range([each])]
+        both = bool(timed) and each.model is not None
+        width = 0.4 if both else 0.7
+        if timed:
+            terms = {term: np.array([timed[count][term] for count in counts]) for term in TERMS}
+            _stack(axes, np.array(counts) - (0.21 if both else 0), width, terms, "black")
+            drawn = True
+        found = _forecasts(each.model, np.full(len(counts), float(n)), np.array(counts, float))
+        if found is not None:
+            terms = {"T_gpu": found.t_gpu, "T_cpu": found.t_cpu, "T_com": found.t_com}
+            _stack(axes, np.array(counts) + (0.21 if both else 0), width, terms, "white",
+                   found.extrapolated)  # fmt: skip
+            drawn = True
+        gpus_axis(axes, np.array(counts))
+        axes.set_ylim(0, 100)
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+        what = " | ".join(
+            words
+            for words, there in (("phases timed", bool(timed)), ("model", found is not None))
+            if there
+        )
+        axes.set_title(f"{each.label}: {what}" if what else each.label)
+    if not drawn:
+        raise InputError(f"neither phases nor a model of n = {n} are there")
+    grid_[0].set_ylabel("share of the step")
+    handles = [Patch(fc=c, hatch=h, ec="white", label=t) for t, (c, h) in TERMS.items()]
+    figure.legend(handles=handles, loc="outside right center")
+    return figure
+
+
+def _stack(
+    axes: Axes,
+    at: Array,
+    width: float,
+    terms: dict[str, Array],
+    edge: str,
+    pale: NDArray[np.bool_] | None = None,
+) -> None:
+    total = np.sum(list(terms.values()), axis=0)
+    outside = np.zeros(at.size, dtype=bool) if pale is None else pale
+    bottom = np.zeros(at.size)
+    for name, seconds in terms.items():
+        colour, hatch = TERMS[name]
+        share = 100 * seconds / total
+        bars = axes.bar(
+            at, share, width, bottom, color=colour, hatch=hatch, edgecolor="white", lw=0.3
+        )
+        for bar in np.array(bars.patches)[outside]:
+            bar.set_alpha(PALE)
+        bottom += share
+    if edge != "white":
+        axes.bar(at, bottom, width, fill=False, edgecolor=edge, lw=0.9)
+
+
+# --- native beside remote --------------------------------------------------------------------
+
+
+@styled
+def extra_time(series: Sequence[Series], counts: Sequence[int], title: str, caption: str) -> Figure:
+    """What a step on each other path takes longer than on the first, against n; a line an N.
+
+    Raises:
+        InputError: there is but one path.
+    """
+    first, *others = series
+    if not others:
+        raise InputError("steps or models of two paths are needed to set them side by side")
+    figure, grid_ = _panels(len(others), title, caption, sharex=True)
+    for axes, other in zip(grid_, others, strict=True):
+        # Beyond what both know, the line would show how they extrapolate.
+        low = max(each.domain[0][0] for each in (first, other))
+        high = max(low, min(each.domain[0][1] for each in (first, other)))
+        n = np.unique(np.round(np.geomspace(low, high, POINTS)))
+        for at, count in enumerate(counts):
+            _ratio_line(axes, first.model, other.model, n, count, COLOURS[at])
+            own = {
+                size: _ratio(point, first.points[size, gpus])
+                for (size, gpus), point in other.points.items()
+                if gpus == count and (size, gpus) in first.points
+            }
+            _points(axes, own, at, lambda p: 100 * (p - 1))
+        axes.axhline(0, color="black", lw=0.6)
+        axes.set_xscale("log")
+        plain_minor_ticks(axes)
+        count_axis(axes)
+        axes.set_xlabel("n, particles")
+        axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+        grid(axes)
+        axes.set_title(f"{other.label} beside {first.label}")
+    grid_[0].set_ylabel("extra time of a step")
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
+    return figure
+
+
+def _ratio(point: Point, base: Point) -> Point:
+    return Point(point.seconds / base.seconds, point.low / base.high, point.high / base.low)
+
+
+def _ratio_line(
+    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, colour: str
+) -> None:
+    gpus = np.full(n.size, float(count))
+    base, found = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
+    if base is None or found is None:
+        return
+    ratio = found.seconds / base.seconds
+    # The two fits know nothing of each other: their log errors add like independent ones.
+    half = np.exp(
+        np.hypot(np.log(base.mean_high / base.seconds), np.log(found.mean_high / found.seconds))
+    )
+    middle, low, high = (100 * (each - 1) for each in (ratio, ratio / half, ratio * half))
+    _line(axes, n, middle, low, high, base.extrapolated | found.extrapolated, colour)
+
+
+# --- L, 1/B and t_kernel ---------------------------------------------------------------------
+
+
+@styled
+def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> Figure:
+    """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
+
+    Args:
+        rows: quantity, path, and remote over native.
+    """
+    quantities = list(dict.fromkeys(what for what, _, _ in rows))
+    paths = list(dict.fromkeys(path for _, path, _ in rows))
+    height = 0.2 * len(quantities) + 0.9
+    figure, ((axes,),) = panels(1, 1, title, caption, width=DEARER_WIDTH, height=height)
+    for at, path in enumerate(paths):
+        own = [(ratio, quantities.index(what)) for what, where, ratio in rows if where == path]
+        axes.plot(
+            *zip(*own, strict=True), marker(at), mfc="none", ms=5, color=COLOURS[at], label=path
+        )
+    axes.axvline(1, color="black", lw=0.8)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(EngFormatter(places=0, sep=""))
+    plain_minor_ticks(axes)
+    least, most = min(r for *_, r in rows), max(r for *_, r in rows)
+    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
+    if len(ticks) >= 2:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(range(len(quantities)), quantities)
+    axes.invert_yaxis()
+    axes.margins(y=0.08)
+    axes.set_xlabel("remote over native")
+    grid(axes)
+    figure.legend(loc="outside right center")
+    return figure
+
+
+# --- what they share -------------------------------------------------------------------------
+
+
+def _panels(
+    count: int, title: str, caption: str, *, sharex: bool = False
+) -> tuple[Figure, list[Axes]]:
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    figure, grid_ = panels(rows, columns, title, caption, sharex=sharex, sharey=True)
+    flat = [axes for row in grid_ for axes in row]
+    for axes in flat[count:]:
+        axes.set_visible(False)
+    return figure, flat[:count]
+
+
+def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
+    if model is None:
+        return None
+    try:
+        return model.forecasts(n, gpus)
+    except InputError:
+        # More GPUs than its data can know of: nothing is drawn there.
+        return None
+
+
+def _line(
+    axes: Axes, x: Array, y: Array, low: Array, high: Array, outside: NDArray[np.bool_], colour: str
+) -> None:
+    axes.fill_between(x, low, high, color=colour, alpha=BAND_ALPHA, lw=0)
+    axes.plot(x, y, "--", lw=0.8, color=colour)
+    if not outside.all():
+        axes.plot(np.where(outside, np.nan, x), y, "-", color=colour)
+
+
+def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float], float]) -> None:
+    if not own:
+        return
+    values = np.array([[scale(s) for s in (p.seconds, p.low, p.high)] for p in own.values()])
+    middle, ends = values[:, 0], np.sort(values[:, 1:], axis=1)
+    axes.errorbar(
+        list(own),
+        middle,
+        yerr=[np.maximum(middle - ends[:, 0], 0), np.maximum(ends[:, 1] - middle, 0)],
+        fmt=marker(at),
+        mfc="white",
+        mew=0.8,
+        lw=0,
+        elinewidth=0.7,
+        color=COLOURS[at],
+    )
+
+
+def _key(figure: Figure, entries: Sequence[tuple[str, int]]) -> None:
+    handles = [
+        Line2D([], [], color=COLOURS[at], marker=marker(at), mfc="white", mew=0.8, label=label)
+        for label, at in entries
+    ]
+    figure.legend(handles=handles, loc="outside right center")

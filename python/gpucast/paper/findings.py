@@ -1,0 +1,490 @@
+"""What the paper found on its machines: does it hold for these measurements?
+
+Each finding is looked at in every group of steps (or for every quantity) and is true, false, or
+open there, with the number that decides and, where it is open, why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.steps import NATIVE_PATHS, Cell, Group, host_of, medians_of, names_of, steps_of
+from gpucast.errors import InputError
+from gpucast.model.fitted import Model
+from gpucast.transfers.launches import launch_costs
+from gpucast.util.units import duration, throughput
+
+SMALL_N = 1000
+
+LINEAR = (0.75, 1.25)
+QUADRATIC = (1.75, 2.25)
+"""Local exponents of n that count as growth with n and with n^2."""
+
+RATE_NOISE = 0.01
+SHARE_NOISE = 0.02
+EXTRA_NOISE = 0.02
+LARGER = 1.02
+"""What counts as a difference: of Gflops (relative), of shares and of what remote steps take longer
+(absolute), of microbenchmarks."""
+
+STRETCH = 3.0
+"""Exponents are taken over at least this factor of n: a whole number of waves makes steps."""
+
+_WORDS = {True: "true", False: "false", None: "open"}
+
+
+class Studied(Protocol):
+    """A group's steps: medians (s) of its cells, and a model of them where there is one."""
+
+    @property
+    def measured(self) -> Mapping[Cell, float]: ...
+    @property
+    def whole(self) -> Model | None: ...
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The plainest ``Studied``."""
+
+    measured: Mapping[Cell, float]
+    whole: Model | None = None
+
+
+@dataclass
+class Finding:
+    """One statement of the paper, held against the data.
+
+    Attributes:
+        statement: what the paper found; in brackets how it is judged here.
+        number: what ``numbers`` are, in words.
+        headers, rows: the figures, a row a group (or quantity), its last cell the answer.
+        holds: of each row, whether it agrees; None where too little was measured to say.
+        numbers: of each row, the one that decides; None where there is none.
+        why: of each row, why it is open; None where it is not.
+        missing: why there are no rows at all.
+    """
+
+    statement: str
+    number: str
+    headers: list[str]
+    missing: str
+    rows: list[list[str]] = field(default_factory=list)
+    holds: list[bool | None] = field(default_factory=list)
+    numbers: list[float | None] = field(default_factory=list)
+    why: list[str | None] = field(default_factory=list)
+
+    def add(
+        self, holds: bool | None, number: float | None, cells: Sequence[str], why: str | None = None
+    ) -> None:
+        """A row. ``why`` is kept where it is open."""
+        self.holds.append(holds)
+        self.numbers.append(number)
+        self.why.append(why if holds is None else None)
+        self.rows.append([*cells, _WORDS[holds]])
+
+    @property
+    def brief(self) -> str:
+        """The statement alone."""
+        return self.statement.split(" (")[0]
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        known = [each for each in self.holds if each is not None]
+        if not known:
+            return "cannot be told"
+        if all(known) or not any(known):
+            return _WORDS[all(known)]
+        return f"true in {sum(known)} of {len(known)}"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it cannot be told, where that is so of every row."""
+        if any(each is not None for each in self.holds):
+            return None
+        return "; ".join(dict.fromkeys(each for each in self.why if each)) or self.missing
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The least and the greatest of the deciding numbers."""
+        known = [each for each in self.numbers if each is not None]
+        return (min(known), max(known)) if known else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            **asdict(self),
+            "verdict": self.verdict,
+            "range": self.range,
+            "reason": self.reason,
+        }
+
+
+def findings(
+    data: Dataset, models: Mapping[Group, Model] | None = None, native: str | None = None
+) -> list[Finding]:
+    """All findings of a dataset, in the paper's order.
+
+    Args:
+        models: of the groups that were fitted; shares stand in for phases nobody timed.
+        native: the path that others are remote to; by default the likeliest.
+
+    Raises:
+        InputError: nothing that a finding is about was measured; no such path.
+    """
+    if not (data.steps or data.transfers or data.launches):
+        raise InputError("there are no steps, transfers or launches", file=data.name)
+    if native is not None and native not in data.paths():
+        there = ", ".join(data.paths())
+        raise InputError(f"no path {native!r}; there are: {there}", file=data.name, field="native")
+    known = models or {}
+    studies = {
+        group: Steps(medians_of(steps), known.get(group)) for group, steps in steps_of(data).items()
+    }
+    return findings_of(data, studies, names_of(studies), native or native_path(data))
+
+
+def findings_of(
+    data: Dataset, studies: Mapping[Group, Studied], names: Mapping[Group, str], native: str
+) -> list[Finding]:
+    """All findings, in the paper's order."""
+    several = {g: s for g, s in studies.items() if len({gpus for _, gpus in s.measured}) > 1}
+    return [
+        gflops_at_small_n(several, names),
+        gflops_at_large_n(several, names),
+        linear_then_quadratic(studies, names),
+        communication_share(data, several, names),
+        dearer_when_remote(data, native),
+        widest_gap(studies, names, native),
+    ]
+
+
+def native_path(data: Dataset) -> str:
+    """The path that others are remote to: by its name, else the one that was measured first."""
+    paths = data.paths()
+    return next((path for path in NATIVE_PATHS if path in paths), paths[0] if paths else "native")
+
+
+def _grows(values: Sequence[float], noise: float) -> bool:
+    """From first to last, and never falling by more than noise on the way."""
+    return values[-1] - values[0] > noise and all(b - a >= -noise for a, b in pairwise(values))
+
+
+def _near_small_n(sizes: Sequence[int]) -> int:
+    return min(sizes, key=lambda n: abs(np.log(n / SMALL_N)))
+
+
+_ONE_COUNT = "steps were measured on one number of GPUs only, or none were"
+
+
+# --- Gflops against N ------------------------------------------------------------------------
+
+
+def gflops_at_small_n(studies: Mapping[Group, Studied], names: Mapping[Group, str]) -> Finding:
+    """The paper's figure 2, left to right falling."""
+    return _gflops("Gflops fall with N at small n", studies, names, _near_small_n, rising=False)
+
+
+def gflops_at_large_n(studies: Mapping[Group, Studied], names: Mapping[Group, str]) -> Finding:
+    """The paper's figure 2, left to right rising."""
+    return _gflops("Gflops rise with N at large n", studies, names, max, rising=True)
+
+
+def _gflops(
+    statement: str,
+    studies: Mapping[Group, Studied],
+    names: Mapping[Group, str],
+    size_of: Callable[[Sequence[int]], int],
+    *,
+    rising: bool,
+) -> Finding:
+    counts = _counts(studies)
+    finding = Finding(
+        f"{statement} (measured; Gflops relative to the fewest GPUs; "
+        f"{100 * RATE_NOISE:g} % is noise)",
+        "Gflops on the most GPUs over those on the fewest",
+        ["group", "n", *(f"N = {count}" for count in counts), ""],
+        _ONE_COUNT,
+    )
+    for group, study in studies.items():
+        n = size_of(sorted({n for n, _ in study.measured}))
+        times = {gpus: t for (size, gpus), t in study.measured.items() if size == n}
+        first = times[min(times)]
+        rates = [first / times[count] for count in sorted(times)]
+        cells = [f"{first / times[c]:.3f}" if c in times else "-" for c in counts]
+        trend = rates if rising else rates[::-1]
+        holds = _grows(trend, RATE_NOISE * trend[0]) if len(times) > 1 else None
+        finding.add(
+            holds,
+            rates[-1] if len(times) > 1 else None,
+            [names[group], f"{n:,}", *cells],
+            f"n = {n} was measured on one number of GPUs only",
+        )
+    return finding
+
+
+def _counts(studies: Mapping[Group, Studied]) -> list[int]:
+    return sorted({gpus for study in studies.values() for _, gpus in study.measured})
+
+
+# --- step time against n ---------------------------------------------------------------------
+
+
+def linear_then_quadratic(studies: Mapping[Group, Studied], names: Mapping[Group, str]) -> Finding:
+    """The paper's figure 3."""
+    finding = Finding(
+        "Step time grows linearly, then quadratically with n (exponent of n on the fewest GPUs, "
+        f"over a factor of at least {STRETCH:g} in n; linear: {LINEAR[0]} to {LINEAR[1]}, "
+        f"quadratic: {QUADRATIC[0]} to {QUADRATIC[1]})",
+        "exponent of n at the largest n",
+        ["group", "N", "smallest n", "linear where n is", "quadratic from n =", "largest n", ""],
+        "no steps were measured over so wide a range of n",
+    )
+    for group, study in studies.items():
+        fewest = min(gpus for _, gpus in study.measured)
+        slopes = local_exponents(
+            [(n, t) for (n, gpus), t in sorted(study.measured.items()) if gpus == fewest]
+        )
+        if not slopes:
+            continue
+        linear = [n for n, slope in slopes if LINEAR[0] <= slope <= LINEAR[1]]
+        quadratic = _onset(slopes)
+        steepest = max(slope for _, slope in slopes)
+        too_small = bool(linear) and steepest < QUADRATIC[0]
+        finding.add(
+            None if too_small else bool(linear) and quadratic is not None and linear[0] < quadratic,
+            slopes[-1][1],
+            [
+                names[group],
+                str(fewest),
+                f"{slopes[0][1]:.2f}",
+                f"{linear[0]:,.0f} to {linear[-1]:,.0f}" if linear else "nowhere",
+                f"{quadratic:,.0f}" if quadratic else "nowhere",
+                f"{slopes[-1][1]:.2f}",
+            ],
+            "n is too small to see it grow quadratically",
+        )
+    return finding
+
+
+def local_exponents(points: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
+    """d log T / d log n: at the middle of each stretch of n, and its exponent."""
+    found = []
+    for i, (n, seconds) in enumerate(points):
+        end = next((j for j in range(i + 1, len(points)) if points[j][0] >= STRETCH * n), None)
+        if end is not None:
+            far, later = points[end]
+            slope = np.log(later / seconds) / np.log(far / n)
+            found.append((float(np.sqrt(n * far)), float(slope)))
+    return found
+
+
+def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
+    """The n from which on every exponent is quadratic."""
+    at = None
+    for n, slope in reversed(slopes):
+        if not QUADRATIC[0] <= slope <= QUADRATIC[1]:
+            break
+        at = n
+    return at
+
+
+# --- share of communication ------------------------------------------------------------------
+
+
+def communication_share(
+    data: Dataset, studies: Mapping[Group, Studied], names: Mapping[Group, str]
+) -> Finding:
+    """The paper's figure 4."""
+    counts, steps = _counts(studies), steps_of(data)
+    finding = Finding(
+        f"The share of T_com at n = {SMALL_N} grows with N (of the sum of the phases that the "
+        "program timed, copies and exchange; in brackets: by the model fitted to all cells; "
+        f"{100 * SHARE_NOISE:g} % is noise)",
+        "share of T_com on the most GPUs less that on the fewest",
+        ["group", *(f"N = {count}" for count in counts), ""],
+        _ONE_COUNT,
+    )
+    for group, study in studies.items():
+        n = _near_small_n(sorted({n for n, _ in study.measured}))
+        own = [gpus for size, gpus in study.measured if size == n]
+        timed = timed_shares(steps.get(group, []), n)
+        fitted = _fitted_shares(study, n, own)
+        shares = timed if set(own) <= set(timed) else fitted
+        values = [shares[count] for count in sorted(shares)]
+        enough = len(values) > 1
+        finding.add(
+            _grows(values, SHARE_NOISE) if enough else None,
+            values[-1] - values[0] if enough else None,
+            [
+                names[group],
+                *(_shares_text(timed.get(count), fitted.get(count)) for count in counts),
+            ],
+            "its phases were not timed, and no model is given",
+        )
+    return finding
+
+
+def timed_shares(steps: Iterable[Step], n: int) -> dict[int, float]:
+    """By GPU count, the share of copies and exchange in the sum of the phases timed."""
+    shares: dict[int, float] = {}
+    for step in steps:
+        if step.n != n or step.phases is None:
+            continue
+        phases = {name: each for name, each in step.phases.model_dump().items() if each}
+        middle = {name: float(np.median(each)) for name, each in phases.items()}
+        total = sum(middle.values())
+        if total > 0:
+            moved = sum(middle.get(name, 0.0) for name in ("h2d", "d2h", "exchange"))
+            shares[step.gpus] = moved / total
+    return shares
+
+
+def _fitted_shares(study: Studied, n: int, counts: Sequence[int]) -> dict[int, float]:
+    if study.whole is None:
+        return {}
+    found = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
+    shares = found.t_com / found.seconds
+    return {count: float(share) for count, share in zip(counts, shares, strict=True)}
+
+
+def _shares_text(timed: float | None, fitted: float | None) -> str:
+    parts = [f"{100 * timed:.0f} %"] if timed is not None else []
+    parts += [f"({100 * fitted:.0f} %)"] if fitted is not None else []
+    return " ".join(parts) or "-"
+
+
+# --- microbenchmarks -------------------------------------------------------------------------
+
+
+def dearer_when_remote(data: Dataset, native: str) -> Finding:
+    """Of L, 1/B and t_kernel, each path beside the native one of the same host."""
+    finding = Finding(
+        "L, 1/B and t_kernel are all larger when remote (L: blocking copies of the fewest bytes; "
+        "1/B: from half the most bytes to the most; t_kernel: launches; medians; larger: by more "
+        f"than {100 * (LARGER - 1):.0f} %)",
+        "remote over native",
+        ["quantity", "remote path", native, "remote", "times", ""],
+        f"no transfers or launches were measured over both {native!r} and another path",
+    )
+    for host in dict.fromkeys(map(host_of, data.machines)):
+        here = replace(data, records=[r for r in data.records if host_of(r.machine or "") == host])
+        for path in here.paths():
+            if path != native and native in here.paths():
+                _compare_transfers(finding, here, native, path)
+                _compare_launches(finding, here, native, path)
+    return finding
+
+
+def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) -> None:
+    times = _transfer_medians(data)
+    for memory, route in dict.fromkeys(key[1:] for key in times if key[0] == path):
+        here, there = times.get((native, memory, route), {}), times[path, memory, route]
+        sizes = sorted(here.keys() & there.keys())
+        if len(sizes) < 2 or sizes[-1] < 2 * sizes[0]:
+            continue
+        least, most = sizes[0], sizes[-1]
+        half = max(size for size in sizes if size <= most / 2)
+        _row(finding, f"L_{route}, {memory}", path, here[least], there[least], duration)
+        slopes = [(each[most] - each[half]) / (most - half) for each in (here, there)]
+        if min(slopes) > 0:
+            _row(finding, f"1/B_{route}, {memory}", path, slopes[0], slopes[1], _inverse)
+
+
+def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, float]]:
+    """Median seconds by size, of blocking copies alone; by path, memory and route."""
+    samples: dict[tuple[str, str, str], dict[int, list[float]]] = {}
+    for each in data.transfers:
+        alone = each.valid and not each.cold and not each.concurrent
+        blocking = each.engine == "copy" and each.method != "gated"
+        if alone and blocking and each.route in ("h2d", "d2h"):
+            sizes = samples.setdefault((each.path, each.memory, each.route), {})
+            sizes.setdefault(each.bytes, []).extend(each.seconds)
+    return {
+        key: {size: float(np.median(seconds)) for size, seconds in sizes.items()}
+        for key, sizes in samples.items()
+    }
+
+
+def _compare_launches(finding: Finding, data: Dataset, native: str, path: str) -> None:
+    costs = {(each.path, each.method): each.t_kernel.value for each in launch_costs(data)}
+    for method, words in (
+        ("submit", "t_kernel, submitted"),
+        ("sync", "t_kernel, until it has run"),
+    ):
+        pair = costs.get((native, method)), costs.get((path, method))
+        if pair[0] is not None and pair[1] is not None:
+            _row(finding, words, path, pair[0], pair[1], duration)
+
+
+def _row(
+    finding: Finding,
+    what: str,
+    path: str,
+    native: float,
+    remote: float,
+    text: Callable[[float], str],
+) -> None:
+    times = remote / native
+    finding.add(times > LARGER, times, [what, path, text(native), text(remote), f"{times:.2f}"])
+
+
+def _inverse(seconds_a_byte: float) -> str:
+    return f"1/({throughput(1 / seconds_a_byte)})"
+
+
+# --- native beside remote --------------------------------------------------------------------
+
+
+def widest_gap(
+    studies: Mapping[Group, Studied], names: Mapping[Group, str], native: str
+) -> Finding:
+    """Where remote steps take longest beside native ones: cells measured on both paths."""
+    finding = Finding(
+        "Remote steps are farthest behind native ones at small n and large N (measured; extra time "
+        f"at the n nearest to {SMALL_N}: grows with N, and on the most GPUs is larger there than "
+        f"at the largest n; {100 * EXTRA_NOISE:g} % is noise)",
+        "extra time at small n on the most GPUs, as a share of the native step",
+        ["group", "small n", "fewest GPUs", "most GPUs", "large n", "most GPUs", ""],
+        "no steps of a kind were measured over two paths",
+    )
+    for group, study in studies.items():
+        other = group.over(native, studies)
+        if group.path == native or other is None:
+            continue
+        beside = studies[other].measured
+        extra = {c: t / beside[c] - 1 for c, t in sorted(study.measured.items()) if c in beside}
+        if not extra:
+            continue
+        small, large = _near_small_n([n for n, _ in extra]), max(n for n, _ in extra)
+        by_count = {gpus: value for (n, gpus), value in extra.items() if n == small}
+        most = max(by_count)
+        enough = len(by_count) > 1 and large > small and (large, most) in extra
+        holds = (
+            _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
+            and by_count[most] - extra[large, most] > EXTRA_NOISE
+            if enough
+            else None
+        )
+        far = f"{100 * extra[large, most]:+.0f} %" if (large, most) in extra else "-"
+        finding.add(
+            holds,
+            by_count[most],
+            [
+                names[group],
+                f"{small:,}",
+                f"{100 * by_count[min(by_count)]:+.0f} % (N = {min(by_count)})",
+                f"{100 * by_count[most]:+.0f} % (N = {most})",
+                f"{large:,}",
+                far,
+            ],
+            "too few cells were measured over both paths",
+        )
+    return finding

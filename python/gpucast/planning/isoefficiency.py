@@ -1,0 +1,230 @@
+"""The two quantities that the paper leaves open: efficiency relative to peak, and an index for the
+use of virtual GPUs.
+
+Definitions, and what happens where a size is never or always reached: docs/plan.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.errors import InputError
+from gpucast.model.fitted import LARGEST_N, Array, Model
+from gpucast.planning.replicates import Evaluator
+from gpucast.planning.request import Machine, Request
+from gpucast.planning.threshold_search import from_n_on
+
+REPLICATES = 100
+FURTHER_THAN_FITTED = 10.0
+"""Sizes are looked for up to this many times the largest that was fitted."""
+
+Condition = Callable[[Array, Array, int | None], Array]
+"""Whether it holds for sizes with GPU counts, by the model (None) or by a replicate."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A size for each of C GPU counts.
+
+    Attributes:
+        gpus: the counts, (C).
+        n: the size; the smallest looked at where it always holds, inf where it never does.
+        low, high: 90 % interval over the replicates; inf: not reached in those.
+        reached: share of the replicates in which it is reached at all.
+        range: sizes that were looked at.
+        extrapolated: whether n or the count is outside what was fitted.
+    """
+
+    gpus: Array
+    n: Array
+    low: Array
+    high: Array
+    reached: Array
+    range: tuple[float, float]
+    extrapolated: NDArray[np.bool_]
+
+
+def peak_efficiency(
+    n: float, seconds: float, gpus: float, peak_flops: float, flops_per_pair: float | None
+) -> float:
+    """Useful operations a second as a share of what the GPUs could do at most.
+
+    Args:
+        peak_flops: of one GPU: cores x clock x 2.
+        flops_per_pair: operations that an ordered pair counts; the paper's 78 if None.
+    """
+    pair = _core.claret_flops_per_pair if flops_per_pair is None else flops_per_pair
+    return _core.gflops(n, seconds, pair) * 1e9 / (gpus * peak_flops)
+
+
+def iso_efficiency(
+    model: Model,
+    efficiency: float,
+    gpus: Array,
+    sizes: tuple[float, float] | None = None,
+) -> Sizes:
+    """n_e(N): the smallest n from which on N GPUs are at least e efficient.
+
+    Efficiency is T(n, 1) / (N T(n, N)). ``sizes``: where to look; by default from the smallest
+    size fitted to ten times the largest.
+    """
+    of = Evaluator(model)
+
+    def holds(n: Array, counts: Array, replicate: int | None) -> Array:
+        # A GPU alone is exactly efficient: rounding must not say otherwise.
+        one = of.seconds(n, np.ones(n.shape), replicate)
+        needed = efficiency * counts * of.seconds(n, counts, replicate)
+        return np.asarray(one * (1 + 1e-12) >= needed)
+
+    return _search([model], holds, gpus, sizes)
+
+
+def break_even(
+    base: Model,
+    other: Model,
+    surcharge: float,
+    gpus: Array,
+    sizes: tuple[float, float] | None = None,
+) -> Sizes:
+    """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
+
+    Longer as a share of the time on ``base`` with the same number of GPUs. For measured cells:
+    ``forecast.remote_cost.break_even``.
+    """
+    first, second = Evaluator(base), Evaluator(other)
+
+    def holds(n: Array, counts: Array, replicate: int | None) -> Array:
+        limit = (1 + surcharge) * first.seconds(n, counts, replicate)
+        return np.asarray(second.seconds(n, counts, replicate) < limit)
+
+    return _search([base, other], holds, gpus, sizes)
+
+
+def _search(
+    models: list[Model], holds: Condition, gpus: Array, sizes: tuple[float, float] | None
+) -> Sizes:
+    fitted = [model.content["domain"]["n"] for model in models]
+    smallest, largest = max(each[0] for each in fitted), min(each[1] for each in fitted)
+    low, high = sizes or (float(smallest), min(LARGEST_N, largest * FURTHER_THAN_FITTED))
+    if low >= high:
+        raise InputError(
+            f"the fitted sizes, up to {FURTHER_THAN_FITTED:g} times the largest, do not overlap",
+            field="sizes",
+        )
+    replicates = min(REPLICATES, max(len(model.integers) for model in models))
+    counts = np.tile(gpus, replicates)
+
+    def central(n: Array) -> Array:
+        return holds(n, _beside(gpus, n), None)
+
+    def each(n: Array) -> Array:
+        parts = n.reshape(replicates, gpus.size, -1)
+        found = [holds(part, _beside(gpus, part), r) for r, part in enumerate(parts)]
+        return np.concatenate(found)
+
+    n = from_n_on(central, gpus.size, low, high)
+    drawn = from_n_on(each, counts.size, low, high).reshape(replicates, gpus.size)
+    # Order statistics, not interpolated ones: between a size and inf there is nothing.
+    ends = np.quantile(drawn, [0.05, 0.95], axis=0, method="nearest")
+    looked_at = np.minimum(n, high)
+    outside = np.any([model.extrapolates(looked_at, gpus) for model in models], axis=0)
+    return Sizes(
+        gpus, n, ends[0], ends[1], np.mean(np.isfinite(drawn), axis=0), (low, high), outside
+    )
+
+
+def _beside(gpus: Array, n: Array) -> Array:
+    return np.broadcast_to(gpus[:, np.newaxis], n.shape)
+
+
+# --- of a plan's machines, JSON-ready ---------------------------------------------------------
+
+
+def iso_efficiency_sizes(request: Request) -> dict[str, Any]:
+    """n_e(N) of every machine for some of its GPU counts."""
+    wanted = request.iso_efficiency
+    assert wanted is not None
+    return {
+        "efficiency": wanted,
+        "machines": [
+            {
+                "machine": machine.name,
+                **_sizes(iso_efficiency(machine.forecaster, wanted, counts, _range(request))),
+            }
+            for machine in request.machines
+            if (counts := _counts(machine.counts, 2)).size
+        ],
+    }
+
+
+def break_even_sizes(request: Request) -> dict[str, Any]:
+    """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
+    wanted, base = request.break_even, request.machines[request.base]
+    assert wanted is not None
+    return {
+        "surcharge": wanted,
+        "baseline": base.name,
+        "machines": [
+            {
+                "machine": machine.name,
+                **_sizes(
+                    break_even(base.forecaster, machine.forecaster, wanted, counts, _range(request))
+                ),
+            }
+            for machine in request.machines
+            if machine is not base and (counts := _common(base, machine)).size
+        ],
+    }
+
+
+def _common(base: Machine, machine: Machine) -> Array:
+    return _counts(sorted({*base.counts} & {*machine.counts}), 1)
+
+
+def _counts(counts: list[int], least: int) -> Array:
+    """Up to eight counts as they are; of more, powers of two and the last."""
+    several = [count for count in counts if count >= least]
+    if len(several) > 8:
+        several = [c for c in several if c & (c - 1) == 0 or c == several[-1]]
+    return np.array(several, dtype=np.float64)
+
+
+def _range(request: Request) -> tuple[float, float] | None:
+    return None if request.sizes is None else (float(request.sizes[0]), float(request.sizes[1]))
+
+
+def _sizes(found: Sizes) -> dict[str, Any]:
+    low, high = found.range
+    return {
+        "smallest": int(low),
+        "largest": int(high),
+        "sizes": [
+            {
+                "gpus": int(found.gpus[i]),
+                "n": _whole(found.n[i]),
+                "low": _whole(found.low[i]),
+                "high": _whole(found.high[i]),
+                "reached": _reached(float(found.n[i]), low),
+                "probability_reached": round(float(found.reached[i]), 9),
+                "extrapolated": bool(found.extrapolated[i]),
+            }
+            for i in range(found.gpus.size)
+        ],
+    }
+
+
+def _reached(n: float, low: float) -> str:
+    if math.isinf(n):
+        return "never"
+    return "always" if n <= low else "from"
+
+
+def _whole(n: float) -> int | None:
+    return None if math.isinf(n) else int(n)

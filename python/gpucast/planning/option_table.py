@@ -1,0 +1,179 @@
+"""Every job with every machine and GPU count it might get: time, cost, and whether it may."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from gpucast.model.fitted import Array, interval_width
+from gpucast.planning.replicates import MOST_EVALUATIONS, Evaluator, StepTimes, step_times
+from gpucast.planning.request import Request
+
+HOUR = 3600.0
+Z90 = 1.6448536269514722
+"""Half-width of a normal distribution's 90 % interval."""
+
+MOST_REPLICATES = 400
+FEWEST_REPLICATES = 100
+_MOST_COMPARISONS = 20_000_000
+# Where GPUs are free of charge all choices cost nothing: this price lets the shortest win.
+_NEARLY_FREE = 1e-30
+
+
+@dataclass(frozen=True)
+class OptionTable:
+    """J jobs beside O options; an option is a machine with a GPU count.
+
+    Attributes:
+        machine: position of each option's machine, (O).
+        gpus: GPU count of each option, (O).
+        slices: the options of each machine.
+        price: of a second of each option, (O).
+        setup: seconds before the first step, (O).
+        steps: of each job, (J, 1).
+        size: position of each job's n among the distinct sizes, (J).
+        step: seconds of a step, (J, O).
+        width: half-width of the 90 % interval of log step time, (J, O).
+        seconds, cost: of one simulation, (J, O).
+        efficiency: parallel efficiency T(n, 1) / (N T(n, N)), (J, O).
+        limit: seconds by which it must be done, (J, O); inf without a deadline.
+        is_rate: whether the limit counts from the job's own start, as a speed does, (J).
+        meets: probability that it is, (J, O).
+        allowed: whether the job may run so, (J, O).
+        extrapolated: whether n or N is outside what was fitted, (J, O).
+        deviations: of true step times from the model, a draw for each replicate and option, as
+            factors, (B, O).
+        times: step times of each machine, for the distinct sizes.
+        replicates: how many are used.
+    """
+
+    machine: NDArray[np.intp]
+    gpus: Array
+    slices: tuple[slice, ...]
+    price: Array
+    setup: Array
+    steps: Array
+    size: NDArray[np.intp]
+    step: Array
+    width: Array
+    seconds: Array
+    cost: Array
+    efficiency: Array
+    limit: Array
+    is_rate: NDArray[np.bool_]
+    meets: Array
+    allowed: NDArray[np.bool_]
+    extrapolated: NDArray[np.bool_]
+    deviations: Array
+    times: tuple[StepTimes, ...]
+    replicates: int
+
+    @property
+    def rate(self) -> Array:
+        """Price of a second by which options are compared: above 0 even where they are free."""
+        return np.maximum(self.price, _NEARLY_FREE)
+
+    def quantile(self, probability: float) -> Array:
+        """Seconds that a simulation takes at most with a probability, (J, O)."""
+        from scipy.special import ndtri
+
+        factor = np.exp(np.minimum(self.width * (ndtri(probability) / Z90), 300.0))
+        return np.asarray(self.setup + self.steps * self.step * factor, dtype=np.float64)
+
+
+def make(request: Request) -> OptionTable:
+    """The table of a request's jobs and machines."""
+    counts = [np.array(machine.counts, dtype=np.float64) for machine in request.machines]
+    ends = np.cumsum([0, *(each.size for each in counts)])
+    slices = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
+    sizes, size = np.unique([float(job.n) for job in request.jobs], return_inverse=True)
+    cells = len(request.jobs) * int(ends[-1])
+    replicates = _replicates(request, cells)
+    times, width, efficiency, extrapolated = [], [], [], []
+    for machine, gpus in zip(request.machines, counts, strict=True):
+        model = machine.forecaster
+        share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
+        found = step_times(model, sizes, gpus, replicates, share)
+        times.append(found)
+        noise = model.content["noise"]
+        width.append(interval_width(noise["t90"] * np.hypot(found.spread, noise["between_cells"])))
+        one = Evaluator(model).seconds(sizes, np.ones(sizes.size))
+        efficiency.append(one[:, np.newaxis] / (gpus * found.seconds))
+        extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
+    step = np.hstack([each.seconds for each in times])[size]
+    widths = np.hstack(width)[size]
+    price, setup = _prices(request)
+    steps = np.array([[job.length] for job in request.jobs])
+    seconds = setup + steps * step
+    limit = np.array(
+        [[job.limit(machine.setup) for machine in request.machines] for job in request.jobs]
+    )
+    machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
+    limit = limit[:, machine_of]
+    efficiencies = np.hstack(efficiency)[size]
+    return OptionTable(
+        machine=machine_of,
+        gpus=np.concatenate(counts),
+        slices=slices,
+        price=price,
+        setup=setup,
+        steps=steps,
+        size=size.astype(np.intp),
+        step=step,
+        width=widths,
+        seconds=seconds,
+        cost=np.maximum(price, _NEARLY_FREE) * seconds,
+        efficiency=efficiencies,
+        limit=limit,
+        is_rate=np.array([job.ns_per_day is not None for job in request.jobs]),
+        meets=_meets(limit, setup, steps, step, widths),
+        allowed=_allowed(request, machine_of, efficiencies),
+        extrapolated=np.hstack(extrapolated)[size],
+        deviations=_deviations(request, replicates, machine_of),
+        times=tuple(times),
+        replicates=replicates,
+    )
+
+
+def _replicates(request: Request, cells: int) -> int:
+    most = min(MOST_REPLICATES, max(len(m.forecaster.integers) for m in request.machines))
+    return min(most, max(FEWEST_REPLICATES, _MOST_COMPARISONS // max(1, cells)))
+
+
+def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp]) -> Array:
+    noises = [machine.forecaster.content["noise"] for machine in request.machines]
+    # Widened as intervals are: so much more does Student's t allow than the normal distribution.
+    spread = np.array([noise["between_cells"] * noise["t90"] / Z90 for noise in noises])
+    draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
+    return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
+
+
+def _prices(request: Request) -> tuple[Array, Array]:
+    options = [(machine, count) for machine in request.machines for count in machine.counts]
+    price = np.array([machine.price_per_hour(count) for machine, count in options]) / HOUR
+    return price, np.array([machine.setup for machine, _ in options])
+
+
+def _meets(limit: Array, setup: Array, steps: Array, step: Array, width: Array) -> Array:
+    """P(setup + steps T <= limit), log T normal with the forecast's 90 % interval."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margin = np.log(np.maximum(limit - setup, 0.0) / (steps * step))
+        # No spread at all: the forecast is the truth.
+        normal = np.where(width > 0, margin * Z90 / width, np.where(margin >= 0, np.inf, -np.inf))
+    return np.asarray(ndtr(normal), dtype=np.float64)
+
+
+def _allowed(
+    request: Request, machine_of: NDArray[np.intp], efficiency: Array
+) -> NDArray[np.bool_]:
+    names = [machine.name for machine in request.machines]
+    on = np.array(
+        [[not job.machines or name in job.machines for name in names] for job in request.jobs]
+    )
+    floor = np.array([[job.efficiency or 0.0] for job in request.jobs])
+    # One GPU is as efficient as one GPU, whatever rounding says.
+    return np.asarray(on[:, machine_of] & (efficiency >= floor * (1 - 1e-12)), dtype=np.bool_)

@@ -1,0 +1,80 @@
+"""How sure a choice is: all options of a job, compared in each replicate.
+
+Replicate r of every machine's model together are one state of the world. (Machines whose models
+come from one fit share its replicates, so what they have in common cancels.) In each, every option
+also deviates from the model by a draw of its own, as measured cells do (``between_cells``). A job's
+options get independent draws; all jobs get the same ones, which what is said of one job does not
+notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.model.fitted import Array
+from gpucast.planning.option_table import OptionTable
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What B replicates say of J jobs; inf where a machine may not run a job.
+
+    Attributes:
+        fastest, cheapest: the option that is so in each replicate, (B, J).
+        least_seconds, least_cost: of each machine, (B, J, M).
+        wanted_seconds: of the pairs of job and option that the caller wants, (B, pairs).
+    """
+
+    fastest: NDArray[np.intp]
+    cheapest: NDArray[np.intp]
+    least_seconds: Array
+    least_cost: Array
+    wanted_seconds: Array
+
+    def share_fastest(self, option: NDArray[np.intp]) -> Array:
+        """In how many replicates the option given for each job is the fastest, (J)."""
+        return np.asarray(np.mean(self.fastest == option, axis=0), dtype=np.float64)
+
+    def share_cheapest(self, option: NDArray[np.intp]) -> Array:
+        """In how many replicates the option given for each job is the cheapest, (J)."""
+        return np.asarray(np.mean(self.cheapest == option, axis=0), dtype=np.float64)
+
+
+def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
+    """Compare all options in every replicate.
+
+    ``wanted``: pairs of job and option whose times are wanted besides, (pairs, 2).
+    """
+    jobs, options = table.seconds.shape
+    shape = (table.replicates, jobs)
+    result = Comparison(
+        np.empty(shape, dtype=np.intp),
+        np.empty(shape, dtype=np.intp),
+        np.empty((*shape, len(table.slices))),
+        np.empty((*shape, len(table.slices))),
+        np.empty((table.replicates, wanted.shape[0])),
+    )
+    barred = None if table.allowed.all() else ~table.allowed
+    seconds = np.empty((jobs, options))
+    distinct = np.array_equal(table.size, np.arange(table.times[0].seconds.shape[0]))
+    # A replicate at a time: its arrays stay in the processor's cache.
+    for replicate in range(table.replicates):
+        for part, times in zip(table.slices, table.times, strict=True):
+            of_sizes = times.of_replicate(replicate) * table.deviations[replicate, part]
+            np.multiply(
+                of_sizes if distinct else of_sizes[table.size], table.steps, out=seconds[:, part]
+            )
+        seconds += table.setup
+        result.wanted_seconds[replicate] = seconds[wanted[:, 0], wanted[:, 1]]
+        if barred is not None:
+            seconds[barred] = np.inf
+        cost = seconds * table.rate
+        result.fastest[replicate] = np.argmin(seconds, axis=1)
+        result.cheapest[replicate] = np.argmin(cost, axis=1)
+        for m, part in enumerate(table.slices):
+            result.least_seconds[replicate, :, m] = np.min(seconds[:, part], axis=1)
+            result.least_cost[replicate, :, m] = np.min(cost[:, part], axis=1)
+    return result

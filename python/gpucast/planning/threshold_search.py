@@ -1,0 +1,57 @@
+"""From which n on a condition holds, found for many conditions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpucast.model.fitted import Array
+
+FIRST = 129
+"""Sizes looked at first, evenly spaced in the logarithm."""
+
+FURTHER = 17
+"""Sizes looked at each time the interval around a crossing is narrowed."""
+
+
+def from_n_on(holds: Callable[[Array], Array], searches: int, low: float, high: float) -> Array:
+    """The smallest whole n from which on a condition holds up to ``high``.
+
+    Conditions need not be monotone: it is the n above the *last* size at which it fails. Sizes are
+    first looked at on a grid; the gap above its last failure is then looked at on a finer grid, and
+    so on down to neighbouring whole numbers. Up to ``FIRST`` whole numbers in all are looked at one
+    by one, so that the answer is exact; beyond, failures that lie wholly between two sizes of the
+    grid are overlooked.
+
+    Args:
+        holds: for sizes of shape (searches, points), one row a search, whether each holds.
+
+    Returns:
+        n of each search: ``low`` where it always holds, inf where it fails at ``high``.
+    """
+    sizes = np.tile(_whole(low, high, FIRST), (searches, 1))
+    good = np.asarray(holds(sizes), dtype=bool)
+    always = good.all(axis=1)
+    never = ~good[:, -1]
+    below, above = _gap(sizes, good)
+    while np.any((above - below > 1) & ~always & ~never):
+        sizes = np.round(np.linspace(below, above, FURTHER, axis=1))
+        good = np.asarray(holds(sizes), dtype=bool)
+        good[:, 0], good[:, -1] = False, True
+        below, above = _gap(sizes, good)
+    return np.where(never, np.inf, np.where(always, low, above))
+
+
+def _whole(low: float, high: float, most: int) -> Array:
+    if high - low < most:
+        return np.arange(low, high + 1)
+    return np.unique(np.round(np.geomspace(low, high, most)))
+
+
+def _gap(sizes: Array, good: Array) -> tuple[Array, Array]:
+    """The last failure of each row and the size above it."""
+    rows = np.arange(sizes.shape[0])
+    last = sizes.shape[1] - 1 - np.argmin(good[:, ::-1], axis=1)
+    at = np.minimum(last, sizes.shape[1] - 2)
+    return sizes[rows, at], sizes[rows, at + 1]

@@ -1,0 +1,1 @@
+"""Plots of steps, transfers and models; ``style`` says how all of them look."""

@@ -1,0 +1,229 @@
+"""What figures of steps draw: each path's steps of one kind, with the model of them.
+
+A figure is about one kind of steps (schedule, kernel, host memory, ...) on every path it was
+measured on. Where the data hold several kinds and nobody chose, that of the models given is taken,
+else the one nearest to the paper's program: ``star-serial``, ``claret``, pageable memory, no graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.steps import NATIVE_PATHS, Cell, Group, steps_of
+from gpucast.errors import InputError
+from gpucast.model.fitted import Model, sizes_to_show
+from gpucast.util.order_statistics import median_of
+
+PAPERS = {
+    "schedule": "star-serial",
+    "kernel": "claret",
+    "memory": "pageable",
+    "graph": False,
+    "boundary": "open",
+}
+"""The paper's program, in our words."""
+
+_KIND = ("schedule", "kernel", "memory", "block", "graph", "boundary")
+PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exchange")}
+"""The phases that a program times, by the term that models them."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell as measured: median step time and the ends of what is known of it, s.
+
+    The 95 % order-statistics interval, or the known rounding where that is wider.
+    """
+
+    seconds: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Steps of one path and one kind; ``steps`` or ``model`` may be missing, not both.
+
+    Attributes:
+        label: for panels and legends.
+        group: what the steps have in common; None without steps.
+    """
+
+    label: str
+    group: Group | None
+    steps: tuple[Step, ...]
+    model: Model | None
+
+    @cached_property
+    def points(self) -> dict[Cell, Point]:
+        """Of each cell, sorted by n and GPU count."""
+        samples: dict[Cell, list[float]] = {}
+        rounding: dict[Cell, float] = {}
+        for step in self.steps:
+            cell = step.n, step.gpus
+            samples.setdefault(cell, []).extend(step.seconds)
+            rounding[cell] = max(rounding.get(cell, 0.0), step.uncertainty or 0.0)
+        found = {}
+        for cell, seconds in sorted(samples.items()):
+            median = median_of(seconds)
+            half = rounding[cell] * median.value
+            low, high = (median.value if end is None else end for end in (median.low, median.high))
+            found[cell] = Point(
+                median.value, min(low, median.value - half), max(high, median.value + half)
+            )
+        return found
+
+    @cached_property
+    def phases(self) -> dict[Cell, dict[str, float]]:
+        """Of each cell whose phases were timed: seconds of each term (medians of its phases)."""
+        samples: dict[Cell, dict[str, list[float]]] = {}
+        for step in self.steps:
+            if step.phases is not None:
+                own = samples.setdefault((step.n, step.gpus), {})
+                for name, each in step.phases.model_dump().items():
+                    own.setdefault(name, []).extend(each or [])
+        return {
+            cell: {
+                term: sum(float(np.median(own[name])) for name in names if own.get(name))
+                for term, names in PHASES.items()
+            }
+            for cell, own in samples.items()
+        }
+
+    @property
+    def sizes(self) -> list[int]:
+        """The n that were measured."""
+        return sorted({n for n, _ in self.points})
+
+    @property
+    def counts(self) -> list[int]:
+        """The GPU counts that were measured."""
+        return sorted({gpus for _, gpus in self.points})
+
+    @property
+    def domain(self) -> tuple[tuple[float, float], tuple[int, int]]:
+        """Least and greatest n and GPU count that were measured or fitted (or are usual)."""
+        sizes, counts = [float(n) for n in self.sizes], self.counts
+        if self.model is not None:
+            sizes += sizes_to_show(self.model)
+            counts = [*counts, *self.model.content["domain"]["gpus"]]
+        return (min(sizes), max(sizes)), (min(counts), max(counts))
+
+
+def series_of(
+    data: Dataset | None, models: Sequence[Model], wanted: Mapping[str, Any] | None = None
+) -> list[Series]:
+    """The series of a figure: native first, then the other paths.
+
+    Args:
+        models: each goes with the steps it is about; one that is about none stands alone.
+        wanted: machine, path, and fields of the kind (``block``, ...), where chosen.
+
+    Raises:
+        InputError: neither steps nor models; nothing like ``wanted``; two models of the same steps.
+    """
+    found = _measured(data, models, wanted or {}) if data is not None else []
+    for model in models:
+        its = [i for i, each in enumerate(found) if each.group and is_about(model, each.group)]
+        free = [i for i in its if found[i].model is None]
+        if free:
+            found[free[0]] = replace(found[free[0]], model=model)
+        elif its:
+            raise InputError("is about the same steps as another model given", file=model.name)
+        else:
+            found.append(Series(f"{_path(model)} ({model.name})", None, (), model))
+    if not found:
+        name = None if data is None else data.name
+        raise InputError("there are no steps and no models to draw", file=name)
+    return found
+
+
+def kind_in_words(series: Sequence[Series]) -> str:
+    """What steps the series are of: schedule, kernel, memory; empty if nobody knows."""
+    for each in series:
+        if each.group is not None:
+            graph = "graph" if each.group.graph else None
+            parts = (each.group.schedule, each.group.kernel, each.group.memory, graph)
+            return ", ".join(part for part in parts if part)
+        if each.model is not None:
+            about = each.model.content["data"]
+            return ", ".join(filter(None, (about["schedule"], about["kernel"], about["memory"])))
+    return ""
+
+
+def _measured(data: Dataset, models: Sequence[Model], wanted: Mapping[str, Any]) -> list[Series]:
+    if not data.steps:
+        return []
+    chosen = data.select(**{key: value for key, value in wanted.items() if value is not None})
+    groups = steps_of(chosen)
+    if not groups:
+        raise InputError("no steps are of all that was chosen", file=data.name)
+    kinds = dict.fromkeys(map(_kind, groups))
+    likes = [dict(zip(_KIND, kind, strict=True)) for kind in kinds]
+    paths = [sum(_kind(group) == kind for group in groups) for kind in kinds]
+    about = [_kind_of_model(model) for model in models]
+    best = max(
+        range(len(likes)),
+        key=lambda i: (
+            sum(_agree(likes[i], each) for each in about),
+            _nearness(likes[i]),
+            paths[i],
+        ),
+    )
+    kind = list(kinds)[best]
+    own = sorted((group for group in groups if _kind(group) == kind), key=_order)
+    labels = [group.path for group in own]
+    return [
+        Series(
+            group.path if labels.count(group.path) == 1 else f"{group.path}, {group.machine}",
+            group,
+            tuple(groups[group]),
+            None,
+        )
+        for group in own
+    ]
+
+
+def _kind(group: Group) -> tuple[Any, ...]:
+    return tuple(getattr(group, name) for name in _KIND)
+
+
+def _order(group: Group) -> int:
+    return NATIVE_PATHS.index(group.path) if group.path in NATIVE_PATHS else len(NATIVE_PATHS)
+
+
+def _nearness(kind: Mapping[str, Any]) -> tuple[bool, ...]:
+    """To the paper's program; what is first weighs most."""
+    return tuple(kind[name] in (value, None) for name, value in PAPERS.items())
+
+
+def _path(model: Model) -> str:
+    about = model.content["data"]
+    return str(about.get("what_if", about)["path"])
+
+
+def _kind_of_model(model: Model) -> dict[str, Any]:
+    about = model.content["data"]
+    return {"schedule": about["schedule"], "kernel": about["kernel"], **model.step_kind}
+
+
+def _agree(kind: Mapping[str, Any], model: Mapping[str, Any]) -> bool:
+    return all(None in (kind[name], model.get(name)) or kind[name] == model[name] for name in _KIND)
+
+
+def is_about(model: Model, group: Group) -> bool:
+    """Whether a model is of a group's steps, or a what-if for its path."""
+    if group.path != _path(model):
+        return False
+    about = model.content["data"]
+    machine = about.get("what_if", about).get("machine")
+    if machine is not None and machine != group.machine:
+        return False
+    return _agree({name: getattr(group, name) for name in _KIND}, _kind_of_model(model))

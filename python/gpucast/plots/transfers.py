@@ -1,0 +1,383 @@
+"""Plots of what transfers, launches and overlaps cost, and of copies that disturb each other.
+
+Conventions are those of ``gpucast.plots.steps``: points are medians, bars their 95 %
+order-statistics intervals, lines fitted curves, small strokes breakpoints (a line that breaks off
+jumps there).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Launch
+from gpucast.plots.style import (
+    COLOURS,
+    MARKERS,
+    ONE_COLUMN,
+    POINTS,
+    binary,
+    byte_axis,
+    colours,
+    log_axes,
+    measured_points,
+    one,
+    styled,
+)
+from gpucast.transfers.contention import DISTURBED, Contention
+from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit
+from gpucast.transfers.overlap import overlap_efficiencies
+from gpucast.transfers.series import ALIGNMENT, Series, SeriesFit, fit_series
+from gpucast.util.order_statistics import median_of
+
+ALIKE = 1.1
+"""Ways whose medians differ by less at every size are drawn as one."""
+
+_METHODS = {"submit": 0, "sync": 1, "gated": 2, "graph": 3}
+
+Scale = Callable[[Array, Array], Array]
+Corner = Literal["upper left", "lower right"]
+"""What is drawn of bytes and seconds."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A way that stands for all that take as long."""
+
+    label: str
+    fit: SeriesFit
+
+
+Panels = dict[tuple[str, str, str], list[Drawn]]
+"""Curves by machine, path and route."""
+
+
+@styled
+def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
+    """Transfer time against size: measured points, fitted curves, 90 % bands."""
+    figure, axes = one(title)
+    for colour, fit in zip(colours(len(fits)), fits, strict=True):
+        label = (
+            f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
+        )
+        sizes = np.geomspace(*fit.bytes, POINTS)
+        spread = np.std(np.log(fit.replicate_seconds(sizes) / fit.seconds(sizes)), axis=0)
+        width = np.exp(1.645 * np.hypot(spread, fit.noise))
+        axes.fill_between(
+            sizes,
+            fit.seconds(sizes) / width,
+            fit.seconds(sizes) * width,
+            color=colour,
+            alpha=0.2,
+            lw=0,
+        )
+        axes.plot(sizes, fit.seconds(sizes), color=colour, label=label)
+        for point in fit.breakpoints:
+            at = np.array([point])
+            axes.plot(at, fit.seconds(at), marker="|", ms=11, color=colour)
+        measured = [
+            t
+            for t in data.transfers
+            if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
+            and t.valid
+            and not t.concurrent
+        ]
+        measured_points(
+            axes,
+            [t.bytes for t in measured for _ in t.seconds],
+            [s for t in measured for s in t.seconds],
+            [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
+            colour,
+        )
+    log_axes(axes, "bytes", "seconds of one transfer")
+    byte_axis(axes)
+    axes.legend()
+    return figure
+
+
+def drawn(series: Sequence[Series]) -> Panels:
+    """Curves to draw: of each kind of copy the devices measured at most sizes.
+
+    Ways that take as long as one another at every size are drawn once.
+    """
+    best: dict[tuple[object, ...], Series] = {}
+    for each in series:
+        way = each.way
+        kind = (way.machine, way.path, way.route, way.memory, way.engine, way.method, way.reads)
+        if len(each.samples) >= FEWEST_SIZES and (
+            kind not in best or len(each.samples) > len(best[kind].samples)
+        ):
+            best[kind] = each
+    grouped: dict[tuple[str, str, str], list[list[Series]]] = {}
+    for each in best.values():
+        way = each.way
+        groups = grouped.setdefault((way.machine, way.path, way.route), [])
+        for group in groups:
+            if _alike(group[0], each):
+                group.append(each)
+                break
+        else:
+            groups.append([each])
+    return {
+        panel: [Drawn(_label(group), fit_series(group[0])) for group in groups]
+        for panel, groups in grouped.items()
+    }
+
+
+def _alike(one: Series, other: Series) -> bool:
+    kinds = [(each.way.engine, each.way.method, each.way.reads) for each in (one, other)]
+    if kinds[0] != kinds[1]:
+        return False
+    common = [size for size in one.samples if size in other.samples]
+    ratio = np.log(one.only(common).medians / other.only(common).medians)
+    return len(common) >= FEWEST_SIZES and bool(np.all(np.abs(ratio) < math.log(ALIKE)))
+
+
+def _label(group: Sequence[Series]) -> str:
+    way = group[0].way
+    memory = "" if way.memory == "unknown" else way.memory
+    if len(group) > 1:
+        memory += f" and {len(group) - 1} alike"
+    words = [memory, "by a kernel" if way.engine == "kernel" else ""]
+    words += ["read" if way.reads else "", way.method or ""]
+    return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
+
+
+@styled
+def transfer_times(panels: Panels, title: str) -> Figure:
+    """Time against size, a panel a route."""
+    return _figure(
+        panels, title, lambda _, seconds: seconds, "time of one transfer, s", "upper left"
+    )
+
+
+@styled
+def bandwidths(panels: Panels, title: str) -> Figure:
+    """Bytes a second against size, a panel a route."""
+    return _figure(
+        panels, title, lambda size, seconds: size / seconds / 1e9, "bandwidth, GB/s", "lower right"
+    )
+
+
+def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: Corner) -> Figure:
+    """``corner``: where no curve runs, and the legend stands."""
+    colours = _colours_of([each.label for lines in panels.values() for each in lines])
+    columns = min(3, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(3.45 * columns, 2.9 * rows + 0.3), layout="constrained")
+    figure.suptitle(title)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    several = len({key[:2] for key in panels}) > 1
+    for axes, ((machine, path, route), lines) in zip(grid.flat, panels.items(), strict=False):
+        where = lines[0].fit.series.way
+        heading = f"{route} ({where.start} to {where.end})"
+        axes.set_title(f"{machine}, {path}: {heading}" if several else heading, fontsize="medium")
+        for line in lines:
+            colour, marker = colours[line.label]
+            _draw(axes, line, scale, colour, marker)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        byte_axis(axes)
+        axes.set_xlabel("size")
+        axes.set_ylabel(label)
+        axes.grid(which="major", alpha=0.3)
+        _legend(axes, [line.label for line in lines], corner)
+        low, high = axes.get_ylim()
+        # Room for the legend, which else hides points.
+        room = (high / low) ** (0.09 * len(lines))
+        axes.set_ylim(*((low, high * room) if corner.startswith("upper") else (low / room, high)))
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _legend(axes: Axes, labels: Sequence[str], corner: Corner) -> None:
+    """Lines in the order drawn, what explains them behind."""
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    order = [*labels, *(label for label in handles if label not in labels)]
+    axes.legend(
+        [handles[label] for label in order],
+        order,
+        frameon=False,
+        fontsize="small",
+        loc=corner,
+    )
+
+
+def _colours_of(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    # The same kind of copy has the same colour in every panel.
+    return {
+        label: (COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
+        for i, label in enumerate(dict.fromkeys(labels))
+    }
+
+
+def _draw(axes: Axes, line: Drawn, scale: Scale, colour: str, marker: str) -> None:
+    series = line.fit.series
+    _medians(axes, series, scale, colour, marker, line.label)
+    for curve in line.fit.curves:
+        unaligned = curve is line.fit.unaligned
+        _curve(axes, curve, scale, colour, "--" if unaligned else "-")
+    if line.fit.unaligned is not None:
+        axes.plot([], [], "--", color=colour, label=f"the same, no multiple of {ALIGNMENT} B")
+
+
+def _medians(
+    axes: Axes, series: Series, scale: Scale, colour: str, marker: str, label: str
+) -> None:
+    medians = [median_of(samples) for samples in series.samples.values()]
+    values = scale(series.sizes, np.array([each.value for each in medians]))
+    ends = [
+        scale(series.sizes, np.array([_or(getattr(each, end), each.value) for each in medians]))
+        for end in ("low", "high")
+    ]
+    errors = [np.maximum(0, values - np.minimum(*ends)), np.maximum(0, np.maximum(*ends) - values)]
+    axes.errorbar(
+        series.sizes,
+        values,
+        yerr=errors,
+        fmt=marker,
+        ms=3.5,
+        mfc="none",
+        mew=0.8,
+        lw=0,
+        elinewidth=0.8,
+        color=colour,
+        label=label,
+    )
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value
+
+
+def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, style: str) -> None:
+    jumps = [p for p in dict.fromkeys(curve.breakpoints) if curve.breakpoints.count(p) > 1]
+    edges = [curve.bytes[0], *jumps, curve.bytes[1]]
+    for begin, end in itertools.pairwise(edges):
+        # Just above a jump its upper piece holds.
+        sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, POINTS)
+        axes.plot(sizes, scale(sizes, curve.seconds(sizes)), style, lw=1, color=colour)
+    points = np.array(list(dict.fromkeys(curve.breakpoints)))
+    if points.size:
+        at = scale(points, curve.seconds(points))
+        axes.plot(points, at, "|", ms=12, mew=1.2, color=colour)
+
+
+@styled
+def contention_matrix(found: Contention, title: str) -> Figure:
+    """How many times as long each copy (row) takes beside another (column)."""
+    matrix, names = found.factors(), [f"{start}>{end}" for start, end in found.copies]
+    timed = [not bool(np.isnan(row).all()) for row in matrix]
+    matrix, rows = matrix[timed], list(itertools.compress(names, timed))
+    width = max(ONE_COLUMN, 0.45 * len(names) + 1.6)
+    figure = Figure(figsize=(width, max(2.5, 0.34 * len(rows) + 1.6)), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots()
+    top = max(1.25, float(np.nanmax(matrix)))
+    image = axes.imshow(matrix, cmap="cividis", vmin=1, vmax=top, aspect="auto")
+    for (row, column), factor in np.ndenumerate(matrix):
+        if not np.isnan(factor):
+            dark = factor < (1 + top) / 2
+            axes.text(
+                column,
+                row,
+                f"{factor:.2f}",
+                ha="center",
+                va="center",
+                fontsize="small",
+                color="white" if dark else "black",
+                fontweight="bold" if factor > DISTURBED else "normal",
+            )
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlabel("beside")
+    axes.set_ylabel("timed copy")
+    figure.colorbar(image, ax=axes, label="times as long as alone")
+    return figure
+
+
+@styled
+def launch_costs(data: Dataset, title: str) -> Figure:
+    """What one launch costs by method, number of launches together and arguments."""
+    samples: dict[str, list[float]] = {}
+    for launch in sorted(
+        data.launches, key=lambda x: (_METHODS[x.method], x.count, x.arguments or 0)
+    ):
+        samples.setdefault(_launch_label(launch), []).extend(
+            s / launch.count for s in launch.seconds
+        )
+    figure = Figure(figsize=(5.1, 0.25 * len(samples) + 1.0), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots()
+    medians = [median_of(each) for each in samples.values()]
+    at = np.arange(len(medians))
+    axes.barh(at, [each.value * 1e6 for each in medians], color=COLOURS[5], height=0.7)
+    for y, each in zip(at, medians, strict=True):
+        low, high = _or(each.low, each.value) * 1e6, _or(each.high, each.value) * 1e6
+        axes.plot([low, high], [y, y], color="black", lw=1.5)
+        axes.annotate(
+            f"{each.value * 1e6:.3g} us",
+            (high, y),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
+    axes.set_yticks(at, list(samples))
+    axes.invert_yaxis()
+    axes.margins(x=0.16)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("time of one launch, us")
+    axes.grid(axis="x", alpha=0.3)
+    return figure
+
+
+def _launch_label(launch: Launch) -> str:
+    words: list[str] = [launch.method]
+    if launch.count > 1:
+        words.append(f"{launch.count} together")
+    if launch.arguments:
+        words.append(f"{launch.arguments} argument{'s' if launch.arguments > 1 else ''}")
+    return ", ".join(words)
+
+
+@styled
+def overlaps(data: Dataset, title: str) -> Figure:
+    """Copies and a kernel begun together, between one after the other and perfect overlap."""
+    found = overlap_efficiencies(data)
+    labels = [
+        f"{each.label}\n{each.device}, {binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
+        for each in found
+    ]
+    figure = Figure(figsize=(max(3.7, 1.1 * len(found) + 1.0), 3.1), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots()
+    at = np.arange(len(found))
+    bars = (
+        ("one after the other", [sum(each.parts_alone) for each in found], COLOURS[7], -0.27),
+        ("together", [each.seconds for each in found], COLOURS[0], 0.0),
+        (
+            "the longest alone (perfect)",
+            [max(each.parts_alone) for each in found],
+            COLOURS[2],
+            0.27,
+        ),
+    )
+    for label, values, colour, shift in bars:
+        axes.bar(at + shift, np.array(values) * 1e3, width=0.25, color=colour, label=label)
+    axes.set_xticks(at, labels)
+    axes.set_ylabel("ms")
+    axes.grid(axis="y", alpha=0.3)
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
+    return figure

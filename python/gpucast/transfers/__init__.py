@@ -1,0 +1,1 @@
+"""What transfers, launches and overlaps cost: curves, series, contention."""

@@ -1,0 +1,465 @@
+"""Copies under way at the same time: which disturb each other, and how long k of them take.
+
+**What is measured.** A transfer record with ``concurrent`` copies times one of them. Its factor is
+its median over that of the same copy alone, of the same size. Two copies share a link or a memory
+where one slows the other by more than ``DISTURBED``, intervals considered.
+
+**Forecast.** Every copy i moves r_i byte/s through some resources. A resource R that a byte of copy
+i keeps busy for w_iR seconds cannot be busy more than all the time:
+
+    sum_i r_i w_iR <= 1
+
+The hardware serves all alike: rates grow together until a resource is full, the copies through it
+stay at that rate, the others grow on (max-min fairness; Bertsekas & Gallager, Data Networks, 2nd
+ed., section 6.5.2). Which resources there are, and what they carry:
+
+- each direction of a GPU's host link, and what a GPU can send to and receive from other GPUs:
+  w = 1/rate alone, as one copy fills them;
+- what a set of copies shares that disturb each other pairwise (both directions of one host link; an
+  upstream port): w = 1/C, where C is the total rate that two of them reach together;
+- host memory, which all copies up read and all copies down write: w = 1/C, with a capacity for each
+  direction, and another, smaller one while the other direction is under way as well (memory turns
+  between reads and writes, and reads of a device wait behind its writes). No pair of copies fills
+  it. So C comes from measured sets of three and more, in which a copy is slower than its links
+  explain: the number of copies of its direction times its rate, the geometric mean over such sets,
+  and never less than what a set that was not slowed moved. Without such a set it is taken to be
+  free. Measured so far were as many copies up as down; more of one than of the other may differ.
+
+A set is forecast twice: with everything that was measured, and with that set left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Transfer
+from gpucast.errors import InputError
+from gpucast.util.order_statistics import Median, median_of
+
+HOST = "host"
+DISTURBED = 1.05
+"""Times as long: below, copies count as undisturbed."""
+
+Copy = tuple[str, str]
+"""From and to: ("host", "gpu0")."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all copies of one comparison agree in.
+
+    Attributes:
+        reads: copies between GPUs are made by the one that receives.
+    """
+
+    machine: str
+    path: str
+    engine: str
+    method: str | None
+    reads: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One copy timed while others were under way.
+
+    Attributes:
+        copy, beside: the timed copy, and the others, sorted.
+        bytes: of the timed copy.
+        seconds, alone: medians with intervals.
+    """
+
+    setting: Setting
+    copy: Copy
+    beside: tuple[Copy, ...]
+    bytes: int
+    seconds: Median
+    alone: Median
+
+    @property
+    def factor(self) -> float:
+        """Times as long as alone."""
+        return self.seconds.value / self.alone.value
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Holds the true factor with at least 90 %: both medians lie in their 95 % intervals."""
+        together, alone = self.seconds, self.alone
+        if together.low is None or together.high is None or alone.low is None or alone.high is None:
+            return None
+        return together.low / alone.high, together.high / alone.low
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the others cost it time, beyond doubt where there is an interval."""
+        low = self.interval[0] if self.interval is not None else self.factor
+        return self.factor > DISTURBED and low > 1
+
+    @property
+    def rate(self) -> float:
+        """Byte/s."""
+        return self.bytes / self.seconds.value
+
+    @property
+    def copies(self) -> tuple[Copy, ...]:
+        """All of the set, the timed one first."""
+        return (self.copy, *self.beside)
+
+    @property
+    def label(self) -> str:
+        """The set in a few words."""
+        return describe(self.copies)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A measured set of three or more and what it was expected to take.
+
+    Attributes:
+        seconds: with all that was measured.
+        left_out: without this set.
+        limit: the resource that limits the timed copy in ``left_out``.
+    """
+
+    measured: Measured
+    seconds: float
+    left_out: float
+    limit: str
+
+    @property
+    def error(self) -> float:
+        """Relative, of ``left_out``."""
+        return self.left_out / self.measured.seconds.value - 1
+
+    @property
+    def fitted_error(self) -> float:
+        """Relative, of ``seconds``."""
+        return self.seconds / self.measured.seconds.value - 1
+
+
+@dataclass(frozen=True)
+class Contention:
+    """All that was measured of one setting.
+
+    Attributes:
+        rates: byte/s of each copy alone, with the bytes it has beside others, or the nearest
+            that were measured.
+        pairs, sets: copies timed beside one other, and beside several.
+        forecasts: of ``sets``.
+    """
+
+    setting: Setting
+    rates: dict[Copy, float]
+    pairs: list[Measured]
+    sets: list[Measured]
+    forecasts: list[Forecast]
+
+    @property
+    def shared(self) -> list[Measured]:
+        """Pairs and sets in which the timed copy is disturbed."""
+        return [each for each in (*self.pairs, *self.sets) if each.disturbed]
+
+    @property
+    def copies(self) -> list[Copy]:
+        """Every copy of a pair, in the order of the measurements."""
+        return list(dict.fromkeys(copy for pair in self.pairs for copy in pair.copies))
+
+    def factors(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """The contention matrix: row, the timed copy; column, the other; NaN: not measured."""
+        at = {copy: index for index, copy in enumerate(self.copies)}
+        matrix = np.full((len(at), len(at)), np.nan)
+        # Where a pair was measured with several sizes, the first counts.
+        for pair in reversed(self.pairs):
+            matrix[at[pair.copy], at[pair.beside[0]]] = pair.factor
+        return matrix
+
+
+def contention(data: Dataset) -> list[Contention]:
+    """What the transfers of a dataset say of copies at the same time, one answer a setting.
+
+    A copy beside others is held against the same alone: of the same bytes and kind of memory.
+
+    Raises:
+        InputError: no copy was timed beside others, or none of those was timed alone as well.
+    """
+    usable = [record for record in data.transfers if record.valid and not record.cold]
+    together: dict[Setting, dict[_Set, list[float]]] = {}
+    beside_sizes: dict[tuple[Copy, int], None] = {}
+    for record in usable:
+        if record.concurrent:
+            for other in record.concurrent:
+                beside_sizes[(other.from_, other.to), other.bytes or record.bytes] = None
+            beside = sorted((other.from_, other.to) for other in record.concurrent)
+            key = (_copy(record), tuple(beside), record.bytes, record.memory)
+            together.setdefault(_setting(record), {}).setdefault(key, []).extend(record.seconds)
+    if not together:
+        raise InputError("no transfer was timed beside others", file=data.name, field="concurrent")
+    alone: dict[tuple[Setting, Copy, int, str], list[float]] = {}
+    for record in usable:
+        if not record.concurrent:
+            single = (_setting(record), _copy(record), record.bytes, record.memory)
+            alone.setdefault(single, []).extend(record.seconds)
+    found = [_contention(setting, sets, alone, beside_sizes) for setting, sets in together.items()]
+    found = [each for each in found if each.pairs or each.sets]
+    if not found:
+        raise InputError(
+            "no transfer that was timed beside others was also timed alone, with the same size",
+            file=data.name,
+            field="concurrent",
+        )
+    return found
+
+
+# The timed copy, those beside it, its bytes and memory.
+_Set = tuple[Copy, tuple[Copy, ...], int, str]
+
+
+def _setting(record: Transfer) -> Setting:
+    reads = record.issuer is not None and record.issuer == record.to != record.from_
+    return Setting(record.machine, record.path, record.engine, record.method, reads)
+
+
+def _copy(record: Transfer) -> Copy:
+    return record.from_, record.to
+
+
+def _contention(
+    setting: Setting,
+    together: Mapping[_Set, list[float]],
+    alone: Mapping[tuple[Setting, Copy, int, str], list[float]],
+    beside_sizes: Collection[tuple[Copy, int]],
+) -> Contention:
+    measured: list[Measured] = []
+    rates: dict[Copy, float] = {}
+    for (copy, beside, size, memory), samples in together.items():
+        single = alone.get((setting, copy, size, memory))
+        if single is not None:
+            each = Measured(setting, copy, beside, size, median_of(samples), median_of(single))
+            measured.append(each)
+            rates.setdefault(copy, size / each.alone.value)
+    for copy, size in beside_sizes:
+        # Under way, but never timed beside others: alone, with the nearest size there is.
+        sizes = [of_size for of, other, of_size, _ in alone if (of, other) == (setting, copy)]
+        if copy not in rates and sizes:
+            nearest = min(sizes, key=lambda each: abs(np.log(each / size)))
+            rates[copy] = max(
+                nearest / median_of(samples).value
+                for (of, other, of_size, _), samples in alone.items()
+                if (of, other, of_size) == (setting, copy, nearest)
+            )
+    pairs = [each for each in measured if len(each.beside) == 1]
+    sets = [each for each in measured if len(each.beside) > 1]
+    return Contention(setting, rates, pairs, sets, _forecasts(rates, pairs, sets))
+
+
+# Resources: seconds of each that a byte of a copy keeps it busy.
+Resources = dict[str, Callable[[Copy], float]]
+
+
+def _forecasts(
+    rates: Mapping[Copy, float], pairs: Sequence[Measured], sets: Sequence[Measured]
+) -> list[Forecast]:
+    links = _links(rates, pairs)
+    known = [each for each in (*pairs, *sets) if all(copy in rates for copy in each.copies)]
+    result = []
+    for each in known:
+        if len(each.copies) > 2:
+            others = [other for other in known if set(other.copies) != set(each.copies)]
+            fitted, _ = _forecast(each, links, _host_memory(links, known))
+            left_out, limit = _forecast(each, links, _host_memory(links, others))
+            result.append(Forecast(each, fitted, left_out, limit))
+    return result
+
+
+def _forecast(measured: Measured, links: Resources, memory: HostMemory) -> tuple[float, str]:
+    shared = links | _memory_shared_by(measured.copies, memory)
+    rate, limit = fair_rates(measured.copies, shared)[measured.copy]
+    return measured.bytes / rate, limit
+
+
+def _links(rates: Mapping[Copy, float], pairs: Sequence[Measured]) -> Resources:
+    """Links by name: those of single copies, and what pairs show to be shared."""
+    found: Resources = {}
+    for start, end in rates:
+        if HOST in (start, end):
+            found[f"link {start}>{end}"] = _only({(start, end): 1 / rates[start, end]})
+        elif start != end:
+            found[f"egress of {start}"] = _ends(rates, 0, start)
+            found[f"ingress of {end}"] = _ends(rates, 1, end)
+    for members, total in _pairwise(pairs):
+        names = " and ".join(f"{start}>{end}" for start, end in members)
+        found[f"shared by {names}"] = _only(dict.fromkeys(members, 1 / total))
+    return found
+
+
+def _only(weights: Mapping[Copy, float]) -> Callable[[Copy], float]:
+    return lambda copy: weights.get(copy, 0.0)
+
+
+def _ends(rates: Mapping[Copy, float], side: int, device: str) -> Callable[[Copy], float]:
+    """Copies between GPUs that begin (side 0) or end (side 1) at a device."""
+    return _only(
+        {
+            copy: 1 / rate
+            for copy, rate in rates.items()
+            if copy[side] == device and HOST not in copy and copy[0] != copy[1]
+        }
+    )
+
+
+def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]:
+    """Largest sets of copies that disturb each other pairwise, and the rate two reach together."""
+    speed = {(each.copy, each.beside[0]): each.rate for each in pairs}
+    totals: dict[frozenset[Copy], float] = {}
+    for each in pairs:
+        if each.disturbed:
+            one, other = each.copies
+            # Where only one of the two was timed, the other is taken to be as fast.
+            totals[frozenset(each.copies)] = each.rate + speed.get((other, one), each.rate)
+    near: dict[Copy, set[Copy]] = {}
+    for pair in totals:
+        for copy in pair:
+            near.setdefault(copy, set()).update(pair - {copy})
+    result = []
+    for clique in _cliques(near):
+        inside = [total for pair, total in totals.items() if pair <= clique]
+        result.append((tuple(sorted(clique)), float(np.median(inside))))
+    return result
+
+
+def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
+    """Maximal cliques (Bron & Kerbosch 1973)."""
+    found: list[frozenset[Copy]] = []
+
+    def grow(chosen: set[Copy], open_: set[Copy], done: set[Copy]) -> None:
+        if not open_ and not done:
+            found.append(frozenset(chosen))
+        for copy in sorted(open_):
+            grow(chosen | {copy}, open_ & near[copy], done & near[copy])
+            open_ = open_ - {copy}
+            done = done | {copy}
+
+    if near:
+        grow(set(), set(near), set())
+    return found
+
+
+# Byte/s that host memory carries in a direction (0: up, it is read; 1: down, it is written), while
+# the other is under way as well or not.
+HostMemory = dict[tuple[int, bool], float]
+
+
+def _host_memory(links: Resources, measured: Sequence[Measured]) -> HostMemory:
+    """Capacities as far as sets show them."""
+    full: dict[tuple[int, bool], list[float]] = {}
+    carried: HostMemory = {}
+    for each in measured:
+        if HOST not in each.copy:
+            continue
+        side = each.copy.index(HOST)
+        kind = (side, _both_ways(each.copies))
+        total = each.rate * sum(copy[side] == HOST for copy in each.copies)
+        free, _ = fair_rates(each.copies, links)[each.copy]
+        if each.disturbed and each.rate * DISTURBED < free:
+            full.setdefault(kind, []).append(total)
+        else:
+            carried[kind] = max(total, carried.get(kind, 0.0))
+    return {
+        kind: max(float(np.exp(np.mean(np.log(totals)))), carried.get(kind, 0.0))
+        for kind, totals in full.items()
+    }
+
+
+def _both_ways(copies: Sequence[Copy]) -> bool:
+    return all(any(copy[side] == HOST for copy in copies) for side in (0, 1))
+
+
+def _memory_shared_by(copies: Sequence[Copy], memory: HostMemory) -> Resources:
+    both = _both_ways(copies)
+    found: Resources = {}
+    for side, name in ((0, "host memory, reads"), (1, "host memory, writes")):
+        if (side, both) in memory:
+            weight = 1 / memory[side, both]
+            found[name] = _only({copy: weight for copy in copies if copy[side] == HOST})
+    return found
+
+
+def fair_rates(copies: Iterable[Copy], shared: Resources) -> dict[Copy, tuple[float, str]]:
+    """Max-min fair rates (byte/s) of copies under way together, and what limits each.
+
+    Raises:
+        ValueError: a copy that no resource limits.
+    """
+    growing = list(dict.fromkeys(copies))
+    found: dict[Copy, tuple[float, str]] = {}
+    while growing:
+        best, limit = np.inf, ""
+        for name, weight in shared.items():
+            busy = sum(rate * weight(copy) for copy, (rate, _) in found.items())
+            pace = sum(weight(copy) for copy in growing)
+            if pace > 0 and max(0.0, 1 - busy) / pace < best:
+                best, limit = max(0.0, 1 - busy) / pace, name
+        if not limit:
+            raise ValueError(f"nothing limits {growing}")
+        stopped = [copy for copy in growing if shared[limit](copy) > 0]
+        found.update(dict.fromkeys(stopped, (float(best), limit)))
+        growing = [copy for copy in growing if copy not in stopped]
+    return found
+
+
+def describe(copies: Sequence[Copy]) -> str:
+    """A set of copies in a few words: ``4 up and 4 down``, ``gpu0 to 3 others``, or all of them."""
+    starts, ends = {start for start, _ in copies}, {end for _, end in copies}
+    if len(copies) > 2 and all(HOST in copy for copy in copies):
+        up = sum(start == HOST for start, _ in copies)
+        counts = ((up, "up"), (len(copies) - up, "down"))
+        return " and ".join(f"{count} {word}" for count, word in counts if count)
+    if len(copies) > 2 and len(starts) == 1:
+        return f"{copies[0][0]} to {len(ends)} others"
+    if len(copies) > 2 and len(ends) == 1:
+        return f"{len(starts)} others to {copies[0][1]}"
+    return ", ".join(f"{start}>{end}" for start, end in copies)
+
+
+def to_dict(found: Contention) -> dict[str, Any]:
+    """JSON-ready."""
+
+    def name(copy: Copy) -> str:
+        return f"{copy[0]}>{copy[1]}"
+
+    def measured(each: Measured) -> dict[str, Any]:
+        return {
+            "copy": name(each.copy),
+            "beside": [name(copy) for copy in each.beside],
+            "bytes": each.bytes,
+            "seconds": each.seconds.value,
+            "alone_seconds": each.alone.value,
+            "factor": each.factor,
+            "interval": None if each.interval is None else list(each.interval),
+            "shared": each.disturbed,
+        }
+
+    return {
+        **vars(found.setting),
+        "pairs": [measured(each) for each in found.pairs],
+        "sets": [measured(each) for each in found.sets],
+        "forecasts": [
+            {
+                "set": each.measured.label,
+                "copy": name(each.measured.copy),
+                "copies": len(each.measured.copies),
+                "measured": each.measured.seconds.value,
+                "forecast": each.left_out,
+                "relative_error": each.error,
+                "limit": each.limit,
+                "fitted": each.seconds,
+                "fitted_relative_error": each.fitted_error,
+            }
+            for each in found.forecasts
+        ],
+    }

@@ -1,0 +1,289 @@
+"""Transfers on their own: latency, throughput and breakpoints of each route, and which is faster.
+
+The time of a transfer is L + bytes/B, in pieces where the data show breakpoints, and with jumps
+where a driver changes from one way of copying to another (model/transfer_curve.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.data.dataset import Dataset
+from gpucast.errors import InputError
+from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
+from gpucast.fitting.selection import Problem, pose, transfer_observations
+
+Array = NDArray[np.float64]
+
+FEWEST_SIZES = 3
+
+
+@dataclass(frozen=True)
+class TransferFit:
+    """The fitted curve of one route.
+
+    Attributes:
+        machine, path, route: what was measured.
+        breakpoints: bytes, ascending; empty for a straight line; a jump is listed twice.
+        values: L (s), then the B (byte/s) of each piece, or the S (s) just above a jump.
+        replicates: the same of each bootstrap refit, shape (B, values).
+        noise: relative noise of one transfer around the curve.
+        bytes: smallest and largest size measured.
+        warnings: what was left out or chosen; one line each.
+    """
+
+    machine: str
+    path: str
+    route: str
+    breakpoints: list[float]
+    values: Array
+    replicates: Array
+    noise: float
+    bytes: tuple[int, int]
+    sizes: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def core(self) -> _core.Model:
+        """The core's model of this curve alone."""
+        return _core.Model(curves={self.route: self.breakpoints})
+
+    def seconds(self, sizes: Array) -> Array:
+        """Seconds of one transfer of each size in bytes."""
+        return np.asarray(self.core.transfer_seconds(self.values, self.route, sizes))
+
+    def replicate_seconds(self, sizes: Array) -> Array:
+        """The same for every replicate, shape (B, sizes)."""
+        core = self.core
+        rows = [core.transfer_seconds(v, self.route, sizes) for v in self.replicates]
+        return np.array(rows).reshape(len(rows), sizes.size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: names, values and 95 % intervals."""
+        low, high = np.percentile(self.replicates, [2.5, 97.5], axis=0)
+        return {
+            "machine": self.machine,
+            "path": self.path,
+            "route": self.route,
+            "breakpoints": self.breakpoints,
+            "parameters": {
+                name: {
+                    "value": float(value),
+                    "unit": unit,
+                    "ci95": [float(low[i]), float(high[i])],
+                }
+                for i, ((name, unit, _), value) in enumerate(
+                    zip(self.core.parameters, self.values, strict=True)
+                )
+            },
+            "noise": self.noise,
+            "bytes": list(self.bytes),
+            "sizes": self.sizes,
+        }
+
+
+def fit_transfers(
+    data: Dataset,
+    path: str | None = None,
+    *,
+    machine: str | None = None,
+    memory: str | None = None,
+    method: str | None = None,
+    piecewise: bool = True,
+    replicates: int = REPLICATES,
+    seed: int = 1,
+) -> list[TransferFit]:
+    """Fit every route of every machine and path on its own (or of those named).
+
+    Args:
+        method: ``call`` or ``gated``, where transfers were timed both ways; default ``call``.
+        piecewise: look for breakpoints; otherwise one straight line a route.
+
+    Raises:
+        InputError: there are no transfers, or a route has fewer than three sizes.
+    """
+    check_sampling(replicates, seed)
+    chosen = data.select(machine=machine, path=path)
+    if not chosen.transfers:
+        raise InputError("there are no transfers to fit", file=data.name)
+    result = []
+    groups = dict.fromkeys((t.machine, t.path) for t in chosen.transfers)
+    for of_machine, of_path in groups:
+        transfers_only = Dataset(
+            data.name, chosen.machines, list(chosen.transfers), list(chosen.warnings)
+        )
+        problem = pose(
+            transfers_only, path=of_path, machine=of_machine, memory=memory, method=method
+        )
+        for route in problem.transfers:
+            result.append(_fit_route(problem, route, piecewise, replicates, seed))
+    if not result:
+        raise InputError("there are no transfers alone, warm and whole to fit", file=data.name)
+    return result
+
+
+def _fit_route(
+    problem: Problem, route: str, piecewise: bool, replicates: int, seed: int
+) -> TransferFit:
+    require_sizes(problem, route)
+    return fit_curve(
+        problem.machine,
+        problem.path,
+        route,
+        [(each.bytes, each.seconds, each.uncertainty) for each in problem.transfers[route]],
+        piecewise=piecewise,
+        # Percentiles of fewer than forty draws do not reach 2.5 %.
+        replicates=max(40, replicates),
+        seed=seed,
+        warnings=tuple(problem.warnings),
+    )
+
+
+def fit_curve(
+    machine: str,
+    path: str,
+    route: str,
+    cells: Sequence[tuple[int, Sequence[float], float | None]],
+    *,
+    piecewise: bool = True,
+    replicates: int = REPLICATES,
+    seed: int = 1,
+    warnings: tuple[str, ...] = (),
+) -> TransferFit:
+    """Fit the curve of one way to move data.
+
+    Args:
+        cells: size (bytes), samples (s) and their relative rounding or None; sizes may repeat.
+        replicates: bootstrap refits; 0: none.
+
+    Raises:
+        InputError: fewer than three sizes.
+    """
+    sizes = {size for size, _, _ in cells}
+    if len(sizes) < FEWEST_SIZES:
+        raise too_few_sizes(f"{machine}, {path}, {route}", len(sizes), machine)
+    observations = transfer_observations(route, cells)
+    points = _core.find_breakpoints(observations, LARGEST_BREAKPOINTS) if piecewise else []
+    found = _core.fit(_core.Model(curves={route: points}), observations, [1])
+    values = np.asarray(found.values)
+    draws = found.bootstrap(replicates, seed)[0] if replicates else np.empty((0, values.size))
+    return TransferFit(
+        machine=machine,
+        path=path,
+        route=route,
+        breakpoints=list(points),
+        values=values,
+        replicates=np.asarray(draws),
+        noise=float(found.noise[route].total),
+        bytes=(min(sizes), max(sizes)),
+        sizes=len(sizes),
+        warnings=warnings,
+    )
+
+
+def too_few_sizes(what: str, count: int, name: str) -> InputError:
+    """The error of a curve that has too few sizes."""
+    return InputError(
+        f"{what}: {count} size(s); a latency and a throughput need at least three",
+        file=name,
+        field="bytes",
+    )
+
+
+def require_sizes(problem: Problem, route: str) -> None:
+    """Refuse a route that was measured with too few sizes for a curve and its errors.
+
+    Raises:
+        InputError: fewer than three sizes.
+    """
+    count = len({record.bytes for record in problem.transfers[route]})
+    if count < FEWEST_SIZES:
+        what = f"{problem.machine}, {problem.path}, {route}"
+        raise too_few_sizes(what, count, problem.dataset.name)
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """From which size one route beats another, on every larger size as well.
+
+    Attributes:
+        bytes: that size; None if it never does, the smallest size compared if it always does.
+        ci95: 95 % interval over replicates that have one; None if none has.
+        probability: share of replicates in which the route is faster for the largest size.
+        speedup: how many times faster it is at the largest size compared.
+    """
+
+    faster: str
+    slower: str
+    bytes: float | None
+    ci95: tuple[float, float] | None
+    probability: float
+    speedup: float
+    smallest: int
+    largest: int
+
+
+def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
+    """Where ``faster`` begins to win over ``slower``, within the sizes that both measured.
+
+    Raises:
+        InputError: they have no size in common.
+    """
+    smallest = max(faster.bytes[0], slower.bytes[0])
+    largest = min(faster.bytes[1], slower.bytes[1])
+    if smallest > largest:
+        raise InputError(
+            f"{faster.route} and {slower.route} have no size in common: "
+            f"{faster.bytes[0]} to {faster.bytes[1]} and {slower.bytes[0]} to {slower.bytes[1]}",
+            field="bytes",
+        )
+    sizes = np.geomspace(smallest, largest, 600)
+    point = _wins_from(faster.seconds(sizes)[None, :], slower.seconds(sizes)[None, :], sizes)[0]
+    draws = _wins_from(faster.replicate_seconds(sizes), slower.replicate_seconds(sizes), sizes)
+    known = draws[np.isfinite(draws)]
+    interval = np.percentile(known, [2.5, 97.5]) if known.size else None
+    return Crossover(
+        faster=faster.route,
+        slower=slower.route,
+        bytes=float(point) if np.isfinite(point) else None,
+        ci95=None if interval is None else (float(interval[0]), float(interval[1])),
+        probability=float(np.mean(np.isfinite(draws))),
+        speedup=float(slower.seconds(sizes[-1:])[0] / faster.seconds(sizes[-1:])[0]),
+        smallest=smallest,
+        largest=largest,
+    )
+
+
+def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
+    """For each row the smallest size from which ``fast`` stays below ``slow``; inf if none."""
+    result = []
+    for lead in slow - fast:
+        losses = np.flatnonzero(lead <= 0)
+        if losses.size == 0:
+            result.append(sizes[0])
+        elif losses[-1] == sizes.size - 1:
+            result.append(np.inf)
+        else:
+            # Times are straight in size between the points: the lead crosses zero on a line.
+            at = losses[-1]
+            share = lead[at] / (lead[at] - lead[at + 1])
+            result.append(sizes[at] + share * (sizes[at + 1] - sizes[at]))
+    return np.array(result)
+
+
+def crossovers(fits: Sequence[TransferFit]) -> list[tuple[TransferFit, TransferFit, Crossover]]:
+    """Peer against staged on one machine and path, where their sizes overlap."""
+    result = []
+    for direct in fits:
+        for other in fits:
+            same = (direct.machine, direct.path) == (other.machine, other.path)
+            overlap = max(direct.bytes[0], other.bytes[0]) <= min(direct.bytes[1], other.bytes[1])
+            if same and overlap and (direct.route, other.route) == ("peer", "staged"):
+                result.append((direct, other, crossover(direct, other)))
+    return result

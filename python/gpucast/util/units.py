@@ -1,0 +1,95 @@
+"""Quantities as people write and read them: the digits that matter, in the unit that suits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpucast.errors import InputError
+
+_TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration(value: float) -> str:
+    """A time: four digits and the unit that suits its size."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value * 1e9:.4g} ns"
+
+
+def parse_duration(text: str, field: str | None = None) -> float:
+    """``90``, ``90s``, ``5m``, ``1.5h``, ``2d``: seconds.
+
+    Raises:
+        InputError: something that is no time greater than 0.
+    """
+    number = text[:-1] if text[-1:] in _TIMES else text
+    try:
+        value = float(number) * _TIMES.get(text[-1:], 1.0)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise InputError(f"{text!r} is no time such as 90s, 5m, 1h, 2d", field=field)
+    return value
+
+
+def long_duration(seconds: float) -> str:
+    """A time of seconds to days, three digits: ``42.1 s``, ``3.25 h``."""
+    for unit in ("d", "h", "m"):
+        if seconds >= 2 * _TIMES[unit]:
+            return f"{_three_digits(seconds / _TIMES[unit])} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+# No link carries this much: the piece of a curve has no slope that the data could show.
+FLAT = 1e14
+
+
+def throughput(value: float) -> str:
+    """Bytes a second, decimal prefixes: ``5.19 GB/s``; ``flat`` where size costs no time."""
+    if value >= FLAT:
+        return "flat"
+    for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if value >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value:.4g} B/s"
+
+
+def size(value: int) -> str:
+    """A number of bytes for people, binary units where it is a round number of them."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if value >= 2**power and value % 2**power == 0:
+            return f"{value // 2**power} {unit}"
+    return f"{value} B"
+
+
+def quantity(value: float | None, unit: str) -> str | None:
+    """A value in SI units as text; None stays None (shown as ``-``)."""
+    if value is None:
+        return None
+    return throughput(value) if unit == "B/s" else duration(value)
+
+
+def interval(ends: Sequence[float] | None, unit: str) -> str | None:
+    """``low ... high``."""
+    if ends is None:
+        return None
+    return f"{quantity(ends[0], unit)} ... {quantity(ends[1], unit)}"
+
+
+def percent(value: float | None, digits: int = 1) -> str | None:
+    """A share as per cent."""
+    return None if value is None else f"{100 * value:.{digits}f} %"
+
+
+LEAST_P = 1e-16
+"""Less is no more improbable to anybody; far below, it is 0 in floating point."""
+
+
+def p_value(value: float) -> str:
+    """The probability of a test: ``p = 0.0032``, ``p < 1e-16``."""
+    return f"p = {value:.2g}" if value >= LEAST_P else f"p < {LEAST_P:.0e}"

@@ -1,0 +1,63 @@
+"""Work spread over processes: answers in order, errors as if it were done here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from gpucast.errors import InputError
+from gpucast.util.processes import spread
+
+
+def squares(count: int) -> list[Callable[[], tuple[int, int]]]:
+    """Closures, which cannot be pickled; each says the process it ran in, too."""
+    return [lambda at=at: (at * at, os.getpid()) for at in range(count)]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_answers_come_in_the_order_of_the_tasks(processes: int) -> None:
+    answers = spread(squares(40), processes)
+    assert [value for value, _ in answers] == [at * at for at in range(40)]
+    here = {process == os.getpid() for _, process in answers}
+    assert here == {processes == 1}
+
+
+def test_no_tasks_have_no_answers() -> None:
+    assert spread([]) == []
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_progress_counts_every_task(processes: int) -> None:
+    said: list[tuple[int, int]] = []
+    spread(squares(7), processes, lambda done, total: said.append((done, total)))
+    assert said == [(done, 7) for done in range(1, 8)]
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_the_first_error_in_order_is_raised_with_all_it_says(processes: int) -> None:
+    def wrong(at: int) -> None:
+        raise InputError(f"task {at}", file="data.jsonl", line=at, field="n")
+
+    tasks: list[Callable[[], object]] = [
+        *squares(5), lambda: wrong(5), lambda: wrong(6), *squares(5),
+    ]  # fmt: skip
+    with pytest.raises(InputError) as caught:
+        spread(tasks, processes)
+    assert str(caught.value) == "data.jsonl:5: n: task 5"
+
+
+def test_a_process_that_is_killed_is_an_error_not_a_wait_for_ever() -> None:
+    def killed() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(RuntimeError, match="ended without an answer"):
+        spread([killed, killed], 2)
+
+
+def test_what_a_process_changes_stays_there() -> None:
+    seen: list[int] = []
+    assert spread([lambda: seen.append(1), lambda: seen.append(2)], 2) == [None, None]
+    assert seen == []
