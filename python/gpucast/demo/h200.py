@@ -54,9 +54,9 @@ def native_or_remote(folder: Path) -> None:
     print(
         "Steps of molten-salt MD by gpucast-mdapp. Remote: the same program over four servers of\n"
         "the same host, by loopback TCP. star-async with the fast kernel sends to all GPUs at\n"
-        "once; star-serial with claret is the paper's program. Fitted: the native steps. Forecast:\n"
-        "remote steps, from these and from skeletons of the remote path: steps without their work,\n"
-        "which take what copies and launches cost there."
+        "once; star-serial with claret is the paper's program. Fitted: the native steps.\n"
+        "Forecast: remote steps, from these and from skeletons of the remote path: steps without\n"
+        "their work, which take what copies and launches cost there."
     )
     panels = []
     for kind in KINDS:
