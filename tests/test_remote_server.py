@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -471,8 +471,9 @@ def connect(address: str) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-def holds(process: int, content: bytes) -> bool:
-    """Whether it is anywhere in the memory of the process."""
+def held_by(process: int, contents: Iterable[bytes]) -> set[bytes]:
+    """Which of these are anywhere in the memory of the process."""
+    found: set[bytes] = set()
     maps = Path(f"/proc/{process}/maps").read_text().splitlines()
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         for line in maps:
@@ -481,27 +482,31 @@ def holds(process: int, content: bytes) -> bool:
             if access.startswith("r") and not line.endswith("[vvar]"):
                 with contextlib.suppress(OSError, OverflowError):
                     memory.seek(begin)
-                    if content in (memory.read(end - begin) or b""):
-                        return True
-    return False
+                    part = memory.read(end - begin) or b""
+                    found |= {each for each in contents if each in part}
+    return found
 
 
 def test_a_clients_process_knows_neither_the_secret_nor_other_clients(tmp_path: Path) -> None:
+    """From before its client is welcomed on: each is looked at as soon as its client is."""
     secret = b"this is the secret of 2 machines"
     file = tmp_path / "secret"
     file.write_bytes(secret)
     file.chmod(0o600)
     with servers(1, "--secret-file", str(file)) as (server,):
-        first = Raw(server, secret=secret)
-        second = Raw(server, secret=secret)
-        second.ask(OPEN)
-        assert holds(server.process.pid, secret)
-        assert holds(server.process.pid, first.session)
+        welcomed: list[Raw] = []
+        monitors: list[Raw] = []  # without which a client is cut off
+        for _ in range(5):
+            welcomed.append(Raw(server, secret=secret))
+            monitors.append(Raw(server, MONITOR, welcomed[-1].session, secret))
+            assert len(server.children()) == len(welcomed)
+            known = {secret, secret[:16], *(each.session for each in welcomed)}
+            for child in server.children():
+                assert held_by(child, known) == set()
+        welcomed[-1].ask(OPEN)
+        assert held_by(server.process.pid, known) == known
         for child in server.children():
-            assert not holds(child, secret)
-            assert not holds(child, secret[:16])
-            assert not holds(child, first.session)
-            assert not holds(child, second.session)
+            assert held_by(child, known) == set()
 
 
 # ---- the command ----
