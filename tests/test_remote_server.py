@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
+import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -25,7 +27,7 @@ MEBIBYTE = 1 << 20
 PROTOCOL = 3
 LANE, MONITOR, CHANNEL = 1, 2, 3
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
-FAILED = 4
+WELCOME, FAILED = 0, 4
 OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
 
 BINDINGS = f"""
@@ -72,7 +74,12 @@ class Raw:
     """A connection by the protocol alone."""
 
     def __init__(
-        self, server: Server, purpose: int = LANE, session: bytes = bytes(16), secret: bytes = b""
+        self,
+        server: Server,
+        purpose: int = LANE,
+        session: bytes = bytes(16),
+        secret: bytes = b"",
+        expected: int = WELCOME,
     ) -> None:
         self.socket = server.connect()
         hello = HELLO[:12] + struct.pack("<HH", purpose, 0) + session
@@ -84,7 +91,7 @@ class Raw:
         proof = hmac.digest(secret, said, "sha256") if secret else bytes(32)
         self.socket.sendall(nonce + proof)
         entry, self.session, _ = struct.unpack("<I16s32s", self.receive(52))
-        assert entry == 0
+        assert entry == expected
 
     def receive(self, size: int) -> bytes:
         result = b""
@@ -464,6 +471,20 @@ def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
         os.kill(child, signal.SIGCONT)
         first.socket.close()
         assert server.process.wait(timeout=10) == 0
+
+
+def test_a_client_whose_process_cannot_begin_its_program_is_refused(tmp_path: Path) -> None:
+    """After the server has begun, a library that they share is broken."""
+    linked = subprocess.run(["ldd", SERVER], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"(libstdc\+\+\S*) => (\S+)", linked)
+    assert found is not None, linked
+    library = tmp_path / found[1]
+    shutil.copy(found[2], library)
+    with servers(1, LD_LIBRARY_PATH=str(tmp_path)) as (server,):
+        Raw(server)
+        library.unlink()
+        library.write_bytes(b"no library")
+        Raw(server, expected=FAILED)
 
 
 def connect(address: str) -> socket.socket:
