@@ -4,7 +4,7 @@
 
 #include "protocol/frame.h"
 #include "security/secret.h"
-#include "security/sha256.h"
+#include "security/hmac.h"
 
 namespace gpucast::remote {
 namespace {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "security/sha256.h"
+#include "security/hmac.h"
 
 namespace gpucast::remote {
 

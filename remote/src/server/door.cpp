@@ -31,7 +31,7 @@
 #include "gpucast/records/errors.h"
 #include "protocol/frame.h"
 #include "security/secret.h"
-#include "security/sha256.h"
+#include "security/hmac.h"
 #include "server/descriptors.h"
 #include "transport/sockets.h"
 

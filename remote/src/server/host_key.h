@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "security/sha256.h"
+#include "security/hmac.h"
 
 namespace gpucast::remote {
 
