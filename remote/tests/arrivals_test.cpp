@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 using Landing = Arrivals::Landing;
@@ -85,4 +85,4 @@ TEST_F(ArrivalsOfACopy, MayBeWrittenUntilNobodyDoesAfterTheServerIsLost) {
 }
 
 }  // namespace
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -8,7 +8,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 // What one copy brings.
 struct Arrival {
@@ -84,4 +84,4 @@ class Arrivals {
   Status failure_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

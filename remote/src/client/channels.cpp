@@ -8,7 +8,7 @@
 #include "client/quiet_thread.h"
 #include "client/status.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrivals& arrivals,
                    std::function<void(const std::string&)> lost)
@@ -163,4 +163,4 @@ void Channels::receive_pieces(Channel& channel) {
   }
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

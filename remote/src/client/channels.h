@@ -15,7 +15,7 @@
 #include "protocol/calls.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Channels {
  public:
@@ -75,4 +75,4 @@ class Channels {
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -9,7 +9,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class EventTimes {
  public:
@@ -41,4 +41,4 @@ class EventTimes {
   std::vector<KnownPair> pairs_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -9,7 +9,7 @@
 #include "client/status.h"
 #include "transport/sockets.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 constexpr std::chrono::seconds to_connect(5);
@@ -333,4 +333,4 @@ Status Gpu::reset() {
   return status;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

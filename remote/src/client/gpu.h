@@ -21,7 +21,7 @@
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Gpu {
  public:
@@ -170,4 +170,4 @@ class Gpu {
   StreamOrder order_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

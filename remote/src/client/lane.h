@@ -16,7 +16,7 @@
 #include "protocol/calls.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 struct Answered {
   Status status = 0;
@@ -130,4 +130,4 @@ class Lane {
   std::size_t in_end_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

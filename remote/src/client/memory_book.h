@@ -12,7 +12,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class MemoryBook {
  public:
@@ -53,4 +53,4 @@ class MemoryBook {
   std::map<Address, Pinned> pinned_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

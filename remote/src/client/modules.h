@@ -9,7 +9,7 @@
 #include "client/program.h"
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Gpu;
 
@@ -49,4 +49,4 @@ class Modules {
   std::unordered_map<const Variable*, Global> globals_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

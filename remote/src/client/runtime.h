@@ -21,7 +21,7 @@
 #include "client/settings.h"
 #include "client/status.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 // An entry point that ends early.
 class Failure : public std::exception {
@@ -146,4 +146,4 @@ Runtime& runtime();
 // cudaErrorNotSupported, as an entry point returns it.
 int remember_unsupported(const char* entry_point) noexcept;
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -9,7 +9,7 @@
 
 #include "client/arrivals.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class StreamOrder {
  public:
@@ -46,4 +46,4 @@ class StreamOrder {
   std::atomic<Id> met_{0};
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

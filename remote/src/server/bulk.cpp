@@ -5,7 +5,7 @@
 #include <chrono>
 #include <exception>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t slots_each_way = 8;  // of piece_bytes
@@ -257,4 +257,4 @@ void Bulk::wait_for_room() {
   if (!broken_) changed_.wait_for(lock, moment);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -15,7 +15,7 @@
 #include "server/gpu.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // To the client.
 struct BulkCopy {
@@ -67,4 +67,4 @@ class Bulk {
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -14,7 +14,7 @@
 
 #include "transport/sockets.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::chrono::seconds time_for_monitor(5);
@@ -96,4 +96,4 @@ void serve_client(ClientProgram client, std::ostream& log) {
   std::_Exit(serve(client, bulk, log));
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

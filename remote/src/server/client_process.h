@@ -5,10 +5,10 @@
 
 #include "server/client_program.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // Until the client is gone: then it does not return but ends the process, since threads may wait
 // for a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
 [[noreturn]] void serve_client(ClientProgram client, std::ostream& log);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

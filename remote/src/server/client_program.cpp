@@ -9,7 +9,7 @@
 #include <csignal>
 #include <stdexcept>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr const char* mark = "--client-of-this-server";  // never a user's
@@ -91,4 +91,4 @@ bool end_with_parent(pid_t parent) {
   return ::getppid() == parent;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -11,7 +11,7 @@
 #include "server/descriptors.h"
 #include "server/session.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // What the program serves its client with.
 struct ClientProgram {
@@ -32,4 +32,4 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
 // Has this process end when its parent, which has to be `parent`, ends; false if it is gone.
 bool end_with_parent(pid_t parent);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

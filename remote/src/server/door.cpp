@@ -30,12 +30,12 @@
 
 #include "gpucast/records/errors.h"
 #include "protocol/frame.h"
-#include "security/secret.h"
 #include "security/hmac.h"
+#include "security/secret.h"
 #include "server/descriptors.h"
 #include "transport/sockets.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 using asio::use_awaitable;
@@ -330,4 +330,4 @@ void keep_door(const DoorOptions& options, const BeginClient& begin, std::ostrea
   Door(options, begin, ready, log).keep();
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

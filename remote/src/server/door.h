@@ -14,7 +14,7 @@
 
 #include "transport/address.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 struct DoorOptions {
   std::vector<Endpoint> listen;
@@ -32,4 +32,4 @@ using BeginClient = std::function<pid_t(int lane, int door)>;
 void keep_door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready,
                std::ostream& log);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -16,7 +16,7 @@
 #include "gpucast/records/descriptor.h"
 #include "security/secret.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 using records::Descriptor;
@@ -114,4 +114,4 @@ Digest HostKey::sign(std::span<const std::uint8_t> message) const {
   return hmac_sha256(key_, message);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -21,6 +21,7 @@
 namespace {
 
 using namespace gpucast::remote;
+using namespace gpucast::remote::server;
 using gpucast::records::InputError;
 
 constexpr const char* program = "gpucast-gpu-server";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 void Outgoing::add(const CopyFrom& call, CUstream stream, CUresult status,
                    std::function<void(CUresult)> queued) {
@@ -89,4 +89,4 @@ bool Outgoing::stops(const Streams& streams, Call call, Bytes payload) const {
   }
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -10,7 +10,7 @@
 #include "server/bulk.h"
 #include "server/streams.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Outgoing {
  public:
@@ -46,4 +46,4 @@ class Outgoing {
   std::uint64_t queued_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

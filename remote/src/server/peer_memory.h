@@ -12,7 +12,7 @@
 #include "server/driver.h"
 #include "server/host_key.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class PeerMemory {
  public:
@@ -46,4 +46,4 @@ class PeerMemory {
   std::unordered_map<Id, Address> attached_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

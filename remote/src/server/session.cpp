@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t read_at_once = std::size_t{256} << 10;
@@ -439,4 +439,4 @@ void Session::handle(const Header& header, Bytes payload) {
   throw ProtocolError("a call that does not exist");
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -20,7 +20,7 @@
 #include "server/waits.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 struct SessionOptions {
   std::string libcuda = "libcuda.so.1";
@@ -92,4 +92,4 @@ class Session {
   std::deque<Reading> readings_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

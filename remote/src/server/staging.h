@@ -7,7 +7,7 @@
 #include "protocol/limits.h"
 #include "server/driver.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // Slots of one size, made when they are first needed. Their memory is never freed: the process ends
 // with the client.
@@ -63,4 +63,4 @@ class Staging {
   SlotPool large_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -8,7 +8,7 @@
 #include "protocol/calls.h"
 #include "server/driver.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // An event that lives as long as someone waits for it.
 class Event {
@@ -83,4 +83,4 @@ class Streams {
   std::uint64_t fences_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -9,7 +9,7 @@
 #include "server/gpu.h"
 #include "server/outgoing.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Waits {
  public:
@@ -33,4 +33,4 @@ class Waits {
   std::deque<Entry> entries_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server
