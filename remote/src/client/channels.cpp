@@ -132,7 +132,7 @@ void Channels::send_parts(Channel& channel) {
     lock.unlock();
     head.clear();
     Writer writer(head);
-    part.piece.visit(writer);
+    writer(part.piece);
     const bool readable = write_all_or_zeros(*channel.connection, head, part.data);
     sent_.fetch_add(1, std::memory_order_release);
     sent(part.piece.transfer, readable);

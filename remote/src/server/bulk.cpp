@@ -164,7 +164,7 @@ class Bulk::Channel {
       }
       std::vector<std::byte> head;
       Writer writer(head);
-      next.piece.visit(writer);
+      writer(next.piece);
       write_all(*connection_, head, data);
       lock.lock();
       --queued_;

@@ -41,6 +41,14 @@ class Outgoing {
     std::function<void(CUresult)> queued;
   };
 
+  // The orders of protocol/call_list.h: whether the message waits.
+  template <class Message>
+  bool behind_none(const Streams& streams, Bytes payload) const;
+  template <class Message>
+  bool behind_all(const Streams& streams, Bytes payload) const;
+  template <class Message>
+  bool behind_stream(const Streams& streams, Bytes payload) const;
+
   Bulk& bulk_;
   std::deque<Copy> copies_;
   std::uint64_t queued_ = 0;

@@ -51,21 +51,16 @@ class Session {
   void rest(Clock::time_point idle_since);
 
   void handle(const Header& header, Bytes payload);
+  // How it handles them (protocol/call_list.h).
   template <class Message>
   void at_once(const Header& header, Bytes payload);
   template <class Message>
   void synchronize(const Header& header, Bytes payload);
   template <class Message>
   Waits::Events events_of(const Message& call);
-  void open(const Header& header);
-  void query_stream(const Header& header, Bytes payload);
-  void fence_sync(const Header& header);
-  void detach(const Header& header, Bytes payload);
-  void copy_to(const Header& header, Bytes payload);
-  void copy_to_bulk(const Header& header, Bytes payload);
-  void copy_from(const Header& header, Bytes payload);
+  template <class Message>
+  void own(const Header& header, Bytes payload);
   void copy_from_bulk(const Header& header, const CopyFrom& call);
-  void module_piece(const Header& header, Bytes payload);
   void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                    CUresult status);
 
