@@ -11,7 +11,7 @@
 namespace gpucast::remote {
 namespace {
 
-// Of those that travel within their message, from either kind of staging, and of one that does not.
+// Sizes that travel within their message, from either kind of staging, and one that does not.
 class CopyOrder : public testing::TestWithParam<std::size_t> {
  protected:
   void serve(const char* delays = "copy:0.1") {

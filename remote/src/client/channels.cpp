@@ -155,7 +155,7 @@ void Channels::receive_pieces(Channel& channel) {
         arrivals_.failed(piece.transfer, status_bad_memory);
       landing.done();
     } else {
-      // Of a transfer that failed in another piece.
+      // Another piece of this transfer has failed before.
       if (piece.bytes > piece_bytes) throw ProtocolError("a piece is too long");
       std::vector<std::byte> dropped(piece.bytes);
       read_all(*channel.connection, dropped);

@@ -20,7 +20,7 @@ class EventTimes {
   };
 
   std::optional<float> known(EventPair pair) const;
-  // From now on it comes with synchronizations.
+  // Requests the time between these events with every synchronization from now on.
   Wanted want(EventPair pair);
   // What is not known. While nothing else can be sent: the server answers for the records that went
   // out before.

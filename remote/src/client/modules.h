@@ -32,7 +32,7 @@ class Modules {
   Status global(const Variable& variable, Global& result);
   // The addresses of its variables, which are nobody's any more.
   std::vector<Address> unload(const FatBinary& binary);
-  // After the GPU was reset, which has none any more.
+  // Forgets the modules after a reset of the GPU, which unloads them all.
   void forget_all();
 
  private:

@@ -38,7 +38,7 @@ inline void require(Status status) {
   if (status != 0) throw Failure{to_error(status)};
 }
 
-// What handles of streams and events point to.
+// The objects that handles of streams and events point to.
 struct StreamOfProgram {
   int device = 0;
   Id id = 0;
@@ -71,7 +71,7 @@ struct OwnStream {
   std::uint64_t generation = 0;  // of the GPU
 };
 
-// Of each thread.
+// The part of the runtime's state that each thread has of its own.
 struct ThreadState {
   ThreadState() = default;
   ~ThreadState();
@@ -107,7 +107,7 @@ class Runtime {
   EventOfProgram find(cudaEvent_t handle) const;
   void remove(cudaEvent_t handle);
   void forget_handles(int device);
-  // Of a thread that ends.
+  // Destroys the per-thread default streams of a thread that ends.
   void destroy(const std::map<int, OwnStream>& streams) noexcept;
 
   // The program unloads a library of its own.

@@ -288,7 +288,7 @@ struct Parameter {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
 };
-// Of arguments that lie as they say.
+// Bytes of the buffer that holds arguments at the offsets of these parameters.
 inline std::size_t argument_bytes(const std::vector<Parameter>& parameters) {
   std::size_t result = 0;
   for (const Parameter& each : parameters)

@@ -44,7 +44,7 @@ class Bulk {
   // Queues the pieces that there is room for; true once that is all of them, or the client is told
   // why not. ConnectionLost if the channels broke.
   bool from_device(BulkCopy& copy);
-  // Until there may be more room, or for a moment.
+  // Blocks until there may be more room, for a moment at most.
   void wait_for_room();
 
  private:

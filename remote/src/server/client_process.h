@@ -7,7 +7,7 @@
 
 namespace gpucast::remote::server {
 
-// Until the client is gone: then it does not return but ends the process, since threads may wait
+// Serves until the client is gone; then it does not return but ends the process: threads may wait
 // for a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
 [[noreturn]] void serve_client(ClientProgram client, std::ostream& log);
 

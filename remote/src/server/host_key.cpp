@@ -79,7 +79,7 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// Of this host, since it was started.
+// The id that the system gave this host's present boot.
 std::string boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -37,16 +37,16 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
+  // Serves until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
   [[noreturn]] void run();
 
  private:
   bool take_messages();
   bool has_room() const;
   bool finish_waits();
-  // Of the oldest, or of all.
+  // Frees the staging slots that the GPU has read; with `all`, looks at every one of them.
   bool take_back_staging(bool all);
-  // Between the pieces of a large copy.
+  // What the session does between the pieces of a large copy.
   void tend();
   void rest(Clock::time_point idle_since);
 

@@ -36,7 +36,7 @@ class Streams {
 
   // The stream, behind all that the program takes for done (fence). DriverError if there is none.
   CUstream stream(Id id);
-  // What streams are given from now on is done after what this one holds.
+  // Makes all later work of every stream wait for the present work of this one.
   void fence(Id stream);
   // What the last one waits for; nothing where there is none.
   std::shared_ptr<Event> last_fence() const { return fence_; }

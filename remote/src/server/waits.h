@@ -1,4 +1,4 @@
-// What is done once the GPU has come to it: a list that is looked through between messages.
+// Work of the session that waits for events on the GPU: a list that is polled between messages.
 #pragma once
 
 #include <deque>
