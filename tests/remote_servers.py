@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
@@ -29,6 +30,32 @@ CLIENT = built("client")
 FAKE = built("fake", "libcuda.so.1")
 KERNELS = built("fake", "libprobe_kernels.so")
 PROBE = built("probe", "gpucast-remote-probe")
+
+
+PATIENCE = 60
+"""Seconds after which a wait for what has to happen is a hang, on however slow a machine."""
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it has not happened"
+        time.sleep(0.01)
+
+
+class Hold:
+    """Keeps the fake driver's operations of a kind from beginning until it is released."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._path = path
+        path.touch()
+        self.environment = {"GPUCAST_FAKE_HOLD": f"{kind}:{path}"}
+
+    def wait_until_reached(self) -> None:
+        wait_until(lambda: self._path.stat().st_size > 0)
+
+    def release(self) -> None:
+        self._path.unlink()
 
 
 class Server:
@@ -61,18 +88,38 @@ class Server:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(word) for word in path.read_text().split()]
 
-    def descriptors(self) -> int:
-        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+    def descriptors(self) -> set[int]:
+        return {int(each.name) for each in Path(f"/proc/{self.process.pid}/fd").iterdir()}
 
-    def connect(self) -> socket.socket:
-        host, _, port = self.address.rpartition(":")
-        return socket.create_connection((host, int(port)), timeout=10)
+    def connect(self, address: str | None = None) -> socket.socket:
+        host, _, port = (address or self.address).rpartition(":")
+        return socket.create_connection((host, int(port)), timeout=PATIENCE)
+
+    def unread(self) -> int:
+        """Bytes on their way to the server and its clients' processes, over TCP."""
+        ours = f":{int(self.address.rpartition(':')[2]):04X}"
+        result = 0
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, state, queues = line.split()[:5]
+            sent, received = (int(each, 16) for each in queues.split(":"))
+            if state == "01":  # established
+                result += sent * remote.endswith(ours) + received * local.endswith(ours)
+        return result
 
     def stop(self) -> tuple[int, str]:
         """Exit status, and what it said on stderr."""
         self.process.send_signal(signal.SIGTERM)
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, errors
+
+
+def sockets_of(process: int) -> list[str]:
+    """The sockets that it has open."""
+    found = []
+    for each in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            found.append(os.readlink(each))
+    return [name for name in found if name.startswith("socket:")]
 
 
 @contextmanager
@@ -105,7 +152,7 @@ def remote_environment(gpus: str, **environment: str) -> dict[str, str]:
 
 
 def run_remote(
-    gpus: str, *command: object, timeout: float = 60, **environment: str
+    gpus: str, *command: object, timeout: float = 2 * PATIENCE, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in command],

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from remote_servers import (
     CLIENT,
     FAKE,
     KERNELS,
+    PATIENCE,
     PROBE,
     SERVER,
     Server,
@@ -23,6 +23,8 @@ from remote_servers import (
     remote_environment,
     run_remote,
     servers,
+    sockets_of,
+    wait_until,
 )
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
@@ -30,13 +32,6 @@ pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 MEBIBYTE = 1 << 20
 PROTOCOL = 3
 """The version that client and server speak."""
-
-
-def wait_until(condition: object, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def failures(finished: subprocess.CompletedProcess[str]) -> str:
@@ -231,19 +226,15 @@ def expect_failure(finished: subprocess.CompletedProcess[str], *words: str) -> N
 
 @pytest.mark.parametrize("servers_named", ["", "nonsense", "127.0.0.1:1", "no.such.host.invalid:9"])
 def test_servers_that_are_not_there(servers_named: str) -> None:
-    begin = time.monotonic()
     finished = run_remote(servers_named, PROBE, "touch")
     expect_failure(finished, "gpucast remote:", "not available")
-    assert time.monotonic() - begin < 10
 
 
 def test_a_listener_that_is_no_server() -> None:
     with servers() as (server,):
         server.process.send_signal(signal.SIGSTOP)  # accepts, and says nothing
-        begin = time.monotonic()
         finished = run_remote(server.address, PROBE, "touch")
         server.process.send_signal(signal.SIGCONT)
-        assert time.monotonic() - begin < 10
         expect_failure(finished, "no answer in time")
 
 
@@ -303,7 +294,7 @@ def test_wrong_options_are_refused(options: tuple[str, ...], words: str, tmp_pat
         capture_output=True,
         text=True,
         check=False,
-        timeout=20,
+        timeout=PATIENCE,
     )
     assert finished.returncode == 2
     assert words in finished.stderr
@@ -340,13 +331,12 @@ def test_garbage_disturbs_nobody() -> None:
         lane.sendall(bytes(64))
         assert len(lane.recv(52, 0x100)) == 52
         lane.sendall(os.urandom(65536))
-        lane.settimeout(10)
         try:
             while lane.recv(4096):
                 pass
         except ConnectionResetError:
             pass
-        assert hold.wait(timeout=60) == 0
+        assert hold.wait(timeout=PATIENCE) == 0
         for connection in connections:
             connection.close()
         status, errors = server.stop()
@@ -368,9 +358,7 @@ def test_another_version_of_the_protocol_is_told() -> None:
 @pytest.mark.parametrize("step", ["cuMemcpyHtoDAsync:20", "cuMemcpyDtoHAsync:5"])
 def test_a_server_killed_in_mid_copy(step: str) -> None:
     with servers(1, GPUCAST_FAKE_KILL=step) as (server,):
-        begin = time.monotonic()
         finished = run_remote(server.address, PROBE, "copy", 64 * MEBIBYTE, 4)
-        assert time.monotonic() - begin < 10
         expect_failure(finished, "lost the GPU server", "not available")
         wait_until(lambda: not server.children())
         assert "killed by signal 9" in server.stop()[1]
@@ -384,13 +372,11 @@ def test_a_stopped_server_is_given_up() -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        wait_until(lambda: server.children())
-        time.sleep(0.5)
+        # Large copies go over channels, which the first one opens.
+        wait_until(lambda: server.children() and len(sockets_of(server.children()[0])) > 3)
         (child,) = server.children()
         os.kill(child, signal.SIGSTOP)  # buffers fill up, nothing is closed
-        begin = time.monotonic()
-        _, errors = program.communicate(timeout=20)
-        assert time.monotonic() - begin < 10
+        _, errors = program.communicate(timeout=PATIENCE)
         assert program.returncode == 1
         assert "no answer in time" in errors
         os.kill(child, signal.SIGKILL)
@@ -438,31 +424,31 @@ def test_sigterm_ends_the_server_and_its_clients_processes() -> None:
         (child,) = server.children()
         assert server.stop()[0] == 0
         wait_until(lambda: not Path(f"/proc/{child}").exists())
-        assert program.wait(timeout=10) == 1
+        assert program.wait(timeout=PATIENCE) == 1
 
 
 def test_clients_that_come_and_go_leave_nothing_behind() -> None:
     with servers() as (server,):
         run_remote(server.address, PROBE, "touch")
         wait_until(lambda: not server.children())
-        before = server.descriptors()
+        before = len(server.descriptors())
         for _ in range(25):
             connection = server.connect()
             connection.close()
             assert run_remote(server.address, PROBE, "touch").returncode == 0
         wait_until(lambda: not server.children())
-        wait_until(lambda: server.descriptors() == before)
+        wait_until(lambda: len(server.descriptors()) == before)
 
 
 @pytest.mark.parametrize("sync", ["0", "1"])
 def test_mixed_calls_by_several_threads_leave_nothing_behind(sync: str) -> None:
     with servers(2) as running:
-        before = [server.descriptors() for server in running]
+        before = [len(server.descriptors()) for server in running]
         finished = run_remote(addresses(running), PROBE, "soak", 2, GPUCAST_REMOTE_SYNC=sync)
         assert finished.returncode == 0, finished.stderr
         assert int(finished.stdout.split()[0]) > 0
         wait_until(lambda: not any(server.children() for server in running))
-        wait_until(lambda: [server.descriptors() for server in running] == before)
+        wait_until(lambda: [len(server.descriptors()) for server in running] == before)
 
 
 def test_files_of_the_build_are_there() -> None:

@@ -49,7 +49,7 @@ def test_served_gpus_are_a_programs_devices() -> None:
     assert out.count("ok  ") == 10
     assert "round trips" in errors
     serving.send_signal(signal.SIGTERM)
-    serving.communicate(timeout=20)
+    serving.communicate(timeout=60)
     assert serving.returncode == 0
 
 
@@ -64,7 +64,7 @@ def test_the_programs_exit_status_is_passed_on() -> None:
 @needs_build
 def test_a_server_that_cannot_listen_ends_all() -> None:
     serving = start("serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0)
-    _, errors = serving.communicate(timeout=20)
+    _, errors = serving.communicate(timeout=60)
     assert serving.returncode == 2
     assert "--secret-file is needed" in errors
 

@@ -2,6 +2,8 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -54,14 +56,27 @@ Driver::Driver() : settings_(read_settings()) {
   }
 }
 
+void Driver::pause(const char* name) const {
+  if (const auto delay = settings_.delays.find(name); delay != settings_.delays.end())
+    std::this_thread::sleep_for(std::chrono::duration<double>(delay->second));
+  const auto hold = settings_.holds.find(name);
+  if (hold == settings_.holds.end()) return;
+  const char* file = hold->second.c_str();
+  constexpr char reached = '.';
+  const records::Descriptor opened(::open(file, O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!opened || ::write(opened.get(), &reached, sizeof reached) != sizeof reached) return;
+  constexpr std::chrono::milliseconds moment(1);
+  while (::access(file, F_OK) == 0)
+    std::this_thread::sleep_for(moment);
+}
+
 CUresult Driver::call(const char* name) {
   unsigned count = 0;
   {
     const std::lock_guard lock(mutex_);
     count = ++calls_[name];
   }
-  if (const auto delay = settings_.delays.find(name); delay != settings_.delays.end())
-    std::this_thread::sleep_for(std::chrono::duration<double>(delay->second));
+  pause(name);
   if (const auto kill = settings_.kills.find(name);
       kill != settings_.kills.end() && kill->second.nth == count) {
     raise(SIGKILL);
@@ -132,9 +147,9 @@ CUresult Driver::queue(CUstream handle, const char* kind, std::function<void()> 
   Stream* on = stream(handle);
   if (on == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult status = queues().failure(); status != CUDA_SUCCESS) return status;
-  if (const auto delay = settings_.delays.find(kind); delay != settings_.delays.end()) {
-    operation = [seconds = delay->second, inner = std::move(operation)] {
-      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  if (settings_.delays.contains(kind) || settings_.holds.contains(kind)) {
+    operation = [this, kind, inner = std::move(operation)] {
+      pause(kind);
       inner();
     };
   }

@@ -40,7 +40,7 @@ class Driver {
   void remove(Stream* stream);
   Event* add_event(bool timed);
   void remove(Event* event);
-  // As queued on the stream, behind what it holds and `also`; the delay of its kind goes before it.
+  // As queued on the stream, behind what it holds and `also`; what pauses its kind goes before it.
   CUresult queue(CUstream stream, const char* kind, std::function<void()> operation,
                  const Work& also = {});
   CUresult record(const std::shared_ptr<Event>& event, CUstream stream);
@@ -51,6 +51,9 @@ class Driver {
   static thread_local int current_device;
 
  private:
+  // The delay and the hold of a driver function, or of a kind of operation.
+  void pause(const char* name) const;
+
   Settings settings_;
   Contents contents_;
   std::vector<std::unique_ptr<Device>> devices_;

@@ -39,9 +39,9 @@ class Queues {
   Work last(const Stream& stream) const;
   bool done(const Work& work) const;
   void wait(const Work& work);
-  // All that is queued now.
+  // Waits for all that is queued now.
   void wait_for_all();
-  // Of the first operation that threw; what follows is not done any more.
+  // The status of the first operation that threw; what follows it is skipped.
   CUresult failure() const;
 
  private:

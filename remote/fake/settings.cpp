@@ -51,6 +51,11 @@ Settings read_settings() {
     if (parts.size() != 2) throw std::invalid_argument("GPUCAST_FAKE_DELAY: " + entry);
     result.delays[parts[0]] = std::stod(parts[1]);
   }
+  for (const std::string& entry : split(variable("GPUCAST_FAKE_HOLD"), ',')) {
+    const auto colon = entry.find(':');
+    if (colon == std::string::npos) throw std::invalid_argument("GPUCAST_FAKE_HOLD: " + entry);
+    result.holds[entry.substr(0, colon)] = entry.substr(colon + 1);
+  }
   result.failures = faults("GPUCAST_FAKE_FAIL", 3);
   result.kills = faults("GPUCAST_FAKE_KILL", 2);
   return result;

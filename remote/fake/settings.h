@@ -8,6 +8,8 @@
 //   GPUCAST_FAKE_KERNELS   libraries of kernels (kernels.h)
 //   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on
 //                          the GPU
+//   GPUCAST_FAKE_HOLD      NAME:FILE,...          the same, while the file is there; each one adds
+//                          a byte to it before it waits
 //   GPUCAST_FAKE_FAIL      NAME:NTH:STATUS,...    the nth call of a driver function fails
 //   GPUCAST_FAKE_KILL      NAME:NTH               the process is killed in it
 #pragma once
@@ -33,6 +35,7 @@ struct Settings {
   bool reaches_all = false;
   std::vector<std::string> kernels;
   std::map<std::string, double> delays;  // s
+  std::map<std::string, std::string> holds;
   std::map<std::string, Fault> failures;
   std::map<std::string, Fault> kills;
 };

@@ -64,7 +64,7 @@ class PinnedMemory {
   void* data_ = nullptr;
 };
 
-// Of the device that is set when it is made; waits for no other.
+// A non-blocking stream of the device.
 class Stream {
  public:
   explicit Stream(int device) {

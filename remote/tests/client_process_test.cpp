@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
 #include <string>
 #include <thread>
 
@@ -30,25 +30,26 @@ class ClientProcess : public testing::Test {
   Servers servers_;
 };
 
-// Exit status of a child that is given ten seconds.
+// Forks; in the child, which is killed if it hangs, it returns 0.
+pid_t begin_child() {
+  constexpr unsigned patience = 60;  // s
+  const pid_t child = ::fork();
+  if (child == 0) ::alarm(patience);
+  return child;
+}
+
+// The exit status, or minus the signal that killed the child.
 int status_of(pid_t child) {
   int status = 0;
-  for (int k = 0; k < 1000; ++k) {
-    if (::waitpid(child, &status, WNOHANG) == child) {
-      return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  ::kill(child, SIGKILL);
   ::waitpid(child, &status, 0);
-  return -SIGKILL;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
   servers_.serve();
   const Content content(1000, 7);
   const DeviceMemory device(0, content);
-  const pid_t child = ::fork();
+  const pid_t child = begin_child();
   if (child == 0) {
     void* memory = nullptr;
     const bool refused = cudaMalloc(&memory, 64) == cudaErrorInitializationError &&
@@ -61,7 +62,7 @@ TEST_F(ClientProcess, LeavesItsConnectionsToTheParent) {
 
 TEST_F(ClientProcess, ConnectsInAChildIfItHasNotBefore) {
   servers_.serve();
-  const pid_t child = ::fork();
+  const pid_t child = begin_child();
   if (child == 0) std::exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 1);
   EXPECT_EQ(status_of(child), 0);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -93,17 +94,20 @@ TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
   EXPECT_EQ(::sigtimedwait(&signals, nullptr, &limit), SIGUSR1);
 }
 
-// What a program does that ends while others of its threads work.
+// What a program does that ends while others of its threads work: each has made a call before.
 [[noreturn]] void end_amid_calls() {
   ::mallopt(M_PERTURB, 0xa5);  // what is freed is not found as it was
   void* memory = nullptr;
   if (cudaMalloc(&memory, 64) != cudaSuccess) std::_Exit(1);
-  for (int k = 0; k < 6; ++k) {
-    std::thread([large = k % 2 == 0] {
+  constexpr int threads = 6;
+  std::latch all_call(threads);
+  for (int k = 0; k < threads; ++k) {
+    std::thread([&all_call, large = k % 2 == 0] {
       constexpr std::size_t bytes = std::size_t{2} << 20;
       void* device = nullptr;
       Content host(bytes);
       cudaMalloc(&device, bytes);
+      all_call.count_down();
       for (;;) {
         if (large) {
           cudaMemcpy(host.data(), device, bytes, cudaMemcpyDefault);
@@ -114,7 +118,7 @@ TEST_F(ClientProcess, LeavesSignalsToTheProgram) {
       }
     }).detach();
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  all_call.wait();
   std::exit(0);
 }
 
@@ -122,7 +126,7 @@ TEST_F(ClientProcess, EndsWhileThreadsAreInCalls) {
   ::setenv("GPUCAST_FAKE_DELAY", "memset:0.005", 1);
   servers_.serve();
   for (int k = 0; k < 20; ++k) {
-    const pid_t child = ::fork();
+    const pid_t child = begin_child();
     if (child == 0) end_amid_calls();
     ASSERT_EQ(status_of(child), 0) << "run " << k;
   }

@@ -128,7 +128,7 @@ TEST_F(Client, ManyAsynchronousCopiesFillNoBufferForGood) {
   EXPECT_EQ(cudaFree(on_device), cudaSuccess);
 }
 
-// Of which the server takes nothing more while nobody reads what it has to send.
+// The server takes no more messages while nobody reads what it has to send.
 TEST_F(Client, ALargeCopyThatIsWaitedForComesThroughBehindManyThatNobodyReads) {
   constexpr std::size_t medium_bytes = std::size_t{1} << 20;
   constexpr std::size_t large_bytes = std::size_t{64} << 20;

@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,7 +11,7 @@
 namespace gpucast::remote {
 namespace {
 
-// Of those that travel within their message, from either kind of staging, and of one that does not.
+// Sizes that travel within their message, from either kind of staging, and one that does not.
 class CopyOrder : public testing::TestWithParam<std::size_t> {
  protected:
   void serve(const char* delays = "copy:0.1") {
@@ -155,11 +154,9 @@ TEST_P(CopyOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
   const PinnedMemory pinned(GetParam());
   const Stream stream(0);
   ASSERT_EQ(cudaMemsetAsync(device.data(), 0x77, GetParam(), stream.get()), cudaSuccess);
-  const auto begin = std::chrono::steady_clock::now();
   stream.wait();
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
-  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(50));
+  EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
   cudaMemcpyAsync(pinned.data(), device.data(), GetParam(), cudaMemcpyDefault, own.get());
   own.wait();
   EXPECT_EQ(pinned.content(), content());

@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <future>
 #include <stdexcept>
-#include <thread>
 
 #include "fake/driver.h"
 
@@ -43,18 +42,41 @@ TEST(FakeDriver, AStreamDoesWhatItIsGivenInOrderAndTheDeviceFailsForGood) {
   EXPECT_EQ(done.size(), 100U);
 }
 
-// Whether work that is queued second is done while the first is not.
-bool overtakes(Queues& queues, Stream& first, Stream& second) {
-  std::promise<void> release;
-  queues.queue(first, [held = release.get_future().share()] { held.wait(); });
-  const Work behind = queues.queue(second, [] {});
-  constexpr std::chrono::milliseconds moment(20);
-  std::this_thread::sleep_for(moment);
-  const bool result = queues.done(behind);
-  release.set_value();
-  queues.wait_for_all();
-  return result;
-}
+// Queues work on one stream, which is held, and then on another.
+class Behind {
+ public:
+  Behind(Queues& queues, Stream& first, Stream& second) : queues_(queues) {
+    queues_.queue(first, [this, held = release_.get_future().share()] {
+      held.wait();
+      first_is_done_ = true;
+    });
+    work_ = queues_.queue(second, [this] { came_second_ = first_is_done_.load(); });
+  }
+  // Never returns where the work does not.
+  bool overtakes() {
+    queues_.wait(work_);
+    end();
+    return !came_second_;
+  }
+  bool follows() {
+    Stream alone{.blocking = false};
+    queues_.wait(queues_.queue(alone, [] {}));  // what can begin has been begun before this
+    end();
+    return came_second_;
+  }
+
+ private:
+  void end() {
+    release_.set_value();
+    queues_.wait_for_all();
+  }
+
+  Queues& queues_;
+  std::promise<void> release_;
+  Work work_;
+  std::atomic<bool> first_is_done_ = false;
+  std::atomic<bool> came_second_ = false;
+};
 
 TEST(FakeDriver, TheLegacyStreamAndBlockingOnesWaitForOneAnotherAndNobodyElseDoes) {
   Queues queues;
@@ -62,12 +84,12 @@ TEST(FakeDriver, TheLegacyStreamAndBlockingOnesWaitForOneAnotherAndNobodyElseDoe
   Stream another;
   Stream alone{.blocking = false};
   Stream& legacy = queues.legacy();
-  EXPECT_FALSE(overtakes(queues, alone, alone));
-  EXPECT_FALSE(overtakes(queues, legacy, blocking));
-  EXPECT_FALSE(overtakes(queues, blocking, legacy));
-  EXPECT_TRUE(overtakes(queues, blocking, another));
-  EXPECT_TRUE(overtakes(queues, legacy, alone));
-  EXPECT_TRUE(overtakes(queues, alone, legacy));
+  EXPECT_TRUE(Behind(queues, alone, alone).follows());
+  EXPECT_TRUE(Behind(queues, legacy, blocking).follows());
+  EXPECT_TRUE(Behind(queues, blocking, legacy).follows());
+  EXPECT_TRUE(Behind(queues, blocking, another).overtakes());
+  EXPECT_TRUE(Behind(queues, legacy, alone).overtakes());
+  EXPECT_TRUE(Behind(queues, alone, legacy).overtakes());
 }
 
 TEST(FakeDriver, WorkWaitsForWhatAnotherStreamHeldThen) {

@@ -14,7 +14,7 @@
 
 #include "tests/own_folder.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 std::string file_of(const OwnFolder& folder) { return folder.path() + "/gpucast-host-key"; }
@@ -75,4 +75,4 @@ TEST(HostKey, IsNotTakenFromWhatOthersReadOrLaidThere) {
 }
 
 }  // namespace
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -4,7 +4,7 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 TEST(Modules, TheImagesOfAllTogetherAreBounded) {
@@ -24,4 +24,4 @@ TEST(Modules, TheImagesOfAllTogetherAreBounded) {
 }
 
 }  // namespace
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

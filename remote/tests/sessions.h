@@ -24,8 +24,9 @@ class Speaker {
     const Deadline deadline = Clock::now() + std::chrono::seconds(10);
     auto connection = connect_to(parse_endpoint(server.address()), deadline);
     Hello hello;
-    greet(*connection, hello, "", deadline);
-    lane_ = std::make_unique<Lane>(std::move(connection), arrivals_, std::chrono::microseconds(0));
+    client::greet(*connection, hello, "", deadline);
+    lane_ = std::make_unique<client::Lane>(std::move(connection), arrivals_,
+                                           std::chrono::microseconds(0));
     Opened opened;
     ask(Open{}, opened);
     group_ = opened.device.group;
@@ -33,7 +34,7 @@ class Speaker {
 
   template <class Message>
   Status ask(const Message& message, Message::Result& result) {
-    const Answered answer = lane_->ask(message);
+    const client::Answered answer = lane_->ask(message);
     if (answer.status == 0) result = decode<typename Message::Result>(answer.body);
     return answer.status;
   }
@@ -61,8 +62,8 @@ class Speaker {
   }
 
  private:
-  Arrivals arrivals_;
-  std::unique_ptr<Lane> lane_;
+  client::Arrivals arrivals_;
+  std::unique_ptr<client::Lane> lane_;
   std::string group_;
 };
 

@@ -73,7 +73,6 @@ TEST_P(FullListeners, AreGivenUpAtTheDeadline) {
   const auto begin = Clock::now();
   EXPECT_THROW(connect_to(listener.endpoint(), in(200ms)), ConnectionLost);
   EXPECT_GE(Clock::now() - begin, 150ms);
-  EXPECT_LT(Clock::now() - begin, 2s);
 }
 
 TEST_P(FullListeners, AreGivenUpAtADeadlineThatHasPassed) {

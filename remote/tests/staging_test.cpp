@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t small = std::size_t{64} << 10;
@@ -90,4 +90,4 @@ TEST(ServedStaging, IsMadeWhenItIsFirstNeeded) {
 }
 
 }  // namespace
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

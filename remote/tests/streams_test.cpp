@@ -4,7 +4,7 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 class ServedStreams : public testing::Test {
@@ -58,4 +58,4 @@ TEST_F(ServedStreams, ThatAreGoneLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -8,6 +8,7 @@
 #include "client/properties.h"
 
 using namespace gpucast::remote;
+using namespace gpucast::remote::client;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "client/launches.h"
 
 using namespace gpucast::remote;
+using namespace gpucast::remote::client;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "client/entry.h"
 
 using namespace gpucast::remote;
+using namespace gpucast::remote::client;
 
 namespace {
 

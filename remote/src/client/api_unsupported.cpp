@@ -3,7 +3,7 @@
 // arguments, and return the error.
 #include "client/runtime.h"
 
-using gpucast::remote::remember_unsupported;
+using gpucast::remote::client::remember_unsupported;
 
 #define GPUCAST_UNSUPPORTED(name) \
   extern "C" int name() { return remember_unsupported(#name); }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 void Arrivals::expect(const Arrival& arrival, bool over_lane) {
   const std::lock_guard lock(mutex_);
@@ -114,4 +114,4 @@ Status Arrivals::take_failure() {
   return std::exchange(failure_, 0);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -8,9 +8,9 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
-// What one copy brings.
+// The data that one copy brings to the program's memory.
 struct Arrival {
   Id transfer = 0;
   Id stream = 0;
@@ -19,7 +19,7 @@ struct Arrival {
   std::size_t bytes = 0;
 };
 
-// Which of them a call waits for.
+// Selects the arrivals that a call waits for.
 using Which = std::function<bool(const Arrival&)>;
 
 class Arrivals {
@@ -46,21 +46,21 @@ class Arrivals {
     bool done_ = false;
   };
   void failed(Id transfer, Status status);
-  // Of what brings nothing.
+  // Latches the failure of a call that announced no data.
   void note_failure(Status status);
 
-  // From now on nothing is put anywhere.
+  // Makes every later Landing empty.
   void give_up();
 
   bool nothing() const;
   bool none_over_lane(const Which& which) const;
   bool none(const Which& which) const;
-  // Until the channels have brought it, with `meanwhile` called now and then. False where they will
-  // not; nothing is written then either.
+  // Waits until the channels have brought it, and calls `meanwhile` every millisecond. False if
+  // they never will; nothing is written any more then.
   bool wait_for_channels(const Which& which, const std::function<void()>& meanwhile);
-  // After giving up: until nobody writes any more.
+  // Waits, after give_up(), until no thread writes into the program's memory any more.
   void wait_for_landings();
-  // Of the first that failed since it was asked.
+  // The status of the first failure since the last call of this function; 0: none.
   Status take_failure();
 
  private:
@@ -84,4 +84,4 @@ class Arrivals {
   Status failure_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

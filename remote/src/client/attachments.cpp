@@ -4,7 +4,7 @@
 
 #include "client/runtime.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 // Servers of one host and user.
@@ -119,4 +119,4 @@ void Attachments::forget(int device) {
     detach(each);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -12,7 +12,7 @@
 #include "client/memory_book.h"
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Attachments {
  public:
@@ -48,4 +48,4 @@ class Attachments {
   std::set<std::pair<int, int>> refused_;  // whose memory, by whose server
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

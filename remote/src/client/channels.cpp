@@ -8,7 +8,7 @@
 #include "client/quiet_thread.h"
 #include "client/status.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 Channels::Channels(std::vector<std::unique_ptr<Connection>> connections, Arrivals& arrivals,
                    std::function<void(const std::string&)> lost)
@@ -132,7 +132,7 @@ void Channels::send_parts(Channel& channel) {
     lock.unlock();
     head.clear();
     Writer writer(head);
-    part.piece.visit(writer);
+    writer(part.piece);
     const bool readable = write_all_or_zeros(*channel.connection, head, part.data);
     sent_.fetch_add(1, std::memory_order_release);
     sent(part.piece.transfer, readable);
@@ -155,7 +155,7 @@ void Channels::receive_pieces(Channel& channel) {
         arrivals_.failed(piece.transfer, status_bad_memory);
       landing.done();
     } else {
-      // Of a transfer that failed in another piece.
+      // Another piece of this transfer has failed before.
       if (piece.bytes > piece_bytes) throw ProtocolError("a piece is too long");
       std::vector<std::byte> dropped(piece.bytes);
       read_all(*channel.connection, dropped);
@@ -163,4 +163,4 @@ void Channels::receive_pieces(Channel& channel) {
   }
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -15,7 +15,7 @@
 #include "protocol/calls.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Channels {
  public:
@@ -31,12 +31,12 @@ class Channels {
   void send(Id transfer, Bytes data, bool waited_for);
   // Both call `meanwhile` now and then.
   using Meanwhile = std::function<void()>;
-  // Until it is sent; cudaErrorInvalidValue if its memory could not be read.
+  // Waits until it is sent; cudaErrorInvalidValue if its memory could not be read.
   Status wait_until_sent(Id transfer, const Meanwhile& meanwhile);
-  // Until all that was queued is; false if the connections broke.
+  // Waits until all that was queued is sent; false if the connections broke.
   bool wait_until_sent(const Meanwhile& meanwhile);
   void shut_down() noexcept;
-  // After that: until none of the threads runs.
+  // Waits, after that, until none of the threads runs.
   void join() noexcept;
 
  private:
@@ -75,4 +75,4 @@ class Channels {
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

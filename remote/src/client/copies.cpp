@@ -4,7 +4,7 @@
 
 #include "client/device_copies.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 using DeviceMemory = MemoryBook::DeviceMemory;
@@ -216,4 +216,4 @@ Global symbol(const void* host) {
   return found;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -3,7 +3,7 @@
 
 #include "client/runtime.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 inline Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
 
@@ -46,4 +46,4 @@ cudaError_t deallocate(void* memory);
 // A variable of the current device.
 Global symbol(const void* host);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

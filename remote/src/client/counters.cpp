@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -79,4 +79,4 @@ void count_received(std::size_t bytes) {
     current->bytes_received.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 struct Counter {
   explicit Counter(std::string entry) : name(std::move(entry)) {}
@@ -64,4 +64,4 @@ class Counted {
   std::chrono::steady_clock::time_point begin_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

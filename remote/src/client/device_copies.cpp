@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 using DeviceMemory = MemoryBook::DeviceMemory;
@@ -66,4 +66,4 @@ void copy_between_devices(void* to, const DeviceMemory& to_memory, const void* f
     staged(to, to_memory.device, from, from_memory.device, rows, stream);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

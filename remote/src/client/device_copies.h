@@ -4,10 +4,10 @@
 
 #include "client/copies.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 void copy_between_devices(void* to, const MemoryBook::DeviceMemory& to_memory, const void* from,
                           const MemoryBook::DeviceMemory& from_memory, const Rows& rows,
                           const OnStream& stream, Waiting waiting);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -12,7 +12,7 @@
 
 #include "client/runtime.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 template <std::size_t n>
 struct Name {
@@ -45,4 +45,4 @@ inline cudaStream_t own(cudaStream_t stream) {
   return stream == nullptr ? cudaStreamPerThread : stream;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 bool same(const EventPair& one, const EventPair& other) {
@@ -65,4 +65,4 @@ void EventTimes::forget(Id event) {
   std::erase_if(pairs_, [&](const KnownPair& each) { return has(each.wanted.pair, event); });
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

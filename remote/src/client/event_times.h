@@ -9,7 +9,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class EventTimes {
  public:
@@ -20,7 +20,7 @@ class EventTimes {
   };
 
   std::optional<float> known(EventPair pair) const;
-  // From now on it comes with synchronizations.
+  // Requests the time between these events with every synchronization from now on.
   Wanted want(EventPair pair);
   // What is not known. While nothing else can be sent: the server answers for the records that went
   // out before.
@@ -41,4 +41,4 @@ class EventTimes {
   std::vector<KnownPair> pairs_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

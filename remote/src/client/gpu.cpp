@@ -9,7 +9,7 @@
 #include "client/status.h"
 #include "transport/sockets.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 constexpr std::chrono::seconds to_connect(5);
@@ -264,7 +264,7 @@ Status Gpu::copy_from(void* to, Address from, std::size_t bytes, Id stream, bool
       lane_->send(message, {}, expect);
       return 0;
     }
-    // Of many pieces none is the answer: it tells what failed before.
+    // A copy in pieces has no data in its answer, only the status of what failed before.
     const Answered answer = in_message ? lane_->ask(message) : lane_->ask(message, {}, expect);
     if (answer.status != 0 && !in_message) arrivals_.failed(transfer, answer.status);
     // The data that the stream's earlier copies bring is there too.
@@ -333,4 +333,4 @@ Status Gpu::reset() {
   return status;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

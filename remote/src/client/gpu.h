@@ -21,7 +21,7 @@
 #include "protocol/calls.h"
 #include "protocol/greeting.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Gpu {
  public:
@@ -58,7 +58,7 @@ class Gpu {
 
   // Waits, for what is announced to arrive too, and takes latched errors.
   Status synchronize_stream(Id stream);
-  // Not ready as long as what is announced may still be on its way.
+  // cudaErrorNotReady as long as announced data may still be on its way.
   Status query_stream(Id stream);
   Status query_event(Id event);
   Status synchronize_event(Id event);
@@ -73,7 +73,7 @@ class Gpu {
                  bool pinned);
   // From the device: returns once the data is there, or if `asynchronous` at once.
   Status copy_from(void* to, Address from, std::size_t bytes, Id stream, bool asynchronous);
-  // Until the program's memory is neither read nor written by copies under way.
+  // Waits until copies under way neither read nor write the program's memory.
   Status settle();
 
   Status create_stream(Id stream, unsigned flags, int priority);
@@ -170,4 +170,4 @@ class Gpu {
   StreamOrder order_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -3,10 +3,10 @@
 #include <array>
 
 #include "protocol/frame.h"
+#include "security/hmac.h"
 #include "security/secret.h"
-#include "security/sha256.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 template <class Message>
@@ -62,4 +62,4 @@ void greet(Connection& connection, Hello& hello, const std::string& secret,
   hello.session = welcome.session;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

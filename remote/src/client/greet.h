@@ -7,7 +7,7 @@
 #include "protocol/greeting.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 // Says what the connection is for, proves to have the secret and asks the same of the server; a
 // lane's `hello` gets the session that the server has begun. ConnectionLost with one line
@@ -15,4 +15,4 @@ namespace gpucast::remote {
 void greet(Connection& connection, Hello& hello, const std::string& secret,
            const Deadline& deadline);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

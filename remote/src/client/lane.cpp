@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 constexpr std::size_t read_at_once = std::size_t{256} << 10;
@@ -149,4 +149,4 @@ void Lane::take(const Header& header, Bytes payload) {
   waiting_.erase(found);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

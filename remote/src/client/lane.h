@@ -16,7 +16,7 @@
 #include "protocol/calls.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 struct Answered {
   Status status = 0;
@@ -58,17 +58,17 @@ class Lane {
     return std::move(waiting.answer);
   }
 
-  // Until what the lane is to bring of these has arrived.
+  // Waits until all of these that the lane brings have arrived.
   void read_arrivals(const Which& which) {
     if (!arrivals_.none_over_lane(which))
       read_until([&] { return arrivals_.none_over_lane(which); });
   }
 
-  // What is there, unless another thread reads. For who waits for something else: a server that is
-  // kept from sending takes nothing more.
+  // Reads what is there, unless another thread reads. Called by threads that wait for something
+  // else, since a server that cannot send takes no more messages.
   void read_meanwhile();
 
-  // What failed unasked since it was last taken.
+  // The first failure of a message without request since the last call of this function; 0: none.
   Status take_latched() { return latched_.exchange(0); }
 
   // From any thread: wakes all who wait.
@@ -124,10 +124,10 @@ class Lane {
   std::condition_variable read_;
   bool being_read_ = false;
   std::unordered_map<std::uint32_t, Waiting*> waiting_;
-  // Of whoever reads:
+  // Used only by the thread that reads:
   std::vector<std::byte> in_;
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

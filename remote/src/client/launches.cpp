@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 // What a driver would refuse at once, in the runtime's words; programs look at the error right
@@ -62,4 +62,4 @@ cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
                           .arguments = Bytes(packed.data(), kernel.argument_bytes)}));
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

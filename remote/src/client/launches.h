@@ -5,7 +5,7 @@
 
 #include "client/runtime.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 struct LaunchOptions {
   std::array<std::uint32_t, 3> cluster{};
@@ -17,4 +17,4 @@ const Function& function_of(const void* host);
 cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
                    const LaunchOptions& options);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <mutex>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 // What drivers take memory in; a block belongs to one device.
@@ -127,4 +127,4 @@ std::optional<MemoryBook::Pinned> MemoryBook::pinned(const void* begin, std::siz
   return found->second;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

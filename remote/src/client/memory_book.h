@@ -12,7 +12,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class MemoryBook {
  public:
@@ -28,9 +28,9 @@ class MemoryBook {
   Address reserve_anywhere(int device, std::size_t bytes);
 
   void add(int device, Address begin, std::size_t bytes);
-  // What began there, removed.
+  // Removes the allocation that begins there, and returns it.
   std::optional<DeviceMemory> remove(Address begin);
-  // What holds the address.
+  // The allocation that covers the address.
   std::optional<DeviceMemory> device_memory(Address address) const;
   void forget(int device);
 
@@ -41,9 +41,9 @@ class MemoryBook {
     unsigned flags = 0;
     bool allocated = false;  // here, rather than registered by the program
   };
-  // What began there, removed if it was made so.
+  // Returns the allocation that begins there, and removes it if it was made so.
   std::optional<Pinned> unpin(const void* begin, bool allocated);
-  // What holds all of it.
+  // The allocation that covers the whole range.
   std::optional<Pinned> pinned(const void* begin, std::size_t bytes) const;
 
  private:
@@ -53,4 +53,4 @@ class MemoryBook {
   std::map<Address, Pinned> pinned_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -6,7 +6,7 @@
 #include "client/gpu.h"
 #include "client/status.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
@@ -112,4 +112,4 @@ void Modules::forget_all() {
   kernels_.clear();
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -9,7 +9,7 @@
 #include "client/program.h"
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class Gpu;
 
@@ -32,7 +32,7 @@ class Modules {
   Status global(const Variable& variable, Global& result);
   // The addresses of its variables, which are nobody's any more.
   std::vector<Address> unload(const FatBinary& binary);
-  // After the GPU was reset, which has none any more.
+  // Forgets the modules after a reset of the GPU, which unloads them all.
   void forget_all();
 
  private:
@@ -49,4 +49,4 @@ class Modules {
   std::unordered_map<const Variable*, Global> globals_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

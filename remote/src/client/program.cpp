@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 // What nvcc's registration hands over, and what it points to.
@@ -83,4 +83,4 @@ const Variable* Program::variable(const void* host) const {
   return found == variables_.end() ? nullptr : found->second;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -11,7 +11,7 @@
 
 #include "protocol/wire.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 struct FatBinary;
 
@@ -58,4 +58,4 @@ class Program {
   std::unordered_map<const void*, const Variable*> variables_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

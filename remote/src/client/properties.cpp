@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 static_assert(sizeof(cudaDeviceProp) == 1008, "as CUDA 13 programs expect it");
 
@@ -103,4 +103,4 @@ cudaDeviceProp properties(const Gpu& gpu) {
   return p;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -5,11 +5,11 @@
 
 #include "client/gpu.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 // As a program may rely on them over a network: none of what needs the host's memory to be within
 // the device's reach.
 int attribute(const Gpu& gpu, int which);
 cudaDeviceProp properties(const Gpu& gpu);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 template <class Body>
 std::thread quiet_thread(Body body) {
@@ -25,4 +25,4 @@ std::thread quiet_thread(Body body) {
   return std::thread(std::move(body));
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

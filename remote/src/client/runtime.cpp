@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 ThreadState::~ThreadState() {
   if (!own_streams.empty()) runtime().destroy(own_streams);
@@ -159,4 +159,4 @@ int remember_unsupported(const char* entry_point) noexcept {
   }
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -21,7 +21,7 @@
 #include "client/settings.h"
 #include "client/status.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 // An entry point that ends early.
 class Failure : public std::exception {
@@ -38,7 +38,7 @@ inline void require(Status status) {
   if (status != 0) throw Failure{to_error(status)};
 }
 
-// What handles of streams and events point to.
+// The objects that handles of streams and events point to.
 struct StreamOfProgram {
   int device = 0;
   Id id = 0;
@@ -71,7 +71,7 @@ struct OwnStream {
   std::uint64_t generation = 0;  // of the GPU
 };
 
-// Of each thread.
+// The part of the runtime's state that each thread has of its own.
 struct ThreadState {
   ThreadState() = default;
   ~ThreadState();
@@ -107,7 +107,7 @@ class Runtime {
   EventOfProgram find(cudaEvent_t handle) const;
   void remove(cudaEvent_t handle);
   void forget_handles(int device);
-  // Of a thread that ends.
+  // Destroys the per-thread default streams of a thread that ends.
   void destroy(const std::map<int, OwnStream>& streams) noexcept;
 
   // The program unloads a library of its own.
@@ -146,4 +146,4 @@ Runtime& runtime();
 // cudaErrorNotSupported, as an entry point returns it.
 int remember_unsupported(const char* entry_point) noexcept;
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

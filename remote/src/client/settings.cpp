@@ -7,7 +7,7 @@
 
 #include "security/secret.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 std::string variable(const char* name) {
@@ -53,4 +53,4 @@ ClientSettings read_client_settings() {
   return result;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

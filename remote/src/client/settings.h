@@ -17,7 +17,7 @@
 #include "protocol/limits.h"
 #include "transport/address.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 struct ClientSettings {
   std::vector<Endpoint> servers = {};
@@ -31,4 +31,4 @@ struct ClientSettings {
 // std::runtime_error or std::invalid_argument with one line that names the variable.
 ClientSettings read_client_settings();
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

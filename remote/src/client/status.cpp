@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 namespace {
 
 struct Known {
@@ -216,4 +216,4 @@ const char* error_text(cudaError_t error) {
   return found == all->end() ? "unrecognized error code" : found->second.c_str();
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -6,7 +6,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 inline constexpr Status status_lost = cudaErrorDevicesUnavailable;
 inline constexpr Status status_no_host_memory = cudaErrorMemoryAllocation;
@@ -21,4 +21,4 @@ cudaError_t to_error(Status status);
 const char* error_name(cudaError_t error);
 const char* error_text(cudaError_t error);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 void StreamOrder::create(Id stream, bool apart) {
   if (!apart) return;
@@ -69,4 +69,4 @@ Which StreamOrder::before_event(Id event) const {
   return found->second.before;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

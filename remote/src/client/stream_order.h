@@ -1,5 +1,5 @@
-// Which announced data a stream's work comes after: its own copies' and those of streams that it
-// waited for. Others may still be on their way when it is done.
+// For each stream, the announced data that has arrived once the stream's work is done: data of its
+// own copies, and of the streams that it waited for. Other data may still be on its way then.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "client/arrivals.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::client {
 
 class StreamOrder {
  public:
@@ -26,7 +26,8 @@ class StreamOrder {
   void forget_event(Id event);
   void wait(Id stream, Id event);
 
-  // What the stream's work comes after that is queued now, or was when the event was recorded.
+  // The data that arrives before the stream's present work is done, or before the event is
+  // recorded.
   Which before(Id stream, Id now) const;
   Which before_event(Id event) const;
 
@@ -46,4 +47,4 @@ class StreamOrder {
   std::atomic<Id> met_{0};
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::client

@@ -4,12 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "protocol/call_list.h"
 #include "protocol/limits.h"
 #include "protocol/wire.h"
 
 namespace gpucast::remote {
-
-enum class Call : std::uint16_t;
 
 struct Header {
   std::uint32_t bytes = 0;  // of what follows
@@ -18,22 +17,17 @@ struct Header {
   std::uint32_t request = 0;  // its reply carries the same number; 0 asks for none
 
   static constexpr std::size_t size = 12;
-
-  template <class V>
-  void visit(V& v) {
-    v(bytes), v(call), v(reserved), v(request);
-  }
 };
 
 // Appends the message to `out`, but for a tail of so many bytes, which is to follow it.
 template <class Message>
-void encode(std::vector<std::byte>& out, Message message, std::uint32_t request,
+void encode(std::vector<std::byte>& out, const Message& message, std::uint32_t request,
             std::size_t tail_bytes = 0) {
   const std::size_t begin = out.size();
   Writer writer(out);
-  Header header{.call = Message::call, .request = request};
+  Header header{.call = call_of<Message>(), .request = request};
   writer(header);
-  message.visit(writer);
+  writer(message);
   const std::size_t bytes = out.size() - begin - Header::size + tail_bytes;
   if (bytes > most_frame) throw ProtocolError("a message is longer than the protocol allows");
   const auto length = static_cast<std::uint32_t>(bytes);
@@ -44,7 +38,7 @@ void encode(std::vector<std::byte>& out, Message message, std::uint32_t request,
 inline Header decode_header(Bytes bytes) {
   Header header;
   Reader reader(bytes);
-  header.visit(reader);
+  reader(header);
   if (header.bytes > most_frame) throw ProtocolError("a message is longer than allowed");
   return header;
 }
@@ -54,7 +48,7 @@ template <class Message>
 Message decode(Bytes payload, Bytes* tail = nullptr) {
   Message message;
   Reader reader(payload);
-  message.visit(reader);
+  reader(message);
   if (tail != nullptr) {
     *tail = reader.rest();
   } else if (!reader.rest().empty()) {

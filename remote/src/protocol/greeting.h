@@ -37,10 +37,6 @@ struct Hello {
   std::uint16_t index = 0;  // of a channel
   SessionId session{};      // that a monitor or channel belongs to
   static constexpr std::size_t size = 32;
-  template <class V>
-  void visit(V& v) {
-    v(magic), v(version), v(purpose), v(index), v(session);
-  }
 };
 
 struct Challenge {
@@ -49,20 +45,12 @@ struct Challenge {
   std::uint32_t needs_secret = 0;
   Nonce nonce{};
   static constexpr std::size_t size = 48;
-  template <class V>
-  void visit(V& v) {
-    v(magic), v(version), v(needs_secret), v(nonce);
-  }
 };
 
 struct Answer {
   Nonce nonce{};
   Mac mac{};
   static constexpr std::size_t size = 64;
-  template <class V>
-  void visit(V& v) {
-    v(nonce), v(mac);
-  }
 };
 
 enum class Entry : std::uint32_t {
@@ -78,18 +66,14 @@ struct Welcome {
   SessionId session{};
   Mac mac{};
   static constexpr std::size_t size = 52;
-  template <class V>
-  void visit(V& v) {
-    v(entry), v(session), v(mac);
-  }
 };
 
 // Any of them, as it is sent.
 template <class Message>
-std::vector<std::byte> packed(Message message) {
+std::vector<std::byte> packed(const Message& message) {
   std::vector<std::byte> result;
   Writer writer(result);
-  message.visit(writer);
+  writer(message);
   return result;
 }
 

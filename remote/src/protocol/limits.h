@@ -1,4 +1,4 @@
-// What the protocol bounds, and what both sides take for usual.
+// Bounds of the protocol, and defaults of both sides.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ constexpr std::size_t piece_of(std::size_t bytes, std::size_t channels) {
   return std::min(share, piece_bytes);
 }
 
-// So long either side looks for the next message before it sleeps, unless told otherwise: a step's
-// gap between its calls, so that a thread that sleeps has to be woken once a pause, not once a
-// step.
+// How long either side polls for the next message before it sleeps, by default: longer than the
+// gaps between the calls of a step, so that a sleeping thread is woken once a pause of the program
+// and not once a step.
 inline constexpr std::chrono::microseconds usual_spin(2000);
 
 inline constexpr std::size_t most_frame = most_inline + 4096;     // of a message's payload

@@ -12,7 +12,11 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "protocol/fields.h"
+#include "protocol/limits.h"
 
 namespace gpucast::remote {
 
@@ -29,13 +33,15 @@ class ProtocolError : public std::runtime_error {
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
-template <class T>
-struct is_array_of_plain : std::false_type {};
-template <Plain T, std::size_t n>
-struct is_array_of_plain<std::array<T, n>> : std::true_type {};
+// A list of at most so many elements.
+template <class T, std::size_t most>
+struct List : std::vector<T> {
+  using std::vector<T>::vector;
+  // NOLINTNEXTLINE(google-explicit-constructor): the bound is looked at where it is sent
+  List(std::vector<T> values) : std::vector<T>(std::move(values)) {}
+};
 
-// Both visit a message's fields in order: `visit(field)`, or with the most elements that are
-// allowed, `visit(field, most)`.
+// Both take values one after another, and a struct's fields in their order.
 class Writer {
  public:
   explicit Writer(std::vector<std::byte>& out) : out_(&out) {}
@@ -48,35 +54,26 @@ class Writer {
   void operator()(const std::array<T, n>& values) {
     append(values.data(), sizeof values);
   }
-  template <class T>
-    requires requires(T& value, Writer& writer) { value.visit(writer); }
-  void operator()(T& value) {
-    value.visit(*this);
+  template <Fields T>
+  void operator()(const T& value) {
+    for_each_field(value, *this);
   }
-  void operator()(const std::string& text, std::size_t most) {
-    size(text.size(), most);
+  void operator()(const std::string& text) {
+    size(text.size(), most_text_bytes);
     append(text.data(), text.size());
   }
-  void operator()(Bytes bytes, std::size_t most) {
-    size(bytes.size(), most);
-    append(bytes.data(), bytes.size());
+  void operator()(Bytes arguments) {
+    size(arguments.size(), most_argument_bytes);
+    append(arguments.data(), arguments.size());
   }
-  template <class T>
-  void operator()(std::vector<T>& values, std::size_t most) {
+  template <class T, std::size_t most>
+  void operator()(const List<T, most>& values) {
     size(values.size(), most);
-    for (T& value : values)
-      element(value);
+    for (const T& value : values)
+      (*this)(value);
   }
 
  private:
-  template <class T>
-  void element(T& value) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      (*this)(value, most_text);
-    } else {
-      (*this)(value);
-    }
-  }
   void size(std::size_t count, std::size_t most) {
     if (count > most) throw ProtocolError("a field is longer than the protocol allows");
     (*this)(static_cast<std::uint32_t>(count));
@@ -88,9 +85,6 @@ class Writer {
   }
 
   std::vector<std::byte>* out_;
-
- public:
-  static constexpr std::size_t most_text = 4096;  // characters of a text in a list
 };
 
 class Reader {
@@ -105,29 +99,24 @@ class Reader {
   void operator()(std::array<T, n>& values) {
     std::memcpy(values.data(), take(sizeof values).data(), sizeof values);
   }
-  template <class T>
-    requires requires(T& value, Reader& reader) { value.visit(reader); }
+  template <Fields T>
   void operator()(T& value) {
-    value.visit(*this);
+    for_each_field(value, *this);
   }
-  void operator()(std::string& text, std::size_t most) {
-    const Bytes bytes = take(size(most));
+  void operator()(std::string& text) {
+    const Bytes bytes = take(size(most_text_bytes));
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   // A view of what is read from.
-  void operator()(Bytes& bytes, std::size_t most) { bytes = take(size(most)); }
-  template <class T>
-  void operator()(std::vector<T>& values, std::size_t most) {
+  void operator()(Bytes& arguments) { arguments = take(size(most_argument_bytes)); }
+  template <class T, std::size_t most>
+  void operator()(List<T, most>& values) {
     const std::size_t count = size(most);
     values.clear();
     for (std::size_t k = 0; k < count; ++k) {
       if (rest_.empty()) throw ProtocolError("a message ends early");
       T value{};
-      if constexpr (std::is_same_v<T, std::string>) {
-        (*this)(value, Writer::most_text);
-      } else {
-        (*this)(value);
-      }
+      (*this)(value);
       values.push_back(std::move(value));
     }
   }

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "security/sha256.h"
+#include "security/hmac.h"
 
 namespace gpucast::remote {
 
@@ -46,8 +46,7 @@ Mac prove(const std::string& secret, Side side, const Hello& hello, const Nonce&
   if (secret.empty()) return {};
   std::vector<std::byte> said;
   Writer writer(said);
-  Hello copy = hello;
-  writer(side), writer(copy), writer(server), writer(client);
+  writer(side), writer(hello), writer(server), writer(client);
   return hmac_sha256({reinterpret_cast<const std::uint8_t*>(secret.data()), secret.size()},
                      {reinterpret_cast<const std::uint8_t*>(said.data()), said.size()});
 }

@@ -11,7 +11,7 @@ namespace gpucast::remote {
 // be read, holds less than 16 bytes, or others than its owner may read it.
 std::string read_secret(const std::string& file);
 
-// From the system's generator.
+// Fills them from the system's random generator.
 void fill_random(std::span<std::uint8_t> bytes);
 
 enum class Side : std::uint8_t { client = 1, server = 2 };

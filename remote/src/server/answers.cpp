@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 // Bytes that were sent and are kept, so that few are moved where the client reads steadily.
@@ -37,4 +37,4 @@ void Answers::data(const Data& head, Bytes data) {
   out_.insert(out_.end(), data.begin(), data.end());
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -8,7 +8,7 @@
 #include "server/driver.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Answers {
  public:
@@ -43,4 +43,4 @@ class Answers {
   CUresult latched_ = CUDA_SUCCESS;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

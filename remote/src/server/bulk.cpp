@@ -5,7 +5,7 @@
 #include <chrono>
 #include <exception>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t slots_each_way = 8;  // of piece_bytes
@@ -164,7 +164,7 @@ class Bulk::Channel {
       }
       std::vector<std::byte> head;
       Writer writer(head);
-      next.piece.visit(writer);
+      writer(next.piece);
       write_all(*connection_, head, data);
       lock.lock();
       --queued_;
@@ -257,4 +257,4 @@ void Bulk::wait_for_room() {
   if (!broken_) changed_.wait_for(lock, moment);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

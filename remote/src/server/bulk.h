@@ -15,7 +15,7 @@
 #include "server/gpu.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // To the client.
 struct BulkCopy {
@@ -44,7 +44,7 @@ class Bulk {
   // Queues the pieces that there is room for; true once that is all of them, or the client is told
   // why not. ConnectionLost if the channels broke.
   bool from_device(BulkCopy& copy);
-  // Until there may be more room, or for a moment.
+  // Blocks until there may be more room, for a moment at most.
   void wait_for_room();
 
  private:
@@ -67,4 +67,4 @@ class Bulk {
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

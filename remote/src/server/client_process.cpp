@@ -14,7 +14,7 @@
 
 #include "transport/sockets.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::chrono::seconds time_for_monitor(5);
@@ -76,9 +76,9 @@ void take_connections(Descriptor door, Bulk& bulk, std::ostream& log) noexcept {
   }
 }
 
-int serve(NewClient& client, const SessionOptions& options, Bulk& bulk, std::ostream& log) {
+int serve(ClientProgram& client, Bulk& bulk, std::ostream& log) {
   try {
-    Session session(adopt_descriptor(client.lane.release()), bulk, options, log);
+    Session session(adopt_descriptor(client.lane.release()), bulk, client.options, log);
     std::thread(take_connections, std::move(client.door), std::ref(bulk), std::ref(log)).detach();
     session.run();
   } catch (const ConnectionLost&) {
@@ -91,9 +91,9 @@ int serve(NewClient& client, const SessionOptions& options, Bulk& bulk, std::ost
 
 }  // namespace
 
-void serve_client(NewClient client, const SessionOptions& options, std::ostream& log) {
+void serve_client(ClientProgram client, std::ostream& log) {
   static Bulk bulk;  // its threads may outlive every scope of this process
-  std::_Exit(serve(client, options, bulk, log));
+  std::_Exit(serve(client, bulk, log));
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

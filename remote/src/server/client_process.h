@@ -3,13 +3,12 @@
 
 #include <iosfwd>
 
-#include "server/door.h"
-#include "server/session.h"
+#include "server/client_program.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
-// Until the client is gone: then it does not return but ends the process, since threads may wait
+// Serves until the client is gone; then it does not return but ends the process: threads may wait
 // for a GPU that never comes to an end. The exit status is 1 if the client broke the protocol.
-[[noreturn]] void serve_client(NewClient client, const SessionOptions& options, std::ostream& log);
+[[noreturn]] void serve_client(ClientProgram client, std::ostream& log);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -1,24 +1,35 @@
 // The program that a client's process runs: the server's own, begun anew, so that nothing of the
-// door's is left in its memory (the secret, other clients' sessions).
+// door's is in its memory (the secret, other clients' sessions).
 #pragma once
+
+#include <sys/types.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "server/door.h"
+#include "server/descriptors.h"
 #include "server/session.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
+// What the program serves its client with.
 struct ClientProgram {
-  NewClient client;
+  Descriptor lane;
+  Descriptor door;  // brings the client's other connections
   SessionOptions options;
 };
 
-// In place of this process's program. std::runtime_error with one line where that cannot be.
-[[noreturn]] void begin_client_program(const std::string& name, ClientProgram program);
-// What such a program was begun with; nothing where the words are a user's.
+// Begins it in a new process, as this program under `name`; 0 where that cannot be. Until the
+// process runs the program it has no memory of its own, and nothing but the C library runs in it.
+pid_t begin_client_program(const std::string& name, int lane, int door,
+                           const SessionOptions& options);
+
+// What such a program was begun with, and tells the door that it has begun; nothing where the words
+// are a user's. std::runtime_error if the door's process is gone.
 std::optional<ClientProgram> client_program(const std::vector<std::string>& words);
 
-}  // namespace gpucast::remote
+// Has this process end when its parent, which has to be `parent`, ends; false if it is gone.
+bool end_with_parent(pid_t parent);
+
+}  // namespace gpucast::remote::server

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 struct Control {
@@ -55,4 +55,4 @@ std::optional<Passed> receive_descriptor(int from) {
   }
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

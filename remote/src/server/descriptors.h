@@ -7,7 +7,7 @@
 #include "gpucast/records/descriptor.h"
 #include "protocol/greeting.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 using records::Descriptor;
 
@@ -21,4 +21,4 @@ bool pass_descriptor(int to, Purpose purpose, int descriptor);
 // Waits; nothing once the other process is gone.
 std::optional<Passed> receive_descriptor(int from);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -1,6 +1,5 @@
 #include "server/door.h"
 
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,7 +13,9 @@
 #include <asio/detached.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/local/stream_protocol.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <asio/read.hpp>
+#include <asio/redirect_error.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
@@ -29,11 +30,12 @@
 
 #include "gpucast/records/errors.h"
 #include "protocol/frame.h"
+#include "security/hmac.h"
 #include "security/secret.h"
-#include "security/sha256.h"
+#include "server/descriptors.h"
 #include "transport/sockets.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 using asio::use_awaitable;
@@ -44,21 +46,19 @@ constexpr std::size_t most_greetings = 64;  // under way at once
 
 class Door {
  public:
-  Door(const DoorOptions& options, std::ostream& ready, std::ostream& log)
-      : options_(options), log_(log) {
+  Door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready, std::ostream& log)
+      : options_(options), begin_(begin), log_(log) {
     for (const Endpoint& endpoint : options.listen)
       ready << "gpucast-gpu-server: listening on " << listen(endpoint) << '\n' << std::flush;
   }
   ~Door() {
-    if (!new_client_) {
-      for (const std::string& path : paths_)
-        ::unlink(path.c_str());
-    }
+    for (const std::string& path : paths_)
+      ::unlink(path.c_str());
   }
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
-  std::optional<NewClient> keep() {
+  void keep() {
     signals_.async_wait([this](asio::error_code error, int) {
       if (!error) end();
     });
@@ -66,7 +66,6 @@ class Door {
     for (const auto& listener : listeners_)
       accept(*listener);
     io_.run();
-    return std::move(new_client_);
   }
 
  private:
@@ -82,8 +81,8 @@ class Door {
     bool has_spoken = false;
   };
   struct Client {
-    pid_t process = 0;
-    Descriptor door;
+    pid_t process;
+    asio::posix::stream_descriptor door;
   };
 
   std::string listen(const Endpoint& endpoint) {
@@ -215,9 +214,11 @@ class Door {
     } else {
       welcome.mac = prove(options_.secret, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::lane) {
-        if (begin_client(socket, welcome)) co_return;
-      } else {
-        if (!clients_.contains(hello.session)) welcome.entry = Entry::unknown_session;
+        begin_client(socket, welcome);
+        if (welcome.entry == Entry::welcome && !co_await has_begun(welcome.session))
+          welcome.entry = Entry::failed;
+      } else if (!clients_.contains(hello.session)) {
+        welcome.entry = Entry::unknown_session;
       }
     }
     const auto said = packed(welcome);
@@ -225,51 +226,48 @@ class Door {
     if (welcome.entry == Entry::welcome && hello.purpose != Purpose::lane) {
       // Closed here either way; the client notices if nobody else has it.
       if (const auto found = clients_.find(hello.session); found != clients_.end())
-        pass_descriptor(found->second.door.get(), hello.purpose, socket.native_handle());
+        pass_descriptor(found->second.door.native_handle(), hello.purpose, socket.native_handle());
     }
   }
 
-  // True in the new process.
-  bool begin_client(Socket& socket, Welcome& welcome) {
+  void begin_client(Socket& socket, Welcome& welcome) {
     if (ending_) {
       welcome.entry = Entry::failed;
-      return false;
+      return;
     }
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
       welcome.entry = Entry::too_many_clients;
       log_ << "gpucast-gpu-server: a client was refused: " << clients_.size()
            << " clients are served already" << '\n'
            << std::flush;
-      return false;
+      return;
     }
     fill_random(welcome.session);
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
       welcome.entry = Entry::failed;
-      return false;
+      return;
     }
-    Descriptor ours(ends[0]);
-    Descriptor theirs(ends[1]);
-    const pid_t parent = ::getpid();
-    io_.notify_fork(asio::io_context::fork_prepare);
-    const pid_t process = ::fork();
+    asio::posix::stream_descriptor ours(io_, ends[0]);
+    const Descriptor theirs(ends[1]);
+    const pid_t process = begin_(socket.native_handle(), theirs.get());
     if (process == 0) {
-      io_.notify_fork(asio::io_context::fork_child);
-      // Not left behind when the door's process is killed.
-      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (::getppid() != parent) ::raise(SIGKILL);
-      new_client_ = NewClient{.lane = Descriptor(socket.release()), .door = std::move(theirs)};
-      io_.stop();
-      return true;
-    }
-    io_.notify_fork(asio::io_context::fork_parent);
-    if (process < 0) {
       welcome.entry = Entry::failed;
       log_ << "gpucast-gpu-server: a client was refused: no new process" << '\n' << std::flush;
-      return false;
+      return;
     }
-    clients_[welcome.session] = {.process = process, .door = std::move(ours)};
-    return false;
+    clients_.emplace(welcome.session, Client{.process = process, .door = std::move(ours)});
+  }
+
+  // Waits until the client's process runs its own program; false if it ends before.
+  asio::awaitable<bool> has_begun(SessionId session) {
+    asio::error_code gone;
+    co_await clients_.at(session).door.async_wait(asio::posix::descriptor_base::wait_read,
+                                                  asio::redirect_error(use_awaitable, gone));
+    const auto client = clients_.find(session);
+    char said = 0;
+    co_return !gone && client != clients_.end() &&
+        ::recv(client->second.door.native_handle(), &said, sizeof said, MSG_DONTWAIT) > 0;
   }
 
   void watch_children() {
@@ -312,6 +310,7 @@ class Door {
   }
 
   const DoorOptions& options_;
+  const BeginClient& begin_;
   std::ostream& log_;
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
@@ -322,15 +321,13 @@ class Door {
   std::map<SessionId, Client> clients_;
   std::deque<std::shared_ptr<Greeting>> greetings_;  // the oldest first
   bool ending_ = false;
-  std::optional<NewClient> new_client_;
 };
 
 }  // namespace
 
-std::optional<NewClient> keep_door(const DoorOptions& options, std::ostream& ready,
-                                   std::ostream& log) {
-  Door door(options, ready, log);
-  return door.keep();
+void keep_door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready,
+               std::ostream& log) {
+  Door(options, begin, ready, log).keep();
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

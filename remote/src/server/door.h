@@ -1,15 +1,20 @@
 // Who comes in: listens, asks newcomers for the secret, and gives each client a process of its own.
-// It never touches the GPU, so that processes can be forked from it.
+//
+// The secret and the session ids stay in this process: each client's process runs a program begun
+// anew (posix_spawn), never a copy of this one, and the client is welcomed only once that program
+// has said so. From before its client is welcomed until its end, such a process has nothing of this
+// one's memory.
 #pragma once
 
-#include <optional>
+#include <sys/types.h>
+
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "server/descriptors.h"
 #include "transport/address.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 struct DoorOptions {
   std::vector<Endpoint> listen;
@@ -17,16 +22,14 @@ struct DoorOptions {
   int most_clients = 64;
 };
 
-// What the new process of a client starts with.
-struct NewClient {
-  Descriptor lane;
-  Descriptor door;  // brings the client's other connections
-};
+// Begins the process of a client, which serves the connection `lane` and receives the client's
+// other connections over `door`, where it says first that it has begun. 0 where there is no new
+// process.
+using BeginClient = std::function<pid_t(int lane, int door)>;
 
-// Until SIGTERM or SIGINT. Returns in a new process for each client, with what it needs; in this
-// one nothing, once all clients' processes have ended. `ready` is told the addresses. InputError
-// where an address cannot be listened on.
-std::optional<NewClient> keep_door(const DoorOptions& options, std::ostream& ready,
-                                   std::ostream& log);
+// Until SIGTERM or SIGINT, and until all clients' processes have ended. `ready` is told the
+// addresses. InputError where an address cannot be listened on.
+void keep_door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready,
+               std::ostream& log);
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

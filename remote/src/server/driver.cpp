@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 void* open(const std::string& file) {
@@ -48,4 +48,4 @@ std::string Driver::text(CUresult status) const {
   return text;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // Every driver has these (12.0 and newer).
 #define GPUCAST_DRIVER_FUNCTIONS(X) \
@@ -105,4 +105,4 @@ class DriverError : public std::runtime_error {
   CUresult status_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t most_image_bytes = std::size_t{4} << 30;  // of all modules
@@ -131,4 +131,4 @@ CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {
   return driver_.cuMemcpy2DAsync(&copy, on);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -10,7 +10,7 @@
 #include "server/modules.h"
 #include "server/streams.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Gpu {
  public:
@@ -58,4 +58,4 @@ class Gpu {
   Modules modules_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -16,7 +16,7 @@
 #include "gpucast/records/descriptor.h"
 #include "security/secret.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 using records::Descriptor;
@@ -79,7 +79,7 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// Of this host, since it was started.
+// The id that the system gave this host's present boot.
 std::string boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -114,4 +114,4 @@ Digest HostKey::sign(std::span<const std::uint8_t> message) const {
   return hmac_sha256(key_, message);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "security/sha256.h"
+#include "security/hmac.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class HostKey {
  public:
@@ -24,4 +24,4 @@ class HostKey {
   Digest key_{};
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

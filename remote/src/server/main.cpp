@@ -1,8 +1,5 @@
 // gpucast-gpu-server: lends one GPU of this machine. Only this file turns errors into an exit
 // status: 0, 1 the run failed, 2 the input is wrong.
-#include <sys/prctl.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -24,6 +21,7 @@
 namespace {
 
 using namespace gpucast::remote;
+using namespace gpucast::remote::server;
 using gpucast::records::InputError;
 
 constexpr const char* program = "gpucast-gpu-server";
@@ -33,12 +31,6 @@ struct Settings {
   SessionOptions session;
   int parent = 0;  // process; 0: any
 };
-
-// Without it, nobody would end this one.
-void stay_with(int parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) throw std::runtime_error("the process of --with-parent is gone");
-}
 
 // Nothing where only help was asked for.
 std::optional<Settings> parse(const std::vector<std::string>& words) {
@@ -93,13 +85,16 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
 
 void run(const std::vector<std::string>& words) {
   std::signal(SIGPIPE, SIG_IGN);
-  if (auto begun = client_program(words))
-    serve_client(std::move(begun->client), begun->options, std::cerr);
+  if (auto begun = client_program(words)) serve_client(std::move(*begun), std::cerr);
   const auto settings = parse(words);
   if (!settings) return;
-  if (settings->parent != 0) stay_with(settings->parent);
-  if (auto client = keep_door(settings->door, std::cout, std::cerr))
-    begin_client_program(words.front(), {std::move(*client), settings->session});
+  // Without its parent, nobody would end this process.
+  if (settings->parent != 0 && !end_with_parent(settings->parent))
+    throw std::runtime_error("the process of --with-parent is gone");
+  const BeginClient begin = [&](int lane, int door) {
+    return begin_client_program(words.front(), lane, door, settings->session);
+  };
+  keep_door(settings->door, begin, std::cout, std::cerr);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "server/ranges.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 // More than programs have, and little enough for this process.
@@ -128,4 +128,4 @@ CUresult Memory::run(const Attach& call, Attached& result) { return peers_.attac
 
 CUresult Memory::run(const Detach& call, Nothing& /*result*/) { return peers_.detach(call.id); }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

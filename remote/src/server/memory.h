@@ -9,7 +9,7 @@
 #include "server/driver.h"
 #include "server/peer_memory.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Memory {
  public:
@@ -51,4 +51,4 @@ class Memory {
   PeerMemory peers_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -5,7 +5,7 @@
 
 #include "server/ranges.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 // More than programs have, and little enough for this process.
@@ -190,4 +190,4 @@ CUresult Modules::run(const Occupancy& call, Blocks& result) {
       &result.blocks, kernel(call.kernel).function, call.block, call.shared, call.flags);
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -9,7 +9,7 @@
 #include "server/driver.h"
 #include "server/streams.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Modules {
  public:
@@ -64,4 +64,4 @@ class Modules {
   std::map<Address, VariableOfModule> variables_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

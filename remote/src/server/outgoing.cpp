@@ -1,9 +1,10 @@
 #include "server/outgoing.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 void Outgoing::add(const CopyFrom& call, CUstream stream, CUresult status,
                    std::function<void(CUresult)> queued) {
@@ -37,56 +38,39 @@ bool Outgoing::is_of(Id stream) const {
   return std::ranges::any_of(copies_, [&](const Copy& each) { return each.stream == stream; });
 }
 
-bool Outgoing::stops(const Streams& streams, Call call, Bytes payload) const {
-  Bytes tail;
-  switch (call) {
-    // Theirs is another stream, and what they need has been done before.
-    case Call::memset:
-      return concerns(streams, decode<Memset>(payload).stream);
-    case Call::copy_to:
-      return concerns(streams, decode<CopyTo>(payload, &tail).stream);
-    case Call::copy_to_bulk:
-      return concerns(streams, decode<CopyToBulk>(payload).stream);
-    case Call::copy_within:
-      return concerns(streams, decode<CopyWithin>(payload).stream);
-    case Call::stream_wait_event:
-      return concerns(streams, decode<StreamWaitEvent>(payload).stream);
-    case Call::event_record:
-      return concerns(streams, decode<EventRecord>(payload).stream);
-    case Call::launch:
-      return concerns(streams, decode<Launch>(payload).stream);
-    case Call::copy_from: {
-      const auto copy = decode<CopyFrom>(payload);  // a large one is the next of these
-      return copy.bytes <= most_inline && concerns(streams, copy.stream);
-    }
-    // Those that wait begin to do so once they can.
-    case Call::stream_sync:
-    case Call::device_sync:
-    // Nothing of any stream.
-    case Call::ping:
-    case Call::mem_alloc:
-    case Call::mem_info:
-    case Call::stream_create:
-    case Call::stream_query:
-    case Call::event_create:
-    case Call::event_destroy:
-    case Call::event_query:
-    case Call::event_sync:
-    case Call::event_elapsed:
-    case Call::module_piece:
-    case Call::module_load:
-    case Call::module_kernels:
-    case Call::module_global:
-    case Call::function_attributes:
-    case Call::function_set_attribute:
-    case Call::occupancy:
-    case Call::fence_sync:
-    case Call::share:
-    case Call::attach:
-      return false;
-    default:
-      return true;
-  }
+template <class Message>
+bool Outgoing::behind_none(const Streams& /*streams*/, Bytes /*payload*/) const {
+  return false;
 }
 
-}  // namespace gpucast::remote
+template <class Message>
+bool Outgoing::behind_all(const Streams& /*streams*/, Bytes /*payload*/) const {
+  return true;
+}
+
+template <class Message>
+bool Outgoing::behind_stream(const Streams& streams, Bytes payload) const {
+  Bytes tail;
+  const auto message = decode<Message>(payload, &tail);
+  if constexpr (std::is_same_v<Message, CopyFrom>) {
+    if (message.bytes > most_inline) return false;  // it is the next of these copies
+  }
+  return concerns(streams, message.stream);
+}
+
+bool Outgoing::stops(const Streams& streams, Call call, Bytes payload) const {
+  switch (call) {
+#define GPUCAST_ORDER(name, Message, handling, order) \
+  case Call::name:                                    \
+    return order<Message>(streams, payload);
+    GPUCAST_CALLS(GPUCAST_ORDER)
+#undef GPUCAST_ORDER
+    case Call::none:
+    case Call::reply:
+    case Call::data:
+      break;
+  }
+  return false;  // no call: the session says so
+}
+
+}  // namespace gpucast::remote::server

@@ -10,7 +10,7 @@
 #include "server/bulk.h"
 #include "server/streams.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Outgoing {
  public:
@@ -41,9 +41,17 @@ class Outgoing {
     std::function<void(CUresult)> queued;
   };
 
+  // The orders of protocol/call_list.h: whether the message waits.
+  template <class Message>
+  bool behind_none(const Streams& streams, Bytes payload) const;
+  template <class Message>
+  bool behind_all(const Streams& streams, Bytes payload) const;
+  template <class Message>
+  bool behind_stream(const Streams& streams, Bytes payload) const;
+
   Bulk& bulk_;
   std::deque<Copy> copies_;
   std::uint64_t queued_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -5,7 +5,7 @@
 
 #include "server/ranges.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 Mac prove(const HostKey& key, const Shared& memory) {
@@ -83,4 +83,4 @@ void PeerMemory::detach_all() {
   attached_.clear();
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

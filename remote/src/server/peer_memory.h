@@ -12,20 +12,20 @@
 #include "server/driver.h"
 #include "server/host_key.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class PeerMemory {
  public:
-  // Without a key all is refused.
+  // Every request is refused where there is no key.
   PeerMemory(const Driver& driver, const std::optional<HostKey>& key);
   ~PeerMemory() = default;  // the process ends with the client; that closes all
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
 
-  // Those with the same, if it is not empty, may share memory.
+  // Servers with the same name of a group share memory; empty: this one shares none.
   std::string group() const;
 
-  // Of those that are attached.
+  // Whether attached memory covers the range.
   bool holds(Address address, std::uint64_t bytes) const;
 
   // An allocation of cuMemAlloc.
@@ -46,4 +46,4 @@ class PeerMemory {
   std::unordered_map<Id, Address> attached_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

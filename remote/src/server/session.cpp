@@ -4,9 +4,10 @@
 #include <cstring>
 #include <ostream>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 constexpr std::size_t read_at_once = std::size_t{256} << 10;
@@ -159,9 +160,9 @@ void Session::at_once(const Header& header, Bytes payload) {
 template <class Message>
 Waits::Events Session::events_of(const Message& call) {
   Streams& streams = gpu().streams();
-  if constexpr (Message::call == Call::stream_sync) {
+  if constexpr (std::is_same_v<Message, StreamSync>) {
     return {streams.record(streams.stream(call.stream))};
-  } else if constexpr (Message::call == Call::event_sync) {
+  } else if constexpr (std::is_same_v<Message, EventSync>) {
     return {streams.event(call.event)};
   } else {
     return streams.record_all();
@@ -173,9 +174,9 @@ void Session::synchronize(const Header& header, Bytes payload) {
   const auto call = decode<Message>(payload);
   if (header.request == 0) return;
   bool late = !outgoing_.empty();
-  if constexpr (Message::call == Call::stream_sync) {
+  if constexpr (std::is_same_v<Message, StreamSync>) {
     late = late && outgoing_.concerns(gpu().streams(), call.stream);
-  } else if constexpr (Message::call == Call::event_sync) {
+  } else if constexpr (std::is_same_v<Message, EventSync>) {
     late = false;
   }
   Waits::Entry entry;
@@ -195,13 +196,15 @@ void Session::synchronize(const Header& header, Bytes payload) {
   waits_.add(std::move(entry));
 }
 
-void Session::query_stream(const Header& header, Bytes payload) {
+template <>
+void Session::own<StreamQuery>(const Header& header, Bytes payload) {
   if (!outgoing_.empty() && outgoing_.is_of(decode<StreamQuery>(payload).stream))
     return answers_.report(header, CUDA_ERROR_NOT_READY);
   at_once<StreamQuery>(header, payload);
 }
 
-void Session::fence_sync(const Header& header) {
+template <>
+void Session::own<FenceSync>(const Header& header, Bytes /*payload*/) {
   Waits::Entry entry;
   if (auto last = gpu().streams().last_fence()) entry.events = {std::move(last)};
   entry.then = [this, header](CUresult status) { answers_.report(header, status); };
@@ -209,7 +212,8 @@ void Session::fence_sync(const Header& header) {
 }
 
 // Who asks frees the memory next, whatever a failed GPU says.
-void Session::detach(const Header& header, Bytes payload) {
+template <>
+void Session::own<Detach>(const Header& header, Bytes payload) {
   const auto call = decode<Detach>(payload);
   Waits::Entry entry;
   try {
@@ -224,7 +228,13 @@ void Session::detach(const Header& header, Bytes payload) {
   waits_.add(std::move(entry));
 }
 
-void Session::open(const Header& header) {
+template <>
+void Session::own<Ping>(const Header& header, Bytes /*payload*/) {
+  answers_.report(header, CUDA_SUCCESS);
+}
+
+template <>
+void Session::own<Open>(const Header& header, Bytes /*payload*/) {
   Opened result;
   if (gpu_) throw ProtocolError("the GPU is open already");
   try {
@@ -256,7 +266,8 @@ Staging::Slot Session::staging_slot(std::size_t bytes) {
   }
 }
 
-void Session::copy_to(const Header& header, Bytes payload) {
+template <>
+void Session::own<CopyTo>(const Header& header, Bytes payload) {
   Bytes data;
   const auto call = decode<CopyTo>(payload, &data);
   if (data.size() > most_inline) throw ProtocolError("a copy is too long for its message");
@@ -280,7 +291,8 @@ void Session::copy_to(const Header& header, Bytes payload) {
   answers_.report(header, status);
 }
 
-void Session::copy_to_bulk(const Header& header, Bytes payload) {
+template <>
+void Session::own<CopyToBulk>(const Header& header, Bytes payload) {
   const auto call = decode<CopyToBulk>(payload);
   CUstream stream = nullptr;
   CUresult status = CUDA_SUCCESS;
@@ -301,7 +313,8 @@ void Session::copy_to_bulk(const Header& header, Bytes payload) {
   answers_.report(header, status);
 }
 
-void Session::copy_from(const Header& header, Bytes payload) {
+template <>
+void Session::own<CopyFrom>(const Header& header, Bytes payload) {
   const auto call = decode<CopyFrom>(payload);
   if (call.bytes > most_inline) return copy_from_bulk(header, call);
   CUresult status = CUDA_SUCCESS;
@@ -351,7 +364,8 @@ void Session::copied_from(const Header& header, const CopyFrom& call, const Stag
   Staging::give_back(slot);
 }
 
-void Session::module_piece(const Header& header, Bytes payload) {
+template <>
+void Session::own<ModulePiece>(const Header& header, Bytes payload) {
   Bytes piece;
   const auto call = decode<ModulePiece>(payload, &piece);
   answers_.report(header, gpu().run(call, piece));
@@ -359,78 +373,11 @@ void Session::module_piece(const Header& header, Bytes payload) {
 
 void Session::handle(const Header& header, Bytes payload) {
   switch (header.call) {
-    case Call::open:
-      return open(header);
-    case Call::ping:
-      return answers_.report(header, CUDA_SUCCESS);
-    case Call::reset:
-      return at_once<Reset>(header, payload);
-    case Call::mem_alloc:
-      return at_once<MemAlloc>(header, payload);
-    case Call::mem_free:
-      return at_once<MemFree>(header, payload);
-    case Call::mem_info:
-      return at_once<MemInfo>(header, payload);
-    case Call::memset:
-      return at_once<Memset>(header, payload);
-    case Call::copy_to:
-      return copy_to(header, payload);
-    case Call::copy_to_bulk:
-      return copy_to_bulk(header, payload);
-    case Call::copy_from:
-      return copy_from(header, payload);
-    case Call::copy_within:
-      return at_once<CopyWithin>(header, payload);
-    case Call::stream_create:
-      return at_once<StreamCreate>(header, payload);
-    case Call::stream_destroy:
-      return at_once<StreamDestroy>(header, payload);
-    case Call::stream_query:
-      return query_stream(header, payload);
-    case Call::stream_sync:
-      return synchronize<StreamSync>(header, payload);
-    case Call::stream_wait_event:
-      return at_once<StreamWaitEvent>(header, payload);
-    case Call::event_create:
-      return at_once<EventCreate>(header, payload);
-    case Call::event_destroy:
-      return at_once<EventDestroy>(header, payload);
-    case Call::event_record:
-      return at_once<EventRecord>(header, payload);
-    case Call::event_query:
-      return at_once<EventQuery>(header, payload);
-    case Call::event_sync:
-      return synchronize<EventSync>(header, payload);
-    case Call::event_elapsed:
-      return at_once<EventElapsed>(header, payload);
-    case Call::device_sync:
-      return synchronize<DeviceSync>(header, payload);
-    case Call::module_piece:
-      return module_piece(header, payload);
-    case Call::module_load:
-      return at_once<ModuleLoad>(header, payload);
-    case Call::module_kernels:
-      return at_once<ModuleKernels>(header, payload);
-    case Call::module_global:
-      return at_once<ModuleGlobal>(header, payload);
-    case Call::module_unload:
-      return at_once<ModuleUnload>(header, payload);
-    case Call::launch:
-      return at_once<Launch>(header, payload);
-    case Call::function_attributes:
-      return at_once<FunctionAttributes>(header, payload);
-    case Call::function_set_attribute:
-      return at_once<FunctionSetAttribute>(header, payload);
-    case Call::occupancy:
-      return at_once<Occupancy>(header, payload);
-    case Call::fence_sync:
-      return fence_sync(header);
-    case Call::share:
-      return at_once<Share>(header, payload);
-    case Call::attach:
-      return at_once<Attach>(header, payload);
-    case Call::detach:
-      return detach(header, payload);
+#define GPUCAST_HANDLE(name, Message, handling, order) \
+  case Call::name:                                     \
+    return handling<Message>(header, payload);
+    GPUCAST_CALLS(GPUCAST_HANDLE)
+#undef GPUCAST_HANDLE
     case Call::none:
     case Call::reply:
     case Call::data:
@@ -439,4 +386,4 @@ void Session::handle(const Header& header, Bytes payload) {
   throw ProtocolError("a call that does not exist");
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

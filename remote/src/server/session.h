@@ -20,7 +20,7 @@
 #include "server/waits.h"
 #include "transport/connection.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 struct SessionOptions {
   std::string libcuda = "libcuda.so.1";
@@ -37,35 +37,30 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
+  // Serves until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
   [[noreturn]] void run();
 
  private:
   bool take_messages();
   bool has_room() const;
   bool finish_waits();
-  // Of the oldest, or of all.
+  // Frees the staging slots that the GPU has read; with `all`, looks at every one of them.
   bool take_back_staging(bool all);
-  // Between the pieces of a large copy.
+  // What the session does between the pieces of a large copy.
   void tend();
   void rest(Clock::time_point idle_since);
 
   void handle(const Header& header, Bytes payload);
+  // How it handles them (protocol/call_list.h).
   template <class Message>
   void at_once(const Header& header, Bytes payload);
   template <class Message>
   void synchronize(const Header& header, Bytes payload);
   template <class Message>
   Waits::Events events_of(const Message& call);
-  void open(const Header& header);
-  void query_stream(const Header& header, Bytes payload);
-  void fence_sync(const Header& header);
-  void detach(const Header& header, Bytes payload);
-  void copy_to(const Header& header, Bytes payload);
-  void copy_to_bulk(const Header& header, Bytes payload);
-  void copy_from(const Header& header, Bytes payload);
+  template <class Message>
+  void own(const Header& header, Bytes payload);
   void copy_from_bulk(const Header& header, const CopyFrom& call);
-  void module_piece(const Header& header, Bytes payload);
   void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                    CUresult status);
 
@@ -92,4 +87,4 @@ class Session {
   std::deque<Reading> readings_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -1,6 +1,6 @@
 #include "server/staging.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 std::byte* SlotPool::take() {
   if (free_.empty()) {
@@ -21,4 +21,4 @@ void SlotPool::grow() {
   made_ += size_.at_once;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

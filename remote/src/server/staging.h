@@ -7,7 +7,7 @@
 #include "protocol/limits.h"
 #include "server/driver.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // Slots of one size, made when they are first needed. Their memory is never freed: the process ends
 // with the client.
@@ -45,8 +45,8 @@ class Staging {
 
   explicit Staging(const Driver& driver) : small_(driver, small), large_(driver, large) {}
 
-  // Of so many bytes, up to most_inline; none while all that are meant for them are in use.
-  // DriverError if none can be made.
+  // A slot of at least `bytes` (at most most_inline); none while all of that size are in use.
+  // DriverError if pinned memory cannot be allocated.
   Slot take(std::size_t bytes) {
     SlotPool& pool = bytes <= small.slot ? small_ : large_;
     return {.data = pool.take(), .pool = &pool};
@@ -63,4 +63,4 @@ class Staging {
   SlotPool large_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

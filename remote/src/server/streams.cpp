@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 // More than programs have, and little enough for this process.
@@ -184,4 +184,4 @@ Elapsed Streams::elapsed(const std::vector<EventPair>& pairs) const {
   return result;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -8,7 +8,7 @@
 #include "protocol/calls.h"
 #include "server/driver.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 // An event that lives as long as someone waits for it.
 class Event {
@@ -36,7 +36,7 @@ class Streams {
 
   // The stream, behind all that the program takes for done (fence). DriverError if there is none.
   CUstream stream(Id id);
-  // What streams are given from now on is done after what this one holds.
+  // Makes all later work of every stream wait for the present work of this one.
   void fence(Id stream);
   // What the last one waits for; nothing where there is none.
   std::shared_ptr<Event> last_fence() const { return fence_; }
@@ -83,4 +83,4 @@ class Streams {
   std::uint64_t fences_ = 0;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 namespace {
 
 // NOT_READY while the GPU has not come to it.
@@ -43,4 +43,4 @@ bool Waits::finish(Gpu& gpu, const Outgoing& outgoing, const std::function<bool(
   return any;
 }
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server

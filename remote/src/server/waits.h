@@ -1,4 +1,4 @@
-// What is done once the GPU has come to it: a list that is looked through between messages.
+// Work of the session that waits for events on the GPU: a list that is polled between messages.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 #include "server/gpu.h"
 #include "server/outgoing.h"
 
-namespace gpucast::remote {
+namespace gpucast::remote::server {
 
 class Waits {
  public:
@@ -33,4 +33,4 @@ class Waits {
   std::deque<Entry> entries_;
 };
 
-}  // namespace gpucast::remote
+}  // namespace gpucast::remote::server
