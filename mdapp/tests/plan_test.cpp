@@ -6,6 +6,7 @@
 #include "app/words.h"
 #include "contains.h"
 #include "fake_engine.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -30,7 +31,7 @@ std::string refusal_of(const Grid& grid, const Physics& physics = {},
                        const test::FakeEngine& engine = test::FakeEngine(2)) {
   try {
     plan_of(grid, physics, engine);
-  } catch (const records::InputError& error) {
+  } catch (const support::InputError& error) {
     return error.what();
   }
   return "nothing was refused";
@@ -112,15 +113,15 @@ TEST(Plan, NeedsAProcessForEachGpuOfTheScheduleMpi) {
 }
 
 TEST(Words, AListHoldsEachWordOnceInTheOrderGiven) {
-  EXPECT_EQ(parse_words<KernelName>("--kernel", "tuned,claret,tuned"),
+  EXPECT_EQ(support::parse_words<KernelName>("--kernel", "tuned,claret,tuned"),
             (std::vector{KernelName::tuned, KernelName::claret}));
 }
 
 TEST(Words, AnUnknownWordIsRefusedWithTheKnownOnes) {
   try {
-    parse_words<KernelName>("--kernel", "claret,fast");
+    support::parse_words<KernelName>("--kernel", "claret,fast");
     FAIL();
-  } catch (const records::InputError& error) {
+  } catch (const support::InputError& error) {
     EXPECT_TRUE(contains(error.what(), "\"fast\""));
     EXPECT_TRUE(contains(error.what(), "claret, tuned"));
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpucast/support/errors.h"
 #include "refused.h"
 
 namespace gpucast::records {
@@ -9,9 +10,9 @@ namespace {
 
 template <class Word>
 void expect_all_survive() {
-  for (const auto& [word, text] : words<Word>) {
-    EXPECT_EQ(name(word), text);
-    EXPECT_EQ(parse_word<Word>("--option", text), word);
+  for (const auto& [word, text] : support::words<Word>) {
+    EXPECT_EQ(support::name(word), text);
+    EXPECT_EQ(support::parse_word<Word>("--option", text), word);
   }
 }
 
@@ -26,8 +27,9 @@ TEST(Words, SurviveWritingAndReading) {
 }
 
 TEST(Words, UnknownOnesAreRefusedWithThoseThereAre) {
-  EXPECT_EQ(refused<InputError>([] { parse_word<Engine>("--engine", "dma"); }),
-            "--engine: \"dma\" is none of copy, kernel");
+  EXPECT_EQ(
+      support::refused<support::InputError>([] { support::parse_word<Engine>("--engine", "dma"); }),
+      "--engine: \"dma\" is none of copy, kernel");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include "app/capacity.h"
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
 
 #include <unistd.h>
 
@@ -9,11 +9,12 @@
 #include <string>
 
 #include "app/words.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
 
-using records::InputError;
+using support::InputError;
 
 // A particle on the host: the system twice while it is set up (position, velocity, order; 52
 // bytes), what is drawn for its start, and what travels (36 bytes).
@@ -79,7 +80,7 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
 [[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,
                             std::int64_t free) {
   throw InputError("--n: " + std::to_string(n) + " is too large: " + where + " needs " +
-                   records::human_bytes(needed) + ", " + records::human_bytes(free) + " are free");
+                   support::human_bytes(needed) + ", " + support::human_bytes(free) + " are free");
 }
 
 void require_memory(const Engine& engine, const Processes& processes, const Physics& physics, int n,
@@ -129,7 +130,7 @@ void require_capacity(const Engine& engine, Processes& processes, const Physics&
   try {
     engine.check(schedule.kernel);
   } catch (const std::invalid_argument& error) {
-    throw InputError("--kernel " + std::string(records::name(schedule.kernel.name)) + ": " +
+    throw InputError("--kernel " + std::string(support::name(schedule.kernel.name)) + ": " +
                      error.what());
   }
   require_memory(engine, processes, physics, n, schedule);

@@ -42,7 +42,7 @@ class EngineCheck {
     look_for_allgather();
     look_for_graphs();
     for (const Salt& salt : {nacl(), kcl()}) {
-      for (const auto& [boundary, word] : records::words<BoundaryKind>)
+      for (const auto& [boundary, word] : support::words<BoundaryKind>)
         forces(salt, boundary);
     }
     for (const int n : {1000, 997}) {
@@ -92,7 +92,7 @@ class EngineCheck {
   // ---- forces ----
 
   void forces(const Salt& salt, BoundaryKind boundary) {
-    for (const auto& [kernel, word] : records::words<KernelName>) {
+    for (const auto& [kernel, word] : support::words<KernelName>) {
       for (const int n : {8, 216, 997, 1000, 1234, 4096}) {
         if (stopped()) return;
         System system = rock_salt(salt, n, {.kind = boundary});
@@ -159,7 +159,7 @@ class EngineCheck {
   }
 
   void trajectories_on_host(int n, IntegratorKind integrator, KernelName kernel) {
-    const std::string moved = " " + std::string(records::name(integrator)) + " ";
+    const std::string moved = " " + std::string(support::name(integrator)) + " ";
     std::optional<std::vector<double>> first;
     for (const Cell& cell : host_integrated(n, kernel)) {
       if (stopped()) return;
@@ -180,7 +180,7 @@ class EngineCheck {
   }
 
   void on_devices(int n, IntegratorKind integrator, KernelName kernel, int fewest) {
-    const std::string moved = " " + std::string(records::name(integrator)) + " ";
+    const std::string moved = " " + std::string(support::name(integrator)) + " ";
     const Cell start = cell_of(n, kernel, ScheduleName::star_serial, 1);
     const auto expected = after_steps(start, integrator, 1);
     for (const bool graph : graph_choices()) {
@@ -260,7 +260,7 @@ class EngineCheck {
 
   void overlaps() {
     for (const double apart : {0.0, 0.05}) {
-      for (const auto& [kernel, kernel_word] : records::words<KernelName>) {
+      for (const auto& [kernel, kernel_word] : support::words<KernelName>) {
         for (const auto schedule :
              {ScheduleName::star_serial, ScheduleName::star_async, ScheduleName::allgather}) {
           if (stopped()) return;

@@ -5,6 +5,7 @@
 
 #include "app/capacity.h"
 #include "app/words.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -15,7 +16,7 @@ void require_cutoff(const Grid& grid, const Physics& physics) {
     boundary_of(box_side(physics.salt, std::ranges::min(grid.n), physics.around.kind),
                 physics.around);
   } catch (const std::invalid_argument& error) {
-    throw records::InputError(std::string("--cutoff: ") + error.what());
+    throw support::InputError(std::string("--cutoff: ") + error.what());
   }
 }
 
@@ -37,7 +38,7 @@ KernelChoice kernel_of(const Grid& grid, KernelName name) {
 std::string describe(const Cell& cell) {
   const ScheduleOptions& options = cell.schedule;
   std::string text = "n=" + std::to_string(cell.n) + " gpus=" + std::to_string(options.gpus) + " " +
-                     std::string(name(options.name)) + " " + records::name(options.kernel.name);
+                     std::string(name(options.name)) + " " + support::name(options.kernel.name);
   if (options.name == ScheduleName::star_serial) text += " " + std::string(name(options.memory));
   if (options.graph) text += " graph";
   return text;

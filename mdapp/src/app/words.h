@@ -1,11 +1,6 @@
 // The words of the program's options, read and listed as those of records.
 #pragma once
 
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "engine/device.h"
 #include "engine/host_memory.h"
 #include "gpucast/records/words.h"
@@ -21,7 +16,7 @@ enum class Precision { single, twice };
 
 }  // namespace gpucast::mdapp
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 template <>
 inline constexpr Words<mdapp::ScheduleName, 4> words<mdapp::ScheduleName>{
@@ -56,32 +51,4 @@ template <>
 inline constexpr Words<mdapp::Precision, 2> words<mdapp::Precision>{
     {{mdapp::Precision::single, "float"}, {mdapp::Precision::twice, "double"}}};
 
-}  // namespace gpucast::records
-
-namespace gpucast::mdapp {
-
-// The words of a comma-separated list, each once.
-template <class Word>
-std::vector<Word> parse_words(std::string_view option, std::string_view text) {
-  std::vector<Word> found;
-  while (true) {
-    const auto comma = text.find(',');
-    const auto word = records::parse_word<Word>(option, text.substr(0, comma));
-    if (std::ranges::find(found, word) == found.end()) found.push_back(word);
-    if (comma == std::string_view::npos) return found;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-// "open, dsf, minimum-image"
-template <class Word>
-std::string choices() {
-  std::string all;
-  for (const auto& [word, text] : records::words<Word>) {
-    all += (all.empty() ? "" : ", ");
-    all += text;
-  }
-  return all;
-}
-
-}  // namespace gpucast::mdapp
+}  // namespace gpucast::support

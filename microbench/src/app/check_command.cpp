@@ -17,7 +17,7 @@ std::vector<Copy> all_copies(int devices) {
   for (const std::int64_t bytes : {1, 77, 4099, 1048583}) {
     for (const auto engine : {records::Engine::copy, records::Engine::kernel}) {
       for (int device = 0; device < devices; ++device) {
-        for (const auto& [memory, word] : records::words<Memory>) {
+        for (const auto& [memory, word] : support::words<Memory>) {
           if (memory == Memory::unknown) continue;
           copies.push_back(
               {.from = host, .to = device, .bytes = bytes, .memory = memory, .engine = engine});
@@ -42,8 +42,8 @@ std::vector<Copy> all_copies(int devices) {
 
 class Check : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command = line.command(
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command = line.command(
         "check", "whether copies of every kind arrive, and gates, memory and errors behave");
     engine_.declare(command);
     return command;
@@ -80,7 +80,7 @@ class Check : public Command {
  private:
   static SelfTest arrives(Engine& engine, const Copy& copy, TransferMethod method) {
     return {
-        describe(copy) + " " + records::name(method) + ", " + std::to_string(copy.bytes) + " bytes",
+        describe(copy) + " " + support::name(method) + ", " + std::to_string(copy.bytes) + " bytes",
         [&engine, copy, method] {
           const auto copies = engine.open({&copy, 1});
           if (copies->correct()) throw DeviceError("arrived before it was sent");

@@ -178,7 +178,7 @@ class CudaEngine : public Engine {
     std::vector<Json> found;
     for (const Placement& placement : pool_.placements()) {
       found.push_back({{"gpu", place(placement.device)},
-                       {"memory", records::name(placement.memory)},
+                       {"memory", support::name(placement.memory)},
                        {"wanted", node_json(placement.wanted)},
                        {"obtained", node_json(placement.obtained)}});
     }

@@ -1,8 +1,8 @@
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 
 #include <gtest/gtest.h>
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 TEST(ExitStatus, IsTwoForWrongInputAndOneForAFailedRun) {
@@ -12,4 +12,4 @@ TEST(ExitStatus, IsTwoForWrongInputAndOneForAFailedRun) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

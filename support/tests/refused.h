@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 template <class Error, class Call>
 std::string refused(const Call& call) {
@@ -18,4 +18,4 @@ std::string refused(const Call& call) {
   return {};
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 // On a terminal one line is rewritten in place; elsewhere each finished item gets a line. No colour
 // codes. What goes to the same stream meanwhile goes through message().
@@ -43,4 +43,4 @@ class Progress {
   std::string shown_;
 };
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

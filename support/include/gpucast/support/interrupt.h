@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 // While it lives, SIGINT and SIGTERM are requests: the first sets requested(), a second one ends
 // the process at once, as the signal does by default.
@@ -32,4 +32,4 @@ class Interrupt {
   std::jthread waiter_;
 };
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

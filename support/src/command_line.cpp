@@ -1,11 +1,11 @@
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 std::string one_line(std::string text) {
@@ -117,4 +117,4 @@ bool CommandLine::parse(const std::vector<std::string>& words, std::ostream& out
   return false;
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

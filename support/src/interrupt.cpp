@@ -1,8 +1,8 @@
-#include "gpucast/records/interrupt.h"
+#include "gpucast/support/interrupt.h"
 
 #include <pthread.h>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 Interrupt::Interrupt() {
   sigemptyset(&signals_);
@@ -42,4 +42,4 @@ void Interrupt::wait(const std::stop_token& ended) {
   }
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

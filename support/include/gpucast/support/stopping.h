@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 // A fixed number of samples.
 class StopByCount {
@@ -78,4 +78,4 @@ class WarmUp {
   bool settled_ = false;
 };
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

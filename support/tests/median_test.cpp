@@ -1,4 +1,4 @@
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 TEST(Median, IsTheMiddleOrTheMeanOfTheTwoInTheMiddle) {
@@ -92,4 +92,4 @@ TEST(RunToRun, WidensIntervals) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

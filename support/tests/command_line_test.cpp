@@ -1,13 +1,13 @@
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 #include "refused.h"
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 struct Program {
@@ -109,4 +109,4 @@ TEST(CommandLine, NamesTheOptionThatACommandRefuses) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -1,9 +1,9 @@
-#include "gpucast/records/progress.h"
+#include "gpucast/support/progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 Progress::Style Progress::for_stderr(bool quiet) {
   Style style{quiet, ::isatty(STDERR_FILENO) == 1, 80};
@@ -73,4 +73,4 @@ void Progress::clear() {
   }
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -5,7 +5,7 @@
 #include <exception>
 #include <stdexcept>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 // What the user asked for cannot be done: an option, or a file that is in the way. Nothing has been
 // written. One line that names the option or file, and what is wrong with it.
@@ -23,4 +23,4 @@ class OutputError : public std::runtime_error {
 // 2 for wrong input, 1 for everything else.
 int exit_status(const std::exception& error) noexcept;
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -1,11 +1,11 @@
-#include "gpucast/records/stopping.h"
+#include "gpucast/support/stopping.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 namespace {
 
@@ -55,4 +55,4 @@ bool WarmUp::windows_agree() const {
   return std::abs(now - before) <= options_.tolerance * before;
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 struct Bounds {
   std::int64_t least = 1;
@@ -21,4 +21,4 @@ std::vector<std::int64_t> parse_number_list(std::string_view option, std::string
 // One number, written as in a list.
 std::int64_t parse_number(std::string_view option, std::string_view text, Bounds bounds);
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -17,7 +17,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 // An option that was declared. A handle: copies mean the same one, as long as its CommandLine
 // lives.
@@ -121,4 +121,4 @@ int run_chosen(CommandLine& line, const Makers& makers, Context& context) {
   return 0;
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

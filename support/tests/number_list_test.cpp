@@ -1,11 +1,11 @@
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/number_list.h"
 
 #include <gtest/gtest.h>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 #include "refused.h"
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -69,4 +69,4 @@ TEST(Number, IsOneNumberOfAList) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -1,4 +1,4 @@
-#include "gpucast/records/interrupt.h"
+#include "gpucast/support/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 // The waiting thread takes a signal soon, not at once.
@@ -82,4 +82,4 @@ TEST(InterruptDeathTest, TheSecondSignalEndsTheProcessAsItDoesByDefault) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

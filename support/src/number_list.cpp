@@ -1,4 +1,4 @@
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/number_list.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,9 +7,9 @@
 #include <string>
 #include <unordered_set>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::vector<std::int64_t> parse_number_list(std::string_view option, std::string
   return std::move(list).take();
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -1,10 +1,10 @@
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
 
 #include <array>
 #include <cmath>
 #include <cstdio>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 std::string figure(const char* format, double value) {
   std::array<char, 64> text{};
@@ -36,4 +36,4 @@ std::string human_duration(double seconds) {
   return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -1,13 +1,13 @@
-#include "gpucast/records/stopping.h"
+#include "gpucast/support/stopping.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 TEST(StopByCount, StopsAtItsCount) {
@@ -131,4 +131,4 @@ TEST(WarmUp, IsOverAfterOneStepLongerThanItsTime) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

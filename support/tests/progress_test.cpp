@@ -1,10 +1,10 @@
-#include "gpucast/records/progress.h"
+#include "gpucast/support/progress.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-namespace gpucast::records {
+namespace gpucast::support {
 namespace {
 
 constexpr Progress::Style terminal{.rewrite = true, .width = 20};
@@ -65,4 +65,4 @@ TEST(Progress, ForAFileIsNoTerminal) {
 }
 
 }  // namespace
-}  // namespace gpucast::records
+}  // namespace gpucast::support

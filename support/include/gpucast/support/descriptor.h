@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 class Descriptor {
  public:
@@ -39,4 +39,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

@@ -1,11 +1,11 @@
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 namespace {
 
@@ -81,4 +81,4 @@ double with_run_to_run(double relative_half_width, double sd, std::size_t runs) 
   return std::hypot(relative_half_width, student.at(freedom - 1) * sd);
 }
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support

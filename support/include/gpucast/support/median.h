@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-namespace gpucast::records {
+namespace gpucast::support {
 
 // Mean of the two in the middle for an even number. Throws std::invalid_argument without samples.
 double median(std::vector<double> samples);
@@ -50,4 +50,4 @@ std::optional<MedianInterval> median_interval(std::vector<double> samples,
 // independent, and Student's factor covers that sd is an estimate.
 double with_run_to_run(double relative_half_width, double sd, std::size_t runs);
 
-}  // namespace gpucast::records
+}  // namespace gpucast::support
