@@ -8,7 +8,7 @@
 #include <future>
 
 #include "app/cell_lines.h"
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -32,7 +32,7 @@ class Cells : public ::testing::Test {
   std::string refusal(const std::string& text) {
     try {
       read(text);
-    } catch (const records::InputError& error) {
+    } catch (const support::InputError& error) {
       const std::string said = error.what();
       EXPECT_TRUE(said.starts_with(path_.string()));
       return said.substr(path_.string().size());
@@ -84,7 +84,7 @@ TEST_F(Cells, NameTheFileThatIsNotThere) {
   try {
     const InputLines lines("--cells", "/no/such/file");
     FAIL();
-  } catch (const records::InputError& error) {
+  } catch (const support::InputError& error) {
     EXPECT_STREQ(error.what(), "--cells: /no/such/file: No such file or directory");
   }
 }
@@ -116,7 +116,7 @@ class Second : public Processes {
 };
 
 TEST_F(Cells, AreTheFirstProcessesOnAllOfThem) {
-  Second process({1, 216, 2, static_cast<double>(ScheduleName::mpi),
+  Second process({1, 216, 2, static_cast<double>(Schedule::mpi),
                   static_cast<double>(Memory::pinned), static_cast<double>(KernelName::tuned), 0});
   std::ofstream(path_) << "not read\n";
   InputLines lines("--cells", path_);

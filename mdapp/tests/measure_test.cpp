@@ -8,8 +8,8 @@
 #include "app/measure_grid.h"
 #include "contains.h"
 #include "fake_engine.h"
-#include "gpucast/records/errors.h"
-#include "gpucast/records/progress.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/progress.h"
 #include "physics/overlap.h"
 
 namespace gpucast::mdapp {
@@ -128,7 +128,7 @@ class MeasureGrid : public ::testing::Test {
                     .processes = one_,
                     .out = err_,
                     .err = err_};
-    records::Progress progress(err_, {.quiet = quiet_}, cells.size());
+    support::Progress progress(err_, {.quiet = quiet_}, cells.size());
     return measure_grid(grid, context, progress);
   }
 
@@ -231,7 +231,7 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
                   .processes = one_,
                   .out = err_,
                   .err = err_};
-  records::Progress progress(err_, {.quiet = true}, 1);
+  support::Progress progress(err_, {.quiet = true}, 1);
   EXPECT_TRUE(measure_grid(grid, context, progress).interrupted);
   ASSERT_EQ(records_.size(), 1U);
   EXPECT_EQ(records_[0]["caveat"], "interrupted");
@@ -248,11 +248,11 @@ TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
                                 .default_block = [](KernelName) { return 128; }},
                      .options = ten_steps,
                      .open = [](const Cell&) { return std::make_unique<FakeStepper>(); },
-                     .write = [](const Record&) { throw records::OutputError("disk full"); }};
+                     .write = [](const Record&) { throw support::OutputError("disk full"); }};
   Context context{
       .command_line = {}, .interrupted = {}, .processes = one_, .out = err_, .err = err_};
-  records::Progress progress(err_, {.quiet = true}, 2);
-  EXPECT_THROW(measure_grid(grid, context, progress), records::OutputError);
+  support::Progress progress(err_, {.quiet = true}, 2);
+  EXPECT_THROW(measure_grid(grid, context, progress), support::OutputError);
 }
 
 }  // namespace

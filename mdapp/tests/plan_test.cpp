@@ -6,6 +6,7 @@
 #include "app/words.h"
 #include "contains.h"
 #include "fake_engine.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -15,7 +16,7 @@ using test::contains;
 Grid small_grid() {
   return {.n = {8, 64},
           .gpus = {1, 2},
-          .schedules = {ScheduleName::star_serial, ScheduleName::star_async},
+          .schedules = {Schedule::star_serial, Schedule::star_async},
           .kernels = {KernelName::claret, KernelName::tuned},
           .memories = {Memory::pageable, Memory::pinned}};
 }
@@ -30,7 +31,7 @@ std::string refusal_of(const Grid& grid, const Physics& physics = {},
                        const test::FakeEngine& engine = test::FakeEngine(2)) {
   try {
     plan_of(grid, physics, engine);
-  } catch (const records::InputError& error) {
+  } catch (const support::InputError& error) {
     return error.what();
   }
   return "nothing was refused";
@@ -43,7 +44,7 @@ TEST(Plan, HoldsEveryCombination) {
 
 TEST(Plan, GivesOnlyStarSerialAChoiceOfMemory) {
   for (const Cell& cell : plan_of(small_grid())) {
-    if (cell.schedule.name == ScheduleName::star_async) {
+    if (cell.schedule.name == Schedule::star_async) {
       EXPECT_EQ(cell.schedule.memory, Memory::pinned);
     }
   }
@@ -107,20 +108,20 @@ TEST(Plan, RefusesACutoffThatTheSmallestBoxCannotHave) {
 
 TEST(Plan, NeedsAProcessForEachGpuOfTheScheduleMpi) {
   Grid grid = small_grid();
-  grid.schedules = {ScheduleName::mpi};
+  grid.schedules = {Schedule::mpi};
   EXPECT_EQ(refusal_of(grid), "--gpus: 2 need as many processes, and 1 was started (mpirun, srun)");
 }
 
 TEST(Words, AListHoldsEachWordOnceInTheOrderGiven) {
-  EXPECT_EQ(parse_words<KernelName>("--kernel", "tuned,claret,tuned"),
+  EXPECT_EQ(support::parse_words<KernelName>("--kernel", "tuned,claret,tuned"),
             (std::vector{KernelName::tuned, KernelName::claret}));
 }
 
 TEST(Words, AnUnknownWordIsRefusedWithTheKnownOnes) {
   try {
-    parse_words<KernelName>("--kernel", "claret,fast");
+    support::parse_words<KernelName>("--kernel", "claret,fast");
     FAIL();
-  } catch (const records::InputError& error) {
+  } catch (const support::InputError& error) {
     EXPECT_TRUE(contains(error.what(), "\"fast\""));
     EXPECT_TRUE(contains(error.what(), "claret, tuned"));
   }

@@ -10,7 +10,7 @@
 #include "app/double_stepper.h"
 #include "app/trajectory_file.h"
 #include "fake_engine.h"
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 #include "physics/overlap.h"
 #include "physics/start.h"
 
@@ -136,7 +136,7 @@ TEST_F(Trajectory, HoldsTheFramesWritten) {
 
 TEST_F(Trajectory, AnExistingFileIsReplacedOnlyByForceAndByTheFirstFrame) {
   std::ofstream(path_) << "precious, and longer than a frame\n";
-  EXPECT_THROW(TrajectoryFile(path_, false), records::InputError);
+  EXPECT_THROW(TrajectoryFile(path_, false), support::InputError);
   {
     const TrajectoryFile unused(path_, true);
   }
@@ -156,7 +156,7 @@ TEST_F(Trajectory, ANewFileWithoutAFrameIsRemoved) {
 
 TEST(TrajectoryOnAFullDisk, IsAnOutputError) {
   TrajectoryFile file("/dev/full", true);
-  EXPECT_THROW(file.write("one\n"), records::OutputError);
+  EXPECT_THROW(file.write("one\n"), support::OutputError);
 }
 
 }  // namespace

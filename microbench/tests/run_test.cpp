@@ -30,7 +30,7 @@ class RunTest : public testing::Test {
                               .run_to_run = run_to_run_,
                               .write = [this](const Json& record) { written_.push_back(record); }};
     std::ostringstream err;
-    records::Progress progress(err, {.quiet = true}, run.cells.size());
+    support::Progress progress(err, {.quiet = true}, run.cells.size());
     return microbench::measure(engine, run, progress, interrupted);
   }
 

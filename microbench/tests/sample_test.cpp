@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "fake_engine.h"
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -33,7 +33,7 @@ TEST(TakeSamples, TakesMoreWhereTheyScatter) {
   std::lognormal_distribution<double> scatter(-12, 0.1);
   const auto samples = take_samples([&] { return scatter(random); }, {.max_seconds = 1e9}, {});
   EXPECT_GT(samples.size(), 100U);
-  const auto interval = records::median_interval(samples);
+  const auto interval = support::median_interval(samples);
   ASSERT_TRUE(interval.has_value());
   EXPECT_LE(interval->relative_half_width(), 0.01);
 }

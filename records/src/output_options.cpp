@@ -11,13 +11,13 @@ std::string checked(const char* option, const std::string& text) {
   try {
     return label(option, text);
   } catch (const std::invalid_argument& error) {
-    throw InputError(error.what());
+    throw support::InputError(error.what());
   }
 }
 
 }  // namespace
 
-void OutputOptions::declare(Options command) {
+void OutputOptions::declare(support::Options command) {
   command.add("-o,--output", path_, "file for the records (-: stdout)").show_default();
   command.add("--path", label_, "label of the records (default: host or native)");
   command.add("--machine", machine_,
@@ -28,7 +28,7 @@ void OutputOptions::declare(Options command) {
 }
 
 IfExists OutputOptions::if_exists() const {
-  if (append_ && force_) throw InputError("--append: cannot go with --force");
+  if (append_ && force_) throw support::InputError("--append: cannot go with --force");
   if (append_) return IfExists::append;
   return force_ ? IfExists::replace : IfExists::refuse;
 }

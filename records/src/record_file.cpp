@@ -23,7 +23,7 @@ namespace {
 std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
-  throw InputError(name + ": " + why);
+  throw support::InputError(name + ": " + why);
 }
 
 // Writing to a pipe that nobody reads any more raises SIGPIPE, which would end the process without
@@ -101,7 +101,7 @@ RecordFile::RecordFile(std::string path, IfExists if_exists)
     refuse("output", "the file's name is empty");
   }
   if (path_.empty()) {
-    descriptor_ = Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    descriptor_ = support::Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (!descriptor_) {
       refuse(name_, reason(errno));
     }
@@ -125,7 +125,8 @@ void RecordFile::open(const std::string& path, IfExists if_exists) {
   }
   const int access = if_exists == IfExists::append && regular_ ? O_RDWR | O_APPEND : O_WRONLY;
   const int creation = exists ? 0 : O_CREAT | O_EXCL;
-  descriptor_ = Descriptor(::open(path.c_str(), access | creation | O_CLOEXEC | O_NOCTTY, 0666));
+  descriptor_ =
+      support::Descriptor(::open(path.c_str(), access | creation | O_CLOEXEC | O_NOCTTY, 0666));
   if (!descriptor_) {
     refuse(path, reason(errno));
   }
@@ -171,7 +172,7 @@ RecordFile::~RecordFile() {
 
 void RecordFile::prepare() {
   if (regular_ && !path_.empty() && ::ftruncate(descriptor_.get(), keep_) != 0) {
-    throw OutputError(name_ + ": " + reason(errno));
+    throw support::OutputError(name_ + ": " + reason(errno));
   }
 }
 
@@ -206,9 +207,9 @@ void RecordFile::write_line(std::string_view line) {
   }
   // A disk may fill up in the middle of a line.
   if (begin >= 0 && ::ftruncate(descriptor_.get(), begin) != 0) {
-    throw OutputError(name_ + ": " + reason(error) + "; its last line is cut off");
+    throw support::OutputError(name_ + ": " + reason(error) + "; its last line is cut off");
   }
-  throw OutputError(name_ + ": " + reason(error));
+  throw support::OutputError(name_ + ": " + reason(error));
 }
 
 void RecordFile::close() {
@@ -218,7 +219,7 @@ void RecordFile::close() {
     created_ = false;
   }
   if (descriptor_.reset() != 0) {
-    throw OutputError(name_ + ": " + reason(errno));
+    throw support::OutputError(name_ + ": " + reason(errno));
   }
 }
 

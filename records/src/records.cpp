@@ -94,8 +94,8 @@ void add_measured(Json& json, const Measurement& measured) {
   add(json, "caveat", measured.caveat, prose);
 }
 
-Json begin(const char* kind, const Measurement& measured) {
-  return Json{{"kind", kind}, {"machine", label("machine", measured.machine)}};
+Json begin(schema::RecordKind kind, const Measurement& measured) {
+  return Json{{"kind", name(kind)}, {"machine", label("machine", measured.machine)}};
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ const Json& JsonValue::get() const {
 }
 
 Json to_json(const Machine& machine) {
-  Json json{{"kind", "machine"}, {"id", label("id", machine.id)}};
+  Json json{{"kind", name(schema::RecordKind::machine)}, {"id", label("id", machine.id)}};
   add(json, "host", machine.host, label);
   add(json, "cpu", machine.cpu, label);
   add(json, "cpu_cores", machine.cpu_cores, at_least_one);
@@ -140,7 +140,7 @@ Json to_json(const Machine& machine) {
 }
 
 Json to_json(const Transfer& transfer) {
-  Json json = begin("transfer", transfer);
+  Json json = begin(schema::RecordKind::transfer, transfer);
   json["path"] = label("path", transfer.path);
   json["memory"] = name(transfer.memory);
   json["engine"] = name(transfer.engine);
@@ -164,7 +164,7 @@ Json to_json(const Transfer& transfer) {
 }
 
 Json to_json(const Launch& launch) {
-  Json json = begin("launch", launch);
+  Json json = begin(schema::RecordKind::launch, launch);
   json["path"] = label("path", launch.path);
   json["method"] = name(launch.method);
   json["count"] = count("count", launch.count);
@@ -174,7 +174,7 @@ Json to_json(const Launch& launch) {
 }
 
 Json to_json(const Step& step) {
-  Json json = begin("step", step);
+  Json json = begin(schema::RecordKind::step, step);
   json["path"] = label("path", step.path);
   json["schedule"] = name(step.schedule);
   json["kernel"] = label("kernel", step.kernel);
@@ -198,7 +198,7 @@ Json to_json(const Step& step) {
 }
 
 Json to_json(const Overlap& overlap) {
-  Json json = begin("overlap", overlap);
+  Json json = begin(schema::RecordKind::overlap, overlap);
   json["path"] = label("path", overlap.path);
   json["memory"] = name(overlap.memory);
   json["device"] = label("device", overlap.device);
@@ -213,7 +213,7 @@ Json to_json(const Overlap& overlap) {
 }
 
 Json to_json(const Skeleton& skeleton) {
-  Json json = begin("skeleton", skeleton);
+  Json json = begin(schema::RecordKind::skeleton, skeleton);
   json["path"] = label("path", skeleton.path);
   json["schedule"] = name(skeleton.schedule);
   json["memory"] = name(skeleton.memory);
@@ -227,7 +227,7 @@ Json to_json(const Skeleton& skeleton) {
 }
 
 Json to_json(const HostMemory& host_memory) {
-  Json json = begin("host_memory", host_memory);
+  Json json = begin(schema::RecordKind::host_memory, host_memory);
   json["memory"] = name(host_memory.memory);
   json["pattern"] = label("pattern", host_memory.pattern);
   json["runner"] = label("runner", host_memory.runner);
@@ -239,7 +239,7 @@ Json to_json(const HostMemory& host_memory) {
 
 Json to_json(const Note& note) {
   Json json;
-  json["kind"] = "note";
+  json["kind"] = name(schema::RecordKind::note);
   add(json, "machine", note.machine, label);
   add(json, "path", note.path, label);
   json["text"] = prose("text", note.text);

@@ -83,7 +83,7 @@ TEST_F(RecordFileTest, PutsTheSchemaInFrontWhereverTheRecordHasIt) {
 
 TEST_F(RecordFileTest, ThatExistsIsRefusedAndLeftAsItIs) {
   fill("mine");
-  EXPECT_EQ(refused<InputError>([&] { const RecordFile file(path()); }),
+  EXPECT_EQ(support::refused<support::InputError>([&] { const RecordFile file(path()); }),
             path() + ": exists already; --force replaces it, --append adds to it");
   EXPECT_EQ(content(), "mine");
 }
@@ -137,7 +137,8 @@ TEST_F(RecordFileTest, KeepsAWholeLastLineWithoutLineEndWhenAppendedTo) {
 
 TEST_F(RecordFileTest, OfSomebodyElseIsNotCut) {
   fill("n,gpus,seconds\n1000,1,0.5 s");
-  EXPECT_EQ(refused<InputError>([&] { const RecordFile file(path(), IfExists::append); }),
+  EXPECT_EQ(support::refused<support::InputError>(
+                [&] { const RecordFile file(path(), IfExists::append); }),
             path() + ": its last line is no record; it is left as it is");
 }
 
@@ -153,24 +154,27 @@ TEST_F(RecordFileTest, ThatGetsNoRecordIsNotThereAfterwards) {
 }
 
 TEST_F(RecordFileTest, ThatCannotBeWrittenIsRefusedAtOnce) {
-  EXPECT_EQ(refused<InputError>([&] { const RecordFile file(path("none/out.jsonl")); }),
-            path("none/out.jsonl") + ": No such file or directory");
-  EXPECT_EQ(refused<InputError>([&] { const RecordFile file(path(""), IfExists::replace); }),
+  EXPECT_EQ(
+      support::refused<support::InputError>([&] { const RecordFile file(path("none/out.jsonl")); }),
+      path("none/out.jsonl") + ": No such file or directory");
+  EXPECT_EQ(support::refused<support::InputError>(
+                [&] { const RecordFile file(path(""), IfExists::replace); }),
             path("") + ": Is a directory");
-  EXPECT_EQ(refused<InputError>([] { const RecordFile file(""); }),
+  EXPECT_EQ(support::refused<support::InputError>([] { const RecordFile file(""); }),
             "output: the file's name is empty");
 }
 
 TEST_F(RecordFileTest, IsWrittenByOneProgramAtATime) {
   const RecordFile first(path());
-  EXPECT_EQ(refused<InputError>([&] { const RecordFile second(path(), IfExists::append); }),
+  EXPECT_EQ(support::refused<support::InputError>(
+                [&] { const RecordFile second(path(), IfExists::append); }),
             path() + ": another program is writing to it");
 }
 
 TEST_F(RecordFileTest, SaysThatTheDiskIsFull) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   RecordFile file("/dev/full");
-  EXPECT_EQ(refused<OutputError>([&] { file.write(record(1)); }),
+  EXPECT_EQ(support::refused<support::OutputError>([&] { file.write(record(1)); }),
             "/dev/full: No space left on device");
 }
 
@@ -183,7 +187,7 @@ TEST_F(RecordFileTest, EndsWithAWholeLineWhereTheDiskFillsUpWithinOne) {
   const rlimit tight{line(1).size() + 10, before.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  const std::string said = refused<OutputError>([&] { file.write(record(2)); });
+  const std::string said = support::refused<support::OutputError>([&] { file.write(record(2)); });
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(said, path() + ": File too large");
@@ -198,8 +202,9 @@ TEST_F(RecordFileTest, SurvivesAReaderThatIsGone) {
   RecordFile file("/dev/fd/" + std::to_string(ends[1]));
   file.write(record(1));
   ::close(ends[0]);
-  EXPECT_NE(refused<OutputError>([&] { file.write(record(2)); }).find("Broken pipe"),
-            std::string::npos);
+  EXPECT_NE(
+      support::refused<support::OutputError>([&] { file.write(record(2)); }).find("Broken pipe"),
+      std::string::npos);
   ::close(ends[1]);
 }
 
@@ -215,7 +220,7 @@ TEST_F(RecordFileTest, TakesNoNumberThatJsonLacksAndNothingButObjects) {
   auto value = record(1);
   value["about"] = {{"x", {0.0, std::nan("")}}};
   RecordFile file(path());
-  EXPECT_EQ(refused<std::invalid_argument>([&] { file.write(value); }),
+  EXPECT_EQ(support::refused<std::invalid_argument>([&] { file.write(value); }),
             "record.about.x[1]: not a finite number");
   EXPECT_THROW(file.write(3), std::invalid_argument);
   EXPECT_EQ(content(), "");

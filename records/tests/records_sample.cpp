@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     file.close();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "records_sample: %s\n", error.what());
-    return exit_status(error);
+    return gpucast::support::exit_status(error);
   }
   return 0;
 }

@@ -26,7 +26,7 @@ template <class Change>
 std::string refusal(const Change& change) {
   Step step = least_step();
   change(step);
-  return refused<std::invalid_argument>([&] { to_json(step); });
+  return support::refused<std::invalid_argument>([&] { to_json(step); });
 }
 
 TEST(Records, LeaveOutWhatIsNotSet) {
@@ -89,9 +89,9 @@ TEST(Records, OfLabelsThatNoReaderTakesAreRefused) {
 TEST(Records, OfFreeObjectsWithNumbersThatJsonLacksAreRefused) {
   const Note note{.text = "x",
                   .about = nlohmann::ordered_json{{"a", {1.0, {{"b", std::nan("")}}}}}};
-  EXPECT_EQ(refused<std::invalid_argument>([&] { to_json(note); }),
+  EXPECT_EQ(support::refused<std::invalid_argument>([&] { to_json(note); }),
             "note.about.a[1].b: not a finite number");
-  EXPECT_EQ(refused<std::invalid_argument>(
+  EXPECT_EQ(support::refused<std::invalid_argument>(
                 [] { to_json(Note{.text = "x", .about = nlohmann::ordered_json(3)}); }),
             "about: not an object");
 }

@@ -11,7 +11,7 @@
 namespace gpucast::fake {
 namespace {
 
-using records::Descriptor;
+using support::Descriptor;
 
 constexpr std::size_t page = std::size_t{2} << 20;
 

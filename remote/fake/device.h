@@ -10,7 +10,7 @@
 
 #include "fake/queues.h"
 #include "fake/settings.h"
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 
 namespace gpucast::fake {
 
@@ -47,7 +47,7 @@ class Device {
   struct Memory {
     std::size_t bytes = 0;
     std::size_t lead = 0;            // bytes mapped before it
-    records::Descriptor file = {};   // none: no other process can open it
+    support::Descriptor file = {};   // none: no other process can open it
     unsigned long long file_id = 0;  // of memory that another process has shared
     bool shared = false;
   };

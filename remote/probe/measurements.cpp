@@ -19,14 +19,14 @@
 
 #include "checks.h"
 #include "gpucast/devices/cuda/resources.h"
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 #include "kernels.h"
 
 namespace gpucast::probe {
 namespace {
 
 using devices::cuda::DeviceArray;
-using records::Descriptor;
+using support::Descriptor;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t small = 64;  // bytes

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 
 namespace gpucast::remote {
 
@@ -20,8 +20,8 @@ class ServerProcess {
   explicit ServerProcess(int gpu) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe");
-    const records::Descriptor reading(ends[0]);
-    records::Descriptor writing(ends[1]);
+    const support::Descriptor reading(ends[0]);
+    support::Descriptor writing(ends[1]);
     process_ = ::fork();
     if (process_ == 0) {
       ::dup2(writing.get(), STDOUT_FILENO);

@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 #include "tests/own_folder.h"
 
 namespace gpucast::remote {
 namespace {
 
-using records::Descriptor;
+using support::Descriptor;
 using namespace std::chrono_literals;
 
 Deadline in(std::chrono::milliseconds time) { return Clock::now() + time; }

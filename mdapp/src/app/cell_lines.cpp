@@ -6,7 +6,8 @@
 
 #include "app/capacity.h"
 #include "app/words.h"
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -33,22 +34,22 @@ Cell parse_cell(const std::string& line, const std::string& where, const Grid& c
   const auto words = words_of(line);
   constexpr std::size_t fields = 5;
   if (words.size() != fields) {
-    throw records::InputError(where + ": " + std::to_string(words.size()) +
+    throw support::InputError(where + ": " + std::to_string(words.size()) +
                               " fields; a cell is: n gpus schedule kernel memory");
   }
   const auto field = [&](const char* name) { return where + ": " + name; };
   const auto number = [&](const char* name, const std::string& text, int most) {
-    return static_cast<int>(records::parse_number(field(name), text, {.least = 1, .most = most}));
+    return static_cast<int>(support::parse_number(field(name), text, {.least = 1, .most = most}));
   };
   Cell cell{.n = number("n", words[0], most_particles),
-            .schedule = {.name = records::parse_word<ScheduleName>(field("schedule"), words[2]),
-                         .memory = records::parse_word<Memory>(field("memory"), words[4]),
+            .schedule = {.name = support::parse_word<Schedule>(field("schedule"), words[2]),
+                         .memory = support::parse_word<Memory>(field("memory"), words[4], memories),
                          .graph = common.graph,
                          .gpus = number("gpus", words[1], most_gpus),
                          .kernel = kernel_of(
-                             common, records::parse_word<KernelName>(field("kernel"), words[3]))}};
-  if (cell.schedule.name != ScheduleName::star_serial && cell.schedule.memory != Memory::pinned) {
-    throw records::InputError(field("memory") +
+                             common, support::parse_word<KernelName>(field("kernel"), words[3]))}};
+  if (cell.schedule.name != Schedule::star_serial && cell.schedule.memory != Memory::pinned) {
+    throw support::InputError(field("memory") +
                               ": only star-serial has a choice; the others need pinned");
   }
   return cell;

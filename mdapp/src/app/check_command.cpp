@@ -6,15 +6,15 @@
 #include "app/checks.h"
 #include "app/command.h"
 #include "app/engine_options.h"
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
 
 namespace gpucast::mdapp {
 namespace {
 
 class CheckCommand : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command = line.command(
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command = line.command(
         "check", "hold forces, bytes and trajectories of this machine's devices against limits");
     engine_.declare(command);
     command.flag("--json", json_, "one JSON object on stdout");
@@ -43,22 +43,22 @@ class CheckCommand : public Command {
                         {"passed", check.passed()}});
       if (!json_ && !(only_failed_ && check.passed())) {
         context.out << (check.passed() ? "ok      " : "FAILED  ")
-                    << records::figure("%9.2e", check.figure) << " (limit "
-                    << records::figure("%.0e", check.limit) << ")  " << check.what << "\n"
+                    << support::figure("%9.2e", check.figure) << " (limit "
+                    << support::figure("%.0e", check.limit) << ")  " << check.what << "\n"
                     << std::flush;  // line by line: it takes a while
       }
     };
     check_engine(*engine, report, context.interrupted);
     const bool interrupted = context.interrupted.stop_requested();
     if (json_) {
-      context.out << nlohmann::ordered_json{{"engine", engine->path()},
+      context.out << nlohmann::ordered_json{{"engine", name(engine->path())},
                                             {"devices", engine->devices().size()},
                                             {"failed", failed},
                                             {"interrupted", interrupted},
                                             {"checks", checks}}
                   << "\n";
     } else {
-      context.out << engine->path() << ", " << engine->devices().size()
+      context.out << name(engine->path()) << ", " << engine->devices().size()
                   << " devices: " << checks.size() - static_cast<std::size_t>(failed + skipped)
                   << " checks passed, " << failed << " failed, " << skipped << " skipped\n";
     }

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "app/context.h"
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 namespace gpucast::mdapp {
 
-using Command = records::Command<Context>;
+using Command = support::Command<Context>;
 
 std::unique_ptr<Command> measure_command();
 std::unique_ptr<Command> simulate_command();

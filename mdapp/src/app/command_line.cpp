@@ -5,12 +5,12 @@
 namespace gpucast::mdapp {
 
 int run_command_line(Context& context) {
-  records::CommandLine line(
+  support::CommandLine line(
       program, "Molten-salt molecular dynamics on several GPUs: the source of step timings.",
       GPUCAST_VERSION);
   const auto commands = {measure_command, simulate_command, forces_command, check_command,
                          throughput_command};
-  return records::run_chosen(line, commands, context);
+  return support::run_chosen(line, commands, context);
 }
 
 }  // namespace gpucast::mdapp

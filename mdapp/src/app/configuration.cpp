@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 #include "physics/integrator.h"
 #include "physics/motion.h"
 #include "physics/overlap.h"
@@ -15,10 +15,10 @@ namespace {
 
 std::unique_ptr<ForceSchedule> open(Engine& engine, const System& system,
                                     const ScheduleOptions& schedule) {
-  if (schedule.name == ScheduleName::allgather) {
-    throw records::InputError("--schedule allgather: its forces stay on the GPUs");
+  if (schedule.name == Schedule::allgather) {
+    throw support::InputError("--schedule allgather: its forces stay on the GPUs");
   }
-  if (schedule.name == ScheduleName::mpi) return mpi_schedule(engine, system, schedule);
+  if (schedule.name == Schedule::mpi) return mpi_schedule(engine, system, schedule);
   return star(engine, system, schedule);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 #include "schedule/processes.h"
 
 namespace gpucast::mdapp {
@@ -26,7 +26,7 @@ struct Context {
 
 // Throws InputError where several were started: only the schedule mpi uses them.
 inline void require_one_process(const Context& context, const std::string& what) {
-  if (context.processes.size() > 1) throw records::InputError(what + ": runs in one process");
+  if (context.processes.size() > 1) throw support::InputError(what + ": runs in one process");
 }
 
 }  // namespace gpucast::mdapp

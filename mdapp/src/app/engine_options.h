@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 namespace gpucast::mdapp {
 
 class EngineOptions {
  public:
-  void declare(records::Options command);
+  void declare(support::Options command);
 
   // auto: CUDA where there is a GPU, otherwise the host, with a line that says why. Throws
   // InputError.
@@ -25,7 +25,7 @@ class EngineOptions {
  private:
   std::string engine_ = "auto";
   int host_devices_ = 0;
-  std::vector<records::Option> declared_;
+  std::vector<support::Option> declared_;
 };
 
 }  // namespace gpucast::mdapp

@@ -64,15 +64,15 @@ Json json_of(const System& system, const Forces& forces) {
 
 class ForcesOf : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command =
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command =
         line.command("forces", "energy, virial and forces of one configuration, as JSON on stdout");
     start_.declare(command);
     command.add("--displace", displace_,
                 "move each particle at random by at most so much in x, y and z, angstrom");
     physics_.declare_potential(command);
     physics_.declare_seed(command);
-    command.add("--precision", precision_, choices<Precision>() + " (double: on the host)")
+    command.add("--precision", precision_, support::choices<Precision>() + " (double: on the host)")
         .show_default();
     engine_.declare(command);
     schedule_.declare_schedule(command, false);
@@ -81,10 +81,10 @@ class ForcesOf : public Command {
 
   int run(Context& context) override {
     const Physics physics = physics_.read();
-    const auto precision = records::parse_word<Precision>("--precision", precision_);
+    const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
     if (!std::isfinite(displace_) || displace_ < 0) {
-      throw records::InputError("--displace: must not be negative");
+      throw support::InputError("--displace: must not be negative");
     }
     if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
     System system = start_.read(physics);
@@ -98,9 +98,9 @@ class ForcesOf : public Command {
       const auto engine = engine_.open(context.err);
       require_capacity(*engine, context.processes, physics, system.n(), schedule);
       forces = forces_in_float(*engine, system, schedule);
-      answer["path"] = engine->path();
+      answer["path"] = name(engine->path());
       answer["schedule"] = name(schedule.name);
-      answer["kernel"] = records::name(schedule.kernel.name);
+      answer["kernel"] = support::name(schedule.kernel.name);
       answer["gpus"] = schedule.gpus;
     }
     answer.update(json_of(system, forces));

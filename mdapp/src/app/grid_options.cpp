@@ -4,7 +4,8 @@
 
 #include "app/capacity.h"
 #include "app/words.h"
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -14,13 +15,13 @@ constexpr int most_gpus = 65536;
 // Nothing that was asked for is left out without a word.
 void require_used(const Grid& grid, bool memories_given) {
   const bool serial =
-      std::ranges::find(grid.schedules, ScheduleName::star_serial) != grid.schedules.end();
+      std::ranges::find(grid.schedules, Schedule::star_serial) != grid.schedules.end();
   if (!serial && memories_given && grid.memories != std::vector{Memory::pinned}) {
-    throw records::InputError("--memory: only star-serial has a choice; the others need pinned");
+    throw support::InputError("--memory: only star-serial has a choice; the others need pinned");
   }
   if (grid.j_split > 0 &&
       std::ranges::find(grid.kernels, KernelName::tuned) == grid.kernels.end()) {
-    throw records::InputError("--j-split: only the kernel tuned splits sums");
+    throw support::InputError("--j-split: only the kernel tuned splits sums");
   }
 }
 
@@ -28,34 +29,34 @@ void require_used(const Grid& grid, bool memories_given) {
 
 std::vector<int> counts(const char* option, const std::string& text, int most) {
   std::vector<int> result;
-  for (const auto number : records::parse_number_list(option, text, {.least = 1, .most = most}))
+  for (const auto number : support::parse_number_list(option, text, {.least = 1, .most = most}))
     result.push_back(static_cast<int>(number));
   return result;
 }
 
-void GridOptions::declare_n(records::Options command) {
+void GridOptions::declare_n(support::Options command) {
   of_grid_.push_back(command.add("--n", n_, "particles: 216,512,1e5 or 1000-5000:1000"));
 }
 
-void GridOptions::declare_cells(records::Options command) {
-  const records::Option cells =
+void GridOptions::declare_cells(support::Options command) {
+  const support::Option cells =
       command.add("--cells", cells_,
                   "file of cells, or - for stdin: lines \"n gpus schedule kernel memory\", each "
                   "read when the one before has been measured");
-  for (const records::Option& option : of_grid_)
+  for (const support::Option& option : of_grid_)
     cells.excludes(option);
 }
 
-void GridOptions::declare_schedule(records::Options command, bool lists) {
+void GridOptions::declare_schedule(support::Options command, bool lists) {
   const std::string list = lists ? "list of " : "";
   const auto add = [&](const char* option, auto& value, const std::string& description) {
     declared_.push_back(command.add(option, value, description).show_default());
   };
   add("--gpus", gpus_, lists ? "devices: 1,2,4 or 1-4" : "devices");
-  add("--schedule", schedules_, list + choices<ScheduleName>());
-  add("--kernel", kernels_, list + choices<KernelName>());
+  add("--schedule", schedules_, list + support::choices<Schedule>());
+  add("--kernel", kernels_, list + support::choices<KernelName>());
   add("--memory", memories_,
-      "host memory of star-serial, " + list + choices<Memory>() +
+      "host memory of star-serial, " + list + support::choices<Memory>(mdapp::memories) +
           "; the other schedules need pinned memory");
   memory_ = declared_.back();
   of_grid_.insert(of_grid_.end(), declared_.begin(), declared_.end());
@@ -66,7 +67,7 @@ void GridOptions::declare_schedule(records::Options command, bool lists) {
 }
 
 void GridOptions::refuse_given(const std::string& why) const {
-  for (const records::Option& option : declared_)
+  for (const support::Option& option : declared_)
     option.refuse_given(why);
 }
 
@@ -76,12 +77,12 @@ Grid GridOptions::read_common() const {
 }
 
 void GridOptions::require_choices() const {
-  if (block_ < 0) throw records::InputError("--block: must not be negative");
-  if (j_split_ < 0) throw records::InputError("--j-split: must not be negative");
+  if (block_ < 0) throw support::InputError("--block: must not be negative");
+  if (j_split_ < 0) throw support::InputError("--j-split: must not be negative");
 }
 
 Grid GridOptions::read() const {
-  if (n_.empty()) throw records::InputError("--n is required");
+  if (n_.empty()) throw support::InputError("--n is required");
   Grid grid = read_schedules();
   grid.n = counts("--n", n_, most_particles);
   return grid;
@@ -91,9 +92,9 @@ Grid GridOptions::read_schedules() const {
   require_choices();
   Grid grid{.n = {},
             .gpus = counts("--gpus", gpus_, most_gpus),
-            .schedules = parse_words<ScheduleName>("--schedule", schedules_),
-            .kernels = parse_words<KernelName>("--kernel", kernels_),
-            .memories = parse_words<Memory>("--memory", memories_),
+            .schedules = support::parse_words<Schedule>("--schedule", schedules_),
+            .kernels = support::parse_words<KernelName>("--kernel", kernels_),
+            .memories = support::parse_words<Memory>("--memory", memories_, mdapp::memories),
             .block = block_,
             .j_split = j_split_,
             .graph = graph_};
@@ -104,7 +105,7 @@ Grid GridOptions::read_schedules() const {
 ScheduleOptions GridOptions::read_one() const {
   const Grid grid = read_schedules();
   const auto only = [](const char* option, const auto& list) {
-    if (list.size() != 1) throw records::InputError(std::string(option) + ": one, not a list");
+    if (list.size() != 1) throw support::InputError(std::string(option) + ": one, not a list");
     return list.front();
   };
   ScheduleOptions options{.name = only("--schedule", grid.schedules),
@@ -112,7 +113,7 @@ ScheduleOptions GridOptions::read_one() const {
                           .graph = grid.graph,
                           .gpus = only("--gpus", grid.gpus),
                           .kernel = kernel_of(grid, only("--kernel", grid.kernels))};
-  if (options.name != ScheduleName::star_serial) options.memory = Memory::pinned;
+  if (options.name != Schedule::star_serial) options.memory = Memory::pinned;
   return options;
 }
 

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "app/plan.h"
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 namespace gpucast::mdapp {
 
 class GridOptions {
  public:
-  void declare_n(records::Options command);
+  void declare_n(support::Options command);
   // --cells, in place of all that names the cells of a grid; after the two others.
-  void declare_cells(records::Options command);
-  void declare_schedule(records::Options command, bool lists);
+  void declare_cells(support::Options command);
+  void declare_schedule(support::Options command, bool lists);
   // Throw InputError.
   Grid read() const;
   Grid read_common() const;                            // of cells that are lines: what no line says
@@ -38,9 +38,9 @@ class GridOptions {
   int block_ = 0;
   int j_split_ = 0;
   bool graph_ = false;
-  std::vector<records::Option> declared_;
-  std::vector<records::Option> of_grid_;  // what --cells stands in place of
-  std::optional<records::Option> memory_;
+  std::vector<support::Option> declared_;
+  std::vector<support::Option> of_grid_;  // what --cells stands in place of
+  std::optional<support::Option> memory_;
 };
 
 // A list of whole numbers from 1 to `most`. Throws InputError.

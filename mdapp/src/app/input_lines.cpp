@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -21,7 +21,7 @@ InputLines::InputLines(const std::string& option, const std::string& path)
     : name_(path == "-" ? "stdin" : path),
       descriptor_(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                               : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (!descriptor_) throw records::InputError(option + ": " + name_ + ": " + reason(errno));
+  if (!descriptor_) throw support::InputError(option + ": " + name_ + ": " + reason(errno));
 }
 
 std::optional<std::string> InputLines::next(const std::stop_token& interrupted) {
@@ -40,7 +40,7 @@ std::optional<std::string> InputLines::taken() {
   return line;
 }
 
-// Signals break off no system call here (records::Interrupt): whoever waits must look.
+// Signals break off no system call here (support::Interrupt): whoever waits must look.
 bool InputLines::read_more(const std::stop_token& interrupted) {
   constexpr int between_looks = 50;  // ms
   pollfd ready{descriptor_.get(), POLLIN, 0};
@@ -50,7 +50,7 @@ bool InputLines::read_more(const std::stop_token& interrupted) {
   std::array<char, 4096> block{};
   const ssize_t got = ::read(descriptor_.get(), block.data(), block.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-  if (got < 0) throw records::InputError(name_ + ": " + reason(errno));
+  if (got < 0) throw support::InputError(name_ + ": " + reason(errno));
   buffer_.append(block.data(), static_cast<std::size_t>(got));
   return got > 0;
 }

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <string>
 
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 
 namespace gpucast::mdapp {
 
@@ -25,7 +25,7 @@ class InputLines {
   bool read_more(const std::stop_token& interrupted);
 
   std::string name_;
-  records::Descriptor descriptor_;
+  support::Descriptor descriptor_;
   std::string buffer_;  // read, not yet taken
   int number_ = 0;
 };

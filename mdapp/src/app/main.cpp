@@ -10,13 +10,13 @@
 #include <thread>
 
 #include "app/command_line.h"
-#include "gpucast/records/errors.h"
-#include "gpucast/records/interrupt.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/interrupt.h"
 
 namespace {
 
 namespace mdapp = gpucast::mdapp;
-namespace records = gpucast::records;
+namespace support = gpucast::support;
 
 bool asks_for_mpi(int argc, char** argv) {
   const std::string_view option = "--schedule";
@@ -40,13 +40,13 @@ std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
   try {
     return mdapp::join_processes();
   } catch (const std::invalid_argument& error) {
-    throw records::InputError(error.what());
+    throw support::InputError(error.what());
   }
 }
 
 int say(const std::exception& error) {
   std::cerr << mdapp::program << ": error: " << error.what() << "\n";
-  return records::exit_status(error);
+  return support::exit_status(error);
 }
 
 // Where one of several processes fails, the others would wait for it. Most errors all of them meet
@@ -63,7 +63,7 @@ int end(const std::exception& error, mdapp::Processes& all) {
 
 int main(int argc, char** argv) {
   try {
-    const records::Interrupt interrupt;  // before any thread starts
+    const support::Interrupt interrupt;  // before any thread starts
     const auto all = processes(argc, argv);
     try {
       std::ostream silent(nullptr);
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
                              .out = first ? std::cout : silent,
                              .err = first ? std::cerr : silent};
       const int status = mdapp::run_command_line(context);
-      if (!std::cout.flush()) throw records::OutputError("stdout: cannot be written");
+      if (!std::cout.flush()) throw support::OutputError("stdout: cannot be written");
       return status;
     } catch (const std::exception& error) {
       return end(error, *all);

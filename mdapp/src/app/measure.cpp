@@ -61,15 +61,15 @@ class Rule {
  private:
   std::optional<std::size_t> steps_;
   double seconds_left_;
-  records::StopByInterval interval_;
+  support::StopByInterval interval_;
   std::size_t count_ = 0;
   double last_ = 0;
 };
 
 // At least two steps: the first ones load kernels and touch memory.
-bool warm_up(Stepper& stepper, const records::WarmUp::Options& options, Processes& processes,
+bool warm_up(Stepper& stepper, const support::WarmUp::Options& options, Processes& processes,
              const std::stop_token& interrupted) {
-  records::WarmUp warm(options);
+  support::WarmUp warm(options);
   int made = 0;
   while (true) {
     const bool go_on = !interrupted.stop_requested() && (made < 2 || !warm.done());

@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "gpucast/records/stopping.h"
+#include "gpucast/support/stopping.h"
 #include "schedule/processes.h"
 #include "schedule/stepper.h"
 
@@ -21,7 +21,7 @@ struct Enough {
 
 struct MeasureOptions {
   Enough enough;
-  records::WarmUp::Options warm_up;
+  support::WarmUp::Options warm_up;
   bool energy = false;  // its drift
   bool parts = true;    // time some steps part by part
 };

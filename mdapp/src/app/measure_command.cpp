@@ -14,17 +14,17 @@
 #include "app/measure_grid.h"
 #include "app/physics_options.h"
 #include "app/words.h"
-#include "gpucast/records/number_list.h"
 #include "gpucast/records/output_options.h"
-#include "gpucast/records/progress.h"
+#include "gpucast/support/number_list.h"
+#include "gpucast/support/progress.h"
 
 namespace gpucast::mdapp {
 namespace {
 
 class StoppingOptions {
  public:
-  void declare(records::Options command) {
-    const records::Option steps = command.add("--steps", steps_, "timed steps a cell, exactly");
+  void declare(support::Options command) {
+    const support::Option steps = command.add("--steps", steps_, "timed steps a cell, exactly");
     command
         .add("--interval", interval_,
              "steps until the 95 % interval of their median is so narrow (half its "
@@ -55,14 +55,14 @@ class StoppingOptions {
         .energy = energy_};
     if (!steps_.empty()) {
       options.enough.steps = static_cast<std::size_t>(
-          records::parse_number("--steps", steps_, {.least = 1, .most = 1'000'000'000}));
+          support::parse_number("--steps", steps_, {.least = 1, .most = 1'000'000'000}));
     }
     return options;
   }
 
  private:
   static void require(bool holds, const char* otherwise) {
-    if (!holds) throw records::InputError(otherwise);
+    if (!holds) throw support::InputError(otherwise);
   }
 
   std::string steps_;
@@ -85,8 +85,8 @@ int report(const Outcome& outcome, std::size_t cells, Context& context) {
 
 class Measure : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command = line.command("measure", "time steps over a grid of cells");
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command = line.command("measure", "time steps over a grid of cells");
     grid_.declare_n(command);
     grid_.declare_schedule(command, true);
     grid_.declare_cells(command);
@@ -106,7 +106,7 @@ class Measure : public Command {
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
-    const std::string label = output_.label_or(engine->path());
+    const std::string label = output_.label_or(name(engine->path()));
     auto machine = machine_record(*engine, context.command_line);
     if (!output_.machine().empty()) machine.id = output_.machine();
     const auto cells = source(grid, physics, *engine, context);
@@ -120,7 +120,7 @@ class Measure : public Command {
         .cells = *cells,
         .common = {.machine = machine.id,
                    .path = label,
-                   .boundary = records::name(physics.around.kind),
+                   .boundary = support::name(physics.around.kind),
                    .default_block =
                        [&](KernelName kernel) { return engine->default_block(kernel); }},
         .options = options,
@@ -137,7 +137,7 @@ class Measure : public Command {
     write(to_json(machine));
     Outcome outcome;
     {
-      records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
+      support::Progress progress(context.err, support::Progress::for_stderr(quiet_),
                                  cells->total());
       outcome = measure_grid(run, context, progress);
     }

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/words.h"
-#include "gpucast/records/human.h"
-#include "gpucast/records/median.h"
 #include "gpucast/records/records.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -36,14 +36,14 @@ records::Step record_of(const Cell& cell, const Common& common, const Measured& 
   records::Step step;
   step.machine = common.machine;
   step.path = common.path;
-  step.schedule = records::parse_word<records::Schedule>("schedule", name(options.name));
-  step.kernel = records::name(options.kernel.name);
+  step.schedule = options.name;
+  step.kernel = support::name(options.kernel.name);
   step.n = cell.n;
   step.gpus = options.gpus;
   step.block =
       options.kernel.block > 0 ? options.kernel.block : common.default_block(options.kernel.name);
   if (*step.block < 1) step.block.reset();
-  step.memory = records::parse_word<records::Memory>("memory", name(options.memory));
+  step.memory = options.memory;
   step.graph = options.graph;
   step.boundary = common.boundary;
   step.bytes = {.h2d = std::llround(measured.bytes_a_step.h2d),
@@ -61,9 +61,9 @@ records::Note note_of(const Cell& cell, const Common& common, const std::string&
   return {.text = describe(cell) + ": " + why,
           .machine = common.machine,
           .path = common.path,
-          .about = Record{{"schedule", std::string(name(options.name))},
-                          {"kernel", records::name(options.kernel.name)},
-                          {"memory", std::string(name(options.memory))},
+          .about = Record{{"schedule", name(options.name)},
+                          {"kernel", support::name(options.kernel.name)},
+                          {"memory", name(options.memory)},
                           {"n", cell.n},
                           {"gpus", options.gpus},
                           {"graph", options.graph}}};
@@ -71,9 +71,9 @@ records::Note note_of(const Cell& cell, const Common& common, const std::string&
 
 // "52.1 us +- 0.4 %"
 std::string summary(const std::vector<double>& seconds) {
-  const auto interval = records::median_interval(seconds);
-  const double median = interval ? interval->median : records::median(seconds);
-  std::string text = records::human_seconds(median);
+  const auto interval = support::median_interval(seconds);
+  const double median = interval ? interval->median : support::median(seconds);
+  std::string text = support::human_seconds(median);
   if (interval) {
     std::array<char, 32> spread{};
     std::snprintf(spread.data(), spread.size(), " ± %.1f %%",
@@ -86,7 +86,7 @@ std::string summary(const std::vector<double>& seconds) {
 // Runs one grid; the cells' results stay here no longer than it takes to write them.
 class Runner {
  public:
-  Runner(const GridRun& run, Context& context, records::Progress& progress)
+  Runner(const GridRun& run, Context& context, support::Progress& progress)
       : run_(run), context_(context), progress_(progress) {}
 
   Outcome all() {
@@ -157,12 +157,12 @@ class Runner {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     const double seconds =
         passed.count() / static_cast<double>(done) * static_cast<double>(total - done);
-    return ", about " + records::human_duration(seconds) + " left";
+    return ", about " + support::human_duration(seconds) + " left";
   }
 
   const GridRun& run_;
   Context& context_;
-  records::Progress& progress_;
+  support::Progress& progress_;
   Outcome outcome_;
   int most_gpus_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -170,7 +170,7 @@ class Runner {
 
 }  // namespace
 
-Outcome measure_grid(const GridRun& run, Context& context, records::Progress& progress) {
+Outcome measure_grid(const GridRun& run, Context& context, support::Progress& progress) {
   return Runner(run, context, progress).all();
 }
 

@@ -10,7 +10,7 @@
 #include "app/cell_source.h"
 #include "app/context.h"
 #include "app/measure.h"
-#include "gpucast/records/progress.h"
+#include "gpucast/support/progress.h"
 
 namespace gpucast::mdapp {
 
@@ -42,6 +42,6 @@ struct Outcome {
 // A cell that fails gets a note among the records and a line on stderr; the others go on unless a
 // device was lost. With several processes, the first failure is thrown on after the note: one of
 // them alone cannot go on.
-Outcome measure_grid(const GridRun& run, Context& context, records::Progress& progress);
+Outcome measure_grid(const GridRun& run, Context& context, support::Progress& progress);
 
 }  // namespace gpucast::mdapp

@@ -4,30 +4,30 @@
 
 #include "app/context.h"
 #include "app/words.h"
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
 namespace {
 
 void require_positive(const char* option, double value) {
   if (!std::isfinite(value) || value <= 0) {
-    throw records::InputError(std::string(option) + ": must be a number greater than 0");
+    throw support::InputError(std::string(option) + ": must be a number greater than 0");
   }
 }
 
 }  // namespace
 
-void PhysicsOptions::declare_potential(records::Options command) {
+void PhysicsOptions::declare_potential(support::Options command) {
   command.add("--salt", salt_, "NaCl, KCl").show_default();
-  command.add("--constants", constants_, "physical constants: " + choices<ConstantSet>())
+  command.add("--constants", constants_, "physical constants: " + support::choices<ConstantSet>())
       .show_default();
-  command.add("--boundary", boundary_, choices<BoundaryKind>()).show_default();
+  command.add("--boundary", boundary_, support::choices<BoundaryKind>()).show_default();
   command.add("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
   command.add("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
 }
 
-void PhysicsOptions::declare_motion(records::Options command) {
-  command.add("--integrator", integrator_, choices<IntegratorKind>()).show_default();
+void PhysicsOptions::declare_motion(support::Options command) {
+  command.add("--integrator", integrator_, support::choices<IntegratorKind>()).show_default();
   command.add("--dt", motion_.dt, "time step, s").show_default();
   temperature_ =
       command.add("--temperature", motion_.temperature, "at the start, and of nose-hoover, K")
@@ -36,34 +36,34 @@ void PhysicsOptions::declare_motion(records::Options command) {
   declare_seed(command);
 }
 
-void PhysicsOptions::declare_seed(records::Options command) {
+void PhysicsOptions::declare_seed(support::Options command) {
   command.add("--seed", seed_, "of what is drawn at random").show_default();
 }
 
 Physics PhysicsOptions::read() const {
   // Parsed here: an unsigned option would take -1 for the largest of all.
-  const auto seed = records::parse_number("--seed", seed_, {.least = 0});
+  const auto seed = support::parse_number("--seed", seed_, {.least = 0});
   Physics physics{.integrator = motion_,
                   .seed = static_cast<std::uint64_t>(seed),
                   .temperature_given = temperature_ && temperature_->given()};
-  if (salt_ != "NaCl" && salt_ != "KCl") records::refuse_word("--salt", salt_, "NaCl, KCl");
-  physics.salt = salt(salt_, records::parse_word<ConstantSet>("--constants", constants_));
-  physics.around.kind = records::parse_word<BoundaryKind>("--boundary", boundary_);
-  physics.integrator.kind = records::parse_word<IntegratorKind>("--integrator", integrator_);
+  if (salt_ != "NaCl" && salt_ != "KCl") support::refuse_word("--salt", salt_, "NaCl, KCl");
+  physics.salt = salt(salt_, support::parse_word<ConstantSet>("--constants", constants_));
+  physics.around.kind = support::parse_word<BoundaryKind>("--boundary", boundary_);
+  physics.integrator.kind = support::parse_word<IntegratorKind>("--integrator", integrator_);
   for (const auto& [option, value, target] :
        {std::tuple{"--cutoff", cutoff_, &physics.around.cutoff},
         std::tuple{"--alpha", alpha_, &physics.around.alpha}}) {
     if (!value) continue;
     require_positive(option, *value);
     if (physics.around.kind != BoundaryKind::dsf) {
-      throw records::InputError(std::string(option) + ": only --boundary dsf has one");
+      throw support::InputError(std::string(option) + ": only --boundary dsf has one");
     }
     *target = *value;
   }
   require_positive("--dt", motion_.dt);
   require_positive("--relaxation", motion_.relaxation);
   if (!std::isfinite(motion_.temperature) || motion_.temperature < 0) {
-    throw records::InputError("--temperature: must be a number that is not negative");
+    throw support::InputError("--temperature: must be a number that is not negative");
   }
   if (physics.integrator.kind == IntegratorKind::nose_hoover) {
     require_positive("--temperature", motion_.temperature);

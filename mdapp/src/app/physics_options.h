@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 #include "physics/integrator.h"
 #include "physics/salt.h"
 #include "physics/start.h"
@@ -24,9 +24,9 @@ struct Physics {
 
 class PhysicsOptions {
  public:
-  void declare_potential(records::Options command);  // salt, constants, boundary
-  void declare_motion(records::Options command);     // integrator, time step, temperature, seed
-  void declare_seed(records::Options command);
+  void declare_potential(support::Options command);  // salt, constants, boundary
+  void declare_motion(support::Options command);     // integrator, time step, temperature, seed
+  void declare_seed(support::Options command);
 
   // Throws InputError.
   Physics read() const;
@@ -40,7 +40,7 @@ class PhysicsOptions {
   std::optional<double> alpha_;
   std::string integrator_ = "verlet";
   IntegratorOptions motion_;
-  std::optional<records::Option> temperature_;
+  std::optional<support::Option> temperature_;
   std::string seed_ = "1";
 };
 

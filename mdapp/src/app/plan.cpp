@@ -5,6 +5,7 @@
 
 #include "app/capacity.h"
 #include "app/words.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -15,12 +16,12 @@ void require_cutoff(const Grid& grid, const Physics& physics) {
     boundary_of(box_side(physics.salt, std::ranges::min(grid.n), physics.around.kind),
                 physics.around);
   } catch (const std::invalid_argument& error) {
-    throw records::InputError(std::string("--cutoff: ") + error.what());
+    throw support::InputError(std::string("--cutoff: ") + error.what());
   }
 }
 
-std::vector<Memory> memories_of(const Grid& grid, ScheduleName schedule) {
-  if (schedule == ScheduleName::star_serial) return grid.memories;
+std::vector<Memory> memories_of(const Grid& grid, Schedule schedule) {
+  if (schedule == Schedule::star_serial) return grid.memories;
   return {Memory::pinned};
 }
 
@@ -37,8 +38,8 @@ KernelChoice kernel_of(const Grid& grid, KernelName name) {
 std::string describe(const Cell& cell) {
   const ScheduleOptions& options = cell.schedule;
   std::string text = "n=" + std::to_string(cell.n) + " gpus=" + std::to_string(options.gpus) + " " +
-                     std::string(name(options.name)) + " " + records::name(options.kernel.name);
-  if (options.name == ScheduleName::star_serial) text += " " + std::string(name(options.memory));
+                     std::string(name(options.name)) + " " + support::name(options.kernel.name);
+  if (options.name == Schedule::star_serial) text += " " + std::string(name(options.memory));
   if (options.graph) text += " graph";
   return text;
 }
@@ -46,7 +47,7 @@ std::string describe(const Cell& cell) {
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
                        Processes& processes) {
   std::vector<Cell> cells;
-  for (const ScheduleName schedule : grid.schedules) {
+  for (const Schedule schedule : grid.schedules) {
     for (const KernelName kernel : grid.kernels) {
       for (const Memory memory : memories_of(grid, schedule)) {
         // GPU counts of one n follow one another: what drifts from minute to minute is then the

@@ -13,9 +13,9 @@
 #include "app/start_options.h"
 #include "app/trajectory_file.h"
 #include "app/words.h"
-#include "gpucast/records/human.h"
-#include "gpucast/records/number_list.h"
 #include "gpucast/records/this_machine.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/number_list.h"
 #include "physics/xyz.h"
 
 namespace gpucast::mdapp {
@@ -49,30 +49,30 @@ void print_head(std::ostream& out) {
 
 void print(const Observation& seen, std::ostream& out) {
   const auto& p = seen.momentum;
-  out << records::figure("%11.5g", seen.time) << records::figure(" %12.8f", seen.kinetic)
-      << records::figure(" %12.8f", seen.potential) << records::figure(" %12.8f", seen.total)
-      << records::figure("  %13.3f", seen.temperature) << records::figure("  %11.4g", seen.pressure)
-      << records::figure("  %17.3g", std::hypot(p[0], p[1], p[2])) << "\n"
+  out << support::figure("%11.5g", seen.time) << support::figure(" %12.8f", seen.kinetic)
+      << support::figure(" %12.8f", seen.potential) << support::figure(" %12.8f", seen.total)
+      << support::figure("  %13.3f", seen.temperature) << support::figure("  %11.4g", seen.pressure)
+      << support::figure("  %17.3g", std::hypot(p[0], p[1], p[2])) << "\n"
       << std::flush;
 }
 
 void print(const Summary& summary, std::ostream& out) {
-  out << "\nenergy an ion: rms " << records::figure("%.3g", summary.total_rms) << " eV, drift "
-      << records::figure("%.3g", summary.total_drift) << " eV/ps\nmean temperature "
-      << records::figure("%.2f", summary.mean_temperature) << " K, mean pressure "
-      << records::figure("%.4g", summary.mean_pressure) << " Pa\n";
+  out << "\nenergy an ion: rms " << support::figure("%.3g", summary.total_rms) << " eV, drift "
+      << support::figure("%.3g", summary.total_drift) << " eV/ps\nmean temperature "
+      << support::figure("%.2f", summary.mean_temperature) << " K, mean pressure "
+      << support::figure("%.4g", summary.mean_pressure) << " Pa\n";
 }
 
 class Simulate : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command = line.command("simulate", "run a simulation, with observables");
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command = line.command("simulate", "run a simulation, with observables");
     start_.declare(command);
-    const records::Option steps = command.add("--steps", steps_, "how many");
+    const support::Option steps = command.add("--steps", steps_, "how many");
     command.add("--time", time_, "simulated time, s").excludes(steps);
     physics_.declare_potential(command);
     physics_.declare_motion(command);
-    command.add("--precision", precision_, choices<Precision>() + " (double: on the host)")
+    command.add("--precision", precision_, support::choices<Precision>() + " (double: on the host)")
         .show_default();
     engine_.declare(command);
     schedule_.declare_schedule(command, false);
@@ -86,7 +86,7 @@ class Simulate : public Command {
 
   int run(Context& context) override {
     const Physics physics = physics_.read();
-    const auto precision = records::parse_word<Precision>("--precision", precision_);
+    const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
     if (precision == Precision::twice) {
       require_no_devices(engine_, schedule_, context);
@@ -131,13 +131,13 @@ class Simulate : public Command {
  private:
   std::int64_t steps_of(const Physics& physics) const {
     if (!steps_.empty()) {
-      return records::parse_number("--steps", steps_, {.least = 1, .most = most_steps});
+      return support::parse_number("--steps", steps_, {.least = 1, .most = most_steps});
     }
-    if (!time_) throw records::InputError("--steps: how many? (or --time SECONDS)");
+    if (!time_) throw support::InputError("--steps: how many? (or --time SECONDS)");
     const double steps = *time_ / physics.integrator.dt;
     if (!(steps >= 0.5) || steps > static_cast<double>(most_steps)) {
-      throw records::InputError("--time: must be from one step, " +
-                                records::figure("%g", physics.integrator.dt) + " s, to 1e12 steps");
+      throw support::InputError("--time: must be from one step, " +
+                                support::figure("%g", physics.integrator.dt) + " s, to 1e12 steps");
     }
     return std::llround(steps);
   }
@@ -145,7 +145,7 @@ class Simulate : public Command {
   std::int64_t every_of(std::int64_t steps) const {
     constexpr std::int64_t observations = 200;
     if (every_.empty()) return std::max<std::int64_t>(1, steps / observations);
-    return records::parse_number("--every", every_, {.least = 1, .most = most_steps});
+    return support::parse_number("--every", every_, {.least = 1, .most = most_steps});
   }
 
   void show(Simulation& simulation, std::vector<Observation>& observations, Context& context) {

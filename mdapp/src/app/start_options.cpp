@@ -1,16 +1,16 @@
 #include "app/start_options.h"
 
 #include "app/capacity.h"
-#include "gpucast/records/errors.h"
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/number_list.h"
 #include "physics/xyz.h"
 
 namespace gpucast::mdapp {
 
-using records::InputError;
+using support::InputError;
 
-void StartOptions::declare(records::Options command) {
-  const records::Option n = command.add("--n", n_, "particles of a lattice");
+void StartOptions::declare(support::Options command) {
+  const support::Option n = command.add("--n", n_, "particles of a lattice");
   command.add("--start", start_, "start configuration, extended XYZ").excludes(n);
 }
 
@@ -36,7 +36,7 @@ System StartOptions::read(const Physics& physics) const {
 
 System StartOptions::lattice(const Physics& physics) const {
   const auto n =
-      static_cast<int>(records::parse_number("--n", n_, {.least = 1, .most = most_particles}));
+      static_cast<int>(support::parse_number("--n", n_, {.least = 1, .most = most_particles}));
   require_host_memory(n);
   try {
     return start_of(physics, n);

@@ -4,13 +4,13 @@
 #include <string>
 
 #include "app/physics_options.h"
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 namespace gpucast::mdapp {
 
 class StartOptions {
  public:
-  void declare(records::Options command);
+  void declare(support::Options command);
 
   // With velocities: those of the file, or drawn. Throws InputError.
   System read(const Physics& physics) const;

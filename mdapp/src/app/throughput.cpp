@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "gpucast/records/median.h"
-#include "gpucast/records/stopping.h"
+#include "gpucast/support/median.h"
+#include "gpucast/support/stopping.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
@@ -18,7 +18,7 @@ class Devices {
       : output_(run.output),
         positions_(engine.array<Position>(static_cast<std::size_t>(system.n()), Memory::pinned)) {
     const ScheduleOptions options{
-        .name = ScheduleName::star_async, .gpus = run.gpus, .kernel = run.kernel};
+        .name = Schedule::star_async, .gpus = run.gpus, .kernel = run.kernel};
     for (int g = 0; g < run.gpus; ++g) {
       devices_.push_back(
           engine.open(g, workload(system, options, share_of(system.n(), run.gpus, g))));
@@ -59,7 +59,7 @@ class Devices {
 double kernel_seconds(Engine& engine, const System& system, const KernelRun& run,
                       const ThroughputOptions& options, const std::stop_token& interrupted) {
   Devices devices(engine, system, run);
-  records::WarmUp warm_up({.least_seconds = options.warm_up, .most_seconds = 5 * options.warm_up});
+  support::WarmUp warm_up({.least_seconds = options.warm_up, .most_seconds = 5 * options.warm_up});
   do {
     warm_up.add(devices.compute());
   } while (!warm_up.done() && !interrupted.stop_requested());
@@ -71,7 +71,7 @@ double kernel_seconds(Engine& engine, const System& system, const KernelRun& run
     samples.push_back(devices.compute());
     sum += samples.back();
   }
-  return samples.empty() ? 0 : records::median(samples);
+  return samples.empty() ? 0 : support::median(samples);
 }
 
 }  // namespace gpucast::mdapp

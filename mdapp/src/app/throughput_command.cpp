@@ -13,8 +13,8 @@
 #include "app/plan.h"
 #include "app/scalar_loop.h"
 #include "app/throughput.h"
-#include "gpucast/records/human.h"
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/number_list.h"
 #include "physics/start.h"
 
 namespace gpucast::mdapp {
@@ -38,8 +38,8 @@ constexpr Variant variants[] = {
 
 class Throughput : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command =
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command =
         line.command("throughput", "pairs a second of the kernels, side by side in one run");
     command.add("--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)").show_default();
     command.add("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once").show_default();
@@ -58,16 +58,16 @@ class Throughput : public Command {
     require(options_.warm_up >= 0 && std::isfinite(options_.warm_up),
             "--warm-up: must not be negative");
     const auto engine = engine_.open(context.err);
-    const bool on_host = engine->path() == "host";
+    const bool on_host = engine->path() == schema::Path::host;
     constexpr int many_for_gpus = 262144;
     constexpr int many_for_cpus = 8192;
-    int n = static_cast<int>(records::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
+    int n = static_cast<int>(support::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
     if (n == 0) n = on_host ? many_for_cpus : many_for_gpus;
     const auto gpus = counts("--gpus", gpus_, 65536);
     for (const int count : gpus) {
       require_capacity(
           *engine, context.processes, {}, n,
-          {.name = ScheduleName::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
+          {.name = Schedule::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
     }
 
     auto rows = nlohmann::ordered_json::array();
@@ -104,14 +104,14 @@ class Throughput : public Command {
 
  private:
   static void require(bool holds, const char* otherwise) {
-    if (!holds) throw records::InputError(otherwise);
+    if (!holds) throw support::InputError(otherwise);
   }
 
   static void print_json(Context& context, const Engine& engine, int n,
                          const nlohmann::ordered_json& rows) {
     const DeviceInfo device = engine.devices().front();
     nlohmann::ordered_json result{
-        {"engine", engine.path()}, {"device", device.name}, {"n", n}, {"throughput", rows}};
+        {"engine", name(engine.path())}, {"device", device.name}, {"n", n}, {"throughput", rows}};
     if (device.cores) result["cores"] = *device.cores;
     if (device.clock_hz) result["clock_hz"] = *device.clock_hz;
     context.out << result << "\n";
@@ -133,7 +133,7 @@ class Throughput : public Command {
 
   static void print_heading(Context& context, int n, const Engine& engine, double reference) {
     context.out << "n = " << n << " on " << engine.devices().front().name << "\n"
-                << "scalar double loop on one core: " << records::figure("%.3e", reference)
+                << "scalar double loop on one core: " << support::figure("%.3e", reference)
                 << " pairs/s\n\n"
                 << "kernel                  GPUs    pairs/s  a GPU      efficiency"
                    "  over the scalar loop\n";
@@ -142,13 +142,13 @@ class Throughput : public Command {
   static void print(Context& context, const nlohmann::ordered_json& row) {
     std::string kernel = row["kernel"];
     kernel.resize(22, ' ');
-    context.out << kernel << records::figure("%6.0f", row["gpus"])
-                << records::figure("%11.3e", row["pairs_per_second"])
-                << records::figure("%11.3e", row["pairs_per_second_and_gpu"])
+    context.out << kernel << support::figure("%6.0f", row["gpus"])
+                << support::figure("%11.3e", row["pairs_per_second"])
+                << support::figure("%11.3e", row["pairs_per_second_and_gpu"])
                 << (row.contains("efficiency")
-                        ? records::figure("%11.1f %%", 100 * row["efficiency"].get<double>())
+                        ? support::figure("%11.1f %%", 100 * row["efficiency"].get<double>())
                         : "            -")
-                << records::figure("%13.1f", row["over_scalar_double_loop"]) << "\n"
+                << support::figure("%13.1f", row["over_scalar_double_loop"]) << "\n"
                 << std::flush;
   }
 

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -20,11 +20,11 @@ TrajectoryFile::TrajectoryFile(std::string path, bool force)
     : path_(std::move(path)), created_(::access(path_.c_str(), F_OK) != 0) {
   const int creation = force && !created_ ? 0 : O_CREAT | O_EXCL;
   descriptor_ =
-      records::Descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | creation, 0666));
+      support::Descriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | creation, 0666));
   if (!descriptor_ && errno == EEXIST) {
-    throw records::InputError("--trajectory: " + path_ + ": exists already; --force replaces it");
+    throw support::InputError("--trajectory: " + path_ + ": exists already; --force replaces it");
   }
-  if (!descriptor_) throw records::InputError("--trajectory: " + path_ + ": " + reason(errno));
+  if (!descriptor_) throw support::InputError("--trajectory: " + path_ + ": " + reason(errno));
 }
 
 TrajectoryFile::~TrajectoryFile() {
@@ -34,7 +34,7 @@ TrajectoryFile::~TrajectoryFile() {
 void TrajectoryFile::write(const std::string& frame) {
   // Devices and pipes cannot be cut, and need not.
   if (whole_ == 0 && ::ftruncate(descriptor_.get(), 0) != 0 && errno != EINVAL) {
-    throw records::OutputError(path_ + ": " + reason(errno));
+    throw support::OutputError(path_ + ": " + reason(errno));
   }
   for (std::size_t done = 0; done < frame.size();) {
     const ssize_t now = ::write(descriptor_.get(), frame.data() + done, frame.size() - done);
@@ -43,7 +43,7 @@ void TrajectoryFile::write(const std::string& frame) {
     } else if (errno != EINTR) {
       const int error = errno;
       const bool cut = ::ftruncate(descriptor_.get(), whole_) == 0;
-      throw records::OutputError(path_ + ": " + reason(error) +
+      throw support::OutputError(path_ + ": " + reason(error) +
                                  (cut ? "" : "; its last frame is cut off"));
     }
   }
@@ -51,7 +51,7 @@ void TrajectoryFile::write(const std::string& frame) {
 }
 
 void TrajectoryFile::close() {
-  if (descriptor_.reset() != 0) throw records::OutputError(path_ + ": " + reason(errno));
+  if (descriptor_.reset() != 0) throw support::OutputError(path_ + ": " + reason(errno));
 }
 
 }  // namespace gpucast::mdapp

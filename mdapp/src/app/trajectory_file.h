@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 
 namespace gpucast::mdapp {
 
@@ -24,7 +24,7 @@ class TrajectoryFile {
 
  private:
   std::string path_;
-  records::Descriptor descriptor_;
+  support::Descriptor descriptor_;
   bool created_ = false;
   off_t whole_ = 0;  // bytes of whole frames
 };

@@ -5,11 +5,11 @@
 namespace gpucast::microbench {
 
 int run_command_line(Context& context) {
-  records::CommandLine line(
+  support::CommandLine line(
       program, "What transfers and launches cost, on every path to this machine's devices.",
       GPUCAST_VERSION);
   const auto commands = {measure_command, exercise_command, topology_command, check_command};
-  return records::run_chosen(line, commands, context);
+  return support::run_chosen(line, commands, context);
 }
 
 }  // namespace gpucast::microbench

@@ -5,12 +5,12 @@
 #include <optional>
 #include <set>
 
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
 
 namespace gpucast::microbench {
 namespace {
 
-using records::figure;
+using support::figure;
 
 // A copy takes so much longer beside another with which it shares a link or a memory.
 constexpr double shared = 1.1;

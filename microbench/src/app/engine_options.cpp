@@ -3,13 +3,13 @@
 #include <numeric>
 
 #include "app/context.h"
-#include "gpucast/records/errors.h"
-#include "gpucast/records/number_list.h"
-#include "gpucast/records/words.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/number_list.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 
-void EngineOptions::declare(records::Options command) {
+void EngineOptions::declare(support::Options command) {
   command.add("--engine", engine_, "auto, host, cuda").show_default();
   command.add("--host-devices", host_devices_, "devices of the engine host (0: one for each core)")
       .show_default();
@@ -18,16 +18,16 @@ void EngineOptions::declare(records::Options command) {
 std::unique_ptr<Engine> EngineOptions::open(std::ostream& err) const {
   constexpr int most_host_devices = 1024;
   if (host_devices_ < 0 || host_devices_ > most_host_devices) {
-    throw records::InputError("--host-devices: must be from 0 to " +
+    throw support::InputError("--host-devices: must be from 0 to " +
                               std::to_string(most_host_devices));
   }
   if (engine_ == "host") return host_engine(host_devices_);
   if (engine_ != "auto" && engine_ != "cuda") {
-    records::refuse_word("--engine", engine_, "auto, host, cuda");
+    support::refuse_word("--engine", engine_, "auto, host, cuda");
   }
   std::string why_not;
   if (auto engine = cuda_engine(why_not)) return engine;
-  if (engine_ == "cuda") throw records::InputError("--engine cuda: " + why_not);
+  if (engine_ == "cuda") throw support::InputError("--engine cuda: " + why_not);
   err << program << ": note: CPU threads stand for GPUs, " << why_not << "\n";
   return host_engine(host_devices_);
 }
@@ -45,9 +45,9 @@ std::vector<int> devices_of(const std::string& list, const Engine& engine) {
     return devices;
   }
   for (const auto number :
-       records::parse_number_list("--devices", list, {.least = 0, .most = 65535})) {
+       support::parse_number_list("--devices", list, {.least = 0, .most = 65535})) {
     if (number >= count) {
-      throw records::InputError("--devices: " + std::to_string(number) + " wanted, " +
+      throw support::InputError("--devices: " + std::to_string(number) + " wanted, " +
                                 std::to_string(count) + " present, from 0 on");
     }
     devices.push_back(static_cast<int>(number));

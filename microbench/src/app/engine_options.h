@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "gpucast/records/command_line.h"
+#include "gpucast/support/command_line.h"
 
 namespace gpucast::microbench {
 
 class EngineOptions {
  public:
-  void declare(records::Options command);
+  void declare(support::Options command);
   // Throws InputError where the engine asked for is not there. `err` gets a note where CPU threads
   // take the place of GPUs.
   std::unique_ptr<Engine> open(std::ostream& err) const;

@@ -5,9 +5,9 @@
 #include "app/command.h"
 #include "app/engine_options.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/records/errors.h"
-#include "gpucast/records/human.h"
-#include "gpucast/records/number_list.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/number_list.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -17,8 +17,8 @@ using devices::seconds_since;
 
 class Exercise : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command = line.command(
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command = line.command(
         "exercise", "copy both ways until stopped, between a device and the host or two devices");
     command.add("devices", devices_, "one, or two").required().expects(1, 2);
     engine_.declare(command);
@@ -28,23 +28,23 @@ class Exercise : public Command {
   }
 
   int run(Context& context) override {
-    if (!(seconds_ >= 0)) throw records::InputError("--seconds: must not be negative");
+    if (!(seconds_ >= 0)) throw support::InputError("--seconds: must not be negative");
     constexpr std::int64_t most = std::int64_t{1} << 34;
-    const auto bytes = records::parse_number("--bytes", bytes_, {.least = 1, .most = most});
+    const auto bytes = support::parse_number("--bytes", bytes_, {.least = 1, .most = most});
     const auto engine = engine_.open(context.err);
-    const bool gpus = engine->path() != "host";
+    const bool gpus = engine->path() != schema::Path::host;
     std::vector<int> ends;
     ends.reserve(devices_.size());
     for (const std::string& word : devices_)
       ends.push_back(devices_of(word, *engine).front());
     const int far = ends.size() == 2 ? ends[1] : host;
-    if (far == ends[0]) throw records::InputError("devices: the same one twice");
+    if (far == ends[0]) throw support::InputError("devices: the same one twice");
     const auto memory = gpus ? records::Memory::pinned : records::Memory::pageable;
     const Copy out{.from = ends[0], .to = far, .bytes = bytes, .memory = memory};
     const Copy back{.from = far, .to = ends[0], .bytes = bytes, .memory = memory};
     for (const Copy& copy : {out, back}) {
       if (const auto why = engine->refuses(copy, records::TransferMethod::gated)) {
-        throw records::InputError(describe(copy) + ": " + *why);
+        throw support::InputError(describe(copy) + ": " + *why);
       }
     }
     // Each way in turn is the one that is timed; the other is under way all the while.
@@ -58,9 +58,9 @@ class Exercise : public Command {
       constexpr double giga = 1e9;
       const auto size = static_cast<double>(bytes);
       context.out << place(out.from) << ">" << place(out.to)
-                  << records::figure(" %8.3f GB/s  ", size / there / giga) << place(back.from)
+                  << support::figure(" %8.3f GB/s  ", size / there / giga) << place(back.from)
                   << ">" << place(back.to)
-                  << records::figure(" %8.3f GB/s", size / return_trip / giga) << "\n"
+                  << support::figure(" %8.3f GB/s", size / return_trip / giga) << "\n"
                   << std::flush;
     }
     if (!first->correct() || !second->correct()) {

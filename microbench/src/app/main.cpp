@@ -4,23 +4,23 @@
 #include <iostream>
 
 #include "app/command_line.h"
-#include "gpucast/records/errors.h"
-#include "gpucast/records/interrupt.h"
+#include "gpucast/support/errors.h"
+#include "gpucast/support/interrupt.h"
 
 int main(int argc, char** argv) {
-  namespace records = gpucast::records;
+  namespace support = gpucast::support;
   namespace microbench = gpucast::microbench;
   try {
-    const records::Interrupt interrupt;  // before any thread starts
+    const support::Interrupt interrupt;  // before any thread starts
     microbench::Context context{.command_line = {argv, argv + argc},
                                 .interrupted = interrupt.token(),
                                 .out = std::cout,
                                 .err = std::cerr};
     const int status = microbench::run_command_line(context);
-    if (!std::cout.flush()) throw records::OutputError("stdout: cannot be written");
+    if (!std::cout.flush()) throw support::OutputError("stdout: cannot be written");
     return status;
   } catch (const std::exception& error) {
     std::cerr << microbench::program << ": error: " << error.what() << "\n";
-    return records::exit_status(error);
+    return support::exit_status(error);
   }
 }

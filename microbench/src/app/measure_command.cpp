@@ -11,10 +11,11 @@
 #include "app/machine_record.h"
 #include "app/report.h"
 #include "app/run.h"
-#include "gpucast/records/number_list.h"
 #include "gpucast/records/output_options.h"
-#include "gpucast/records/progress.h"
 #include "gpucast/records/record_file.h"
+#include "gpucast/support/number_list.h"
+#include "gpucast/support/progress.h"
+#include "gpucast/support/words.h"
 #include "measure/suite.h"
 
 namespace gpucast::microbench {
@@ -32,8 +33,8 @@ std::vector<std::string> words_of(const std::string& list) {
 
 class Measure : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command = line.command(
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command = line.command(
         "measure",
         "transfers, launches, overlap, contention, steps without work, kinds of host memory");
     command.add("--what", what_, "list of " + std::string(questions_)).show_default();
@@ -76,7 +77,7 @@ class Measure : public Command {
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
     const Suite suite = suite_of(*engine);
-    const std::string label = output_.label_or(engine->path());
+    const std::string label = output_.label_or(name(engine->path()));
     const auto machine = machine_record(*engine, context, output_.machine());
     records::RecordFile file(output_.path(), if_exists);
     file.write(to_json(machine));
@@ -89,7 +90,7 @@ class Measure : public Command {
             .write = [&file](const Json& record) { file.write(record); }};
     Outcome outcome;
     {
-      records::Progress progress(context.err, records::Progress::for_stderr(quiet_),
+      support::Progress progress(context.err, support::Progress::for_stderr(quiet_),
                                  run.cells.size());
       if (!probes_ && fresh_ > 0) {
         progress.under_way("what differs from run to run: " + std::to_string(fresh_) +
@@ -126,7 +127,7 @@ class Measure : public Command {
 
  private:
   static void require(bool holds, const char* otherwise) {
-    if (!holds) throw records::InputError(otherwise);
+    if (!holds) throw support::InputError(otherwise);
   }
 
   Questions questions_of() const {
@@ -150,7 +151,7 @@ class Measure : public Command {
       } else if (word == "host-memory") {
         questions.host_memory = true;
       } else {
-        records::refuse_word("--what", word, questions_);
+        support::refuse_word("--what", word, questions_);
       }
     }
     return questions;
@@ -158,14 +159,14 @@ class Measure : public Command {
 
   Suite suite_of(const Engine& engine) const {
     using records::Memory;
-    const bool gpus = engine.path() != "host";
+    const bool gpus = engine.path() != schema::Path::host;
     Suite suite;
     suite.devices = devices_of(devices_, engine);
     suite.gpus = gpus;
     for (const std::string& word : words_of(memories_)) {
-      const auto memory = records::parse_word<Memory>("--memory", word);
+      const auto memory = support::parse_word<Memory>("--memory", word);
       if (memory == Memory::unknown || (!gpus && memory != Memory::pageable)) {
-        throw records::InputError("--memory: \"" + word + "\" is not there on " +
+        throw support::InputError("--memory: \"" + word + "\" is not there on " +
                                   (gpus ? "GPUs" : "CPU devices"));
       }
       suite.memories.push_back(memory);
@@ -179,11 +180,11 @@ class Measure : public Command {
     constexpr std::int64_t most = std::int64_t{1} << 34;
     suite.largest = largest_.empty()
                         ? (gpus ? 1024 : 64) * mebibyte
-                        : records::parse_number("--largest", largest_, {.least = 64, .most = most});
+                        : support::parse_number("--largest", largest_, {.least = 64, .most = most});
     suite.together = std::min(suite.largest, (gpus ? 64 : 4) * mebibyte);
     suite.together_between = std::min(suite.largest, (gpus ? 256 : 4) * mebibyte);
     suite.skeleton = std::min(suite.largest, (gpus ? 4 * mebibyte : mebibyte / 4));
-    suite.loop = records::parse_number("--loop-bytes", loop_bytes_, {.least = 4, .most = most});
+    suite.loop = support::parse_number("--loop-bytes", loop_bytes_, {.least = 4, .most = most});
     return suite;
   }
 

@@ -5,13 +5,14 @@
 #include <optional>
 
 #include "app/contention_report.h"
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 namespace {
 
-using records::figure;
-using records::human_seconds;
+using support::figure;
+using support::human_seconds;
 
 std::string padded(std::string text, std::size_t width) {
   text.resize(std::max(width, text.size()), ' ');
@@ -49,7 +50,7 @@ void print_transfers(const Outcome& outcome, std::ostream& out) {
   each<TransferCell>(outcome, [&](const TransferCell& cell, const Result& result) {
     if (cell.copies.size() != 1) return;
     const Copy& copy = cell.copies.front();
-    const std::string name = padded(describe(copy), 49) + padded(records::name(cell.method), 7);
+    const std::string name = padded(describe(copy), 49) + padded(support::name(cell.method), 7);
     if (!curves.contains(name)) order.push_back(name);
     Ends& ends = curves[name];
     if (ends.largest < copy.bytes) {
@@ -127,7 +128,7 @@ void print_host_memory(const Outcome& outcome, std::ostream& out) {
   std::vector<std::string> rows;
   std::map<std::string, std::map<std::string, double>> table;
   each<HostMemoryCell>(outcome, [&](const HostMemoryCell& cell, const Result& result) {
-    const std::string row = records::name(cell.memory);
+    const std::string row = support::name(cell.memory);
     const std::string column = cell.phase == HostPhase::loop
                                    ? name(cell.runner) + " " + pattern_name(cell)
                                : cell.phase == HostPhase::first_touch ? "touch"

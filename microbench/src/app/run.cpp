@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "app/record_of.h"
-#include "gpucast/records/human.h"
-#include "gpucast/records/median.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::int64_t smallest_timed_twice = 64;
 
 class Measurement {
  public:
-  Measurement(Engine& engine, const Run& run, records::Progress& progress,
+  Measurement(Engine& engine, const Run& run, support::Progress& progress,
               std::stop_token interrupted)
       : engine_(engine),
         run_(run),
@@ -54,7 +54,7 @@ class Measurement {
     options_ = run_.samples;
     options_.max_seconds = budget_.next(spent);
     if (options_.max_seconds <= 0) {
-      skip(what, "the budget of " + records::figure("%g", run_.budget) + " s is spent");
+      skip(what, "the budget of " + support::figure("%g", run_.budget) + " s is spent");
       return;
     }
     std::string why;
@@ -185,16 +185,16 @@ class Measurement {
     return json;
   }
   void done(const Cell& cell, const std::vector<double>& seconds, const Json& written) {
-    const double median = records::median(seconds);
-    const auto interval = records::median_interval(seconds);
+    const double median = support::median(seconds);
+    const auto interval = support::median_interval(seconds);
     std::optional<double> half_width;
     if (interval) half_width = interval->relative_half_width();
     if (const auto known = written.find("run_to_run"); interval && known != written.end()) {
-      half_width = records::with_run_to_run(*half_width, known->at("sd").get<double>(),
+      half_width = support::with_run_to_run(*half_width, known->at("sd").get<double>(),
                                             known->at("runs").get<std::size_t>());
     }
     outcome_.results.push_back({cell, median, half_width});
-    progress_.finished(describe(cell) + ": " + records::human_seconds(median) + ", " +
+    progress_.finished(describe(cell) + ": " + support::human_seconds(median) + ", " +
                        std::to_string(seconds.size()) + " samples");
   }
   void skip(const std::string& what, const std::string& why) {
@@ -219,7 +219,7 @@ class Measurement {
 
   Engine& engine_;
   const Run& run_;
-  records::Progress& progress_;
+  support::Progress& progress_;
   std::stop_token interrupted_;
   Budget budget_;
   SampleOptions options_;
@@ -237,7 +237,7 @@ class Measurement {
 
 }  // namespace
 
-Outcome measure(Engine& engine, const Run& run, records::Progress& progress,
+Outcome measure(Engine& engine, const Run& run, support::Progress& progress,
                 const std::stop_token& interrupted) {
   return Measurement(engine, run, progress, interrupted).all();
 }

@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/records/progress.h"
+#include "gpucast/support/progress.h"
 #include "measure/budget.h"
 #include "measure/cell.h"
 #include "measure/run_to_run.h"
@@ -50,7 +50,7 @@ struct Outcome {
   bool interrupted = false;
 };
 
-Outcome measure(Engine& engine, const Run& run, records::Progress& progress,
+Outcome measure(Engine& engine, const Run& run, support::Progress& progress,
                 const std::stop_token& interrupted);
 
 }  // namespace gpucast::microbench

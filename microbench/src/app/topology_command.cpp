@@ -10,8 +10,8 @@ namespace {
 
 class Topology : public Command {
  public:
-  records::Options declare(records::CommandLine& line) override {
-    records::Options command =
+  support::Options declare(support::CommandLine& line) override {
+    support::Options command =
         line.command("topology", "devices and how they reach each other, as JSON");
     engine_.declare(command);
     return command;

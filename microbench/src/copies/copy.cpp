@@ -1,5 +1,7 @@
 #include "copies/copy.h"
 
+#include "gpucast/support/words.h"
+
 namespace gpucast::microbench {
 
 records::Route route(const Copy& copy) {
@@ -21,8 +23,8 @@ std::string place(int where) { return where == host ? "host" : "gpu" + std::to_s
 
 std::string describe(const Copy& copy) {
   const bool by_host = copy.from == host || copy.to == host || copy.staged;
-  std::string text = records::name(route(copy));
-  if (by_host) text += " " + records::name(copy.memory);
+  std::string text = support::name(route(copy));
+  if (by_host) text += " " + support::name(copy.memory);
   if (copy.engine == records::Engine::kernel) text += " by a kernel";
   if (copy.reads) text += " read";
   return text + " " + place(copy.from) + ">" + place(copy.to);

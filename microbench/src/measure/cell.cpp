@@ -1,13 +1,14 @@
 #include "measure/cell.h"
 
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 namespace {
 
 std::string text_of(const TransferCell& cell) {
   const Copy& first = cell.copies.front();
-  std::string text = describe(first) + " " + records::name(cell.method) + ", " +
+  std::string text = describe(first) + " " + support::name(cell.method) + ", " +
                      std::to_string(first.bytes) + " bytes";
   for (std::size_t k = 1; k < cell.copies.size(); ++k) {
     text += k == 1 ? ", beside " : " and ";
@@ -17,7 +18,7 @@ std::string text_of(const TransferCell& cell) {
 }
 
 std::string text_of(const LaunchCell& cell) {
-  std::string text = "launch on " + place(cell.device) + ", " + records::name(cell.method);
+  std::string text = "launch on " + place(cell.device) + ", " + support::name(cell.method);
   if (cell.count > 1) text += " of " + std::to_string(cell.count);
   if (cell.arguments > 0) text += ", " + std::to_string(cell.arguments) + " arguments";
   return text;
@@ -26,20 +27,20 @@ std::string text_of(const LaunchCell& cell) {
 std::string text_of(const OverlapCell& cell) {
   std::string text = "overlap on " + place(cell.device) + " of ";
   for (std::size_t k = 0; k < cell.parts.size(); ++k)
-    text += (k == 0 ? "" : " and ") + records::name(cell.parts[k]);
+    text += (k == 0 ? "" : " and ") + support::name(cell.parts[k]);
   return text + ", " + std::to_string(cell.bytes) + " bytes";
 }
 
 std::string text_of(const SkeletonCell& cell) {
   const StepShape& shape = cell.shape;
-  return "skeleton " + records::name(shape.schedule) + ", " + records::name(shape.memory) + ", " +
+  return "skeleton " + support::name(shape.schedule) + ", " + support::name(shape.memory) + ", " +
          std::to_string(shape.gpus()) + " devices, " + std::to_string(shape.h2d_bytes) +
          " bytes there, " + std::to_string(shape.d2h_bytes) + " back, busy " +
-         records::human_seconds(shape.busy);
+         support::human_seconds(shape.busy);
 }
 
 std::string text_of(const HostMemoryCell& cell) {
-  std::string text = records::name(cell.memory) + " host memory, " + name(cell.phase);
+  std::string text = support::name(cell.memory) + " host memory, " + name(cell.phase);
   if (cell.phase == HostPhase::loop) {
     text += " " + pattern_name(cell) + " by the " + name(cell.runner);
   }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -40,7 +40,7 @@ void RunToRun::add(const Json& record) {
   const auto kind = kind_of(record);
   if (!kind) return;
   medians_[*kind][size_of(record)].push_back(
-      records::median(record.at("seconds").get<std::vector<double>>()));
+      support::median(record.at("seconds").get<std::vector<double>>()));
 }
 
 std::optional<RunToRun::Spread> RunToRun::spread(const std::string& kind, std::int64_t size) const {

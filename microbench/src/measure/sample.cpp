@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "gpucast/devices/clock.h"
-#include "gpucast/records/median.h"
-#include "gpucast/records/stopping.h"
+#include "gpucast/support/median.h"
+#include "gpucast/support/stopping.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -19,7 +19,7 @@ double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest
 double median_of(int count, const std::function<double()>& next) {
   std::vector<double> samples(static_cast<std::size_t>(count));
   std::ranges::generate(samples, next);
-  return records::median(samples);
+  return support::median(samples);
 }
 
 // Mean of the middle half: what was interrupted does not count, nor does a row of copies that the
@@ -35,7 +35,7 @@ double middle_mean(std::vector<double> samples) {
 
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted) {
-  records::StopByInterval rule(
+  support::StopByInterval rule(
       {.relative_half_width = options.relative_half_width, .min_samples = options.fewest});
   next();
   // What a sample costs is more than what it measures, gates and all.

@@ -1,6 +1,6 @@
 """Medians of samples and their confidence intervals, free of any assumption on how times spread.
 
-``records/include/gpucast/records/median.h`` is the same for the programs that measure: they stop
+``support/include/gpucast/support/median.h`` is the same for the programs that measure: they stop
 by it.
 """
 
@@ -39,7 +39,7 @@ class Median:
             runs: how many it is known from.
 
         What differs between runs is independent of what one run's samples scatter; Student's
-        factor covers that sd is an estimate (records/include/gpucast/records/median.h).
+        factor covers that sd is an estimate (support/include/gpucast/support/median.h).
         """
         from scipy.special import stdtrit
 

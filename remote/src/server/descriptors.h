@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 #include "protocol/greeting.h"
 
 namespace gpucast::remote::server {
 
-using records::Descriptor;
+using support::Descriptor;
 
 struct Passed {
   Purpose purpose = Purpose::monitor;

@@ -28,7 +28,7 @@
 #include <memory>
 #include <ostream>
 
-#include "gpucast/records/errors.h"
+#include "gpucast/support/errors.h"
 #include "protocol/frame.h"
 #include "security/hmac.h"
 #include "security/secret.h"
@@ -89,7 +89,7 @@ class Door {
     try {
       return endpoint.is_unix() ? listen_unix(endpoint) : listen_tcp(endpoint);
     } catch (const asio::system_error& error) {
-      throw records::InputError(endpoint.text() + ": " + error.code().message());
+      throw support::InputError(endpoint.text() + ": " + error.code().message());
     }
   }
 
@@ -97,7 +97,7 @@ class Door {
     // One that a killed server left is in the way; one that is listened on stays.
     try {
       connect_to(endpoint, Clock::now() + std::chrono::seconds(1));
-      throw records::InputError(endpoint.text() + ": another server listens there");
+      throw support::InputError(endpoint.text() + ": another server listens there");
     } catch (const ConnectionLost&) {
       struct stat facts{};
       if (::stat(endpoint.path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode))
@@ -116,7 +116,7 @@ class Door {
         resolver.resolve(endpoint.host, endpoint.port, asio::ip::tcp::resolver::passive);
     const asio::ip::tcp::endpoint address = *found.begin();
     if (!address.address().is_loopback() && options_.secret.empty()) {
-      throw records::InputError(endpoint.text() +
+      throw support::InputError(endpoint.text() +
                                 ": other machines reach this address: --secret-file is needed");
     }
     const auto bound = add(address);

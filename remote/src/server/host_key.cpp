@@ -13,13 +13,13 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "gpucast/records/descriptor.h"
+#include "gpucast/support/descriptor.h"
 #include "security/secret.h"
 
 namespace gpucast::remote::server {
 namespace {
 
-using records::Descriptor;
+using support::Descriptor;
 using Content = std::array<std::uint8_t, 32>;
 
 constexpr mode_t others = S_IRWXG | S_IRWXO;

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/records/command_line.h"
-#include "gpucast/records/errors.h"
+#include "gpucast/support/command_line.h"
+#include "gpucast/support/errors.h"
 #include "security/secret.h"
 #include "server/client_process.h"
 #include "server/client_program.h"
@@ -22,7 +22,7 @@ namespace {
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::server;
-using gpucast::records::InputError;
+using gpucast::support::InputError;
 
 constexpr const char* program = "gpucast-gpu-server";
 
@@ -38,7 +38,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   std::string listen = "127.0.0.1:9700";
   std::string secret_file;
   int spin = static_cast<int>(settings.session.spin.count());
-  gpucast::records::CommandLine line(
+  gpucast::support::CommandLine line(
       program, "Lends one GPU of this machine to CUDA programs of other machines.",
       GPUCAST_VERSION);
   auto options = line.options();
@@ -105,6 +105,6 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const std::exception& error) {
     std::cerr << program << ": error: " << error.what() << "\n";
-    return gpucast::records::exit_status(error);
+    return gpucast::support::exit_status(error);
   }
 }

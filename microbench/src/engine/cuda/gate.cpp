@@ -5,7 +5,7 @@
 #include "engine/cuda/kernels.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/error.h"
-#include "gpucast/records/human.h"
+#include "gpucast/support/human.h"
 
 namespace gpucast::microbench::cuda {
 
@@ -35,7 +35,7 @@ void Gate::open() noexcept { std::atomic_ref<int>(flags_[0]).store(1); }
 void Gate::require_opened_in_time() const {
   if (std::atomic_ref<int>(flags_[1]).load() != 0) {
     throw devices::DeviceError("the gate in front of queued work did not open within " +
-                               records::figure("%g s", timeout_));
+                               support::figure("%g s", timeout_));
   }
 }
 

@@ -7,7 +7,7 @@
 #include "engine/cuda/kernels.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
-#include "gpucast/records/median.h"
+#include "gpucast/support/median.h"
 
 namespace gpucast::microbench::cuda {
 namespace {
@@ -57,7 +57,7 @@ class CudaSkeleton : public Skeleton {
       check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
       each = devices::cuda::seconds_between(begin, end);
     }
-    return records::median(seconds);
+    return support::median(seconds);
   }
 
   bool correct() override {

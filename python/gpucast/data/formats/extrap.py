@@ -21,7 +21,8 @@ from typing import Any, get_args
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Format, Imported, Options, entry
 from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
-from gpucast.data.records import Entry, Schedule
+from gpucast.data.records import Entry
+from gpucast.data.vocabulary import Schedule
 from gpucast.errors import InputError
 
 PARAMETERS = ("n", "gpus")

@@ -4,14 +4,14 @@
 #include <string>
 #include <string_view>
 
-#include "gpucast/records/command_line.h"
 #include "gpucast/records/record_file.h"
+#include "gpucast/support/command_line.h"
 
 namespace gpucast::records {
 
 class OutputOptions {
  public:
-  void declare(Options command);
+  void declare(support::Options command);
   const std::string& path() const { return path_; }
   // All throw InputError. The empty name of a machine stands for a new one for every run.
   IfExists if_exists() const;

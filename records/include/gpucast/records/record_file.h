@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "gpucast/records/descriptor.h"
-#include "gpucast/records/errors.h"
+#include "gpucast/support/descriptor.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::records {
 
@@ -49,9 +49,9 @@ class RecordFile {
   void write_line(std::string_view line);
 
   std::string name_;
-  std::string path_;       // empty for stdout
-  Descriptor descriptor_;  // owned by nobody for stdout
-  bool regular_ = false;   // can be cut
+  std::string path_;                // empty for stdout
+  support::Descriptor descriptor_;  // owned by nobody for stdout
+  bool regular_ = false;            // can be cut
   bool created_ = false;
   bool started_ = false;         // a record was written
   off_t keep_ = 0;               // bytes of an existing file that stay

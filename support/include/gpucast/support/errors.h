@@ -1,0 +1,26 @@
+// What can go wrong, told apart by who can mend it. A program's main prints what() after its own
+// name and exits with exit_status().
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+
+namespace gpucast::support {
+
+// What the user asked for cannot be done: an option, or a file that is in the way. Nothing has been
+// written. One line that names the option or file, and what is wrong with it.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Records could not be written in the middle of a run: disk full, reader gone.
+class OutputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// 2 for wrong input, 1 for everything else.
+int exit_status(const std::exception& error) noexcept;
+
+}  // namespace gpucast::support

@@ -1,0 +1,81 @@
+// When a cell has been measured enough, and when warming up is over: fed with numbers, no clock.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace gpucast::support {
+
+// A fixed number of samples.
+class StopByCount {
+ public:
+  explicit StopByCount(std::size_t count) : count_(count) {}
+
+  void add(double /*seconds*/) { ++samples_; }
+  bool done() const { return samples_ >= count_; }
+
+ private:
+  std::size_t count_;
+  std::size_t samples_ = 0;
+};
+
+// Samples until the 95 % interval of their median (median.h) is narrow, or their time is up.
+//
+// The interval is looked at each time the samples have grown by a twentieth, not after each: the
+// looks then cost little beside the samples, and a narrow interval is less often luck.
+class StopByInterval {
+ public:
+  struct Options {
+    double relative_half_width = 0.01;
+    std::size_t min_samples = 6;
+    double max_seconds = std::numeric_limits<double>::infinity();  // of samples, added up
+  };
+
+  explicit StopByInterval(Options options);
+
+  void add(double seconds);
+  bool done() const { return narrow_ || seconds_ >= options_.max_seconds; }
+  bool narrow() const { return narrow_; }  // false where time ended it
+  const std::vector<double>& samples() const { return samples_; }
+
+ private:
+  Options options_;
+  std::vector<double> samples_;
+  double seconds_ = 0;
+  std::size_t next_look_;
+  bool narrow_ = false;
+};
+
+// Steps before the first that counts, until clocks have settled.
+//
+// A GPU's clock rises within the first second or so of work, and may sink again as it gets warm.
+// Settled: at least `least_seconds` have passed, and the medians of the last quarter of the time
+// and of the quarter before it agree within `tolerance` (relative). Each quarter must hold three
+// steps, so that one disturbed step does not decide.
+class WarmUp {
+ public:
+  struct Options {
+    double least_seconds = 0.5;
+    double most_seconds = 5;
+    double tolerance = 0.02;
+  };
+
+  explicit WarmUp(Options options);
+
+  void add(double seconds);
+  bool done() const { return settled_ || seconds() >= options_.most_seconds; }
+  bool settled() const { return settled_; }  // false: not yet, or given up
+  double seconds() const { return ends_.empty() ? 0 : ends_.back(); }
+
+ private:
+  bool windows_agree() const;
+
+  Options options_;
+  std::vector<double> steps_;
+  std::vector<double> ends_;  // seconds passed at the end of each step
+  double next_look_;
+  bool settled_ = false;
+};
+
+}  // namespace gpucast::support

@@ -1,0 +1,71 @@
+// Words (gpucast/schema/words.h) as options of a command: read, and listed to users.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpucast/schema/words.h"
+
+namespace gpucast::support {
+
+// The word as it stands in files.
+template <class Word>
+std::string name(Word word) {
+  return std::string(schema::name(word));
+}
+
+// `--memory: "pined" is none of pageable, pinned, ...`
+[[noreturn]] void refuse_word(std::string_view option, std::string_view text,
+                              std::string_view choices);
+
+// Words as they are listed to users: "open, dsf, minimum-image".
+template <class Word>
+std::string choices(std::span<const Word> among) {
+  std::string listed;
+  for (const Word word : among) {
+    listed += (listed.empty() ? "" : ", ");
+    listed += schema::name(word);
+  }
+  return listed;
+}
+template <class Word>
+std::string choices() {
+  return choices<Word>(schema::all<Word>());
+}
+
+// The word that an option's text names, of all or of those that the option takes. Throws
+// InputError, which lists the choices.
+template <class Word>
+Word parse_word(std::string_view option, std::string_view text, std::span<const Word> among) {
+  for (const Word word : among) {
+    if (schema::name(word) == text) return word;
+  }
+  refuse_word(option, text, choices<Word>(among));
+}
+template <class Word>
+Word parse_word(std::string_view option, std::string_view text) {
+  return parse_word<Word>(option, text, schema::all<Word>());
+}
+
+// The words of a comma-separated list, each once. Throws InputError as parse_word does.
+template <class Word>
+std::vector<Word> parse_words(std::string_view option, std::string_view text,
+                              std::span<const Word> among) {
+  std::vector<Word> found;
+  while (true) {
+    const auto comma = text.find(',');
+    const auto word = parse_word<Word>(option, text.substr(0, comma), among);
+    if (std::ranges::find(found, word) == found.end()) found.push_back(word);
+    if (comma == std::string_view::npos) return found;
+    text.remove_prefix(comma + 1);
+  }
+}
+template <class Word>
+std::vector<Word> parse_words(std::string_view option, std::string_view text) {
+  return parse_words<Word>(option, text, schema::all<Word>());
+}
+
+}  // namespace gpucast::support

@@ -1,0 +1,112 @@
+#include "gpucast/support/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "gpucast/support/errors.h"
+#include "refused.h"
+
+namespace gpucast::support {
+namespace {
+
+struct Program {
+  std::ostream& out;
+  std::vector<std::string> command_line;
+};
+
+std::string text_or_dash(const std::optional<double>& value) {
+  return value ? std::to_string(static_cast<int>(*value)) : "-";
+}
+
+// An option of every type; writes what it got.
+class Echo : public Command<Program> {
+ public:
+  Options declare(CommandLine& line) override {
+    Options command = line.command("echo", "says what it got");
+    command.add("words", words_, "to say").required().expects(1, 2);
+    const Option count = command.add("-n,--count", count_, "how often").show_default();
+    command.add("--loudness", loudness_, "how loud").excludes(count);
+    command.add("--pitch", pitch_, "how high").show_default();
+    refused_.push_back(command.add("--voice", voice_, "whose"));
+    command.flag("--quiet", quiet_, "says nothing");
+    return command;
+  }
+
+  int run(Program& program) override {
+    for (const Option& option : refused_)
+      option.refuse_given("nobody is there");
+    for (const std::string& word : words_)
+      program.out << word << " ";
+    program.out << count_ << " " << text_or_dash(loudness_) << " " << pitch_ << " " << quiet_;
+    return 7;
+  }
+
+ private:
+  std::vector<std::string> words_;
+  int count_ = 3;
+  std::optional<double> loudness_;
+  double pitch_ = 0.5;
+  std::string voice_;
+  std::vector<Option> refused_;
+  bool quiet_ = false;
+};
+
+std::unique_ptr<Command<Program>> echo() { return std::make_unique<Echo>(); }
+
+struct Ended {
+  int status = 0;
+  std::string out;
+};
+
+Ended run(std::vector<std::string> words) {
+  words.insert(words.begin(), "program");
+  std::ostringstream out;
+  Program program{.out = out, .command_line = std::move(words)};
+  CommandLine line("program", "A program.", "1.2.3");
+  const auto makers = {echo};
+  const int status = run_chosen(line, makers, program);
+  return {.status = status, .out = out.str()};
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  return refused<InputError>([&] { run(words); });
+}
+
+TEST(CommandLine, GivesTheChosenCommandWhatTheUserGave) {
+  const Ended given = run({"echo", "a", "b", "--loudness", "9", "--pitch=2", "--quiet"});
+  EXPECT_EQ(given.out, "a b 3 9 2 1");
+  EXPECT_EQ(given.status, 7);
+  EXPECT_EQ(run({"echo", "a", "-n", "5"}).out, "a 5 - 0.5 0");
+}
+
+TEST(CommandLine, WritesHelpAndVersionAndRunsNothing) {
+  const Ended help = run({"echo", "--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.out.find("--pitch FLOAT=0.5"), std::string::npos) << help.out;
+  EXPECT_NE(help.out.find("--count INT=3"), std::string::npos) << help.out;
+  EXPECT_EQ(run({"--version"}).out, "1.2.3\n");
+  const Ended nothing = run({});
+  EXPECT_EQ(nothing.status, 0);
+  EXPECT_EQ(nothing.out, run({"--help"}).out);
+  EXPECT_NE(nothing.out.find("A program."), std::string::npos) << nothing.out;
+}
+
+TEST(CommandLine, RefusesInOneLineWhatDoesNotFit) {
+  EXPECT_EQ(refusal({"echo"}), "words is required; see --help");
+  EXPECT_EQ(refusal({"echo", "a", "--loudness", "9", "-n", "2"}),
+            "--count excludes --loudness; see --help");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"other"}, {"echo", "a", "b", "c"}, {"echo", "a", "-n", "x"}}) {
+    const std::string said = refusal(words);
+    EXPECT_TRUE(said.ends_with("; see --help")) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  }
+}
+
+TEST(CommandLine, NamesTheOptionThatACommandRefuses) {
+  EXPECT_EQ(refusal({"echo", "a", "--voice", "x"}), "--voice: nobody is there");
+}
+
+}  // namespace
+}  // namespace gpucast::support

@@ -1,0 +1,21 @@
+// What an expression's exception says; a failure where it throws none of that type.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace gpucast::support {
+
+template <class Error, class Call>
+std::string refused(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+}  // namespace gpucast::support
