@@ -12,7 +12,7 @@ import pytest
 from gpucast import _core
 from gpucast.data import jsonl, vocabulary
 from gpucast.formats import csv_transfers
-from gpucast.records import Record
+from gpucast.data.records import Record
 from records_samples import TRANSFER
 
 ROOT = Path(__file__).parents[1]
