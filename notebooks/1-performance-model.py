@@ -27,7 +27,7 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.plots import steps
+from gpucast.plots.steps import gflops, step_time_of_paths
 from gpucast.plots.transfers import transfer_time
 from gpucast.util.units import duration, percent, throughput
 
@@ -35,7 +35,7 @@ data = gc.load("dscuda")
 paths = ("local", "infiniband", "ethernet100")
 models = {path: gc.fit(data, path=path, model="paper") for path in paths}
 n = np.geomspace(100, 20_000, 120).round()
-steps.step_time_of_paths(
+step_time_of_paths(
     [(path, models[path]) for path in paths], data, n,
     "Claret on one GeForce GTX 280: published, and the paper's form fitted",
 )  # fmt: skip
@@ -175,7 +175,7 @@ assert best.extrapolated.all()
 best[["n", "gpus", "probability", "within_2_percent", "extrapolated"]]
 
 # %%
-steps.gflops(
+gflops(
     models["infiniband"], None, [1000, 10_000, 100_000], np.arange(1.0, 9.0),
     "InfiniBand: forecast from one GPU",
 )  # fmt: skip

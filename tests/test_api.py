@@ -19,8 +19,8 @@ def test_every_name_offered_is_there() -> None:
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'forecast'"):
-        gc.forecast  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'predict'"):
+        gc.predict  # noqa: B018
 
 
 def test_the_way_from_a_file_to_an_answer(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_whole_lines(path: Path) -> None:
     limit = len(line(MACHINE)) + len(line(STEP)) + 10
     script = f"""
 import json, resource, signal
-from gpucast import jsonl
+from gpucast.data import jsonl
 from gpucast.errors import GpucastError
 from gpucast.measure.store import Store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -441,5 +441,5 @@ def test_no_piece_of_a_curve_lies_beyond_the_largest_skeleton() -> None:
 def test_wrong_records_are_refused_by_the_name_of_the_field(field: str, value: Any) -> None:
     good = skeleton("star-async", 1000, 2, 5e-6, [1e-4])
     jsonl.record(good)
-    with pytest.raises(gc.InputError, match=rf"^skeleton\.{field}\b"):
+    with pytest.raises(gc.InputError, match=rf"^{field}\b"):
         jsonl.record({**good, field: value})
