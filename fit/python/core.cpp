@@ -72,7 +72,7 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
                              required(model::all_cpu_terms, *cpu, "CPU term"),
                              required(model::all_com_terms, *com, "communication term")};
     if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty()) {
-      throw std::invalid_argument(std::string(missing));
+      throw std::invalid_argument("GPU " + missing);
     }
   } else if (gpu || cpu || com) {
     throw std::invalid_argument("a model has all three terms or none");
@@ -152,6 +152,95 @@ void require_steps(const model::StepModel& of) {
   }
 }
 
+using Described = std::vector<std::tuple<std::string, std::string, std::string>>;
+
+Described described(const std::vector<model::Parameter>& parameters) {
+  Described list;
+  for (const auto& p : parameters) {
+    list.emplace_back(p.name, p.unit, p.meaning);
+  }
+  return list;
+}
+
+// One entry of a catalogue of terms, for Python.
+struct CatalogueEntry {
+  const model::TermInfo* info;
+  Described parameters;
+  std::vector<std::string> routes;
+};
+
+CatalogueEntry entry(const model::ComTerm& term) {
+  CatalogueEntry result{&model::info(term), described(model::parameters(term)), {}};
+  for (const auto route : model::routes(term)) {
+    result.routes.emplace_back(model::name(route));
+  }
+  return result;
+}
+
+// GPU or CPU term.
+template <class Term>
+CatalogueEntry entry(const Term& term) {
+  return {&model::info(term), described(model::parameters(term, {})), {}};
+}
+
+template <class Terms>
+nb::dict catalogue(const Terms& terms) {
+  nb::dict result;
+  for (const auto& term : terms) {
+    result[nb::cast(std::string(model::name(term)))] = entry(term);
+  }
+  return result;
+}
+
+std::string word(model::Bends bends) {
+  constexpr const char* words[] = {"nowhere", "everywhere", "evenly", "searched"};
+  return words[static_cast<std::size_t>(bends)];
+}
+
+std::string word(model::Tried tried) {
+  constexpr const char* words[] = {"always", "decomposed", "by_name"};
+  return words[static_cast<std::size_t>(tried)];
+}
+
+void bind_terms(nb::module_& m) {
+  const auto text = [](std::string_view model::TermInfo::* field) {
+    return [field](const CatalogueEntry& self) { return std::string(self.info->*field); };
+  };
+  nb::class_<CatalogueEntry>(m, "Term", "A term of the catalogue (model/include/gpucast/model).")
+      .def_prop_ro("name", text(&model::TermInfo::name))
+      .def_prop_ro("summary", text(&model::TermInfo::summary), "One line.")
+      .def_prop_ro("integer", text(&model::TermInfo::integer),
+                   "Letter of the structural integer; empty: none.")
+      .def_prop_ro("schedule", text(&model::TermInfo::schedule),
+                   "The schedule that a communication term describes.")
+      .def_prop_ro(
+          "needs",
+          [](const CatalogueEntry& self) {
+            std::vector<std::string> facts;
+            for (const auto fact : self.info->needs) {
+              facts.emplace_back(model::name(fact));
+            }
+            return facts;
+          },
+          "Facts of the machine that the term needs: cores, sms, block.")
+      .def_prop_ro("constant", [](const CatalogueEntry& self) { return self.info->constant; })
+      .def_prop_ro("linear", [](const CatalogueEntry& self) { return self.info->linear; })
+      .def_prop_ro("sees_ticks", [](const CatalogueEntry& self) { return self.info->sees_ticks; })
+      .def_prop_ro(
+          "bends", [](const CatalogueEntry& self) { return word(self.info->bends); },
+          "Where straight pieces may bend: nowhere, everywhere, evenly, searched.")
+      .def_prop_ro(
+          "tried", [](const CatalogueEntry& self) { return word(self.info->tried); },
+          "When an automatic fit tries the term: always, decomposed, by_name.")
+      .def_ro("parameters", &CatalogueEntry::parameters,
+              "(name, unit, meaning) of the term's own parameters, with one straight piece.")
+      .def_ro("routes", &CatalogueEntry::routes,
+              "Routes whose transfer curves a communication term evaluates.");
+  m.attr("GPU_TERMS") = catalogue(model::all_gpu_terms);
+  m.attr("CPU_TERMS") = catalogue(model::all_cpu_terms);
+  m.attr("COM_TERMS") = catalogue(model::all_com_terms);
+}
+
 void bind_model(nb::module_& m) {
   nb::class_<model::StepModel>(m, "Model", "Terms, structural constants and parameter layout.")
       .def(
@@ -170,20 +259,13 @@ void bind_model(nb::module_& m) {
           "curves"_a = std::map<std::string, std::vector<double>>{},
           "gpu_breakpoints"_a = std::vector<double>{}, "cpu_breakpoints"_a = std::vector<double>{})
       .def_prop_ro("integer", &model::StepModel::integer)
-      .def_prop_ro(
-          "integer_name",
-          [](const model::StepModel& self) {
-            return std::string(self.terms() ? model::structural_integer(self.terms()->gpu) : "");
-          })
+      .def_prop_ro("integer_name",
+                   [](const model::StepModel& self) {
+                     return std::string(self.terms() ? model::info(self.terms()->gpu).integer : "");
+                   })
       .def_prop_ro(
           "parameters",
-          [](const model::StepModel& self) {
-            std::vector<std::tuple<std::string, std::string, std::string>> list;
-            for (const auto& p : self.parameter_list()) {
-              list.emplace_back(p.name, p.unit, p.meaning);
-            }
-            return list;
-          },
+          [](const model::StepModel& self) { return described(self.parameter_list()); },
           "(name, unit, meaning) of each parameter, in the order of value arrays.")
       .def_prop_ro(
           "communication",
@@ -384,17 +466,18 @@ void bind_fit(nb::module_& m) {
       "gpu_coordinate",
       [](const std::string& gpu, const Doubles& n, const Doubles& gpus, double sms, double block) {
         const auto term = required(model::all_gpu_terms, gpu, "GPU term");
-        if (n.size() != gpus.size()) {
-          throw std::invalid_argument("n and gpus differ in length");
+        if (model::info(term).bends == model::Bends::nowhere || n.size() != gpus.size()) {
+          throw std::invalid_argument("no straight pieces, or n and gpus differ in length");
         }
         std::vector<double> x(n.size());
         for (std::size_t i = 0; i < n.size(); ++i) {
-          x[i] = model::gpu_coordinate(term, n.data()[i], gpus.data()[i], {0, sms, block});
+          x[i] = *model::coordinate(term, {n.data()[i], gpus.data()[i]}, {0, sms, block});
         }
         return array(std::move(x));
       },
       "gpu"_a, "n"_a, "gpus"_a, "sms"_a = 0.0, "block"_a = 0.0,
-      "What a chained GPU term is a function of: blocks on the busiest multiprocessor, or pairs.");
+      "What the straight pieces of a GPU term are over: blocks on the busiest multiprocessor, or "
+      "pairs.");
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
   m.def(
       "fit",
@@ -488,15 +571,6 @@ NB_MODULE(_core, m) {
   bind_model(m);
   bind_fit(m);
   bind_forecast(m);
-  nb::list chained;
-  for (const auto term : model::all_gpu_terms) {
-    if (model::is_chained(term)) {
-      chained.append(std::string(model::name(term)));
-    }
-  }
-  m.attr("CHAINED_GPU_TERMS") = chained;
-  m.attr("GPU_TERMS") = names(model::all_gpu_terms);
-  m.attr("CPU_TERMS") = names(model::all_cpu_terms);
-  m.attr("COM_TERMS") = names(model::all_com_terms);
+  bind_terms(m);
   m.attr("ROUTES") = names(model::all_routes);
 }

@@ -13,14 +13,14 @@
 
 namespace gpucast::fit {
 
-inline model::Chains chains_for(model::GpuTerm gpu, model::CpuTerm cpu) {
+inline model::Chains chains_for(const model::GpuTerm& gpu, const model::CpuTerm& cpu) {
   model::Chains chains;
-  if (gpu == model::GpuTerm::residency) {
+  if (name(gpu) == "residency") {
     chains.gpu = {1, 2, 4};
-  } else if (gpu == model::GpuTerm::pairs) {
+  } else if (name(gpu) == "pairs") {
     chains.gpu = {1e6, 1e8};
   }
-  if (cpu == model::CpuTerm::cached) {
+  if (name(cpu) == "cached") {
     chains.cpu = {5000};
   }
   return chains;

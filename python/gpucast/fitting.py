@@ -235,12 +235,12 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
 
 
 def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Terms with a formula first, then chains, then communication that hides or repeats."""
+    """Formulas first, then straight pieces, then communication that hides or repeats."""
     own = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
-    chained = [c for c in own if c.gpu in _core.CHAINED_GPU_TERMS]
-    formulas = [c for c in own if c not in chained]
+    pieces = [c for c in own if _core.GPU_TERMS[c.gpu].bends != "nowhere"]
+    formulas = [c for c in own if c not in pieces]
     rest = [c for c in tried if c not in own]
-    return [formulas, chained, rest] if formulas else [chained, rest]
+    return [formulas, pieces, rest] if formulas else [pieces, rest]
 
 
 def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
@@ -263,7 +263,7 @@ def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
 def _promising(
     later: Sequence[Candidate], tried: Sequence[Candidate], errors: Sequence[Array]
 ) -> list[Candidate]:
-    """All chains, and other communication for GPU terms that came near the best with their own.
+    """GPU terms that are new, and other communication for those near the best with their own.
 
     Where that communication is what is wrong, all GPU terms come out alike; where it is not, a GPU
     term that is far off stays so, and takes long to fit.

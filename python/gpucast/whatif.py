@@ -29,9 +29,6 @@ Launch = Literal["auto", "measured", "keep", "scale"]
 # Bootstrap refits, where the model has few: standard errors need some.
 _FEWEST = 40
 
-# Communication parameters that no transfer or launch measures.
-_OWN = ("B_host", "t_queue", "s_next")
-
 
 def what_if(
     model: Model,
@@ -131,7 +128,7 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
 
 def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> Model:
     com = model.content["model"]["com"]
-    needed = list(_core.Model("work", "linear", com).curves)
+    needed = _core.COM_TERMS[com].routes
     for route in needed:
         if route not in problem.transfers:
             raise InputError(
@@ -234,7 +231,7 @@ def _merge(model: Model, problem: Problem, new: _Communication) -> Model:
         factor = new.scale if name == "t_kernel" else 1.0
         columns.append(model.replicates[:, old[name]] * factor)
         parameters[name] = _scaled(model.content["parameters"][name], factor)
-        if name in _OWN:
+        if name != "t_kernel" and name in new.target.communication:
             problem.warnings.append(f"{name} is kept from the model: no transfer measures it")
     content["model"]["com"] = new.com
     content["parameters"] = parameters
