@@ -4,22 +4,15 @@
 #include <variant>
 #include <vector>
 
+#include "gpucast/model/catalogue.h"
 #include "gpucast/model/parameter.h"
 #include "gpucast/model/routes.h"
 #include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
-#include "gpucast/model/terms/allgather.h"
-#include "gpucast/model/terms/allgather_queue.h"
-#include "gpucast/model/terms/mpi.h"
-#include "gpucast/model/terms/star_async.h"
-#include "gpucast/model/terms/star_async_poll.h"
-#include "gpucast/model/terms/star_async_turns.h"
-#include "gpucast/model/terms/star_serial.h"
-#include "gpucast/model/terms/star_serial_poll.h"
 
 namespace gpucast::model {
 
-// The catalogue of communication terms. Each has
+// A communication term has
 //
 //     static constexpr Route routes[];            // whose transfer curves it evaluates
 //     static std::vector<Parameter> parameters();  // its own, beside those of its curves
@@ -30,10 +23,7 @@ namespace gpucast::model {
 // The first parameter is t_kernel, the host's time for one launch. `curve(route, bytes)` is the
 // time of one transfer alone on its route, `t_gpu` is T_gpu of the same step. `linear`: leave out
 // what makes a time other than linear in its parameters, where start values are looked for.
-// `info.schedule` is the schedule that the term describes, the first of a schedule its plain form.
-using ComTerm = std::variant<StarSerial, StarAsync, Allgather, Mpi, StarSerialPoll, StarAsyncPoll,
-                             StarAsyncTurns, AllgatherQueue>;
-
+// `info.schedule` is the schedule that the term describes; empty for programs that have none.
 inline constexpr auto all_com_terms = all_terms<ComTerm>;
 
 inline std::vector<Route> routes(const ComTerm& term) {

@@ -4,19 +4,14 @@
 #include <variant>
 #include <vector>
 
+#include "gpucast/model/catalogue.h"
 #include "gpucast/model/parameter.h"
 #include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
-#include "gpucast/model/terms/affine.h"
-#include "gpucast/model/terms/cached.h"
-#include "gpucast/model/terms/linear.h"
 
 namespace gpucast::model {
 
-// The catalogue of CPU terms, with the members of a GPU term (gpu_terms.h). A CPU term asks a step
-// for its n only.
-using CpuTerm = std::variant<Linear, Affine, Cached>;
-
+// A CPU term has the members of a GPU term (gpu_terms.h) and asks a step for its n only.
 inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
 
 inline std::vector<Parameter> parameters(const CpuTerm& term, const std::vector<double>& knots) {

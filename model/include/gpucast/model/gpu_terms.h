@@ -8,18 +8,14 @@
 #include <variant>
 #include <vector>
 
+#include "gpucast/model/catalogue.h"
 #include "gpucast/model/parameter.h"
 #include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
-#include "gpucast/model/terms/occupancy.h"
-#include "gpucast/model/terms/pairs.h"
-#include "gpucast/model/terms/residency.h"
-#include "gpucast/model/terms/wave.h"
-#include "gpucast/model/terms/work.h"
 
 namespace gpucast::model {
 
-// The catalogue of GPU terms. Each has
+// A GPU term has
 //
 //     static std::vector<Parameter> parameters(const std::vector<double>& knots);
 //     template <class T>
@@ -28,8 +24,6 @@ namespace gpucast::model {
 // and, where they apply: `integers(largest_k)`, the structural integers to try;
 // `is_linear(integer)` if that depends on the integer; `coordinate(step, machine)`, what its
 // straight pieces are over.
-using GpuTerm = std::variant<Wave, Occupancy, Work, Residency, Pairs>;
-
 inline constexpr auto all_gpu_terms = all_terms<GpuTerm>;
 
 inline std::vector<Parameter> parameters(const GpuTerm& term, const std::vector<double>& knots) {

@@ -1,14 +1,14 @@
 // What every model term says of itself.
 //
-// A term is a struct without data in a file of its own under terms/, and one line in the catalogue
-// of its kind (gpu_terms.h, cpu_terms.h, com_terms.h). It has
+// A term is a struct without data in a file of its own under terms/, and a line in catalogue.h. It
+// has
 //
 //     static constexpr TermInfo info;
 //     static std::vector<Parameter> parameters(...);
 //     template <class T> static T seconds(const T* parameter, ...);
 //
-// with the signatures that the catalogue's header states. Names, dispatch, the candidates of a fit,
-// Python's tables and the check of the reference page follow from these.
+// with the signatures of its kind (gpu_terms.h, cpu_terms.h, com_terms.h). Names, dispatch, the
+// candidates of a fit, Python's tables and the check of the reference page follow from these.
 #pragma once
 
 #include <array>
