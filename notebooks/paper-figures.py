@@ -56,7 +56,7 @@ display(paper_figures.gflops(panels_now, measured_sizes, "Four H200: Gflops", FI
 # %%
 def rates(model: gc.Model, n: float, gpus: np.ndarray) -> np.ndarray:
     found = model.forecasts(np.full(gpus.size, n), gpus)
-    return np.array([_core.gflops(n, seconds) for seconds in found.seconds])
+    return np.array([model.workload.gflops(n, seconds) for seconds in found.seconds])
 
 
 for model in then.values():

@@ -369,7 +369,7 @@ def _forecasts(models: dict[str, Model]) -> list[str]:
 def _cell(of: Model, n: int, gpus: int) -> str:
     found = of.forecasts([n], [gpus])
     low, high = duration(float(found.mean_low[0])), duration(float(found.mean_high[0]))
-    rate = _core.gflops(n, float(found.seconds[0]))
+    rate = of.workload.gflops(n, float(found.seconds[0]))
     share = percent(float(found.t_com[0] / found.seconds[0]), 0)
     return f"{duration(float(found.seconds[0]))} ({low} ... {high}) | {rate:.3g} | {share}"
 

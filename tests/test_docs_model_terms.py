@@ -164,7 +164,7 @@ def test_allgather_queue_is_as_printed_on_several_gpus() -> None:
 
 def test_gflops_and_efficiency_are_as_printed() -> None:
     assert evaluate(FORMULAS["gflops"], {"n": 1000.0, "T": 2e-3}) == pytest.approx(
-        _core.gflops(1000.0, 2e-3)
+        _core.ALL_PAIRS.gflops(1000.0, 2e-3)
     )
     assert evaluate(FORMULAS["efficiency"], {"T_1": 3.0, "T": 1.0, "N": 4.0}) == pytest.approx(
         _core.efficiency(3.0, 1.0, 4.0)

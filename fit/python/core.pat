@@ -2,5 +2,8 @@
 _core.(GPU_TERMS|CPU_TERMS|COM_TERMS):
     \1: dict[str, Term]
 
+_core.ALL_PAIRS:
+    ALL_PAIRS: Workload
+
 _core.ROUTES:
     ROUTES: list[str]

@@ -53,12 +53,14 @@ model::StepModel known(const model::StepModel& model, const std::vector<Cell>& c
   std::vector<double> x;
   for (const Cell& cell : cells) {
     if (cell.kind == Kind::step || cell.kind == Kind::kernel) {
-      x.push_back(*model::coordinate(terms->gpu, {cell.n, cell.gpus}, model.machine()));
+      x.push_back(
+          *model::coordinate(terms->gpu, {cell.n, cell.gpus, &model.workload()}, model.machine()));
     }
   }
   model::Chains chains = model.chains();
   chains.gpu = with_cells(chains.gpu, std::move(x));
-  return {terms, model.machine(), model.integer(), model.curves(), std::move(chains)};
+  return {terms,          model.machine(),   model.integer(),
+          model.curves(), std::move(chains), model.workload()};
 }
 
 }  // namespace

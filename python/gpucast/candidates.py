@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpucast import _core
+from gpucast import _core, workload
 from gpucast.chains import cpu_breakpoints, gpu_breakpoints
 from gpucast.errors import InputError
 from gpucast.problem import Problem
@@ -55,6 +55,7 @@ class Candidate:
             curves={route: list(points) for route, points in self.breakpoints},
             gpu_breakpoints=self.gpu_breakpoints,
             cpu_breakpoints=self.cpu_breakpoints,
+            workload=workload.of(problem.workload),
         )
 
     def with_communication(
@@ -104,7 +105,8 @@ def candidates(
         return list(
             dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)])
         )
-    gpu_terms = [gpu for gpu in _core.GPU_TERMS.values() if gpu.tried == "always"]
+    tried_always = {"always"} if problem.workload is None else {"always", "decomposed"}
+    gpu_terms = [gpu for gpu in _core.GPU_TERMS.values() if gpu.tried in tried_always]
     tried = [paper]
     for gpu in gpu_terms:
         for cpu in _core.CPU_TERMS.values():

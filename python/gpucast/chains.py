@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpucast import _core
+from gpucast import _core, workload
 from gpucast.problem import Problem, transfer_observations
 
 MOST_PIECES = 16
@@ -38,6 +38,7 @@ def gpu_breakpoints(problem: Problem, term: str) -> tuple[float, ...]:
             np.array([step.gpus for step in problem.steps], dtype=np.float64),
             problem.sms,
             problem.block,
+            workload.of(problem.workload),
         )
     )
     if bends == "everywhere":

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Figure
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic, plot_style, step_kinds
+from gpucast import atomic, plot_style, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.extra import TENTH, Beside
@@ -123,25 +123,24 @@ def gflops(
     figure, axes = one(title)
     for colour, size in zip(_colours(len(n)), n, strict=True):
         found = model.forecasts(np.full(gpus.size, size), gpus)
-        rate = [_core.gflops(size, s) for s in found.seconds]
+        rates = [model.workload.gflops(size, s) for s in found.seconds]
         axes.fill_between(
             gpus,
-            [_core.gflops(size, s) for s in found.high],
-            [_core.gflops(size, s) for s in found.low],
+            [model.workload.gflops(size, s) for s in found.high],
+            [model.workload.gflops(size, s) for s in found.low],
             color=colour,
             alpha=0.2,
             lw=0,
         )
-        axes.plot(gpus, rate, marker=".", color=colour, label=f"n = {size:,.0f}")
+        axes.plot(gpus, rates, marker=".", color=colour, label=f"n = {size:,.0f}")
         if data is not None:
             for step in _steps(data, model):
                 if step.n == size:
                     median = float(np.median(step.seconds))
-                    axes.plot(
-                        step.gpus, _core.gflops(size, median), "o", ms=6, mfc="none", color=colour
-                    )
+                    rate = model.workload.gflops(size, median)
+                    axes.plot(step.gpus, rate, "o", ms=6, mfc="none", color=colour)
     axes.set_xlabel("GPUs")
-    axes.set_ylabel(f"Gflops ({_core.claret_flops_per_pair:.0f} a pair)")
+    axes.set_ylabel(f"Gflops ({model.workload.operations:.0f} a pair)")
     axes.set_yscale("log")
     axes.set_xticks(gpus)
     axes.grid(which="major", alpha=0.3)

@@ -16,6 +16,7 @@ from gpucast.errors import InputError
 from gpucast.models import Model
 from gpucast.problem import Problem, pose
 from gpucast.quantities import p_value
+from gpucast.typed_json import to_json
 
 Array = NDArray[np.float64]
 
@@ -164,6 +165,7 @@ def fit(
         "noise": _noise(found, observations),
         "kernel_start": problem.kernel_start,
         "domain": _domain(problem),
+        "workload": to_json(problem.workload),
         "machine": {
             "id": problem.machine,
             "cores": problem.cores,

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core, atomic, model_shape
+from gpucast import _core, atomic, model_shape, workload
 from gpucast.errors import InputError, from_os_error
+from gpucast.typed_json import from_json
+from gpucast.workload import Workload
 
 if TYPE_CHECKING:
     import pandas
@@ -94,7 +96,19 @@ class Model:
             curves=curves,
             gpu_breakpoints=chains["gpu"],
             cpu_breakpoints=chains["cpu"],
+            workload=self.workload,
         )
+
+    @property
+    def workload(self) -> _core.Workload:
+        """What the steps do: work, bytes and operations as functions of n and N."""
+        return workload.of(self.stated_workload)
+
+    @property
+    def stated_workload(self) -> Workload | None:
+        """The workload that the fitted steps stated; None: all-pairs."""
+        stated = self.content.get("workload")
+        return None if stated is None else from_json(Workload, stated, "workload")
 
     @property
     def values(self) -> Array:
@@ -128,7 +142,7 @@ class Model:
         """
         n = _checked(n, "n", LARGEST_N)
         gpus = _checked(gpus, "gpus", LARGEST_GPUS)
-        self._refuse_unobserved(gpus)
+        self._refuse_unobserved(n, gpus)
         wanted = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
         used = min(len(self.integers), wanted)
         t_gpu, t_cpu, t_com, spread = _core.forecast(
@@ -247,19 +261,26 @@ class Model:
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def _refuse_unobserved(self, gpus: Array) -> None:
-        unseen = [
-            name
-            for name, entry in self.content["parameters"].items()
-            if not entry.get("observed", True)
-        ]
-        if unseen and gpus.size and gpus.max() > self.content["domain"]["gpus"][1]:
-            raise InputError(
-                f"nothing measured depends on {', '.join(unseen)}, so {int(gpus.max())} GPUs "
-                f"cannot be forecast; measure steps with more than "
-                f"{self.content['domain']['gpus'][1]} GPU(s) or transfers on that route",
-                field="gpus",
-            )
+    def _refuse_unobserved(self, n: Array, gpus: Array) -> None:
+        """Refuse more GPUs than fitted where their time depends on what no data depended on."""
+        parameters = self.content["parameters"]
+        unseen = [name for name, entry in parameters.items() if not entry.get("observed", True)]
+        most = self.content["domain"]["gpus"][1]
+        if not unseen or not gpus.size or gpus.max() <= most:
+            return
+        core, values = self.core, self.values
+        other = values.copy()
+        other[[name in unseen for name, _, _ in core.parameters]] *= 2
+        none = np.empty((0, values.size))
+        times = [_core.forecast(core, each, none, [], n, gpus)[:3] for each in (values, other)]
+        if np.array_equal(*times):
+            return
+        raise InputError(
+            f"nothing measured depends on {', '.join(unseen)}, so {int(gpus.max())} GPUs "
+            f"cannot be forecast; measure steps with more than {most} GPU(s) or transfers on "
+            "that route",
+            field="gpus",
+        )
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:

@@ -23,6 +23,8 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from gpucast.workload import Workload
+
 SCHEMA = "gpucast.record/1"
 LARGEST_N = 10**9
 LARGEST_GPUS = 65536
@@ -241,6 +243,7 @@ class Step(_Measurement):
     graph: Flag | None = Field(None, description="launched as a CUDA graph")
     boundary: Label | None = Field(None, description="of the box; absent: open")
     bytes: StepBytes | None = None
+    workload: Workload | None = Field(None, description="absent: all-pairs forces")
     phases: Phases | None = None
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
 

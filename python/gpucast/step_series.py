@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpucast import _core, workload
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.extra import Cell
@@ -63,6 +64,13 @@ class Series:
     group: Group | None
     steps: tuple[Step, ...]
     model: Model | None
+
+    @property
+    def workload(self) -> _core.Workload:
+        """What its steps do."""
+        if self.model is not None:
+            return self.model.workload
+        return workload.of(workload.of_steps(self.steps, self.label))
 
     @cached_property
     def points(self) -> dict[Cell, Point]:

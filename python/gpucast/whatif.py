@@ -171,7 +171,12 @@ def _microbenchmarks(
     if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
         schedule = None
     return pose(
-        only, path=path, machine=machine, memory=memory or about.get("memory"), schedule=schedule
+        only,
+        path=path,
+        machine=machine,
+        memory=memory or about.get("memory"),
+        schedule=schedule,
+        unless_stated=model.stated_workload,
     )
 
 

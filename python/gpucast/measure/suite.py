@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpucast import _core, datasets
+from gpucast import datasets
 from gpucast.measure import programs
 from gpucast.measure.programs import ShortSuite
 from gpucast.measure.store import Store
 from gpucast.measure.work import Work
 from gpucast.records import Machine, Note
+from gpucast.workload import ALL_PAIRS
 
 _SHARE = 0.15
 """Of a path's budget."""
@@ -57,7 +58,7 @@ class Suite:
         if not self._work.has_budget:
             return None
         # Beyond what steps move, curves are straight.
-        of_steps = int(_core.BYTES_IN_PER_PARTICLE) * max(cell.n for cell in self._work.cells)
+        of_steps = int(max(ALL_PAIRS.to_gpu(cell.n, cell.gpus) for cell in self._work.cells))
         return ShortSuite(
             seconds=max(1.0, _SHARE * self._work.seconds_left()),
             largest=max(_LEAST_LARGEST, 1 << (4 * of_steps).bit_length()),

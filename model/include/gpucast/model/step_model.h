@@ -15,6 +15,7 @@
 #include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 #include "gpucast/model/transfer_curve.h"
+#include "gpucast/model/workload.h"
 
 namespace gpucast::model {
 
@@ -51,12 +52,13 @@ class StepModel {
   // Routes that the communication term needs get a straight line unless `curves` has them.
   // `integer`: the GPU term's structural integer (k or p), at least 1.
   StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves,
-            Chains chains = {})
+            Chains chains = {}, const Workload& workload = all_pairs)
       : terms_(terms),
         machine_(machine),
         integer_(integer),
         curves_(std::move(curves)),
-        chains_(std::move(chains)) {
+        chains_(std::move(chains)),
+        workload_(workload) {
     if (terms_) {
       append(parameters_, parameters(terms_->gpu, chains_.gpu));
       cpu_at_ = parameters_.size();
@@ -83,6 +85,7 @@ class StepModel {
   int integer() const { return integer_; }
   const TransferCurves& curves() const { return curves_; }
   const Chains& chains() const { return chains_; }
+  const Workload& workload() const { return workload_; }
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
 
@@ -138,13 +141,13 @@ class StepModel {
   // T_gpu alone.
   template <class T>
   T gpu_seconds(const T* parameter, double n, double gpus) const {
-    return gpu_time(required(terms_).gpu, parameter, Step{n, gpus}, structure(chains_.gpu));
+    return gpu_time(required(terms_).gpu, parameter, step(n, gpus), structure(chains_.gpu));
   }
 
   // T_cpu alone.
   template <class T>
   T cpu_seconds(const T* parameter, double n) const {
-    return cpu_time(required(terms_).cpu, parameter + cpu_at_, Step{n, 0}, structure(chains_.cpu));
+    return cpu_time(required(terms_).cpu, parameter + cpu_at_, step(n, 0), structure(chains_.cpu));
   }
 
   // Seconds that the host needs to launch `count` kernels one after another.
@@ -159,9 +162,11 @@ class StepModel {
     const auto curve = [&](Route route, double bytes) {
       return transfer_seconds(parameter, route, bytes);
     };
-    return com_time(required(terms_).com, parameter + com_at_, curve, Step{n, gpus}, t_gpu,
+    return com_time(required(terms_).com, parameter + com_at_, curve, step(n, gpus), t_gpu,
                     linear_);
   }
+
+  Step step(double n, double gpus) const { return {n, gpus, &workload_}; }
 
   Structure structure(const std::vector<double>& knots) const {
     return {machine_, integer_, &knots, linear_};
@@ -184,6 +189,7 @@ class StepModel {
   int integer_ = 1;
   TransferCurves curves_;
   Chains chains_;
+  Workload workload_;
   bool linear_ = false;
   std::vector<Parameter> parameters_;
   std::size_t cpu_at_ = 0;
