@@ -30,6 +30,7 @@ from gpucast.records import (
     Skeleton,
     Step,
     Transfer,
+    settings_of_steps,
 )
 
 if TYPE_CHECKING:
@@ -393,7 +394,7 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
 
 
 _CELLS: dict[type[Measurement], tuple[str, ...]] = {
-    Step: ("path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph", "boundary"),
+    Step: settings_of_steps(),
     Transfer: (
         "path", "memory", "engine", "route", "from_", "to", "bytes", "concurrent", "method",
         "issuer",

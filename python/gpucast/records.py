@@ -248,6 +248,16 @@ class Step(_Measurement):
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
 
 
+OUTCOMES = frozenset({"bytes", "phases", "energy_drift"})
+"""Fields of a step that say what came out, not what was run."""
+
+
+def settings_of_steps() -> tuple[str, ...]:
+    """The fields that say which step was run, in the order of the class."""
+    own = (name for name in Step.model_fields if name not in _Measurement.model_fields)
+    return tuple(name for name in own if name not in OUTCOMES)
+
+
 class Overlap(_Measurement):
     """Copies up, copies down and a kernel of one device, begun together: until all have ended.
 
