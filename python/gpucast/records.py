@@ -239,6 +239,7 @@ class Step(_Measurement):
     n: Particles
     gpus: GpuCount
     block: Count | None = Field(None, description="threads a block")
+    ranks: Count | None = Field(None, description="processes that share the GPUs out")
     memory: Memory | None = Field(None, description="kind of the host memory of the step's copies")
     graph: Flag | None = Field(None, description="launched as a CUDA graph")
     boundary: Label | None = Field(None, description="of the box; absent: open")
