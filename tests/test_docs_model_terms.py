@@ -28,7 +28,9 @@ CHAIN = (3.0, 40.0)
 PARAMETERS = {
     "t_gpu": 7.1e-12, "t_0": 9.3e-6, "t_lat": 1.1e-7, "t_blk": 2.7e-8, "t_pair": 8.3e-13,
     "t_cpu": 2.1e-8, "t_cpu0": 4.4e-6, "t_kernel": 5.7e-6, "t_queue": 9.1e-6, "s_next": 0.6,
-    "B_host": 3.3e10, "L_h2d": 7.9e-6, "B_h2d": 1.1e10, "L_d2h": 8.8e-6, "B_d2h": 0.9e10,
+    "B_host": 3.3e10,
+    "t_own": 6.1e-10, "t_edge": 8.2e-6, "t_face": 1.9e-9,
+    "L_h2d": 7.9e-6, "B_h2d": 1.1e10, "L_d2h": 8.8e-6, "B_d2h": 0.9e10,
     "L_peer": 1.3e-5, "B_peer": 2.9e10, "L_net": 2.2e-5, "B_net": 1.2e9,
 }  # fmt: skip
 CELLS = [

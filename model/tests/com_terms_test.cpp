@@ -88,14 +88,14 @@ constexpr double t_queue = 2e-6;
 constexpr double poll_tick = 8.192e-6;
 constexpr double lead = 2.5e-6;
 
-// Parameters of each term in the order that it lists them; s_next is 1 but where it is told.
+// Parameters of each term in the order that it lists them; ratios are 1 but where they are given.
 std::vector<double> values(const ComTerm& term, double s_next = 1) {
   std::vector<double> result;
   for (const Parameter& each : parameters(term)) {
-    result.push_back(each.name == "t_kernel"  ? t_kernel
-                     : each.name == "B_host"  ? B_host
-                     : each.name == "t_queue" ? t_queue
-                                              : s_next);
+    result.push_back(each.name == "t_kernel" ? t_kernel
+                     : each.name == "B_host" ? B_host
+                     : each.is_ratio()       ? s_next
+                                             : t_queue);
   }
   return result;
 }

@@ -58,11 +58,12 @@ std::vector<std::string> words(const Range& all) {
 // Model files and command lines hold these words: none may change.
 TEST(Names, AreTheWordsOfTheCommandLine) {
   using Words = std::vector<std::string>;
-  EXPECT_EQ(words(all_gpu_terms), (Words{"wave", "occupancy", "work", "residency", "pairs"}));
+  EXPECT_EQ(words(all_gpu_terms),
+            (Words{"wave", "occupancy", "work", "residency", "pairs", "neighbours"}));
   EXPECT_EQ(words(all_cpu_terms), (Words{"linear", "affine", "cached"}));
   EXPECT_EQ(words(all_com_terms),
             (Words{"star-serial", "star-async", "allgather", "mpi", "star-serial-poll",
-                   "star-async-poll", "star-async-turns", "allgather-queue"}));
+                   "star-async-poll", "star-async-turns", "allgather-queue", "halo"}));
   EXPECT_EQ(words(all_routes), (Words{"h2d", "d2h", "peer", "staged", "local", "net"}));
 }
 
@@ -83,11 +84,10 @@ TEST(Names, StructuralIntegersAreThePapersLetters) {
 TEST(Catalogue, DescribesASchedulesPlainFormFirst) {
   std::set<std::string_view> seen;
   for (const ComTerm& term : all_com_terms) {
-    if (seen.insert(info(term).schedule).second) {
+    if (!info(term).schedule.empty() && seen.insert(info(term).schedule).second) {
       EXPECT_EQ(name(term), info(term).schedule);
     }
     EXPECT_EQ(parameters(term).front().name, "t_kernel") << name(term);
-    EXPECT_FALSE(routes(term).empty()) << name(term);
   }
 }
 

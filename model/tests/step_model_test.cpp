@@ -146,7 +146,7 @@ StepModel with_communication(const ComTerm& com) {
   return {StepTerms{Work{}, Linear{}, com}, {}, 1, {}};
 }
 
-// Of work + linear and a communication term, with t_0 and t_cpu given and nothing a pair.
+// Values for work + linear and a communication term: t_0 and t_cpu as given, interactions free.
 std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) {
   std::vector<double> result;
   for (const Parameter& each : model.parameter_list()) {
@@ -155,6 +155,8 @@ std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) 
                      : name == "t_pair"          ? 0
                      : name == "t_cpu"           ? t_cpu
                      : name == "t_kernel"        ? 3e-6
+                     : name == "t_edge"          ? 5e-6
+                     : name == "t_face"          ? 1e-9
                      : name == "t_queue"         ? 2e-6
                      : name == "s_next"          ? 0.5
                      : name == "B_host"          ? 4e9

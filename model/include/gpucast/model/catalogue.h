@@ -8,8 +8,10 @@
 #include "gpucast/model/terms/allgather.h"
 #include "gpucast/model/terms/allgather_queue.h"
 #include "gpucast/model/terms/cached.h"
+#include "gpucast/model/terms/halo.h"
 #include "gpucast/model/terms/linear.h"
 #include "gpucast/model/terms/mpi.h"
+#include "gpucast/model/terms/neighbours.h"
 #include "gpucast/model/terms/occupancy.h"
 #include "gpucast/model/terms/pairs.h"
 #include "gpucast/model/terms/residency.h"
@@ -29,7 +31,8 @@ using GpuTerm = std::variant<
     Occupancy,
     Work,
     Residency,
-    Pairs>;
+    Pairs,
+    Neighbours>;
 
 using CpuTerm = std::variant<
     Linear,
@@ -44,7 +47,8 @@ using ComTerm = std::variant<
     StarSerialPoll,
     StarAsyncPoll,
     StarAsyncTurns,
-    AllgatherQueue>;
+    AllgatherQueue,
+    Halo>;
 // clang-format on
 
 }  // namespace gpucast::model
