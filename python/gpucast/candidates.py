@@ -17,8 +17,8 @@ class Candidate:
     """One model to try: three terms, and where their curves and pieces bend (none: straight).
 
     Attributes:
-        breakpoints: of the transfer curves, bytes by route.
-        gpu_breakpoints, cpu_breakpoints: of terms made of straight pieces (gpucast.chains).
+        breakpoints: breakpoints of the transfer curves in bytes, by route.
+        gpu_breakpoints, cpu_breakpoints: those of terms made of straight pieces (gpucast.chains).
     """
 
     gpu: str
@@ -92,7 +92,7 @@ def candidates(
     The paper's is always among them where it can be, so that it can be shown beside the winner.
 
     Args:
-        breakpoints: of each measured route, as found from the transfers.
+        breakpoints: breakpoints of each measured route, as found from its transfers.
 
     Raises:
         InputError: ``model`` is none of these, or cannot be used with what is known.

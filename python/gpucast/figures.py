@@ -242,8 +242,7 @@ def _points(
 
 
 def _steps(data: Dataset, model: Model) -> list[Any]:
-    about = model.content["data"]
-    path = about.get("what_if", about)["path"]
-    wanted = (path, about["schedule"], about["kernel"])
+    about = model.data
+    wanted = (about.forecast_path, about.schedule, about.kernel)
     steps = [step for step in data.steps if (step.path, step.schedule, step.kernel) == wanted]
     return step_kinds.alike(steps, model.step_kind, data.name)

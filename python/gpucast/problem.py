@@ -23,8 +23,8 @@ LARGEST_K = 128
 # Seconds; far beyond anything measured on either side.
 SHORTEST, LONGEST = 1e-30, 1e30
 
-# Of a transfer or launch record, so many samples at most, evenly taken: beyond, they cost time and
-# say nothing new, as all repetitions of a size share its quirks.
+# At most this many samples of a transfer or launch record are fitted, evenly taken: more cost time
+# and add nothing, as all repetitions of a size share its quirks.
 MOST_SAMPLES = 64
 
 _STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL, _SKELETON = range(6)
@@ -32,13 +32,13 @@ _STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL, _SKELETON = range(6)
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
 
-# How transfers were timed: a program that waits for each copy pays what a call takes, one that
-# queues them what the device takes.
+# Ways to time a transfer. A program that waits for each copy pays for the call, one that queues
+# copies only for the device's time.
 _METHODS = ("call", "gated")
 _WAITS_FOR_EACH_COPY = (None, "star-serial")
 
-# Whose kernel phase is the kernel alone: where copies are queued around it, the marks of its
-# beginning and end wait for them.
+# Schedules whose kernel phase is the kernel alone. Where copies are queued around a kernel, the
+# events that mark its beginning and end wait for the copies.
 _KERNELS_ALONE = ("star-serial",)
 
 # A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
@@ -398,7 +398,7 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 def _of_method(
     by_route: dict[str, list[Transfer]], methods: Sequence[str], warnings: list[str], name: str
 ) -> dict[str, list[Transfer]]:
-    """Of each route those timed by the first of ``methods`` that it has, and those not stated."""
+    """Each route's transfers by the first of ``methods`` that it has, and those of no method."""
     kept: dict[str, list[Transfer]] = {}
     for route, transfers in by_route.items():
         stated = {t.method for t in transfers if t.method is not None}

@@ -58,16 +58,16 @@ def reconstructions() -> list[Model]:
 
 def about(model: Model) -> dict[str, Any] | None:
     """What a reconstruction says of itself (title, label, path); None for any other model."""
-    found = model.content.get("reconstruction")
+    found = model.reconstruction
     return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
 
 
 def sizes_to_show(model: Model) -> tuple[float, float]:
     """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
-    least, largest = model.content["domain"]["n"] if about(model) is None else USUAL_SIZES
+    least, largest = model.domain.n if about(model) is None else USUAL_SIZES
     return float(least), float(largest)
 
 
 def quantities(model: Model) -> list[Quantity]:
     """What a reconstruction is made of."""
-    return [Quantity(**each) for each in model.content["reconstruction"]["quantities"]]
+    return [Quantity(**each) for each in (model.reconstruction or {"quantities": []})["quantities"]]

@@ -1,21 +1,20 @@
 """Dataclasses to and from JSON values: a class is the only list of the keys that a file has.
 
-Keys are the fields' names, or ``key`` of a field's metadata (None: no key); a field with a default
-may be missing. Annotations may be dataclasses, ``str``, ``bool``, ``int``, ``float``, ``list``,
-``dict`` of strings, pairs, ``| None``, ``Any``, and these with bounds (``annotated_types``) or
-``Ascending``.
+Keys are the fields' names, or ``key`` of a field's metadata (None: no key). A field with a default
+may be missing; one with ``omit`` in its metadata is not written where it is None. Annotations may
+be dataclasses, ``str``, ``bool``, ``int``, ``float``, ``list``, ``dict`` of strings, pairs,
+``| None``, ``Any``, and these with ``Bounds`` or ``Ascending``.
 
 No schema library: it would take longer to load than a forecast takes to make.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from annotated_types import Ge, Gt, Le
 
 from gpucast.errors import InputError
 
@@ -29,6 +28,43 @@ class Ascending:
     """A pair whose second value is at least the first."""
 
 
+class Bounds:
+    """What a number or text has to be: more than, at least, at most; so many characters or more.
+
+    pydantic understands it, too, and then takes no text or truth value for a number.
+    """
+
+    def __init__(
+        self,
+        *,
+        above: float | None = None,
+        least: float | None = None,
+        most: float | None = None,
+        characters: int | None = None,
+    ) -> None:
+        self.above, self.least, self.most, self.characters = above, least, most, characters
+
+    def allow(self, value: Any) -> bool:
+        """Whether a value is within."""
+        if isinstance(value, str):
+            return self.characters is None or len(value) >= self.characters
+        return (
+            (self.above is None or value > self.above)
+            and (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+        )
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        limits = {
+            "gt": self.above,
+            "ge": self.least,
+            "le": self.most,
+            "min_length": self.characters,
+        }
+        stated = {name: value for name, value in limits.items() if value is not None}
+        return {**handler(source), **stated, "strict": True}
+
+
 class WrongValueError(InputError):
     """A value that is not what its place needs; ``field`` says where."""
 
@@ -36,7 +72,7 @@ class WrongValueError(InputError):
 def to_json(value: Any) -> Any:
     """JSON values of a dataclass and all it holds. Numbers and strings are as they were."""
     if is_dataclass(value):
-        return {_key(each): to_json(getattr(value, each.name)) for each in _fields(type(value))}
+        return {_key(each): to_json(getattr(value, each.name)) for each in _present(value)}
     if isinstance(value, dict):
         return {key: to_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -54,9 +90,11 @@ def from_json(kind: type[T], value: Any, field: str = "") -> T:
     return found
 
 
-def keys(kind: type[Any]) -> list[str]:
-    """The keys of a class, in order."""
-    return [_key(each) for each in _fields(kind)]
+def _present(value: Any) -> Iterator[Field[Any]]:
+    kind: Any = type(value)
+    for each in _fields(kind):
+        if not each.metadata.get("omit") or getattr(value, each.name) is not None:
+            yield each
 
 
 def _key(field: Field[Any]) -> str:
@@ -64,12 +102,12 @@ def _key(field: Field[Any]) -> str:
 
 
 @cache
-def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
+def _fields(kind: Any) -> tuple[Field[Any], ...]:
     return tuple(each for each in fields(kind) if each.metadata.get("key", "") is not None)
 
 
 @cache
-def _types(kind: type[Any]) -> dict[str, Any]:
+def _types(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
@@ -86,6 +124,8 @@ def _read(kind: Any, value: Any, field: str) -> Any:
         return {key: _read(inner[1], each, f"{field}.{key}") for key, each in items}
     if origin is list:
         values = _container(list, value, "a list", field)
+        if _all_hold(inner[0], values):
+            return values
         return [_read(inner[0], each, f"{field}[{i}]") for i, each in enumerate(values)]
     if not _holds(bare, rules, value):
         raise _wrong(f"must be {'null or ' if nullable else ''}{_words(bare, rules)}", field)
@@ -129,26 +169,24 @@ def _container(kind: type[T], value: Any, words: str, field: str) -> T:
 
 
 def _holds(kind: Any, rules: tuple[Any, ...], value: Any) -> bool:
-    if kind is Any:
+    if kind is float:
+        right = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
+    elif kind is Any:
         return True
-    if get_origin(kind) is tuple:
+    elif get_origin(kind) is tuple:
         pair = isinstance(value, (list, tuple)) and len(value) == 2
         if not pair or not all(_holds(*_taken_apart(get_args(kind)[0])[:2], v) for v in value):
             return False
         return Ascending not in rules or value[0] <= value[1]
-    if kind is float:
-        right = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
     else:
         right = type(value) is kind
-    return right and all(_within(rule, value) for rule in rules)
+    return right and all(rule.allow(value) for rule in rules if isinstance(rule, Bounds))
 
 
-def _within(rule: Any, value: Any) -> bool:
-    if isinstance(rule, Gt):
-        return bool(value > rule.gt)
-    if isinstance(rule, Ge):
-        return bool(value >= rule.ge)
-    return not isinstance(rule, Le) or bool(value <= rule.le)
+def _all_hold(kind: Any, values: list[Any]) -> bool:
+    """Whether all of a list are numbers as they should be: a replicate's values are many."""
+    bare, rules, _ = _taken_apart(kind)
+    return bare in (float, int) and all(_holds(bare, rules, each) for each in values)
 
 
 def _words(kind: Any, rules: tuple[Any, ...]) -> str:
@@ -159,10 +197,11 @@ def _words(kind: Any, rules: tuple[Any, ...]) -> str:
         return "a string"
     if kind is bool:
         return "true or false"
-    least = next((rule.ge for rule in rules if isinstance(rule, Ge)), None)
+    bounds = next((rule for rule in rules if isinstance(rule, Bounds)), Bounds())
+    least = bounds.least
     if kind is int:
         return "a whole number" + ("" if least is None else f" from {least}")
-    if any(isinstance(rule, Gt) for rule in rules):
+    if bounds.above == 0:
         return "a positive number"
     return "a number" + ("" if least is None else f" of at least {least}")
 

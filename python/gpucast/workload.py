@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from annotated_types import Ge, Gt, Le, Len
-
 from gpucast import _core
 from gpucast.errors import InputError
+from gpucast.typed_json import Bounds
 
 if TYPE_CHECKING:
     from gpucast.records import Step
@@ -22,16 +21,9 @@ ALL_PAIRS = _core.ALL_PAIRS
 _CHECKED = {"extra": "forbid", "use_attribute_docstrings": True}
 
 
-class _Strict:
-    """Tells pydantic to take no text or truth value for a number, and no number for text."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        return {**handler(source), "strict": True}
-
-
 _LARGEST_FACTOR = 1e30
 _LARGEST_EXPONENT = 10
-_Exponent = Annotated[float, Ge(-_LARGEST_EXPONENT), Le(_LARGEST_EXPONENT), _Strict()]
+_Exponent = Annotated[float, Bounds(least=-_LARGEST_EXPONENT, most=_LARGEST_EXPONENT)]
 
 
 @dataclass(frozen=True)
@@ -40,7 +32,7 @@ class Amount:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _CHECKED
 
-    factor: Annotated[float, Ge(0), Le(_LARGEST_FACTOR), _Strict()]
+    factor: Annotated[float, Bounds(least=0, most=_LARGEST_FACTOR)]
     n: _Exponent = 0.0
     """The exponent p."""
     gpus: _Exponent = 0.0
@@ -53,7 +45,7 @@ class Workload:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _CHECKED
 
-    name: Annotated[str, Len(1, 200), _Strict()]
+    name: Annotated[str, Bounds(characters=1)]
     visits: Amount
     """Units of work for each element of a GPU's share."""
     to_gpu: Amount = Amount(0.0)
@@ -62,7 +54,7 @@ class Workload:
     """Bytes from each GPU."""
     halo: Amount = Amount(0.0)
     """Bytes that each of several GPUs gets from its neighbours."""
-    operations: Annotated[float, Gt(0), Le(_LARGEST_FACTOR), _Strict()] | None = None
+    operations: Annotated[float, Bounds(above=0, most=_LARGEST_FACTOR)] | None = None
     """Floating-point operations of a unit of work."""
 
 

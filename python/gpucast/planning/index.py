@@ -106,7 +106,7 @@ def break_even(
 def _search(
     models: list[Model], holds: Condition, gpus: Array, sizes: tuple[float, float] | None
 ) -> Sizes:
-    fitted = [model.content["domain"]["n"] for model in models]
+    fitted = [model.domain.n for model in models]
     smallest, largest = max(each[0] for each in fitted), min(each[1] for each in fitted)
     low, high = sizes or (float(smallest), min(LARGEST_N, largest * FURTHER_THAN_FITTED))
     if low >= high:
