@@ -299,8 +299,10 @@ void bind_workload(nb::module_& m) {
           "operations"_a, "The same with another count of operations a unit of work.")
       .def_ro("operations", &model::Workload::operations,
               "Floating-point operations of a unit of work.")
-      .def("__eq__",
-           [](const model::Workload& self, const model::Workload& other) { return self == other; });
+      .def(
+          "__eq__",
+          [](const model::Workload& self, const model::Workload& other) { return self == other; },
+          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"));
   m.attr("ALL_PAIRS") = usual;
 }
 

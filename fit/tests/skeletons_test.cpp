@@ -73,7 +73,7 @@ model::StepModel model_of(const model::ComTerm& com) {
   return {model::StepTerms{model::Work{}, model::Linear{}, com}, {}, 1, {}};
 }
 
-// Of sizes, GPU counts and kernels that were not measured.
+// Skeletons of sizes, GPU counts and kernels that were not measured.
 double largest_error_beyond(const Fit& found, Beyond beyond) {
   const Eigen::VectorXd values = found.values();
   double largest = 0;
