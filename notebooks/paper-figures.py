@@ -22,7 +22,6 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast import _core
 from gpucast.cli import findings_text
 from gpucast.paper import figures, findings
 from gpucast.plots.step_series import series_of
@@ -57,7 +56,7 @@ display(figures.gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
 # %%
 def rates(model: gc.Model, n: float, gpus: np.ndarray) -> np.ndarray:
     found = model.forecasts(np.full(gpus.size, n), gpus)
-    return np.array([_core.gflops(n, seconds) for seconds in found.seconds])
+    return np.array([model.workload.gflops(n, seconds) for seconds in found.seconds])
 
 
 for model in then.values():

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
+from gpucast.model.content import Domain, Gpu, Noise, Parameter, Selection, Terms
 from gpucast.model.fitted import Model
 from gpucast.paper.reconstructions import Quantity
 from gpucast.util import files
@@ -94,56 +95,50 @@ def model(path: str) -> Model:
                        sms=int(known["sms"]), integer=int(known["k"]))  # fmt: skip
     return Model(
         name=f"{NAME}-{path}",
-        content={
-            "model": {"gpu": "wave", "cpu": "linear", "com": "star-serial"},
-            "k": int(known["k"]),
-            "p": None,
-            "breakpoints": {"h2d": [], "d2h": []},
-            "parameters": {
-                name: _entry(unit, meaning, likely[name], drawn[name])
-                for name, unit, meaning in core.parameters
-            },
-            "combinations": [],
-            "noise": {
-                "sample": known["form_error"],
-                "pure_error": None,
-                "between_cells": known["form_error"],
-                "t90": T90,
-            },
-            # Nothing was fitted: every forecast but of one particle on one GPU extrapolates.
-            "domain": {"n": [1, 1], "gpus": [1, 1]},
-            "machine": {"cores": int(known["cores"]), "sms": int(known["sms"]), "block": 0},
-            "data": {
-                "name": NAME,
-                "path": PATHS[path],
-                "schedule": "star-serial",
-                "kernel": "claret",
-            },
-            "warnings": [f"{about['label']}; every forecast is an extrapolation"],
-            "reconstruction": {
-                "title": about["title"],
-                "label": about["label"],
-                "path": about["paths"][path],
-                "quantities": [
-                    {key: value for key, value in vars(each).items() if value is not None}
-                    for each, _ in made_of
-                ],
-            },
+        terms=Terms(gpu="wave", cpu="linear", com="star-serial"),
+        k=int(known["k"]),
+        p=None,
+        breakpoints={"h2d": [], "d2h": []},
+        parameters={
+            name: _parameter(unit, meaning, likely[name], drawn[name])
+            for name, unit, meaning in core.parameters
+        },
+        combinations=[],
+        noise=Noise(
+            sample=known["form_error"],
+            pure_error=None,
+            between_cells=known["form_error"],
+            t90=T90,
+        ),
+        # Nothing was fitted: every forecast but of one particle on one GPU extrapolates.
+        domain=Domain(n=(1, 1), gpus=(1, 1)),
+        machine=Gpu(cores=int(known["cores"]), sms=int(known["sms"]), block=0),
+        data=Selection(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
+        warnings=[f"{about['label']}; every forecast is an extrapolation"],
+        reconstruction={
+            "title": about["title"],
+            "label": about["label"],
+            "path": about["paths"][path],
+            "quantities": [
+                {key: value for key, value in vars(each).items() if value is not None}
+                for each, _ in made_of
+            ],
         },
         replicates=_rounded(np.column_stack([drawn[name] for name, _, _ in core.parameters])),
         integers=[int(known["k"])] * DRAWS,
     )
 
 
-def _entry(unit: str, meaning: str, value: float, drawn: Array) -> dict[str, Any]:
-    return {
-        "value": float(_rounded(value)),
-        "unit": unit,
-        "identified": False,  # by measurements: there are none
-        "stderr": None,
-        "ci95": [float(x) for x in _rounded(np.percentile(drawn, [2.5, 97.5]))],
-        "meaning": meaning,
-    }
+def _parameter(unit: str, meaning: str, value: float, drawn: Array) -> Parameter:
+    low, high = _rounded(np.percentile(drawn, [2.5, 97.5]))
+    return Parameter(
+        value=float(_rounded(value)),
+        unit=unit,
+        identified=False,  # by measurements: there are none
+        stderr=None,
+        ci95=(float(low), float(high)),
+        meaning=meaning,
+    )
 
 
 def _rounded(values: Any) -> Array:
@@ -334,7 +329,7 @@ def _derived(models: dict[str, Model]) -> list[str]:
         "| | native | remote |",
         "|---|---|---|",
     ]
-    native, remote = (models[path].content["parameters"] for path in PATHS)
+    native, remote = (models[path].parameters for path in PATHS)
     return [
         *lines,
         *(
@@ -345,12 +340,11 @@ def _derived(models: dict[str, Model]) -> list[str]:
     ]
 
 
-def _with_interval(entry: dict[str, Any]) -> str:
-    shown = quantity(entry["value"], entry["unit"])
-    if entry["value"] < 1e-9 and entry["unit"] == "s":
-        low, high = (f"{1e12 * x:.3g}" for x in entry["ci95"])
-        return f"{1e12 * entry['value']:.3g} ps ({low} ... {high} ps)"
-    return f"{shown} ({interval(entry['ci95'], entry['unit'])})"
+def _with_interval(each: Parameter) -> str:
+    if each.value < 1e-9 and each.unit == "s" and each.ci95 is not None:
+        low, high = (f"{1e12 * x:.3g}" for x in each.ci95)
+        return f"{1e12 * each.value:.3g} ps ({low} ... {high} ps)"
+    return f"{quantity(each.value, each.unit)} ({interval(each.ci95, each.unit)})"
 
 
 def _forecasts(models: dict[str, Model]) -> list[str]:
@@ -370,7 +364,7 @@ def _forecasts(models: dict[str, Model]) -> list[str]:
 def _cell(of: Model, n: int, gpus: int) -> str:
     found = of.forecasts([n], [gpus])
     low, high = duration(float(found.mean_low[0])), duration(float(found.mean_high[0]))
-    rate = _core.gflops(n, float(found.seconds[0]))
+    rate = of.workload.gflops(n, float(found.seconds[0]))
     share = percent(float(found.t_com[0] / found.seconds[0]), 0)
     return f"{duration(float(found.seconds[0]))} ({low} ... {high}) | {rate:.3g} | {share}"
 

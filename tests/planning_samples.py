@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,10 +28,7 @@ def remote() -> Model:
 
 def with_misfit(model: Model, between_cells: float) -> Model:
     """The same model, whose true cell times lie so far around it."""
-    changed = copy.copy(model)
-    changed.content = copy.deepcopy(model.content)
-    changed.content["noise"]["between_cells"] = between_cells
-    return changed
+    return replace(model, noise=replace(model.noise, between_cells=between_cells))
 
 
 def models() -> dict[str, Model]:

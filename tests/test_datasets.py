@@ -179,12 +179,13 @@ def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
 
 def test_a_frame_of_steps_has_their_kind_bytes_and_exchange(tmp_path: Path) -> None:
     moved = {"h2d": 64, "d2h": 0}
-    step = {**STEP, "memory": "pinned", "graph": True, "boundary": "periodic", "bytes": moved}
+    kind = {"ranks": 8, "memory": "pinned", "graph": True, "boundary": "periodic"}
+    step = {**STEP, **kind, "bytes": moved}
     step["phases"] = {"exchange": [1e-5, 2e-5]}
     frame = dataset.load(write(tmp_path / "d.jsonl", MACHINE, step)).frame("step")
     assert list(frame["exchange"]) == [1e-5, 2e-5]
     first = frame.iloc[0]
-    assert (first["memory"], first["graph"], first["boundary"]) == ("pinned", True, "periodic")
+    assert first[list(kind)].to_dict() == kind
     assert (first["bytes_h2d"], first["bytes_d2h"], first["bytes_exchange"]) == (64, 0, None)
 
 

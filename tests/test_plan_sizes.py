@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,6 @@ def test_of_many_counts_powers_of_two_and_the_last_are_told() -> None:
 
 def test_sizes_fitted_that_do_not_meet_are_refused() -> None:
     far = models()
-    far["remote"].content["domain"]["n"] = [10**8, 10**9]
+    far["remote"].domain = replace(far["remote"].domain, n=(10**8, 10**9))
     with pytest.raises(InputError, match=r"^sizes: .*do not overlap"):
         gc.plan({**values(), "break_even": 0.1}, far)

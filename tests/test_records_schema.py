@@ -83,6 +83,23 @@ def test_both_require_every_required_field(value: dict[str, Any]) -> None:
         {"graph": False},
         {"graph": 0},
         {"boundary": "periodic"},
+        {"ranks": 8},
+        {"workload": {"name": "w", "visits": {"factor": 40}}},
+        {
+            "workload": {
+                "name": "w",
+                "visits": {"factor": 40, "n": 1, "gpus": -0.5},
+                "operations": 2,
+            }
+        },
+        {"workload": {"name": "w", "visits": {"factor": "40"}}},
+        {"workload": {"name": "w", "visits": {"factor": True}}},
+        {"workload": {"name": "w", "visits": {"factor": 10**400}}},
+        {"workload": {"name": "w", "visits": {"factor": 40, "n": 11}}},
+        {"workload": {"name": "", "visits": {"factor": 40}}},
+        {"workload": {"name": 3, "visits": {"factor": 40}}},
+        {"workload": {"name": "w", "visits": {"factor": 40}, "halo": None}},
+        {"workload": {"name": "w", "visits": {"factor": 40}, "more": 1}},
         {"boundary": ""},
         {"bytes": {"h2d": 0, "d2h": 0}},
         {"bytes": {"h2d": 1, "d2h": 2, "exchange": 3}},

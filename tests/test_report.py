@@ -23,6 +23,7 @@ from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
+from gpucast.util.typed_json import from_json
 from report_pages import HOSTILE, h200, jumping
 
 MOST_SECONDS = 5.0
@@ -243,7 +244,7 @@ def test_nothing_in_the_page_points_outside_it() -> None:
 
 def test_names_from_data_are_shown_and_never_run() -> None:
     data, model = jumping(HOSTILE)
-    model = replace(model, name=HOSTILE, content={**model.content, "warnings": [HOSTILE]})
+    model = replace(model, name=HOSTILE, warnings=[HOSTILE])
     said = content([model], data, title=HOSTILE)
     found = _Page(page(said, command=HOSTILE))
     assert found.elements.count("script") == 4
@@ -283,7 +284,9 @@ def test_a_model_file_with_no_more_than_it_must_have_makes_a_page(tmp_path: Path
     small = {key: model.content[key] for key in must}
     small["data"] = {key: small["data"][key] for key in ("name", "path", "schedule", "kernel")}
     small["machine"] = {key: small["machine"][key] for key in ("cores", "sms", "block")}
-    Model("small", small, model.replicates, model.integers).save(tmp_path / "small.json")
+    least = from_json(Model, small)
+    least.replicates, least.integers = model.replicates, model.integers
+    least.save(tmp_path / "small.json")
     assert "particles" in page(content([load_model(tmp_path / "small.json")]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import pytest
 import gpucast as gc
 from gpucast._core import median_variance
 from gpucast.forecast import validation
+from gpucast.model.content import Noise
 from gpucast.model.fitted import Model
 from made_data import NATIVE, dataset, machine, step, steps, steps_alone, whole
 
@@ -64,11 +65,8 @@ def test_without_a_choice_there_is_no_regret(model: Model) -> None:
 
 def test_covered_is_whether_the_median_lies_in_its_interval(model: Model) -> None:
     """With no spread of parameters and no misfit the interval of a single time is t90 x noise."""
-    plain = copy.deepcopy(model)
-    plain.replicates, plain.integers = np.empty((0, 7)), []
-    plain.content["noise"] = {
-        "sample": 0.05, "pure_error": 0.05, "between_cells": 0.0, "t90": 2.0
-    }  # fmt: skip
+    noise = Noise(sample=0.05, pure_error=0.05, between_cells=0.0, t90=2.0)
+    plain = replace(model, replicates=np.empty((0, 7)), integers=[], noise=noise)
     edge = 2.0 * 0.05
     for log, inside in ((0.99 * edge, True), (1.01 * edge, False), (-0.99 * edge, True)):
         (cell,) = gc.validate(plain, cells(plain, {(1000, 1): [np.exp(log)]}))["cells"]
@@ -140,8 +138,7 @@ def test_steps_are_of_the_kind_that_the_model_was_fitted_to() -> None:
     other = gc.validate(model, both, memory="pageable")
     assert other["median_relative_error"] == pytest.approx(2 / 3, abs=0.1)
     # A model that says nothing of its steps' memory cannot choose.
-    silent = copy.deepcopy(model)
-    del silent.content["data"]["memory"]
+    silent = replace(model, data=replace(model.data, memory=None))
     with pytest.raises(gc.InputError, match="memory: there are several: pinned, pageable"):
         gc.validate(silent, both)
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpucast import _core
 from gpucast.data import jsonl, vocabulary
-from gpucast.formats import csv_transfers
+from gpucast.data.formats import csv_transfers
 from gpucast.data.records import Record
 from records_samples import TRANSFER
 

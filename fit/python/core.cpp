@@ -25,6 +25,7 @@
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/merit.h"
+#include "gpucast/model/workload.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -64,7 +65,7 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
                             const std::optional<std::string>& com, double cores, double sms,
                             double block, int integer,
                             const std::map<std::string, std::vector<double>>& curves,
-                            const model::Chains& chains) {
+                            const model::Chains& chains, const model::Workload& workload) {
   const model::Machine machine{cores, sms, block};
   std::optional<model::StepTerms> terms;
   if (gpu && cpu && com) {
@@ -72,7 +73,7 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
                              required(model::all_cpu_terms, *cpu, "CPU term"),
                              required(model::all_com_terms, *com, "communication term")};
     if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty()) {
-      throw std::invalid_argument(std::string(missing));
+      throw std::invalid_argument("GPU " + missing);
     }
   } else if (gpu || cpu || com) {
     throw std::invalid_argument("a model has all three terms or none");
@@ -85,7 +86,7 @@ model::StepModel make_model(const std::optional<std::string>& gpu,
     by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
         model::TransferCurve{breakpoints};
   }
-  return {terms, machine, integer, by_route, chains};
+  return {terms, machine, integer, by_route, chains, workload};
 }
 
 fit::Observations make_observations(const Bytes& kind, const Bytes& route, const Doubles& n,
@@ -152,6 +153,159 @@ void require_steps(const model::StepModel& of) {
   }
 }
 
+using Described = std::vector<std::tuple<std::string, std::string, std::string>>;
+
+Described described(const std::vector<model::Parameter>& parameters) {
+  Described list;
+  for (const auto& p : parameters) {
+    list.emplace_back(p.name, p.unit, p.meaning);
+  }
+  return list;
+}
+
+// One entry of a catalogue of terms, for Python.
+struct CatalogueEntry {
+  const model::TermInfo* info;
+  Described parameters;
+  std::vector<std::string> routes;
+};
+
+CatalogueEntry entry(const model::ComTerm& term) {
+  CatalogueEntry result{&model::info(term), described(model::parameters(term)), {}};
+  for (const auto route : model::routes(term)) {
+    result.routes.emplace_back(model::name(route));
+  }
+  return result;
+}
+
+// GPU or CPU term.
+template <class Term>
+CatalogueEntry entry(const Term& term) {
+  return {&model::info(term), described(model::parameters(term, {})), {}};
+}
+
+template <class Terms>
+nb::dict catalogue(const Terms& terms) {
+  nb::dict result;
+  for (const auto& term : terms) {
+    result[nb::cast(std::string(model::name(term)))] = entry(term);
+  }
+  return result;
+}
+
+std::string word(model::Bends bends) {
+  constexpr const char* words[] = {"nowhere", "everywhere", "evenly", "searched"};
+  return words[static_cast<std::size_t>(bends)];
+}
+
+std::string word(model::Tried tried) {
+  constexpr const char* words[] = {"always", "decomposed", "by_name"};
+  return words[static_cast<std::size_t>(tried)];
+}
+
+void bind_terms(nb::module_& m) {
+  const auto text = [](std::string_view model::TermInfo::* field) {
+    return [field](const CatalogueEntry& self) { return std::string(self.info->*field); };
+  };
+  nb::class_<CatalogueEntry>(m, "Term", "A term of the catalogue (model/include/gpucast/model).")
+      .def_prop_ro("name", text(&model::TermInfo::name))
+      .def_prop_ro("summary", text(&model::TermInfo::summary), "One line.")
+      .def_prop_ro("integer", text(&model::TermInfo::integer),
+                   "Letter of the structural integer; empty: none.")
+      .def_prop_ro("schedule", text(&model::TermInfo::schedule),
+                   "The schedule that a communication term describes.")
+      .def_prop_ro(
+          "needs",
+          [](const CatalogueEntry& self) {
+            std::vector<std::string> facts;
+            for (const auto fact : self.info->needs) {
+              facts.emplace_back(model::name(fact));
+            }
+            return facts;
+          },
+          "Facts of the machine that the term needs: cores, sms, block.")
+      .def_prop_ro("constant", [](const CatalogueEntry& self) { return self.info->constant; })
+      .def_prop_ro("linear", [](const CatalogueEntry& self) { return self.info->linear; })
+      .def_prop_ro("sees_ticks", [](const CatalogueEntry& self) { return self.info->sees_ticks; })
+      .def_prop_ro(
+          "bends", [](const CatalogueEntry& self) { return word(self.info->bends); },
+          "Where straight pieces may bend: nowhere, everywhere, evenly, searched.")
+      .def_prop_ro(
+          "tried", [](const CatalogueEntry& self) { return word(self.info->tried); },
+          "When an automatic fit tries the term: always, decomposed, by_name.")
+      .def_ro("parameters", &CatalogueEntry::parameters,
+              "(name, unit, meaning) of the term's own parameters, with one straight piece.")
+      .def_ro("routes", &CatalogueEntry::routes,
+              "Routes whose transfer curves a communication term evaluates.");
+  m.attr("GPU_TERMS") = catalogue(model::all_gpu_terms);
+  m.attr("CPU_TERMS") = catalogue(model::all_cpu_terms);
+  m.attr("COM_TERMS") = catalogue(model::all_com_terms);
+}
+
+using Powers = std::tuple<double, double, double>;
+
+Powers powers(const model::Amount& amount) { return {amount.factor, amount.n, amount.gpus}; }
+
+model::Amount amount(const Powers& powers) {
+  return {std::get<0>(powers), std::get<1>(powers), std::get<2>(powers)};
+}
+
+void bind_workload(nb::module_& m) {
+  const auto evaluated = [](model::Amount model::Workload::* which) {
+    return [which](const model::Workload& self, double n, double gpus) {
+      return (self.*which)(n, gpus);
+    };
+  };
+  constexpr auto usual = model::all_pairs;
+  nb::class_<model::Workload>(
+      m, "Workload",
+      "What a step does as a function of n and N. Amounts are given as (factor, p, q): factor n^p "
+      "N^q. The defaults are all-pairs forces.")
+      .def(
+          "__init__",
+          [](model::Workload* self, const Powers& visits, const Powers& to_gpu,
+             const Powers& from_gpu, const Powers& halo, std::optional<double> operations) {
+            new (self) model::Workload{amount(visits), amount(to_gpu), amount(from_gpu),
+                                       amount(halo), operations.value_or(std::nan(""))};
+          },
+          "visits"_a = powers(usual.visits), "to_gpu"_a = powers(usual.to_gpu),
+          "from_gpu"_a = powers(usual.from_gpu), "halo"_a = powers(usual.halo),
+          "operations"_a.none() = usual.operations)
+      .def("visits", evaluated(&model::Workload::visits), "n"_a, "gpus"_a,
+           "Units of work for each element of a GPU's share.")
+      .def("to_gpu", evaluated(&model::Workload::to_gpu), "n"_a, "gpus"_a, "Bytes to each GPU.")
+      .def("from_gpu", evaluated(&model::Workload::from_gpu), "n"_a, "gpus"_a,
+           "Bytes from each GPU.")
+      .def("halo", evaluated(&model::Workload::halo), "n"_a, "gpus"_a,
+           "Bytes that each of several GPUs gets from its neighbours.")
+      .def("work", &model::Workload::work, "n"_a, "gpus"_a,
+           "Units of work of the GPU that has the most.")
+      .def("operations_of_step", &model::Workload::operations_of_step, "n"_a,
+           "Floating-point operations of a step; not a number where they are not known.")
+      .def("size_of", &model::Workload::size_of, "bytes_to_gpu"_a, "gpus"_a,
+           "The size whose bytes to each of N GPUs are these.")
+      .def(
+          "gflops",
+          [](const model::Workload& self, double n, double seconds) {
+            return model::gflops(self, n, seconds);
+          },
+          "n"_a, "seconds"_a)
+      .def(
+          "counting",
+          [](model::Workload self, double operations) {
+            self.operations = operations;
+            return self;
+          },
+          "operations"_a, "The same with another count of operations a unit of work.")
+      .def_ro("operations", &model::Workload::operations,
+              "Floating-point operations of a unit of work.")
+      .def(
+          "__eq__",
+          [](const model::Workload& self, const model::Workload& other) { return self == other; },
+          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"));
+  m.attr("ALL_PAIRS") = usual;
+}
+
 void bind_model(nb::module_& m) {
   nb::class_<model::StepModel>(m, "Model", "Terms, structural constants and parameter layout.")
       .def(
@@ -160,30 +314,25 @@ void bind_model(nb::module_& m) {
              const std::optional<std::string>& cpu, const std::optional<std::string>& com,
              double cores, double sms, double block, int integer,
              const std::map<std::string, std::vector<double>>& curves,
-             const std::vector<double>& gpu_breakpoints,
-             const std::vector<double>& cpu_breakpoints) {
-            new (self) model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer,
-                                                   curves, {gpu_breakpoints, cpu_breakpoints}));
+             const std::vector<double>& gpu_breakpoints, const std::vector<double>& cpu_breakpoints,
+             const model::Workload& workload) {
+            new (self)
+                model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer, curves,
+                                            {gpu_breakpoints, cpu_breakpoints}, workload));
           },
           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
           "curves"_a = std::map<std::string, std::vector<double>>{},
-          "gpu_breakpoints"_a = std::vector<double>{}, "cpu_breakpoints"_a = std::vector<double>{})
+          "gpu_breakpoints"_a = std::vector<double>{}, "cpu_breakpoints"_a = std::vector<double>{},
+          "workload"_a = model::all_pairs)
       .def_prop_ro("integer", &model::StepModel::integer)
-      .def_prop_ro(
-          "integer_name",
-          [](const model::StepModel& self) {
-            return std::string(self.terms() ? model::structural_integer(self.terms()->gpu) : "");
-          })
+      .def_prop_ro("integer_name",
+                   [](const model::StepModel& self) {
+                     return std::string(self.terms() ? model::info(self.terms()->gpu).integer : "");
+                   })
       .def_prop_ro(
           "parameters",
-          [](const model::StepModel& self) {
-            std::vector<std::tuple<std::string, std::string, std::string>> list;
-            for (const auto& p : self.parameter_list()) {
-              list.emplace_back(p.name, p.unit, p.meaning);
-            }
-            return list;
-          },
+          [](const model::StepModel& self) { return described(self.parameter_list()); },
           "(name, unit, meaning) of each parameter, in the order of value arrays.")
       .def_prop_ro(
           "communication",
@@ -382,19 +531,22 @@ void bind_fit(nb::module_& m) {
 
   m.def(
       "gpu_coordinate",
-      [](const std::string& gpu, const Doubles& n, const Doubles& gpus, double sms, double block) {
+      [](const std::string& gpu, const Doubles& n, const Doubles& gpus, double sms, double block,
+         const model::Workload& workload) {
         const auto term = required(model::all_gpu_terms, gpu, "GPU term");
-        if (n.size() != gpus.size()) {
-          throw std::invalid_argument("n and gpus differ in length");
+        if (model::info(term).bends == model::Bends::nowhere || n.size() != gpus.size()) {
+          throw std::invalid_argument("no straight pieces, or n and gpus differ in length");
         }
         std::vector<double> x(n.size());
         for (std::size_t i = 0; i < n.size(); ++i) {
-          x[i] = model::gpu_coordinate(term, n.data()[i], gpus.data()[i], {0, sms, block});
+          x[i] =
+              *model::coordinate(term, {n.data()[i], gpus.data()[i], &workload}, {0, sms, block});
         }
         return array(std::move(x));
       },
-      "gpu"_a, "n"_a, "gpus"_a, "sms"_a = 0.0, "block"_a = 0.0,
-      "What a chained GPU term is a function of: blocks on the busiest multiprocessor, or pairs.");
+      "gpu"_a, "n"_a, "gpus"_a, "sms"_a = 0.0, "block"_a = 0.0, "workload"_a = model::all_pairs,
+      "What the straight pieces of a GPU term are over: blocks on the busiest multiprocessor, or "
+      "pairs.");
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
   m.def(
       "fit",
@@ -462,14 +614,9 @@ void bind_forecast(nb::module_& m) {
       },
       "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
       "Share of replicates in which each GPU count is the fastest, one row an n.");
-  m.attr("BYTES_IN_PER_PARTICLE") = model::bytes_in_per_particle;
-  m.attr("BYTES_OUT_PER_PARTICLE") = model::bytes_out_per_particle;
   m.def("median_variance", &fit::median_variance, "count"_a,
         "Variance of the median of normal values, relative to one value's.");
-  m.def("gflops", &model::gflops, "n"_a, "seconds"_a,
-        "flops_per_pair"_a = model::claret_flops_per_pair);
   m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);
-  m.attr("claret_flops_per_pair") = model::claret_flops_per_pair;
 }
 
 template <class Range>
@@ -485,18 +632,10 @@ nb::list names(const Range& all) {
 
 NB_MODULE(_core, m) {
   m.doc() = "Step-time model and its fit.";
+  bind_workload(m);
   bind_model(m);
   bind_fit(m);
   bind_forecast(m);
-  nb::list chained;
-  for (const auto term : model::all_gpu_terms) {
-    if (model::is_chained(term)) {
-      chained.append(std::string(model::name(term)));
-    }
-  }
-  m.attr("CHAINED_GPU_TERMS") = chained;
-  m.attr("GPU_TERMS") = names(model::all_gpu_terms);
-  m.attr("CPU_TERMS") = names(model::all_cpu_terms);
-  m.attr("COM_TERMS") = names(model::all_com_terms);
+  bind_terms(m);
   m.attr("ROUTES") = names(model::all_routes);
 }

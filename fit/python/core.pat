@@ -1,3 +1,9 @@
 # Types that the stub generator cannot see in values.
-_core.(GPU_TERMS|CHAINED_GPU_TERMS|CPU_TERMS|COM_TERMS|ROUTES):
-    \1: list[str]
+_core.(GPU_TERMS|CPU_TERMS|COM_TERMS):
+    \1: dict[str, Term]
+
+_core.ALL_PAIRS:
+    ALL_PAIRS: Workload
+
+_core.ROUTES:
+    ROUTES: list[str]

@@ -13,7 +13,7 @@ namespace gpucast::fit {
 
 namespace {
 
-constexpr double smallest_scale = 1e-4;  // curves closer to the data than this are as good
+constexpr double smallest_scale = 1e-4;  // a curve that fits more closely is no better
 
 // Single timings carry quirks of their own, so a breakpoint has to earn more than bare equality: a
 // difference of 6 in this criterion is "strong" evidence (Kass & Raftery 1995).
@@ -153,7 +153,7 @@ class Search {
     double criterion;
   };
 
-  // Of at most `largest` knots; kinks only, or jumps too.
+  // The best placement of at most `largest` knots; kinks only, or jumps too.
   Found best(std::size_t largest, bool jumps) {
     Found best{{}, criterion({})};
     while (best.knots.size() < largest) {

@@ -47,18 +47,20 @@ std::vector<double> with_cells(const std::vector<double>& breakpoints, std::vect
 // term bends where there are cells. A piece without any could be of any slope.
 model::StepModel known(const model::StepModel& model, const std::vector<Cell>& cells) {
   const auto& terms = model.terms();
-  if (!terms || !model::is_chained(terms->gpu)) {
+  if (!terms || model::info(terms->gpu).bends == model::Bends::nowhere) {
     return model;
   }
   std::vector<double> x;
   for (const Cell& cell : cells) {
     if (cell.kind == Kind::step || cell.kind == Kind::kernel) {
-      x.push_back(model::gpu_coordinate(terms->gpu, cell.n, cell.gpus, model.machine()));
+      x.push_back(
+          *model::coordinate(terms->gpu, {cell.n, cell.gpus, &model.workload()}, model.machine()));
     }
   }
   model::Chains chains = model.chains();
   chains.gpu = with_cells(chains.gpu, std::move(x));
-  return {terms, model.machine(), model.integer(), model.curves(), std::move(chains)};
+  return {terms,          model.machine(),   model.integer(),
+          model.curves(), std::move(chains), model.workload()};
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ double noise_needed(const Observations& observations, const Estimate& estimate) 
 // start values lay the mean wait to T_gpu's constant, so that the right valley is at them or a part
 // of a tick below. Where kernels were timed alone they tell it.
 std::vector<double> shifts(const model::StepModel& model, const Observations& observations) {
-  const bool wavy = model.terms() && model::sees_ticks(model.terms()->com) &&
-                    model.parameter_list().front().name == "t_0";
+  const bool wavy = model.terms() && model::info(model.terms()->com).sees_ticks &&
+                    model::info(model.terms()->gpu).constant;
   const bool told = std::ranges::any_of(observations.cells(),
                                         [](const Cell& cell) { return cell.kind == Kind::kernel; });
   if (!wavy || told) {
@@ -99,17 +99,7 @@ std::vector<std::size_t> Profile::plausible(double margin) const {
 }
 
 std::vector<int> default_integers(const model::StepModel& model, int largest_k) {
-  if (!model.terms() || model::structural_integer(model.terms()->gpu).empty()) {
-    return {1};
-  }
-  if (model.terms()->gpu == model::GpuTerm::occupancy) {
-    return {1, 2, 4, 8};
-  }
-  std::vector<int> integers(static_cast<std::size_t>(std::max(1, largest_k)));
-  for (std::size_t i = 0; i < integers.size(); ++i) {
-    integers[i] = static_cast<int>(i) + 1;
-  }
-  return integers;
+  return model.terms() ? model::integers(model.terms()->gpu, largest_k) : std::vector<int>{1};
 }
 
 Profile profile(const model::StepModel& model, const Observations& observations,

@@ -79,7 +79,7 @@ TEST(Bootstrap, IsCentredOnTheEstimate) {
 }
 
 TEST(Bootstrap, SpreadsOverAllThatTheDataLeaveOpen) {
-  // Of 1/B_d2h and t_cpu steps know a sum only: each replicate holds another way to share it.
+  // Steps determine only a sum of 1/B_d2h and t_cpu: each replicate splits it in another way.
   const Fit fitted = fit(paper_model(native), synthetic::steps_alone(native, 4), {4});
   const Replicates replicates = fitted.bootstrap(300, bootstrap_seed, 2);
   const Eigen::ArrayXd host = replicates.values.col(synthetic::t_cpu).array() +

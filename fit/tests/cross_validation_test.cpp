@@ -17,11 +17,10 @@ using synthetic::native;
 using synthetic::paper_model;
 
 model::StepModel work_model() {
-  return {
-      model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::star_serial},
-      model::Machine{.cores = native.c},
-      1,
-      {}};
+  return {model::StepTerms{model::Work{}, model::Linear{}, model::StarSerial{}},
+          model::Machine{.cores = native.c},
+          1,
+          {}};
 }
 
 std::vector<Candidate> paper_and_work() {
@@ -98,8 +97,7 @@ TEST(CrossValidate, BendsAChainedTermOnlyWhereCellsAreLeft) {
   }
   breakpoints.pop_back();
   const model::StepModel residency(
-      model::StepTerms{model::GpuTerm::residency, model::CpuTerm::linear,
-                       model::ComTerm::star_serial},
+      model::StepTerms{model::Residency{}, model::Linear{}, model::StarSerial{}},
       model::Machine{.sms = sms, .block = block}, 1, {}, {.gpu = breakpoints, .cpu = {}});
   const auto errors = cross_validate({{residency, {1}}}, samples.observations(), 8, 1, 2);
   // Without the smallest, nothing tells t_0 from host time a particle.

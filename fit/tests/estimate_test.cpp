@@ -51,9 +51,9 @@ TEST(Estimate, GivesWhatStepsAloneIdentifyBack) {
 }
 
 TEST(Estimate, FitsTheOccupancyTermFromALinearStart) {
-  const model::StepModel model(model::StepTerms{model::GpuTerm::occupancy, model::CpuTerm::linear,
-                                                model::ComTerm::allgather},
-                               {.cores = 1, .sms = 12, .block = 256}, 4, {});
+  const model::StepModel model(
+      model::StepTerms{model::Occupancy{}, model::Linear{}, model::Allgather{}},
+      {.cores = 1, .sms = 12, .block = 256}, 4, {});
   const auto seconds = [](double n, double gpus) {
     const double w = std::ceil(std::ceil(std::ceil(n / gpus) / 256) / 12);
     const double join = std::pow(std::pow(6e-9, 4) + std::pow(w * 3e-9, 4), 0.25);

@@ -38,7 +38,7 @@ Evaluated with_derivatives(const model::StepModel& model, const std::vector<Cell
 }
 
 bool sees_ticks(const model::StepModel& model) {
-  return model::sees_ticks(model.terms().value_or(model::StepTerms{}).com);
+  return model::info(model.terms().value_or(model::StepTerms{}).com).sees_ticks;
 }
 
 TEST(Evaluate, DerivativesEqualFiniteDifferencesForEveryCombinationOfTerms) {

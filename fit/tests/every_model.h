@@ -13,14 +13,14 @@
 
 namespace gpucast::fit {
 
-inline model::Chains chains_for(model::GpuTerm gpu, model::CpuTerm cpu) {
+inline model::Chains chains_for(const model::GpuTerm& gpu, const model::CpuTerm& cpu) {
   model::Chains chains;
-  if (gpu == model::GpuTerm::residency) {
+  if (name(gpu) == "residency") {
     chains.gpu = {1, 2, 4};
-  } else if (gpu == model::GpuTerm::pairs) {
+  } else if (name(gpu) == "pairs") {
     chains.gpu = {1e6, 1e8};
   }
-  if (cpu == model::CpuTerm::cached) {
+  if (name(cpu) == "cached") {
     chains.cpu = {5000};
   }
   return chains;
@@ -32,8 +32,9 @@ inline std::vector<model::StepModel> every_combination_of_terms() {
     for (const auto cpu : model::all_cpu_terms) {
       for (const auto com : model::all_com_terms) {
         model::TransferCurves curves;
-        curves[static_cast<std::size_t>(model::routes(com).front())] =
-            model::TransferCurve{{4096, 65536}};
+        if (const auto routes = model::routes(com); !routes.empty()) {
+          curves[static_cast<std::size_t>(routes.front())] = model::TransferCurve{{4096, 65536}};
+        }
         for (const int integer : {1, 4}) {
           models.emplace_back(model::StepTerms{gpu, cpu, com},
                               model::Machine{.cores = 2304, .sms = 12, .block = 256}, integer,
@@ -78,7 +79,8 @@ inline Eigen::VectorXd random_point(const model::StepModel& model, synthetic::No
       typical = 1;
     } else if (is_of("t_gpu") || is_of("t_pair")) {
       typical = 1e-11;
-    } else if (is_of("t_cpu") || is_of("t_lat") || is_of("t_blk")) {
+    } else if (is_of("t_cpu") || is_of("t_lat") || is_of("t_blk") || is_of("t_own") ||
+               is_of("t_face")) {
       typical = 1e-8;
     } else if (parameter.reciprocal) {
       typical = 1e-9;

@@ -87,9 +87,8 @@ TEST(Identify, OneGpuCountMixesThroughputsWithTheHost) {
 }
 
 TEST(Identify, OneGpuNeverSeesTheRing) {
-  const model::StepModel model(
-      model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::allgather}, {},
-      1, {});
+  const model::StepModel model(model::StepTerms{model::Work{}, model::Linear{}, model::Allgather{}},
+                               {}, 1, {});
   synthetic::Noisy noisy(6, 0.03);
   synthetic::Samples samples;
   synthetic::add_steps(

@@ -115,9 +115,8 @@ TEST(NullSpace, CentreIsTheMiddleOfThePolytope) {
 }
 
 TEST(NullSpace, LeavesParametersThatNoCellDependsOnAlone) {
-  const model::StepModel model(
-      model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::allgather}, {},
-      1, {});
+  const model::StepModel model(model::StepTerms{model::Work{}, model::Linear{}, model::Allgather{}},
+                               {}, 1, {});
   synthetic::Noisy exact(1, 0);
   synthetic::Samples samples;
   synthetic::add_steps(

@@ -69,11 +69,11 @@ Observations skeletons(Beyond beyond, std::uint64_t seed, double sigma,
   return samples.observations();
 }
 
-model::StepModel model_of(model::ComTerm com) {
-  return {model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, com}, {}, 1, {}};
+model::StepModel model_of(const model::ComTerm& com) {
+  return {model::StepTerms{model::Work{}, model::Linear{}, com}, {}, 1, {}};
 }
 
-// Of sizes, GPU counts and kernels that were not measured.
+// Skeletons of sizes, GPU counts and kernels that were not measured.
 double largest_error_beyond(const Fit& found, Beyond beyond) {
   const Eigen::VectorXd values = found.values();
   double largest = 0;
@@ -92,7 +92,7 @@ double largest_error_beyond(const Fit& found, Beyond beyond) {
 TEST(SkeletonsAlone, TellTheCommunicationOfQueuedCopies) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const Fit found =
-        fit(model_of(model::ComTerm::star_async), skeletons(&Star::all_at_once, seed, 0.02), {1});
+        fit(model_of(model::StarAsync{}), skeletons(&Star::all_at_once, seed, 0.02), {1});
     EXPECT_TRUE(found.estimate().converged);
     EXPECT_NEAR(parameter(found, "t_kernel") / star.t_kernel, 1, 0.03) << seed;
     EXPECT_NEAR(parameter(found, "B_host") / star.B_host, 1, 0.03) << seed;
@@ -108,8 +108,8 @@ TEST(SkeletonsAlone, TellTheCommunicationOfQueuedCopies) {
 
 TEST(SkeletonsAlone, TellTheCommunicationByTurns) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Fit found = fit(model_of(model::ComTerm::star_async_turns),
-                          skeletons(&Star::by_turns, seed, 0.02), {1});
+    const Fit found =
+        fit(model_of(model::StarAsyncTurns{}), skeletons(&Star::by_turns, seed, 0.02), {1});
     EXPECT_TRUE(found.estimate().converged);
     EXPECT_NEAR(parameter(found, "B_h2d") / star.B_h2d, 1, 0.03) << seed;
     EXPECT_NEAR(parameter(found, "B_d2h") / star.B_d2h, 1, 0.05) << seed;
@@ -118,8 +118,7 @@ TEST(SkeletonsAlone, TellTheCommunicationByTurns) {
 }
 
 TEST(SkeletonsAlone, SayNothingAboutTheGpuAndCpuTerm) {
-  const Fit found =
-      fit(model_of(model::ComTerm::star_async), skeletons(&Star::all_at_once, 1, 0.02), {1});
+  const Fit found = fit(model_of(model::StarAsync{}), skeletons(&Star::all_at_once, 1, 0.02), {1});
   for (std::size_t i = 0; i < found.model.parameter_count(); ++i) {
     const std::string& name = found.model.parameter_list()[i].name;
     const bool of_communication = name != "t_0" && name != "t_pair" && name != "t_cpu";
@@ -142,7 +141,7 @@ TEST(SkeletonsAlone, HaveNoiseOfTheirOwn) {
                   transfers(star.L_h2d + bytes / star.B_h2d));
     }
   }
-  const Fit found = fit(model_of(model::ComTerm::star_async), samples.observations(), {1});
+  const Fit found = fit(model_of(model::StarAsync{}), samples.observations(), {1});
   EXPECT_NEAR(found.estimate().sigma[group(skeleton(1, 1, 1))], 0.04, 0.006);
   EXPECT_NEAR(found.estimate().sigma[group(synthetic::transfer(model::Route::h2d, 1))], 0.005,
               0.0015);
@@ -150,7 +149,7 @@ TEST(SkeletonsAlone, HaveNoiseOfTheirOwn) {
 
 // The start is about what surrounds the kernels, not about the kernels: those of 2 ms are up to a
 // hundred times as long.
-void expect_a_start_within_a_factor_of_two(model::ComTerm com, Beyond beyond) {
+void expect_a_start_within_a_factor_of_two(const model::ComTerm& com, Beyond beyond) {
   constexpr double with_very_long[] = {20e-6, 2e-3};
   constexpr double very_long[] = {2e-3};
   for (const std::span<const double> kernels :
@@ -161,7 +160,7 @@ void expect_a_start_within_a_factor_of_two(model::ComTerm com, Beyond beyond) {
     for (const double n : skeleton_sizes) {
       for (const double gpus : counts) {
         for (const double busy : kernels) {
-          const double computing = com == model::ComTerm::star_async_turns ? gpus * busy : busy;
+          const double computing = name(com) == "star-async-turns" ? gpus * busy : busy;
           const double truth = busy + (star.*beyond)(n, gpus, busy) - computing;
           const double rest = model.skeleton_seconds(values.data(), n, gpus, busy) - computing;
           EXPECT_NEAR(std::log(rest / truth), 0, std::log(2.0))
@@ -173,11 +172,11 @@ void expect_a_start_within_a_factor_of_two(model::ComTerm com, Beyond beyond) {
 }
 
 TEST(StartValues, OfLongSkeletonsAreAboutWhatSurroundsTheKernels) {
-  expect_a_start_within_a_factor_of_two(model::ComTerm::star_async, &Star::all_at_once);
+  expect_a_start_within_a_factor_of_two(model::StarAsync{}, &Star::all_at_once);
 }
 
 TEST(StartValues, OfSkeletonsByTurnsLeaveOutEveryTurn) {
-  expect_a_start_within_a_factor_of_two(model::ComTerm::star_async_turns, &Star::by_turns);
+  expect_a_start_within_a_factor_of_two(model::StarAsyncTurns{}, &Star::by_turns);
 }
 
 TEST(StartValues, TakeSkeletonsShorterThanTheirKernelsForNoise) {
@@ -188,7 +187,7 @@ TEST(StartValues, TakeSkeletonsShorterThanTheirKernelsForNoise) {
       samples.add(skeleton(n, gpus, 2e-3), n > 256 ? 2e-3 + star.all_at_once(n, gpus, 0) : 1.9e-3);
     }
   }
-  const model::StepModel model = model_of(model::ComTerm::star_async);
+  const model::StepModel model = model_of(model::StarAsync{});
   const Eigen::VectorXd start = start_values(model, samples.observations());
   EXPECT_TRUE(start.allFinite());
   const Eigen::VectorXd values = values_from_log(model, start);

@@ -92,8 +92,7 @@ TEST(Profile, TakesIntegersWithEqualWavesAsOneClass) {
 
 TEST(Profile, TriesOneModelForTermsWithoutAnInteger) {
   const model::StepModel model(
-      model::StepTerms{model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::star_serial},
-      {}, 1, {});
+      model::StepTerms{model::Work{}, model::Linear{}, model::StarSerial{}}, {}, 1, {});
   EXPECT_EQ(default_integers(model, 16), std::vector<int>{1});
   const Profile found = profile(model, synthetic::steps_alone(native, 1), up_to(4));
   ASSERT_EQ(found.classes.size(), 1U);
@@ -117,8 +116,7 @@ TEST(DefaultIntegers, FollowTheGpuTerm) {
   EXPECT_EQ(default_integers(paper_model(native), 5), up_to(5));
   EXPECT_EQ(default_integers(paper_model(native), 0), up_to(1));
   const model::StepModel occupancy(
-      model::StepTerms{model::GpuTerm::occupancy, model::CpuTerm::linear,
-                       model::ComTerm::star_serial},
+      model::StepTerms{model::Occupancy{}, model::Linear{}, model::StarSerial{}},
       {.cores = 1, .sms = 1, .block = 1}, 1, {});
   EXPECT_EQ(default_integers(occupancy, 5), (std::vector<int>{1, 2, 4, 8}));
   const model::StepModel transfers(std::nullopt, {}, 1, {});

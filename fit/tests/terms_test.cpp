@@ -122,8 +122,8 @@ Cell host_part(double n) { return {.kind = Kind::cpu, .n = n}; }
 
 Cell kernel_part(double n, double gpus) { return {.kind = Kind::kernel, .n = n, .gpus = gpus}; }
 
-model::StepModel model_of(model::GpuTerm gpu, model::CpuTerm cpu, model::ComTerm com,
-                          model::Chains chains) {
+model::StepModel model_of(const model::GpuTerm& gpu, const model::CpuTerm& cpu,
+                          const model::ComTerm& com, model::Chains chains) {
   return {model::StepTerms{gpu, cpu, com}, machine, 1, {}, std::move(chains)};
 }
 
@@ -181,8 +181,8 @@ std::vector<double> measured_levels() {
 }
 
 model::StepModel serial_model() {
-  return model_of(model::GpuTerm::residency, model::CpuTerm::cached,
-                  model::ComTerm::star_serial_poll, {.gpu = measured_levels(), .cpu = {8000}});
+  return model_of(model::Residency{}, model::Cached{}, model::StarSerialPoll{},
+                  {.gpu = measured_levels(), .cpu = {8000}});
 }
 
 TEST(Recovery, OfResidencyCachesAndAStarThatPollsFromOneAndTwoGpus) {
@@ -212,9 +212,8 @@ TEST(Recovery, OfPairsAndAStarOfQueuesFromOneAndTwoGpus) {
     add_transfers(samples, noisy, model::Route::h2d, to_gpu);
     add_transfers(samples, noisy, model::Route::d2h, from_gpu);
     add_launches(samples, noisy);
-    const model::StepModel model =
-        model_of(model::GpuTerm::pairs, model::CpuTerm::linear, model::ComTerm::star_async_poll,
-                 {.gpu = {1e7}, .cpu = {}});
+    const model::StepModel model = model_of(model::Pairs{}, model::Linear{}, model::StarAsyncPoll{},
+                                            {.gpu = {1e7}, .cpu = {}});
     const Fit found = fit(model, samples.observations(), {1});
     EXPECT_TRUE(found.estimate().converged);
     EXPECT_NEAR(parameter(found, "t_queue") / 5e-6, 1, 0.15) << seed;
@@ -235,9 +234,8 @@ TEST(Recovery, OfAnAllgatherThatIsQueuedAheadFromOneAndTwoGpus) {
     }
     add_transfers(samples, noisy, model::Route::peer, between);
     add_launches(samples, noisy);
-    const Fit found = fit(
-        model_of(model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::allgather_queue, {}),
-        samples.observations(), {1});
+    const Fit found = fit(model_of(model::Work{}, model::Linear{}, model::AllgatherQueue{}, {}),
+                          samples.observations(), {1});
     EXPECT_TRUE(found.estimate().converged);
     EXPECT_NEAR(parameter(found, "t_queue") / 12e-6, 1, 0.05) << seed;
     EXPECT_NEAR(parameter(found, "t_pair") / 10e-12, 1, 0.02) << seed;
@@ -315,8 +313,7 @@ TEST(KernelObservations, HaveNoiseOfTheirOwn) {
 TEST(KernelObservations, TellTheGpusTimeFromWhatSurroundsIt) {
   // Steps of one GPU: a constant in T_gpu and the latencies are one sum. Kernel times tell them
   // apart.
-  const model::StepModel model =
-      model_of(model::GpuTerm::work, model::CpuTerm::linear, model::ComTerm::star_serial, {});
+  const model::StepModel model = model_of(model::Work{}, model::Linear{}, model::StarSerial{}, {});
   const auto gpu = [](double n) { return 20e-6 + 10e-12 * n * n; };
   const auto whole = [&](double n, double) {
     return gpu(n) + 4e-9 * n + to_gpu(16 * n) + from_gpu(12 * n) + t_kernel;

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace gpucast::model {
 namespace {
+
+double wave_time(double t_gpu, double n, double gpus, int k, double cores) {
+  return Wave::seconds(&t_gpu, {n, gpus}, {.machine = {.cores = cores}, .integer = k});
+}
 
 TEST(Wave, IsThePapersEquationOneForAGtx780) {
   // 64000 particles on 4 GPUs of 4 x 2304 threads: 64000 / 36864 = 1.74, so two waves.
@@ -22,7 +27,7 @@ TEST(Wave, AFullWaveIsOneWaveAndOneParticleMoreIsTwo) {
 }
 
 TEST(Wave, CountsWavesAsIntegersDoAtEveryBoundary) {
-  for (const long long k : {1, 3, 7, 16}) {
+  for (const int k : {1, 3, 7, 16}) {
     for (const long long cores : {100, 2304, 16896}) {
       for (long long gpus = 1; gpus <= 8; ++gpus) {
         const long long threads = k * cores * gpus;
@@ -31,8 +36,8 @@ TEST(Wave, CountsWavesAsIntegersDoAtEveryBoundary) {
             const long long n = waves * threads + beyond;
             const long long counted = (n + threads - 1) / threads;
             const auto expected = static_cast<double>(counted * n) * static_cast<double>(k * cores);
-            EXPECT_DOUBLE_EQ(wave_time(1.0, static_cast<double>(n), static_cast<double>(gpus),
-                                       static_cast<double>(k), static_cast<double>(cores)),
+            EXPECT_DOUBLE_EQ(wave_time(1.0, static_cast<double>(n), static_cast<double>(gpus), k,
+                                       static_cast<double>(cores)),
                              expected)
                 << "n " << n << ", k " << k << ", cores " << cores << ", gpus " << gpus;
           }
@@ -45,7 +50,8 @@ TEST(Wave, CountsWavesAsIntegersDoAtEveryBoundary) {
 constexpr Machine ten_multiprocessors{.cores = 1280, .sms = 10, .block = 256};
 
 double occupancy(double t_0, double t_lat, double t_blk, double n, double gpus, int p) {
-  return occupancy_time(t_0, t_lat, t_blk, n, gpus, p, ten_multiprocessors);
+  const double parameter[] = {t_0, t_lat, t_blk};
+  return Occupancy::seconds(parameter, {n, gpus}, {ten_multiprocessors, p});
 }
 
 TEST(Occupancy, StepsUpWithTheBlockThatFindsEveryMultiprocessorTaken) {
@@ -103,6 +109,11 @@ TEST(Occupancy, NeitherOverflowsNorUnderflows) {
   EXPECT_DOUBLE_EQ(occupancy(0, 1e100, 1e-200, 1, 1, 8), 1e100);
 }
 
+double work_time(double t_0, double t_pair, double n, double gpus) {
+  const double parameter[] = {t_0, t_pair};
+  return Work::seconds(parameter, {n, gpus}, {});
+}
+
 TEST(Work, TakesTheLargestShareTimesAllParticles) {
   // 10 particles on 3 GPUs: the largest share is 4, 40 interactions.
   EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 10, 3), 5e-6 + 40e-9);
@@ -111,7 +122,7 @@ TEST(Work, TakesTheLargestShareTimesAllParticles) {
 
 double chained(GpuTerm term, const double* parameter, double n, double gpus,
                const std::vector<double>& breakpoints) {
-  return gpu_time(term, parameter, n, gpus, 1, breakpoints, ten_multiprocessors);
+  return gpu_time(term, parameter, {n, gpus}, {ten_multiprocessors, 1, &breakpoints});
 }
 
 // t_0, then seconds of a visited particle: 20 ns for the first block, 5 ns for the next three,
@@ -121,27 +132,24 @@ constexpr double by_residency[] = {1e-5, 20e-9, 5e-9, 8e-9};
 
 TEST(Residency, IsTheTimeOfAParticleAtSoManyBlocksTimesAllParticles) {
   // 10 multiprocessors of 256 threads: 2560 particles a block on each.
-  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 2560, 1, resident), 1e-5 + 2560 * 20e-9,
+  EXPECT_NEAR(chained(Residency{}, by_residency, 2560, 1, resident), 1e-5 + 2560 * 20e-9, 1e-18);
+  EXPECT_NEAR(chained(Residency{}, by_residency, 2561, 1, resident), 1e-5 + 2561 * 25e-9, 1e-18);
+  EXPECT_NEAR(chained(Residency{}, by_residency, 4 * 2560, 1, resident), 1e-5 + 4 * 2560 * 35e-9,
               1e-18);
-  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 2561, 1, resident), 1e-5 + 2561 * 25e-9,
+  EXPECT_NEAR(chained(Residency{}, by_residency, 6 * 2560, 1, resident), 1e-5 + 6 * 2560 * 51e-9,
               1e-18);
-  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 4 * 2560, 1, resident),
-              1e-5 + 4 * 2560 * 35e-9, 1e-18);
-  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 6 * 2560, 1, resident),
-              1e-5 + 6 * 2560 * 51e-9, 1e-18);
 }
 
 TEST(Residency, OfAnyGpuCountDependsOnTheBlocksThatAGpuGets) {
   // 5120 particles on 2 GPUs: one block on each multiprocessor, of all 5120 particles.
-  EXPECT_NEAR(chained(GpuTerm::residency, by_residency, 5120, 2, resident), 1e-5 + 5120 * 20e-9,
-              1e-18);
+  EXPECT_NEAR(chained(Residency{}, by_residency, 5120, 2, resident), 1e-5 + 5120 * 20e-9, 1e-18);
 }
 
 TEST(Residency, WithoutBreakpointsIsOccupancyWithoutALatencyFloor) {
   const double parameter[] = {1e-5, 3e-9};
   for (const double n : {1.0, 256.0, 2561.0, 5121.0, 1e6}) {
     for (const double gpus : {1.0, 2.0, 3.0}) {
-      EXPECT_DOUBLE_EQ(chained(GpuTerm::residency, parameter, n, gpus, {}),
+      EXPECT_DOUBLE_EQ(chained(Residency{}, parameter, n, gpus, {}),
                        occupancy(1e-5, 0, 3e-9, n, gpus, 1));
     }
   }
@@ -152,9 +160,9 @@ TEST(Pairs, AddsThePiecesThatTheLargestShareSpans) {
   const double parameter[] = {1e-6, 2e-9, 1e-9, 0.5e-9};
   const std::vector<double> breakpoints{1000, 5000};
   // 20 particles on 2 GPUs: 10 * 20 = 200 pairs. 100 on 3: 34 * 100. 200 on 1: 40000.
-  EXPECT_NEAR(chained(GpuTerm::pairs, parameter, 20, 2, breakpoints), 1e-6 + 0.4e-6, 1e-18);
-  EXPECT_NEAR(chained(GpuTerm::pairs, parameter, 100, 3, breakpoints), 1e-6 + 2e-6 + 2.4e-6, 1e-18);
-  EXPECT_NEAR(chained(GpuTerm::pairs, parameter, 200, 1, breakpoints), 1e-6 + 2e-6 + 4e-6 + 17.5e-6,
+  EXPECT_NEAR(chained(Pairs{}, parameter, 20, 2, breakpoints), 1e-6 + 0.4e-6, 1e-18);
+  EXPECT_NEAR(chained(Pairs{}, parameter, 100, 3, breakpoints), 1e-6 + 2e-6 + 2.4e-6, 1e-18);
+  EXPECT_NEAR(chained(Pairs{}, parameter, 200, 1, breakpoints), 1e-6 + 2e-6 + 4e-6 + 17.5e-6,
               1e-18);
 }
 
@@ -162,19 +170,19 @@ TEST(Pairs, WithoutBreakpointsIsWork) {
   const double parameter[] = {5e-6, 1e-9};
   for (const double n : {1.0, 10.0, 12345.0}) {
     for (const double gpus : {1.0, 3.0, 8.0}) {
-      EXPECT_DOUBLE_EQ(chained(GpuTerm::pairs, parameter, n, gpus, {}),
-                       work_time(5e-6, 1e-9, n, gpus));
+      EXPECT_DOUBLE_EQ(chained(Pairs{}, parameter, n, gpus, {}), work_time(5e-6, 1e-9, n, gpus));
     }
   }
-  EXPECT_EQ(parameters(GpuTerm::pairs, {}).size(), parameters(GpuTerm::work, {}).size());
+  EXPECT_EQ(Pairs::parameters({}).size(), Work::parameters({}).size());
 }
 
 TEST(GpuTerm, ListsASlopeForEachPieceOfAChain) {
-  EXPECT_EQ(parameters(GpuTerm::residency, resident).size(), 4U);
-  EXPECT_EQ(parameters(GpuTerm::pairs, {1000, 5000}).size(), 4U);
+  EXPECT_EQ(Residency::parameters(resident).size(), 4U);
+  EXPECT_EQ(Pairs::parameters({1000, 5000}).size(), 4U);
   // The others have no chain: breakpoints change nothing.
-  for (const GpuTerm term : {GpuTerm::wave, GpuTerm::occupancy, GpuTerm::work}) {
-    EXPECT_FALSE(is_chained(term));
+  for (const GpuTerm& term : std::vector<GpuTerm>{Wave{}, Occupancy{}, Work{}}) {
+    EXPECT_EQ(info(term).bends, Bends::nowhere);
+    EXPECT_FALSE(coordinate(term, {1000, 2}, ten_multiprocessors).has_value());
     EXPECT_EQ(parameters(term, resident), parameters(term, {}));
   }
 }
@@ -183,26 +191,39 @@ TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
   const double wave[] = {1e-10};
   const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9};
   const double work[] = {5e-6, 1e-9};
-  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::wave, wave, 1281, 1, 1, {}, ten_multiprocessors),
+  EXPECT_DOUBLE_EQ(gpu_time(Wave{}, wave, {1281, 1}, {ten_multiprocessors}),
                    2 * 1281 * 1280 * 1e-10);
-  EXPECT_NEAR(
-      gpu_time(GpuTerm::occupancy, occupancy_parameters, 100, 1, 2, {}, ten_multiprocessors),
-      1e-5 + 100 * 5e-9, 1e-18);
-  EXPECT_DOUBLE_EQ(gpu_time(GpuTerm::work, work, 10, 3, 1, {}, {}), 5e-6 + 40e-9);
+  EXPECT_NEAR(gpu_time(Occupancy{}, occupancy_parameters, {100, 1}, {ten_multiprocessors, 2}),
+              1e-5 + 100 * 5e-9, 1e-18);
+  EXPECT_DOUBLE_EQ(gpu_time(Work{}, work, {10, 3}, {}), 5e-6 + 40e-9);
+}
+
+TEST(GpuTerm, WithStructuralIntegerListsThoseToTry) {
+  EXPECT_EQ(integers(Wave{}, 3), (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(integers(Wave{}, 0), std::vector<int>{1});
+  EXPECT_EQ(integers(Occupancy{}, 3), (std::vector<int>{1, 2, 4, 8}));
+  EXPECT_EQ(integers(Work{}, 3), std::vector<int>{1});
+}
+
+TEST(GpuTerm, IsLinearWhereItSaysSo) {
+  for (const GpuTerm& term : all_gpu_terms) {
+    EXPECT_TRUE(is_linear(term, 1)) << name(term);
+    EXPECT_EQ(is_linear(term, 4), name(term) != "occupancy") << name(term);
+  }
 }
 
 TEST(GpuTerm, SaysWhichFactOfTheMachineIsMissing) {
-  EXPECT_TRUE(missing_fact(GpuTerm::wave, {.cores = 2304}).empty());
-  EXPECT_NE(missing_fact(GpuTerm::wave, {.sms = 12, .block = 256}).find("cores"),
-            std::string_view::npos);
-  EXPECT_TRUE(missing_fact(GpuTerm::occupancy, {.sms = 12, .block = 256}).empty());
-  EXPECT_FALSE(missing_fact(GpuTerm::occupancy, {.cores = 2304, .sms = 12}).empty());
-  EXPECT_FALSE(missing_fact(GpuTerm::occupancy, {.cores = 2304, .block = 256}).empty());
-  EXPECT_TRUE(missing_fact(GpuTerm::work, {}).empty());
-  EXPECT_TRUE(missing_fact(GpuTerm::pairs, {}).empty());
-  EXPECT_TRUE(missing_fact(GpuTerm::residency, {.sms = 12, .block = 256}).empty());
-  EXPECT_NE(missing_fact(GpuTerm::residency, {.cores = 2304, .sms = 12}).find("'residency'"),
-            std::string_view::npos);
+  EXPECT_TRUE(missing_fact(GpuTerm{Wave{}}, {.cores = 2304}).empty());
+  EXPECT_NE(missing_fact(GpuTerm{Wave{}}, {.sms = 12, .block = 256}).find("cores"),
+            std::string::npos);
+  EXPECT_TRUE(missing_fact(GpuTerm{Occupancy{}}, {.sms = 12, .block = 256}).empty());
+  EXPECT_FALSE(missing_fact(GpuTerm{Occupancy{}}, {.cores = 2304, .sms = 12}).empty());
+  EXPECT_FALSE(missing_fact(GpuTerm{Occupancy{}}, {.cores = 2304, .block = 256}).empty());
+  EXPECT_TRUE(missing_fact(GpuTerm{Work{}}, {}).empty());
+  EXPECT_TRUE(missing_fact(GpuTerm{Pairs{}}, {}).empty());
+  EXPECT_TRUE(missing_fact(GpuTerm{Residency{}}, {.sms = 12, .block = 256}).empty());
+  EXPECT_NE(missing_fact(GpuTerm{Residency{}}, {.cores = 2304, .sms = 12}).find("'residency'"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Names units_of(const StepModel& model) {
 }
 
 StepModel paper(int k) {
-  return {StepTerms{GpuTerm::wave, CpuTerm::linear, ComTerm::star_serial}, {.cores = 2304}, k, {}};
+  return {StepTerms{Wave{}, Linear{}, StarSerial{}}, {.cores = 2304}, k, {}};
 }
 
 TEST(StepModel, OfThePaperHasItsSevenParametersInOrder) {
@@ -37,17 +37,15 @@ TEST(StepModel, OfThePaperHasItsSevenParametersInOrder) {
 }
 
 TEST(StepModel, PutsTheTermsOwnParametersBeforeTheCurves) {
-  const StepModel model(StepTerms{GpuTerm::occupancy, CpuTerm::affine, ComTerm::star_async}, {}, 4,
-                        {});
+  const StepModel model(StepTerms{Occupancy{}, Affine{}, StarAsync{}}, {}, 4, {});
   EXPECT_EQ(names_of(model), (Names{"t_0", "t_lat", "t_blk", "t_cpu", "t_cpu_0", "t_kernel",
                                     "B_host", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
 }
 
 TEST(StepModel, GivesEachScheduleTheRoutesItNeeds) {
-  const StepModel allgather(StepTerms{GpuTerm::work, CpuTerm::linear, ComTerm::allgather}, {}, 1,
-                            {});
+  const StepModel allgather(StepTerms{Work{}, Linear{}, Allgather{}}, {}, 1, {});
   EXPECT_EQ(names_of(allgather), (Names{"t_0", "t_pair", "t_cpu", "t_kernel", "L_peer", "B_peer"}));
-  const StepModel mpi(StepTerms{GpuTerm::work, CpuTerm::linear, ComTerm::mpi}, {}, 1, {});
+  const StepModel mpi(StepTerms{Work{}, Linear{}, Mpi{}}, {}, 1, {});
   EXPECT_EQ(names_of(mpi), (Names{"t_0", "t_pair", "t_cpu", "t_kernel", "L_h2d", "B_h2d", "L_d2h",
                                   "B_d2h", "L_net", "B_net"}));
 }
@@ -86,7 +84,7 @@ TEST(StepModel, StepIsEquationsOneTwoAndThreeByHand) {
 }
 
 TEST(StepModel, TimesItsPartsAlone) {
-  const StepModel model(StepTerms{GpuTerm::work, CpuTerm::affine, ComTerm::allgather}, {}, 1, {});
+  const StepModel model(StepTerms{Work{}, Affine{}, Allgather{}}, {}, 1, {});
   const double value[] = {1e-5, 1e-10, 4e-8, 1e-4, 8e-6, 3e-6, 2e9};
   EXPECT_DOUBLE_EQ(model.cpu_seconds(value, 1000), 1.4e-4);
   EXPECT_DOUBLE_EQ(model.launch_seconds(value, 64), 64 * 8e-6);
@@ -104,7 +102,7 @@ TEST(StepModel, WithAnotherIntegerChangesNothingElse) {
 }
 
 TEST(StepModel, NamesThePiecesOfItsChains) {
-  const StepModel model(StepTerms{GpuTerm::residency, CpuTerm::cached, ComTerm::star_serial_poll},
+  const StepModel model(StepTerms{Residency{}, Cached{}, StarSerialPoll{}},
                         {.sms = 10, .block = 256}, 1, {}, {.gpu = {1, 4}, .cpu = {20000}});
   EXPECT_EQ(names_of(model), (Names{"t_0", "t_blk_1", "t_blk_2", "t_blk", "t_cpu_1", "t_cpu",
                                     "t_kernel", "s_next", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
@@ -113,8 +111,8 @@ TEST(StepModel, NamesThePiecesOfItsChains) {
 }
 
 TEST(StepModel, TimesEachPartOfAStepOfChains) {
-  const StepModel model(StepTerms{GpuTerm::pairs, CpuTerm::cached, ComTerm::allgather_queue}, {}, 1,
-                        {}, {.gpu = {1e6}, .cpu = {2000}});
+  const StepModel model(StepTerms{Pairs{}, Cached{}, AllgatherQueue{}}, {}, 1, {},
+                        {.gpu = {1e6}, .cpu = {2000}});
   EXPECT_EQ(names_of(model), (Names{"t_0", "t_pair_1", "t_pair", "t_cpu_1", "t_cpu", "t_kernel",
                                     "t_queue", "L_peer", "B_peer"}));
   const double value[] = {1e-5, 2e-11, 1e-11, 1e-9, 3e-9, 3e-6, 1e-6, 4e-6, 1e9};
@@ -129,12 +127,12 @@ TEST(StepModel, TimesEachPartOfAStepOfChains) {
 }
 
 TEST(StepModel, MadeLinearKeepsItsParametersAndAddsUp) {
-  const StepModel model(StepTerms{GpuTerm::occupancy, CpuTerm::linear, ComTerm::star_serial_poll},
+  const StepModel model(StepTerms{Occupancy{}, Linear{}, StarSerialPoll{}},
                         {.sms = 10, .block = 256}, 4, {});
   const StepModel linear = model.linear();
   EXPECT_EQ(linear.parameter_list(), model.parameter_list());
-  EXPECT_EQ(linear.integer(), 1);
-  EXPECT_EQ(model.integer(), 4);
+  EXPECT_TRUE(linear.is_linear());
+  EXPECT_FALSE(model.is_linear());
   // Times doubled are doubled, s_next being no time.
   const double value[] = {1e-5, 3e-9, 4e-9, 4e-8, 3e-6, 1, 1e-5, 1e9, 2e-5, 5e8};
   const double twice[] = {2e-5, 6e-9, 8e-9, 8e-8, 6e-6, 1, 2e-5, 5e8, 4e-5, 2.5e8};
@@ -144,11 +142,11 @@ TEST(StepModel, MadeLinearKeepsItsParametersAndAddsUp) {
   EXPECT_NEAR(linear.step_seconds(value, 1000, 2).com, 122e-6, 1e-16);
 }
 
-StepModel with_communication(ComTerm com) {
-  return {StepTerms{GpuTerm::work, CpuTerm::linear, com}, {}, 1, {}};
+StepModel with_communication(const ComTerm& com) {
+  return {StepTerms{Work{}, Linear{}, com}, {}, 1, {}};
 }
 
-// Of work + linear and a communication term, with t_0 and t_cpu given and nothing a pair.
+// Values for work + linear and a communication term: t_0 and t_cpu as given, interactions free.
 std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) {
   std::vector<double> result;
   for (const Parameter& each : model.parameter_list()) {
@@ -157,6 +155,8 @@ std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) 
                      : name == "t_pair"          ? 0
                      : name == "t_cpu"           ? t_cpu
                      : name == "t_kernel"        ? 3e-6
+                     : name == "t_edge"          ? 5e-6
+                     : name == "t_face"          ? 1e-9
                      : name == "t_queue"         ? 2e-6
                      : name == "s_next"          ? 0.5
                      : name == "B_host"          ? 4e9
@@ -170,16 +170,16 @@ std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) 
 
 TEST(Skeleton, IsABusyGpuAndTheCommunicationAroundItByHand) {
   // n = 1000, N = 2: 26 us up, 32 us down, the other GPU's 22000 bytes at 4 GB/s, two launches.
-  const StepModel queued = with_communication(ComTerm::star_async);
+  const StepModel queued = with_communication(StarAsync{});
   EXPECT_NEAR(queued.skeleton_seconds(values_of(queued, 9, 9).data(), 1000, 2, 50e-6),
               (50 + 26 + 32 + 5.5 + 6) * 1e-6, 1e-17);
-  const StepModel serial = with_communication(ComTerm::star_serial);
+  const StepModel serial = with_communication(StarSerial{});
   EXPECT_NEAR(serial.skeleton_seconds(values_of(serial, 9, 9).data(), 1000, 2, 50e-6),
               (50 + 2 * (26 + 32) + 6) * 1e-6, 1e-17);
 }
 
 TEST(Skeleton, ByTurnsIsBusyOncePerGpu) {
-  const StepModel turns = with_communication(ComTerm::star_async_turns);
+  const StepModel turns = with_communication(StarAsyncTurns{});
   for (const double busy : {5e-6, 2e-3}) {
     EXPECT_NEAR(turns.skeleton_seconds(values_of(turns, 9, 9).data(), 1000, 2, busy),
                 2 * (26e-6 + 32e-6 + 3e-6) + 2 * busy, 1e-17);
@@ -187,7 +187,7 @@ TEST(Skeleton, ByTurnsIsBusyOncePerGpu) {
 }
 
 TEST(Skeleton, IsAStepThatKeepsTheGpuBusyAndTheHostIdle) {
-  for (const ComTerm com : all_com_terms) {
+  for (const ComTerm& com : all_com_terms) {
     const StepModel model = with_communication(com);
     for (const double busy : {5e-6, 20e-6, 2e-3}) {
       for (const double gpus : {1.0, 2.0, 3.0, 8.0}) {
@@ -196,7 +196,7 @@ TEST(Skeleton, IsAStepThatKeepsTheGpuBusyAndTheHostIdle) {
         // Neither T_gpu nor T_cpu of the model is looked at.
         EXPECT_NEAR(model.skeleton_seconds(values_of(model, 9, 9).data(), 5000, gpus, busy) / step,
                     1, 1e-12)
-            << "term " << static_cast<int>(com) << ", gpus " << gpus << ", busy " << busy;
+            << name(com) << ", gpus " << gpus << ", busy " << busy;
       }
     }
   }

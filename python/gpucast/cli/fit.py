@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,10 @@ from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
 from gpucast.util.tables import print_table
 from gpucast.util.units import interval, p_value, percent, quantity
+
+if TYPE_CHECKING:
+    from gpucast.model.content import Quality
+    from gpucast.model.fitted import Model
 
 SHOWN_INTEGERS = 8
 
@@ -66,85 +70,71 @@ def command(
     )
     if output is not None:
         fitted.save(output, force=force)
-    for text in [*fitted.warnings, *fitted.content["notes"]]:
+    for text in [*fitted.warnings, *fitted.notes]:
         warn(text)
     if json:
         print_json(fitted.content)
         return
-    _print_fit(fitted.content)
+    _print_fit(fitted)
     if output is not None:
         print(f"\nModel written to {output}")
 
 
-def _print_fit(content: dict[str, Any]) -> None:
-    data, model = content["data"], content["model"]
-    counts = content["observations"]
-    print(
-        f"{data['name']}, path {data['path']}, {data['schedule']}, kernel {data['kernel']}: "
-        f"{counts['step_samples']} step samples in {counts['step_cells']} cells, "
-        f"{counts['samples'] - counts['step_samples']} other samples"
-    )
-    print(f"Model {model['gpu']} + {model['cpu']} + {model['com']}{_structure(content)}\n")
+def _print_fit(model: Model) -> None:
+    data, counts = model.data, model.observations
+    if counts is not None:
+        print(
+            f"{data.name}, path {data.path}, {data.schedule}, kernel {data.kernel}: "
+            f"{counts.step_samples} step samples in {counts.step_cells} cells, "
+            f"{counts.samples - counts.step_samples} other samples"
+        )
+    terms = model.terms
+    print(f"Model {terms.gpu} + {terms.cpu} + {terms.com}{model.integer_in_words()}\n")
     print_table(
         ["parameter", "value", "std. error", "95 % interval", "meaning"],
         [
             [
                 name,
-                quantity(entry["value"], entry["unit"]) if entry["identified"] else None,
-                quantity(entry["stderr"], entry["unit"]),
-                interval(entry["ci95"], entry["unit"]) if entry["identified"] else "not identified",
-                entry["meaning"],
+                quantity(each.value, each.unit) if each.identified else None,
+                quantity(each.stderr, each.unit),
+                interval(each.ci95, each.unit) if each.identified else "not identified",
+                each.meaning,
             ]
-            for name, entry in content["parameters"].items()
+            for name, each in model.parameters.items()
         ],
         "lrrll",
     )
-    _print_structure(content)
-    _print_quality(content)
+    _print_structure(model)
+    if model.quality is not None:
+        _print_quality(model, model.quality)
 
 
-def _structure(content: dict[str, Any]) -> str:
-    if content["k"] is not None:
-        return f", k = {content['k']}"
-    if content["p"] is not None:
-        return f", p = {content['p']}"
-    return ""
-
-
-def _print_structure(content: dict[str, Any]) -> None:
-    for combination in content["combinations"]:
-        print(
-            f"known together: {combination['expression']} = "
-            f"{quantity(combination['value'], 's')}"
-            + (
-                f" ({interval(combination['ci95'], 's')})"
-                if combination["ci95"] is not None
-                else ""
-            )
-        )
-    for route, points in content["breakpoints"].items():
+def _print_structure(model: Model) -> None:
+    for each in model.combinations:
+        known = f" ({interval(each.ci95, 's')})" if each.ci95 is not None else ""
+        print(f"known together: {each.expression} = {quantity(each.value, 's')}{known}")
+    for route, points in model.breakpoints.items():
         if points:
             print(f"breakpoints of {route}: {breakpoints(points)} bytes")
-    if content["k_profile"]:
-        least = min(entry["cost"] for entry in content["k_profile"])
-        near = sorted(content["k_profile"], key=lambda entry: (entry["cost"], entry["k"]))
+    if model.k_profile:
+        least = min(each.cost for each in model.k_profile)
+        near = sorted(model.k_profile, key=lambda each: (each.cost, each.k))
         print(
             "k against the cost of the fit above the best: "
-            + ", ".join(f"{e['k']}: {e['cost'] - least:.3g}" for e in near[:SHOWN_INTEGERS])
+            + ", ".join(f"{each.k}: {each.cost - least:.3g}" for each in near[:SHOWN_INTEGERS])
             + (", ..." if len(near) > SHOWN_INTEGERS else "")
         )
 
 
-def _print_quality(content: dict[str, Any]) -> None:
-    quality = content["quality"]
+def _print_quality(model: Model, quality: Quality) -> None:
     print(
-        f"\nerror of fitted cells: median {percent(quality['median_relative_error'])}, "
-        f"95th percentile {percent(quality['p95_relative_error'])}; "
-        f"rank {content['rank']} of {len(content['parameters'])}"
+        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
+        f"95th percentile {percent(quality.p95_relative_error)}; "
+        f"rank {model.rank} of {len(model.parameters)}"
         + (
-            f"; lack of fit {p_value(quality['lack_of_fit_p'])}, "
-            f"reduced chi-square {quality['reduced_chi2']:.3g}"
-            if quality["lack_of_fit_p"] is not None
+            f"; lack of fit {p_value(quality.lack_of_fit_p)}, "
+            f"reduced chi-square {quality.reduced_chi2:.3g}"
+            if quality.lack_of_fit_p is not None
             else ""
         )
         + "\n"
@@ -152,18 +142,18 @@ def _print_quality(content: dict[str, Any]) -> None:
     print_table(
         ["model", "held-out error", ""],
         [
-            [c["model"], percent(c["cv_error"], 2), _mark(c["model"], content)]
-            for c in sorted(
-                content["candidates"],
-                key=lambda c: float("inf") if c["cv_error"] is None else c["cv_error"],
+            [
+                each.model,
+                percent(each.cv_error, 2),
+                "chosen" if each.model == model.chosen else "",
+            ]
+            for each in sorted(
+                model.candidates,
+                key=lambda each: float("inf") if each.cv_error is None else each.cv_error,
             )
         ],
         "lrl",
     )
-
-
-def _mark(name: str, content: dict[str, Any]) -> str:
-    return "chosen" if name == content["chosen"] else ""
 
 
 def _fit_transfers(

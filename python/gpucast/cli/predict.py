@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -31,8 +33,10 @@ def command(
     loaded: list[Model] = [load_model(path) for path in models]
     forecast: list[dict[str, Any]] = []
     best: list[dict[str, Any]] = []
+    rates: list[float] = []
     for model in loaded:
         found = model.forecasts(*outer(particles, gpu_counts))
+        rates += map(model.workload.gflops, found.n.tolist(), found.seconds.tolist())
         for i in range(found.n.size):
             forecast.append(
                 {
@@ -55,13 +59,13 @@ def command(
         print_json({"forecast": forecast, "best": best})
         return
     if not best_only:
-        print_forecast(forecast)
+        print_forecast(forecast, rates)
         print()
     print_best(best)
 
 
-def print_forecast(rows: list[dict[str, Any]]) -> None:
-    """A line a forecast; * marks extrapolation."""
+def print_forecast(rows: list[dict[str, Any]], rates: Sequence[float]) -> None:
+    """A line a forecast with its Gflops; * marks extrapolation."""
     print_table(
         ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops", ""],
         [
@@ -74,10 +78,10 @@ def print_forecast(rows: list[dict[str, Any]]) -> None:
                 percent(row["t_gpu"] / row["seconds"], 0),
                 percent(row["t_cpu"] / row["seconds"], 0),
                 percent(row["t_com"] / row["seconds"], 0),
-                f"{_gflops(row):.4g}",
+                "-" if math.isnan(rate) else f"{rate:.4g}",
                 "*" if row["extrapolated"] else "",
             ]
-            for row in rows
+            for row, rate in zip(rows, rates, strict=True)
         ],
         "lrrrlrrrrl",
     )
@@ -108,9 +112,3 @@ def print_best(rows: list[dict[str, Any]]) -> None:
 def _explain_mark(rows: list[dict[str, Any]]) -> None:
     if any(row["extrapolated"] for row in rows):
         print(EXTRAPOLATED)
-
-
-def _gflops(row: dict[str, Any]) -> float:
-    from gpucast import _core
-
-    return _core.gflops(row["n"], row["seconds"])

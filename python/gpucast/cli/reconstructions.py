@@ -7,6 +7,7 @@ from typing import Any
 from gpucast.model.fitted import Model, reconstruction_of
 from gpucast.paper.reconstructions import Quantity, quantities
 from gpucast.util.tables import print_table
+from gpucast.util.typed_json import to_json
 from gpucast.util.units import interval, quantity
 
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
@@ -34,7 +35,7 @@ def shown(model: Model) -> dict[str, Any]:
         "name": model.name,
         **(reconstruction_of(model) or {}),
         "quantities": [vars(each) for each in quantities(model)],
-        "parameters": model.content["parameters"],
+        "parameters": to_json(model.parameters),
     }
 
 
@@ -45,8 +46,8 @@ def print_shown(model: Model) -> None:
     print_table(
         ("parameter", "value", "95 % of the draws"),
         [
-            (name, _si(entry["value"], entry["unit"]), interval(entry["ci95"], entry["unit"]))
-            for name, entry in model.content["parameters"].items()
+            (name, _si(each.value, each.unit), interval(each.ci95, each.unit))
+            for name, each in model.parameters.items()
         ],
         "lrl",
     )

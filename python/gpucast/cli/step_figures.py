@@ -63,9 +63,7 @@ class Subject:
 
     def _models(self) -> str:
         own = [
-            f"{each.label}: {each.model.content['chosen']}"
-            for each in self.series
-            if each.model is not None
+            f"{each.label}: {each.model.chosen}" for each in self.series if each.model is not None
         ]
         return f"Models: {'; '.join(own)}." if own else ""
 

@@ -52,21 +52,21 @@ def command(
     if json:
         print_json(result.content)
         return
-    before = given.content["parameters"]
+    before = given.parameters
     print_table(
         ["parameter", "model", "what if"],
         [
             [
                 name,
-                quantity(before[name]["value"], entry["unit"]) if name in before else None,
-                quantity(entry["value"], entry["unit"]),
+                quantity(before[name].value, each.unit) if name in before else None,
+                quantity(each.value, each.unit),
             ]
-            for name, entry in result.content["parameters"].items()
+            for name, each in result.parameters.items()
         ],
         "lrr",
     )
-    about = result.content["data"]["what_if"]
-    source = "skeletons" if about["launch"] == "skeletons" else "transfers"
-    com = result.content["model"]["com"]
-    print(f"\nCommunication: {com}, from {source} of path {about['path']}")
+    about = result.data.what_if
+    assert about is not None  # what_if sets it
+    source = "skeletons" if about.launch == "skeletons" else "transfers"
+    print(f"\nCommunication: {result.terms.com}, from {source} of path {about.path}")
     print(f"Model written to {output}")

@@ -29,6 +29,7 @@ from gpucast.data.records import (
     Skeleton,
     Step,
     Transfer,
+    settings_of_steps,
 )
 from gpucast.errors import InputError
 from gpucast.util.files import write_text
@@ -378,7 +379,7 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
 
 
 _CELLS: dict[type[Measurement], tuple[str, ...]] = {
-    Step: ("path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph", "boundary"),
+    Step: settings_of_steps(),
     Transfer: (
         "path", "memory", "engine", "route", "from_", "to", "bytes", "concurrent", "method",
         "issuer",

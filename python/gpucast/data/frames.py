@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpucast.data.records import Entry, Note, Phases, Step
+from gpucast.data.records import Entry, Note, Phases, Step, settings_of_steps
 
 _TAIL = ("sample", "seconds", "uncertainty", "cold", "caveat")
 _PHASES = {
@@ -19,8 +19,8 @@ _BYTES = {"bytes_h2d": "h2d", "bytes_d2h": "d2h", "bytes_exchange": "exchange"}
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "step": (
-        "machine", "path", "schedule", "kernel", "n", "gpus", "block", "memory", "graph",
-        "boundary", *_BYTES, *_TAIL, *_PHASES.values(), "energy_drift",
+        "machine", *(name for name in settings_of_steps() if name != "workload"), *_BYTES, *_TAIL,
+        *_PHASES.values(), "energy_drift",
     ),
     "transfer": (
         "machine", "path", "memory", "engine", "route", "from", "to", "bytes", "concurrent",

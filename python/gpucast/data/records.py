@@ -33,6 +33,7 @@ from gpucast.data.vocabulary import (
     Schedule,
     TransferMethod,
 )
+from gpucast.data.workload import Workload
 
 SCHEMA = "gpucast.record/1"
 LARGEST_N = 10**9
@@ -237,12 +238,24 @@ class Step(_Measurement):
     n: Particles
     gpus: GpuCount
     block: Count | None = Field(None, description="threads a block")
+    ranks: Count | None = Field(None, description="processes that share the GPUs out")
     memory: Memory | None = Field(None, description="kind of the host memory of the step's copies")
     graph: Flag | None = Field(None, description="launched as a CUDA graph")
     boundary: Label | None = Field(None, description="of the box; absent: open")
     bytes: StepBytes | None = None
+    workload: Workload | None = Field(None, description="absent: all-pairs forces")
     phases: Phases | None = None
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
+
+
+OUTCOMES = frozenset({"bytes", "phases", "energy_drift"})
+"""Fields of a step that say what came out, not what was run."""
+
+
+def settings_of_steps() -> tuple[str, ...]:
+    """The fields that say which step was run, in the order of the class."""
+    own = (name for name in Step.model_fields if name not in _Measurement.model_fields)
+    return tuple(name for name in own if name not in OUTCOMES)
 
 
 class Overlap(_Measurement):

@@ -38,11 +38,7 @@ def _thin(record: _Lean, most: int) -> Entry:
 
 def without_unused_routes(data: Dataset, schedule: str) -> Dataset:
     """Without transfers on routes that no model of the schedule has: they only cost time."""
-    routes = {
-        route
-        for com in ("star-serial", schedule)
-        for route in _core.Model("work", "linear", com).curves
-    }
+    routes = {route for com in ("star-serial", schedule) for route in _core.COM_TERMS[com].routes}
     return replace(
         data,
         records=[r for r in data.records if not isinstance(r, Transfer) or r.route in routes],

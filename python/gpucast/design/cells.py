@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from gpucast.data.workload import ALL_PAIRS
+
 PathKind = Literal["host", "native", "remote"]
 
 MPI = "mpi"
@@ -110,7 +112,7 @@ def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> l
 def guess_seconds(kind: PathKind, cell: Cell) -> float:
     """Roughly the time of a step (s), of a machine of which nothing is known."""
     pairs = _PAIRS[kind == "host", cell.series.kernel]
-    return _LATENCY[kind] * cell.gpus + cell.n**2 / (pairs * cell.gpus)
+    return _LATENCY[kind] * cell.gpus + ALL_PAIRS.work(cell.n, cell.gpus) / pairs
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,13 +50,13 @@ class Fitted:
         replicates = [np.log(_replicate(self.model, b).forecasts(n, gpus).seconds)
                       for b in range(count)]  # fmt: skip
         others = [np.log(model.forecasts(n, gpus).seconds) for model, _ in self.others]
-        noise = self.model.content["noise"]
+        noise = self.model.noise
         return Ensemble(
             replicates=np.array(replicates or [own]),
             candidates=np.array([own, *others]),
             weights=np.array([1.0, *(weight for _, weight in self.others)]),
-            misfit=max(float(noise["between_cells"]), _held_out_error(self.model)),
-            noise=max(_LEAST_NOISE, float(noise["pure_error"] or 0) / np.sqrt(6)),
+            misfit=max(noise.between_cells, _held_out_error(self.model)),
+            noise=max(_LEAST_NOISE, (noise.pure_error or 0) / np.sqrt(6)),
         )
 
 
@@ -134,34 +134,33 @@ def _is_of(step: object, path: str, series: Series) -> bool:
 
 def _replicate(model: Model, b: int) -> Model:
     """A bootstrap replicate as a model of its own."""
-    content = model.content
     names = [name for name, _, _ in model.core.parameters]
     parameters = {
-        name: {**content["parameters"][name], "value": float(value)}
+        name: replace(model.parameters[name], value=float(value))
         for name, value in zip(names, model.replicates[b], strict=True)
     }
-    integer = "k" if content["k"] is not None else "p"
-    changed = {**content, "parameters": parameters, integer: model.integers[b]}
-    return Model(model.name, changed, model.replicates[:0], [])
+    alone = replace(model, parameters=parameters, replicates=model.replicates[:0], integers=[])
+    integer = model.integers[b]
+    return replace(alone, k=integer) if model.k is not None else replace(alone, p=integer)
 
 
 def _held_out_error(model: Model) -> float:
     """Of the chosen model, relative; a form that is wrong shows there before it does elsewhere."""
-    content = model.content
-    errors = {entry["model"]: entry["cv_error"] for entry in content["candidates"]}
-    return float(errors.get(content["chosen"]) or 0)
+    errors = {each.model: each.cv_error for each in model.candidates}
+    return float(errors.get(model.chosen or "") or 0)
 
 
 def _weights(model: Model) -> dict[str, float]:
     """The other candidates that are plausible, weighted as a likelihood would, were log errors of
     half of the cells independent: (error of the best / its own error)^(cells / 2)."""
-    power = max(2.0, model.content["observations"]["step_cells"] / 2)
+    cells = 0 if model.observations is None else model.observations.step_cells
+    power = max(2.0, cells / 2)
     errors: dict[str, float] = {}
-    for entry in model.content["candidates"]:
-        name, error = entry["model"].partition(" (")[0], entry["cv_error"]
+    for each in model.candidates:
+        name, error = each.model.partition(" (")[0], each.cv_error
         if error is not None and error > 0:
             errors[name] = min(error, errors.get(name, np.inf))
-    own = errors.pop(model.content["chosen"].partition(" (")[0], None)
+    own = errors.pop((model.chosen or "").partition(" (")[0], None)
     if own is None:
         return {}
     weights = {name: min(1.0, (own / error) ** power) for name, error in errors.items()}

@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpucast import _core
+from gpucast.data import workload
 from gpucast.errors import InputError
 from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
 from gpucast.fitting.selection import Problem
 
 PAPER = ("wave", "linear", "star-serial")
 
-_PLAIN_GPU_TERMS = ("wave", "occupancy", "work")
-_PLAIN_CPU_TERMS = ("linear", "affine")
-
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model to try: three terms, and where their curves and chains bend (none: straight).
+    """One model to try: three terms, and where their curves and pieces bend (none: straight).
 
     Attributes:
-        breakpoints: of the transfer curves, bytes by route.
-        gpu_breakpoints, cpu_breakpoints: of the chained terms (gpucast.fitting.piecewise).
+        breakpoints: breakpoints of the transfer curves in bytes, by route.
+        gpu_breakpoints, cpu_breakpoints: those of terms made of straight pieces
+            (gpucast.fitting.piecewise).
     """
 
     gpu: str
@@ -58,6 +57,7 @@ class Candidate:
             curves={route: list(points) for route, points in self.breakpoints},
             gpu_breakpoints=self.gpu_breakpoints,
             cpu_breakpoints=self.cpu_breakpoints,
+            workload=workload.of(problem.workload),
         )
 
     def with_communication(
@@ -69,10 +69,8 @@ class Candidate:
     def complexity(self, problem: Problem) -> int:
         """Parameters, without those of the communication term itself: the terms of a schedule are
         derived from what it does, so that none of them is the more far-fetched."""
-        own = _core.Model("work", "linear", self.com).communication
-        curves = _core.Model(curves={route: [] for route, _ in self.breakpoints}).parameters
-        terms = set(own) - {name for name, _, _ in curves}
-        return sum(name not in terms for name, _, _ in self.model(problem).parameters)
+        own = {name for name, _, _ in _core.COM_TERMS[self.com].parameters}
+        return sum(name not in own for name, _, _ in self.model(problem).parameters)
 
     def usable(self, problem: Problem) -> str | None:
         """Why the candidate cannot be tried; None if it can."""
@@ -96,7 +94,7 @@ def candidates(
     The paper's is always among them where it can be, so that it can be shown beside the winner.
 
     Args:
-        breakpoints: of each measured route, as found from the transfers.
+        breakpoints: breakpoints of each measured route, as found from its transfers.
 
     Raises:
         InputError: ``model`` is none of these, or cannot be used with what is known.
@@ -109,20 +107,23 @@ def candidates(
         return list(
             dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)])
         )
+    tried_always = {"always"} if problem.workload is None else {"always", "decomposed"}
+    gpu_terms = [gpu for gpu in _core.GPU_TERMS.values() if gpu.tried in tried_always]
     tried = [paper]
-    for gpu in _PLAIN_GPU_TERMS:
-        for cpu in _PLAIN_CPU_TERMS:
-            # occupancy and work hold a constant already; a second one is the same model.
-            if cpu == "linear" or gpu == "wave":
-                tried.append(Candidate(gpu, cpu, schedule, straight(problem)))
-                tried.append(Candidate(gpu, cpu, schedule, breakpoints))
+    for gpu in gpu_terms:
+        for cpu in _core.CPU_TERMS.values():
+            formulas = gpu.bends == cpu.bends == "nowhere" and cpu.tried == "always"
+            # A second constant beside one that the GPU term holds already is the same model.
+            if formulas and (cpu.name == PAPER[1] or not gpu.constant):
+                tried.append(Candidate(gpu.name, cpu.name, schedule, straight(problem)))
+                tried.append(Candidate(gpu.name, cpu.name, schedule, breakpoints))
     # What a schedule hides or repeats shows only between GPU counts.
     several = len({step.gpus for step in problem.steps}) > 1
     for com in terms_of(schedule) if several else [schedule]:
-        for gpu in _core.GPU_TERMS:
-            if gpu in _core.CHAINED_GPU_TERMS or (gpu != "wave" and com != schedule):
-                chain = gpu_breakpoints(problem, gpu)
-                tried.append(Candidate(gpu, "linear", com, breakpoints, chain))
+        for gpu in gpu_terms:
+            if gpu.bends != "nowhere" or (gpu.constant and com != schedule):
+                pieces = gpu_breakpoints(problem, gpu.name)
+                tried.append(Candidate(gpu.name, PAPER[1], com, breakpoints, pieces))
     usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
     for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
         problem.notes.append(f"not tried: {reason}")
@@ -131,14 +132,15 @@ def candidates(
 
 def refined(problem: Problem, best: Candidate) -> list[Candidate]:
     """What else to try once the best of the candidates is known: host time that bends in n."""
+    searched = [cpu.name for cpu in _core.CPU_TERMS.values() if cpu.bends == "searched"]
     bends = cpu_breakpoints(problem)
-    return [replace(best, cpu="cached", cpu_breakpoints=bends)] if bends else []
+    return [replace(best, cpu=cpu, cpu_breakpoints=bends) for cpu in searched if bends]
 
 
 def routes_of(problem: Problem) -> set[str]:
     """Routes that the steps' schedule moves data on, and the paper's, which is always tried."""
     terms = {PAPER[2], *terms_of(problem.schedule or PAPER[2])}
-    return {route for com in terms for route in _core.Model("work", "linear", com).curves}
+    return {route for com in terms for route in _core.COM_TERMS[com].routes}
 
 
 def _named(
@@ -156,13 +158,13 @@ def _named(
             raise InputError(f"{part!r} is none of {', '.join(allowed)}", field="model")
     gpu, cpu, com = parts
     chain = gpu_breakpoints(problem, gpu)
-    bends = cpu_breakpoints(problem) if cpu == "cached" else ()
+    bends = cpu_breakpoints(problem) if _core.CPU_TERMS[cpu].bends == "searched" else ()
     return _required(Candidate(gpu, cpu, com, breakpoints, chain, bends), problem)
 
 
 def terms_of(schedule: str) -> list[str]:
-    """Communication terms of a schedule: its own name, and what begins with it."""
-    return [com for com in _core.COM_TERMS if com == schedule or com.startswith(schedule + "-")]
+    """Communication terms that describe a schedule, its plain form first."""
+    return [com.name for com in _core.COM_TERMS.values() if com.schedule == schedule]
 
 
 def _required(candidate: Candidate, problem: Problem) -> Candidate:

@@ -14,6 +14,20 @@ from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate, candidates, refined, routes_of
 from gpucast.fitting.selection import Problem, pose
+from gpucast.model.content import (
+    Combination,
+    Domain,
+    Gpu,
+    IntegerCost,
+    Noise,
+    Observed,
+    Parameter,
+    Pieces,
+    Quality,
+    Selection,
+    Terms,
+    Tried,
+)
 from gpucast.model.fitted import Model
 from gpucast.util.units import p_value
 
@@ -30,16 +44,17 @@ LARGEST_BREAKPOINTS = 4
 # Below this probability the form of the model is called wrong.
 LACK_OF_FIT = 0.05
 
-# Of a record, when candidates are compared: medians of cells are what is forecast, and so many
-# samples know them well enough.
+# Candidates are compared on at most this many samples of a record: forecasts are of medians, which
+# these determine well enough.
 SAMPLES_TO_CHOOSE = 15
 
-# Of the cells, those with the largest errors and noise; where a fit is as good as it can be, their
-# errors, normally distributed, are 1.3 times their noise.
+# Errors and noise are compared at this quantile of the cells, too. Where a fit is as good as it can
+# be, normally distributed errors are 1.3 times the noise there; beyond LARGE_FACTOR times the noise
+# the form is wrong.
 LARGE = 0.9
 LARGE_FACTOR = 3.0
 
-# Of a cell, to know its noise.
+# Fewer samples in a cell do not show its noise.
 FEW_SAMPLES = 3
 
 # Relative; held-out errors below it are alike, as measured times are known no better.
@@ -52,7 +67,7 @@ SAME_ERROR = 0.01
 # Held-out errors that are larger by this factor (in the logarithm) are beyond repair.
 FAR_OFF = 1.0
 
-# Of fewer cells a standard error is hardly known: it counts for half as much again.
+# With fewer cells a standard error is uncertain itself, and is taken half as large again.
 FEW_CELLS = 12
 
 # Directions along which a misfit is looked for (fit/noise.h), in words.
@@ -141,51 +156,49 @@ def fit(
         if replicates > 0
         else (np.empty((0, len(core.parameters))), [])
     )
-    content = {
-        "model": {"gpu": winner.gpu, "cpu": winner.cpu, "com": winner.com},
+    return Model(
+        name=problem.path,
+        terms=Terms(gpu=winner.gpu, cpu=winner.cpu, com=winner.com),
         **_structure(found, problem),
-        "breakpoints": found.model.curves,
-        "chains": {"gpu": found.model.gpu_breakpoints, "cpu": found.model.cpu_breakpoints},
-        "parameters": _parameters(found, observations, values, problem),
-        "combinations": combinations(found, values),
-        "rank": found.rank,
-        "quality": _quality(found, observations, problem),
-        "candidates": [
-            {"model": candidate.name, "cv_error": _finite(np.mean(error))}
+        breakpoints=found.model.curves,
+        chains=Pieces(gpu=found.model.gpu_breakpoints, cpu=found.model.cpu_breakpoints),
+        parameters=_parameters(found, observations, values, problem),
+        combinations=combinations(found, values),
+        rank=found.rank,
+        quality=_quality(found, observations, problem),
+        candidates=[
+            Tried(model=candidate.name, cv_error=_finite(np.mean(error)))
             for candidate, error in zip(tried, errors, strict=True)
         ],
-        "chosen": winner.name,
-        "observations": {
-            "samples": observations.sample_count,
-            "cells": observations.cell_count,
-            "step_samples": sum(len(step.seconds) for step in problem.steps),
-            "step_cells": len(observations.step_cells),
-        },
-        "noise": _noise(found, observations),
-        "kernel_start": problem.kernel_start,
-        "domain": _domain(problem),
-        "machine": {
-            "id": problem.machine,
-            "cores": problem.cores,
-            "sms": problem.sms,
-            "block": problem.block,
-        },
-        "data": {
-            "name": data.name,
-            "digest": data.digest,
-            "path": problem.path,
-            "schedule": problem.schedule,
-            "kernel": problem.kernel,
-            "memory": problem.memory,
-            "graph": problem.graph,
-            "boundary": problem.boundary,
-        },
-        "bootstrap_seed": seed,
-        "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    content["warnings"] = list(dict.fromkeys(problem.warnings))
-    content["notes"] = problem.notes
-    return Model(problem.path, content, np.asarray(values), list(integers))
+        chosen=winner.name,
+        observations=Observed(
+            samples=observations.sample_count,
+            cells=observations.cell_count,
+            step_samples=sum(len(step.seconds) for step in problem.steps),
+            step_cells=len(observations.step_cells),
+        ),
+        noise=_noise(found, observations),
+        kernel_start=problem.kernel_start,
+        domain=_domain(problem),
+        stated_workload=problem.workload,
+        machine=Gpu(id=problem.machine, cores=problem.cores, sms=problem.sms, block=problem.block),
+        data=Selection(
+            name=data.name,
+            digest=data.digest,
+            path=problem.path,
+            schedule=problem.schedule or "",
+            kernel=problem.kernel or "",
+            memory=problem.memory,
+            graph=problem.graph,
+            boundary=problem.boundary,
+        ),
+        bootstrap_seed=seed,
+        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        warnings=list(dict.fromkeys(problem.warnings)),
+        notes=problem.notes,
+        replicates=np.asarray(values),
+        integers=list(integers),
+    )
 
 
 def check_sampling(replicates: int, seed: int) -> None:
@@ -235,12 +248,12 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
 
 
 def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Terms with a formula first, then chains, then communication that hides or repeats."""
+    """Formulas first, then straight pieces, then communication that hides or repeats."""
     own = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
-    chained = [c for c in own if c.gpu in _core.CHAINED_GPU_TERMS]
-    formulas = [c for c in own if c not in chained]
+    pieces = [c for c in own if _core.GPU_TERMS[c.gpu].bends != "nowhere"]
+    formulas = [c for c in own if c not in pieces]
     rest = [c for c in tried if c not in own]
-    return [formulas, chained, rest] if formulas else [chained, rest]
+    return [formulas, pieces, rest] if formulas else [pieces, rest]
 
 
 def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
@@ -263,7 +276,7 @@ def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
 def _promising(
     later: Sequence[Candidate], tried: Sequence[Candidate], errors: Sequence[Array]
 ) -> list[Candidate]:
-    """All chains, and other communication for GPU terms that came near the best with their own.
+    """GPU terms that are new, and other communication for those near the best with their own.
 
     Where that communication is what is wrong, all GPU terms come out alike; where it is not, a GPU
     term that is far off stays so, and takes long to fit.
@@ -332,7 +345,7 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
         )
     return {
         "k": found.model.integer if name == "k" else None,
-        "k_profile": [{"k": integer, "cost": cost} for integer, cost in sorted(found.profile)]
+        "k_profile": [IntegerCost(k=k, cost=cost) for k, cost in sorted(found.profile)]
         if name == "k"
         else [],
         "k_plausible": plausible if name == "k" else [],
@@ -353,27 +366,16 @@ def _ranges(integers: Sequence[int]) -> str:
 
 def _parameters(
     found: _core.Fit, observations: _core.Observations, replicates: Array, problem: Problem
-) -> dict[str, Any]:
+) -> dict[str, Parameter]:
     shares = found.largest_shares
     result = {}
-    for i, (name, unit, meaning) in enumerate(found.model.parameters):
-        value = float(found.values[i])
-        identified = bool(found.identified[i])
-        known = identified and np.isfinite(found.relative_error[i])
-        if identified and shares[i] < NEGLIGIBLE_SHARE:
+    for i, (name, _, _) in enumerate(found.model.parameters):
+        if found.identified[i] and shares[i] < NEGLIGIBLE_SHARE:
             problem.warnings.append(
                 f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time"
             )
-        result[name] = {
-            "value": value,
-            "unit": unit,
-            "identified": identified,
-            "observed": bool(found.observed[i]),
-            "stderr": float(found.relative_error[i]) * value if known else None,
-            "ci95": _interval(replicates[:, i]) if identified else None,
-            "meaning": meaning,
-        }
-    hidden = [name for name, entry in result.items() if not entry["identified"]]
+        result[name] = parameter(found, i, replicates[:, i])
+    hidden = [name for name, entry in result.items() if not entry.identified]
     if hidden:
         problem.warnings.append(
             f"not identified alone by these data: {', '.join(hidden)}; "
@@ -382,8 +384,25 @@ def _parameters(
     return result
 
 
-def combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
-    """What is known where its parameters are not, as model files say it."""
+def parameter(found: _core.Fit, at: int, draws: Array) -> Parameter:
+    """What a fit and its replicates (``draws``) say of the parameter ``at``."""
+    _, unit, meaning = found.model.parameters[at]
+    value = float(found.values[at])
+    identified = bool(found.identified[at])
+    known = identified and np.isfinite(found.relative_error[at])
+    return Parameter(
+        value=value,
+        unit=unit,
+        identified=identified,
+        observed=bool(found.observed[at]),
+        stderr=float(found.relative_error[at]) * value if known else None,
+        ci95=_interval(draws) if identified else None,
+        meaning=meaning,
+    )
+
+
+def combinations(found: _core.Fit, replicates: Array) -> list[Combination]:
+    """What is known where its parameters are not."""
     parameters = found.model.parameters
     result = []
     for expression, terms, value, error in found.combinations:
@@ -393,28 +412,26 @@ def combinations(found: _core.Fit, replicates: Array) -> list[dict[str, Any]]:
             column = replicates[:, index]
             draws += coefficient * (1 / column if reciprocal else column)
         result.append(
-            {
-                "expression": expression,
-                "parameters": [parameters[index][0] for index, _ in terms],
-                "value": value,
-                "stderr": _finite(error),
-                "ci95": _interval(draws),
-            }
+            Combination(
+                expression=expression,
+                parameters=[parameters[index][0] for index, _ in terms],
+                value=value,
+                stderr=_finite(error),
+                ci95=_interval(draws),
+            )
         )
     return result
 
 
-def _interval(draws: Array) -> list[float] | None:
+def _interval(draws: Array) -> tuple[float, float] | None:
     # Percentiles of fewer than forty draws do not reach 2.5 %.
     if draws.size < 40:
         return None
     low, high = np.percentile(draws, [2.5, 97.5])
-    return [float(low), float(high)]
+    return float(low), float(high)
 
 
-def _quality(
-    found: _core.Fit, observations: _core.Observations, problem: Problem
-) -> dict[str, Any]:
+def _quality(found: _core.Fit, observations: _core.Observations, problem: Problem) -> Quality:
     cells = observations.step_cells
     n, gpus, measured, _ = (
         np.array(column, dtype=np.float64) for column in zip(*cells, strict=True)
@@ -422,17 +439,14 @@ def _quality(
     none = np.empty((0, len(found.values)))
     t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
     error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
-    result: dict[str, Any] = {
-        "median_relative_error": float(np.median(error)),
-        "p95_relative_error": float(np.percentile(error, 95)),
-        "max_relative_error": float(error.max()),
-        "reduced_chi2": None,
-        "lack_of_fit_p": None,
-        "misfits": {},
-        "disturbed_samples": int(np.sum(np.asarray(found.weights) == 0)),
-        "converged": bool(found.converged),
-    }
-    result |= _lack_of_fit(found, problem)
+    result = Quality(
+        median_relative_error=float(np.median(error)),
+        p95_relative_error=float(np.percentile(error, 95)),
+        max_relative_error=float(error.max()),
+        disturbed_samples=int(np.sum(np.asarray(found.weights) == 0)),
+        converged=bool(found.converged),
+        **_lack_of_fit(found, problem),
+    )
     if not found.converged:
         problem.warnings.append("the fit did not converge")
     return result
@@ -476,13 +490,8 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     }
 
 
-def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]:
-    """Relative noise of step times, for prediction intervals.
-
-    ``sample``: of a single measurement around the model; ``pure_error``: between repetitions (null
-    without); ``between_cells``: spread of true cell times around the model; ``t90``: quantile of
-    Student's t for a two-sided 90 % interval.
-    """
+def _noise(found: _core.Fit, observations: _core.Observations) -> Noise:
+    """Noise of step times, for prediction intervals."""
     from scipy.special import stdtrit
 
     noise = found.noise["step"]
@@ -495,18 +504,18 @@ def _noise(found: _core.Fit, observations: _core.Observations) -> dict[str, Any]
     elif repeated and between > 0:
         freedom = max(1.0, noise.lack_of_fit[1])
     single = float(np.hypot(noise.pure_error, between)) if repeated else noise.total
-    return {
-        "sample": single,
-        "pure_error": noise.pure_error if repeated else None,
-        "between_cells": between,
-        "t90": float(stdtrit(freedom, 0.95)),
-    }
+    return Noise(
+        sample=single,
+        pure_error=noise.pure_error if repeated else None,
+        between_cells=between,
+        t90=float(stdtrit(freedom, 0.95)),
+    )
 
 
-def _domain(problem: Problem) -> dict[str, list[int]]:
+def _domain(problem: Problem) -> Domain:
     n = [step.n for step in problem.steps]
     gpus = [step.gpus for step in problem.steps]
-    return {"n": [min(n), max(n)], "gpus": [min(gpus), max(gpus)]}
+    return Domain(n=(min(n), max(n)), gpus=(min(gpus), max(gpus)))
 
 
 def _finite(value: float | np.floating[Any]) -> float | None:

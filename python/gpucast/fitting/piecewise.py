@@ -1,7 +1,7 @@
-"""Where the chained terms bend: breakpoints of T_gpu and T_cpu, chosen from the data.
+"""Where terms made of straight pieces bend: breakpoints of T_gpu and T_cpu, chosen from the data.
 
-A chained term (model/gpu_terms.h, cpu_terms.h) is a row of straight pieces over one number. How
-many pieces there are is part of a candidate model, like the breakpoints of its transfer curves.
+Such a term (``bends`` in the catalogues of ``_core``) is a row of straight pieces over one number.
+How many pieces there are is part of a candidate model, like the breakpoints of its transfer curves.
 """
 
 from __future__ import annotations
@@ -9,25 +9,28 @@ from __future__ import annotations
 import numpy as np
 
 from gpucast import _core
+from gpucast.data import workload
 from gpucast.fitting.selection import Problem, transfer_observations
 
 MOST_PIECES = 16
-"""Of one term: beyond, levels are merged."""
+"""The most pieces of one term; where more values were measured, neighbours share a piece."""
 
 CELLS_A_PIECE = 3
-"""Distinct amounts of work, at least, that each piece of ``pairs`` is fitted to."""
+"""The fewest distinct values that a piece of equal factors is fitted to."""
 
 MOST_CPU_BREAKPOINTS = 2
 """A host has few levels of cache."""
 
 
 def gpu_breakpoints(problem: Problem, term: str) -> tuple[float, ...]:
-    """Breakpoints of a chained GPU term, ascending; empty: one piece, or no chained term.
+    """Breakpoints of a GPU term, ascending; empty: one straight piece, or a term with a formula.
 
-    ``residency`` bends at every number of resident blocks that was measured. ``pairs`` bends where
-    work has grown by equal factors, so often that each piece has cells to be fitted to.
+    A term that bends ``everywhere`` does so at each value of its coordinate that was measured
+    (blocks of ``residency``); one that bends ``evenly``, where its coordinate (work of ``pairs``)
+    has grown by equal factors, as often as each piece has cells to be fitted to.
     """
-    if term not in _core.CHAINED_GPU_TERMS:
+    bends = _core.GPU_TERMS[term].bends
+    if bends == "nowhere":
         return ()
     x = np.unique(
         _core.gpu_coordinate(
@@ -36,9 +39,10 @@ def gpu_breakpoints(problem: Problem, term: str) -> tuple[float, ...]:
             np.array([step.gpus for step in problem.steps], dtype=np.float64),
             problem.sms,
             problem.block,
+            workload.of(problem.workload),
         )
     )
-    if term == "residency":
+    if bends == "everywhere":
         levels = x if x.size <= MOST_PIECES else x[_spread(x.size, MOST_PIECES)]
         return tuple(float(level) for level in levels[:-1])
     pieces = min(MOST_PIECES, x.size // CELLS_A_PIECE)

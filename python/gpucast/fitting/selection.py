@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpucast import _core
-from gpucast.data import step_kinds
+from gpucast.data import step_kinds, workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
 from gpucast.data.vocabulary import ObservationKind
+from gpucast.data.workload import Workload
 from gpucast.errors import InputError
 
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
@@ -24,20 +25,20 @@ LARGEST_K = 128
 # Seconds; far beyond anything measured on either side.
 SHORTEST, LONGEST = 1e-30, 1e30
 
-# Of a transfer or launch record, so many samples at most, evenly taken: beyond, they cost time and
-# say nothing new, as all repetitions of a size share its quirks.
+# At most this many samples of a transfer or launch record are fitted, evenly taken: more cost time
+# and add nothing, as all repetitions of a size share its quirks.
 MOST_SAMPLES = 64
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
 
-# How transfers were timed: a program that waits for each copy pays what a call takes, one that
-# queues them what the device takes.
+# Ways to time a transfer. A program that waits for each copy pays for the call, one that queues
+# copies only for the device's time.
 _METHODS = ("call", "gated")
 _WAITS_FOR_EACH_COPY = (None, "star-serial")
 
-# Whose kernel phase is the kernel alone: where copies are queued around it, the marks of its
-# beginning and end wait for them.
+# Schedules whose kernel phase is the kernel alone. Where copies are queued around a kernel, the
+# events that mark its beginning and end wait for the copies.
 _KERNELS_ALONE = ("star-serial",)
 
 # A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
@@ -59,6 +60,7 @@ class Problem:
         skeletons: of the steps' schedule and memory.
         kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy, as
             T_gpu of steps counts it; None without skeletons.
+        workload: what steps and skeletons do; None: all-pairs.
         cores, sms, block: of a GPU and the timed kernel; 0 where not known.
         largest_k: threads a core can hold resident at most.
         warnings: one line each.
@@ -78,6 +80,7 @@ class Problem:
     memory: str | None = None
     graph: bool | None = None
     boundary: str | None = None
+    workload: Workload | None = None
     cores: int = 0
     sms: int = 0
     block: int = 0
@@ -135,7 +138,7 @@ class Problem:
 
     def skeleton_cell(self, skeleton: Skeleton) -> tuple[float, float, float]:
         """n, GPU count, and for how many seconds the kernel keeps a GPU busy."""
-        n = skeleton.h2d_bytes / _core.BYTES_IN_PER_PARTICLE
+        n = workload.of(self.workload).size_of(skeleton.h2d_bytes, skeleton.gpus)
         return n, skeleton.gpus, skeleton.busy + (self.kernel_start or 0.0)
 
     def _add_skeletons(self, rows: _Rows, skeletons: Iterable[Skeleton], most: int) -> None:
@@ -222,11 +225,13 @@ def pose(
     graph: bool | None = None,
     boundary: str | None = None,
     method: str | None = None,
+    unless_stated: Workload | None = None,
 ) -> Problem:
     """Choose the records that a fit is about.
 
     ``memory`` is that of the transfers, and of steps that state one; transfers follow the steps'.
     ``method`` is how transfers were timed; by default as the steps' schedule pays for them.
+    ``unless_stated``: the workload of skeletons where there are no steps to state it.
 
     Raises:
         InputError: nothing fits the choice, or it leaves several possibilities.
@@ -247,7 +252,8 @@ def pose(
     if memory is not None:
         steps = _of_memory(steps, memory, dataset.name)
     kind = {name: step_kinds.only(steps, name, dataset.name) for name in step_kinds.FIELDS}
-    warnings: list[str] = []
+    stated = workload.of_steps(steps, dataset.name) if steps else unless_stated
+    warnings = workload.contradictions(steps, workload.of(stated))
     transfers = _usable(
         [t for t in chosen.transfers if t.machine == machine and t.path == path],
         memory,
@@ -261,6 +267,7 @@ def pose(
         [s for s in chosen.skeletons if s.machine == machine and s.path == path],
         schedule,
         kind["memory"] or memory,
+        workload.of(stated),
         warnings,
     )
     problem = Problem(
@@ -277,6 +284,7 @@ def pose(
         memory=kind["memory"],
         graph=kind["graph"],
         boundary=kind["boundary"],
+        workload=stated,
         block=kind["block"] or 0,
         warnings=[*dataset.warnings, *warnings],
     )
@@ -394,7 +402,7 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 def _of_method(
     by_route: dict[str, list[Transfer]], methods: Sequence[str], warnings: list[str], name: str
 ) -> dict[str, list[Transfer]]:
-    """Of each route those timed by the first of ``methods`` that it has, and those not stated."""
+    """Each route's transfers by the first of ``methods`` that it has, and those of no method."""
     kept: dict[str, list[Transfer]] = {}
     for route, transfers in by_route.items():
         stated = {t.method for t in transfers if t.method is not None}
@@ -444,11 +452,15 @@ def _launches(launches: list[Launch]) -> list[Launch]:
 
 
 def _skeletons(
-    skeletons: list[Skeleton], schedule: str | None, memory: str | None, warnings: list[str]
+    skeletons: list[Skeleton],
+    schedule: str | None,
+    memory: str | None,
+    work: _core.Workload,
+    warnings: list[str],
 ) -> list[Skeleton]:
     """Those of a schedule (none: of no use) and memory that move what steps move."""
     alike = [s for s in skeletons if s.schedule == schedule and memory in (None, s.memory)]
-    kept = [s for s in alike if _moves_as_steps(s)]
+    kept = [s for s in alike if _moves_as_steps(s, work)]
     if len(kept) < len(alike):
         warnings.append(
             f"left out {len(alike) - len(kept)} skeleton(s) whose bytes are not those of a step"
@@ -463,11 +475,10 @@ def _kernel_start(skeletons: Sequence[Skeleton]) -> float | None:
     return max(0.0, float(np.median([s.kernel_seconds - s.busy for s in skeletons])))
 
 
-def _moves_as_steps(skeleton: Skeleton) -> bool:
-    n = skeleton.h2d_bytes / _core.BYTES_IN_PER_PARTICLE
-    out = _core.BYTES_OUT_PER_PARTICLE * n / skeleton.gpus
-    # A share is a whole number of particles.
-    return abs(skeleton.d2h_bytes - out) <= _core.BYTES_OUT_PER_PARTICLE
+def _moves_as_steps(skeleton: Skeleton, work: _core.Workload) -> bool:
+    n = work.size_of(skeleton.h2d_bytes, skeleton.gpus)
+    # A share is a whole number of elements.
+    return abs(skeleton.d2h_bytes - work.from_gpu(n, skeleton.gpus)) <= work.from_gpu(1, 1)
 
 
 def _add_machine(problem: Problem, machine: Machine) -> None:

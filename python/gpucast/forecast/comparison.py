@@ -26,8 +26,8 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
         ratio = float(b.seconds[i] / a.seconds[i])
         # The two fits share no measurement: their errors add as independent ones.
         spread = float(np.hypot(_spread(first, a, i), _spread(second, b, i)))
-        t90 = max(first.content["noise"]["t90"], second.content["noise"]["t90"])
-        width = float(interval_width(t90 * spread))
+        t90 = max(first.noise.t90, second.noise.t90)
+        width = float(interval_width(np.asarray(t90 * spread)))
         rows.append(
             {
                 "n": int(sizes[i]),
@@ -50,7 +50,7 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
 
 
 def _spread(model: Model, found: Any, i: int) -> float:
-    return float(np.hypot(found.spread[i], model.content["noise"]["between_cells"]))
+    return float(np.hypot(found.spread[i], model.noise.between_cells))
 
 
 def _probability(log_ratio: float, spread: float) -> float:

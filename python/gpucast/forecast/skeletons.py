@@ -46,7 +46,7 @@ def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
     bends = _within_skeletons(find_breakpoints(problem), problem.skeletons)
     found = []
     for com in terms_of(problem.schedule or terms.com):
-        needed = _core.Model("work", "linear", com).curves
+        needed = _core.COM_TERMS[com].routes
         for curves in (tuple((route, ()) for route in needed), bends):
             kept = tuple((route, points) for route, points in curves if route in needed)
             found.append(terms.with_communication(com, kept))

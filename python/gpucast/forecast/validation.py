@@ -39,7 +39,7 @@ def validate(
     Raises:
         InputError: there are no steps to compare with.
     """
-    about = model.content["data"]
+    about = model.data
     chosen = data.select(
         machine,
         path,
@@ -52,9 +52,9 @@ def validate(
     )
     samples: dict[tuple[int, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[int, int], float] = defaultdict(float)
-    wanted_path = path or _preferred(chosen, "path", about.get("what_if", about)["path"])
-    wanted_schedule = schedule or _preferred(chosen, "schedule", about["schedule"])
-    wanted_kernel = kernel or _preferred(chosen, "kernel", about["kernel"])
+    wanted_path = path or _preferred(chosen, "path", about.forecast_path)
+    wanted_schedule = schedule or _preferred(chosen, "schedule", about.schedule)
+    wanted_kernel = kernel or _preferred(chosen, "kernel", about.kernel)
     wanted = (wanted_path, wanted_schedule, wanted_kernel)
     steps = [s for s in chosen.steps if (s.path, s.schedule, s.kernel) == wanted]
     steps = step_kinds.alike(steps, model.step_kind, data.name)
@@ -71,14 +71,14 @@ def validate(
         )
     keys = sorted(samples)
     found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
-    noise = model.content["noise"]
+    noise = model.noise
     cells = []
     for i, key in enumerate(keys):
         measured = float(np.median(samples[key]))
-        within = noise["pure_error"] if noise["pure_error"] is not None else noise["sample"]
-        width = noise["t90"] * np.sqrt(
+        within = noise.sample if noise.pure_error is None else noise.pure_error
+        width = noise.t90 * np.sqrt(
             found.spread[i] ** 2
-            + noise["between_cells"] ** 2
+            + noise.between_cells**2
             + rounding[key]
             + within**2 * _core.median_variance(len(samples[key]))
         )

@@ -7,8 +7,7 @@ of steps where there are some, else transfers and launches.
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -18,9 +17,10 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
-from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints
+from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
 from gpucast.fitting.selection import Problem, pose
 from gpucast.forecast.skeletons import communication, relative_errors
+from gpucast.model.content import Source
 from gpucast.model.fitted import Model
 from gpucast.transfers.curves import require_sizes
 
@@ -28,9 +28,6 @@ Launch = Literal["auto", "measured", "keep", "scale"]
 
 # Bootstrap refits, where the model has few: standard errors need some.
 _FEWEST = 40
-
-# Communication parameters that no transfer or launch measures.
-_OWN = ("B_host", "t_queue", "s_next")
 
 
 def what_if(
@@ -80,7 +77,7 @@ class _Communication:
         com: its communication term.
         replaced: parameters that they give; the others are the model's.
         scale: what the model's own t_kernel is multiplied by.
-        source: for the file: where launches come from.
+        launch: where launches come from.
     """
 
     com: str
@@ -89,27 +86,21 @@ class _Communication:
     drawn: np.ndarray
     replaced: frozenset[str]
     scale: float
-    source: dict[str, object]
+    launch: str
 
 
 def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
-    if (start := model.content.get("kernel_start")) is not None:
+    if model.kernel_start is not None:
         # As the model's T_gpu counts it: events on another path see messages on their way, too.
-        problem.kernel_start = start
-    terms = model.content["model"]
-    chains = model.content.get("chains", {"gpu": (), "cpu": ()})
-    own = Candidate(
-        terms["gpu"], terms["cpu"], terms["com"], (), tuple(chains["gpu"]), tuple(chains["cpu"])
-    )
-    problem.cores, problem.sms, problem.block = (
-        model.content["machine"][fact] for fact in ("cores", "sms", "block")
-    )
+        problem.kernel_start = model.kernel_start
+    terms, pieces, gpu = model.terms, model.chains, model.machine
+    own = Candidate(terms.gpu, terms.cpu, terms.com, (), tuple(pieces.gpu), tuple(pieces.cpu))
+    problem.cores, problem.sms, problem.block = int(gpu.cores), int(gpu.sms), int(gpu.block)
     chosen, found = communication(problem, own, seed)
     target = model.core_with(
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )
     drawn = np.asarray(found.bootstrap(max(len(model.integers), _FEWEST), seed)[0])
-    source: dict[str, object] = {"launch": "skeletons", "launch_factor": None}
     new = _Communication(
         chosen.com,
         target,
@@ -117,21 +108,23 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
         drawn[: len(model.integers)],
         frozenset(target.communication),
         1.0,
-        source,
+        "skeletons",
     )
     result = _merge(model, problem, new)
     errors = relative_errors(found, problem, problem.skeletons)
-    # Of medians, like between_cells: how well the term follows what it was fitted to.
+    # How well the term follows the medians that it was fitted to, as between_cells says of steps.
     form = float(np.sqrt(np.mean(np.minimum(errors, np.percentile(errors, 95)) ** 2)))
-    noise = result.content["noise"]
-    for name in ("between_cells", "sample"):
-        noise[name] = float(np.hypot(noise[name], form))
+    result.noise = replace(
+        result.noise,
+        between_cells=float(np.hypot(result.noise.between_cells, form)),
+        sample=float(np.hypot(result.noise.sample, form)),
+    )
     return result
 
 
 def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> Model:
-    com = model.content["model"]["com"]
-    needed = list(_core.Model("work", "linear", com).curves)
+    com = model.terms.com
+    needed = _core.COM_TERMS[com].routes
     for route in needed:
         if route not in problem.transfers:
             raise InputError(
@@ -154,11 +147,7 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     if launch == "measured":
         replaced.add("t_kernel")
     scale = _latency_ratio(model, target, found) if launch == "scale" else 1.0
-    source: dict[str, object] = {
-        "launch": launch,
-        "launch_factor": scale if launch == "scale" else None,
-    }
-    new = _Communication(com, target, found, drawn, frozenset(replaced), scale, source)
+    new = _Communication(com, target, found, drawn, frozenset(replaced), scale, launch)
     return _merge(model, problem, new)
 
 
@@ -169,12 +158,16 @@ def _microbenchmarks(
     if not kept:
         raise InputError("there are no transfers", file=data.name)
     only = Dataset(data.name, data.machines, kept, list(data.warnings))
-    about = model.content["data"]
-    schedule = about.get("schedule")
+    schedule: str | None = model.data.schedule
     if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
         schedule = None
     return pose(
-        only, path=path, machine=machine, memory=memory or about.get("memory"), schedule=schedule
+        only,
+        path=path,
+        machine=machine,
+        memory=memory or model.data.memory,
+        schedule=schedule,
+        unless_stated=model.stated_workload,
     )
 
 
@@ -198,80 +191,59 @@ def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "kee
 def _refuse_mixed(model: Model) -> None:
     """A combination of kept and replaced parameters cannot be taken apart."""
     communication = set(model.core.communication)
-    for combination in model.content["combinations"]:
-        names = set(combination["parameters"])
+    for combination in model.combinations:
+        names = set(combination.parameters)
         if names & communication and names - communication:
             raise InputError(
-                f"the model's data know only {combination['expression']}, so its communication "
+                f"the model's data know only {combination.expression}, so its communication "
                 "cannot be replaced; fit its steps together with transfers of the same path",
                 file=model.name,
             )
 
 
 def _merge(model: Model, problem: Problem, new: _Communication) -> Model:
-    content = copy.deepcopy(model.content)
     old = {name: i for i, (name, _, _) in enumerate(model.core.parameters)}
     columns = []
     parameters = {}
-    for i, (name, unit, meaning) in enumerate(new.target.parameters):
+    for i, (name, _, _) in enumerate(new.target.parameters):
         if name in new.replaced:
-            drawn = new.drawn[:, i]
-            columns.append(drawn)
-            identified = bool(new.found.identified[i])
-            value = float(new.found.values[i])
-            parameters[name] = {
-                "value": value,
-                "unit": unit,
-                "identified": identified,
-                "observed": bool(new.found.observed[i]),
-                "stderr": float(new.found.relative_error[i] * value) if identified else None,
-                "ci95": [float(x) for x in np.percentile(drawn, [2.5, 97.5])]
-                if identified and len(drawn)
-                else None,
-                "meaning": meaning,
-            }
+            columns.append(new.drawn[:, i])
+            parameters[name] = parameter(new.found, i, new.drawn[:, i])
             continue
         factor = new.scale if name == "t_kernel" else 1.0
         columns.append(model.replicates[:, old[name]] * factor)
-        parameters[name] = _scaled(model.content["parameters"][name], factor)
-        if name in _OWN:
+        parameters[name] = model.parameters[name].scaled(factor)
+        if name != "t_kernel" and name in new.target.communication:
             problem.warnings.append(f"{name} is kept from the model: no transfer measures it")
-    content["model"]["com"] = new.com
-    content["parameters"] = parameters
-    content["combinations"] = [
+    found = [
         each
         for each in combinations(new.found, new.drawn)
-        if new.replaced.issuperset(each["parameters"])
-    ] + [
-        each
-        for each in model.content["combinations"]
-        if not set(model.core.communication) & set(each["parameters"])
+        if new.replaced.issuperset(each.parameters)
     ]
-    content["breakpoints"] = new.target.curves
-    content["data"] = {
-        **content["data"],
-        "what_if": {
-            "path": problem.path,
-            "data": problem.dataset.name,
-            "digest": problem.dataset.digest,
-            **new.source,
-        },
-    }
-    content["warnings"] = [*content["warnings"], *problem.warnings]
-    return Model(
-        f"{model.name} as {problem.path}", content, np.column_stack(columns), list(model.integers)
+    kept = [
+        each
+        for each in model.combinations
+        if not set(model.core.communication) & set(each.parameters)
+    ]
+    source = Source(
+        path=problem.path,
+        data=problem.dataset.name,
+        digest=problem.dataset.digest,
+        launch=new.launch,
+        launch_factor=new.scale if new.launch == "scale" else None,
     )
-
-
-def _scaled(entry: dict[str, object], factor: float) -> dict[str, object]:
-    result = dict(entry)
-    for key in ("value", "stderr"):
-        value = entry[key]
-        if isinstance(value, float):
-            result[key] = value * factor
-    if isinstance(entry["ci95"], list):
-        result["ci95"] = [x * factor for x in entry["ci95"]]
-    return result
+    return replace(
+        model,
+        name=f"{model.name} as {problem.path}",
+        terms=replace(model.terms, com=new.com),
+        parameters=parameters,
+        combinations=[*found, *kept],
+        breakpoints=new.target.curves,
+        data=replace(model.data, what_if=source),
+        warnings=[*model.warnings, *problem.warnings],
+        replicates=np.column_stack(columns),
+        integers=list(model.integers),
+    )
 
 
 def _latency_ratio(model: Model, target: _core.Model, found: _core.Fit) -> float:

@@ -196,11 +196,13 @@ def _summary(fitted: Fitted | str) -> dict[str, Any]:
     if isinstance(fitted, str):
         return {"model": None, "cells": 0, "median_relative_error": None,
                 "p95_relative_error": None, "why_not": fitted}  # fmt: skip
-    content = fitted.model.content
+    found, quality = fitted.model.observations, fitted.model.quality
+    assert found is not None  # it was fitted, not read
+    assert quality is not None
     return {
-        "model": content["chosen"],
-        "cells": content["observations"]["step_cells"],
-        "median_relative_error": content["quality"]["median_relative_error"],
-        "p95_relative_error": content["quality"]["p95_relative_error"],
+        "model": fitted.model.chosen,
+        "cells": found.step_cells,
+        "median_relative_error": quality.median_relative_error,
+        "p95_relative_error": quality.p95_relative_error,
         "why_not": None,
     }

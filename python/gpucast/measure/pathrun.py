@@ -187,8 +187,8 @@ class PathRun:
                 continue
             model = self._fits[series].model
             self._costs.take([cell for cell in self._work.cells if cell.series == series], model)
-            quality = model.content["quality"]
-            self._watcher.fitted(self._path, series, quality["median_relative_error"])
+            assert model.quality is not None  # it was fitted, not read
+            self._watcher.fitted(self._path, series, model.quality.median_relative_error)
         self._unfitted.clear()
         self._fit_seconds = time.monotonic() - begin
 

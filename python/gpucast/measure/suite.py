@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpucast import _core
 from gpucast.data import dataset
 from gpucast.data.records import Machine, Note
+from gpucast.data.workload import ALL_PAIRS
 from gpucast.measure import programs
 from gpucast.measure.programs import ShortSuite
 from gpucast.measure.store import Store
@@ -58,7 +58,7 @@ class Suite:
         if not self._work.has_budget:
             return None
         # Beyond what steps move, curves are straight.
-        of_steps = int(_core.BYTES_IN_PER_PARTICLE) * max(cell.n for cell in self._work.cells)
+        of_steps = int(max(ALL_PAIRS.to_gpu(cell.n, cell.gpus) for cell in self._work.cells))
         return ShortSuite(
             seconds=max(1.0, _SHARE * self._work.seconds_left()),
             largest=max(_LEAST_LARGEST, 1 << (4 * of_steps).bit_length()),

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
+from gpucast.data import workload
 from gpucast.data.bundled import reconstructed_files
 from gpucast.errors import InputError, from_os_error
-from gpucast.model import shape
+from gpucast.model.content import Fitted, Replicates
 from gpucast.util import files
+from gpucast.util.typed_json import WrongValueError, from_json, to_json
 
 if TYPE_CHECKING:
     import pandas
@@ -62,68 +64,79 @@ class Forecasts:
     spread: Array = field(repr=False)
 
 
-@dataclass
-class Model:
-    """A fitted model.
+def _no_values() -> Array:
+    return np.empty((0, 0))
+
+
+@dataclass(kw_only=True, eq=False)
+class Model(Fitted):
+    """A fitted model: what the fit found (``gpucast.model.content``), and replicates for intervals.
 
     Attributes:
         name: for tables and files: the file's name, or the path fitted.
-        content: everything of the model file but the replicates, JSON-ready; see ``fit --json``.
         replicates: parameter values of each bootstrap replicate, shape (B, parameters).
         integers: structural integer (k or p) of each replicate, length B.
     """
 
-    name: str
-    content: dict[str, Any]
-    replicates: Array
-    integers: list[int]
+    name: str = field(default="", metadata={"key": None})
+    replicates: Array = field(default_factory=_no_values, metadata={"key": None}, repr=False)
+    integers: list[int] = field(default_factory=list, metadata={"key": None}, repr=False)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.chosen or self.terms}{self.integer_in_words()}"]
+        width = max(map(len, self.parameters), default=0)
+        lines += [f"  {name:{width}}  {each}" for name, each in self.parameters.items()]
+        lines += [f"  warning: {text}" for text in self.warnings]
+        return "\n".join(lines)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The model file but its replicates, as JSON values: what ``fit --json`` prints."""
+        content: dict[str, Any] = to_json(self)
+        return content
 
     @property
     def core(self) -> _core.Model:
         """The core's model, with terms, structural integer and curves."""
-        return self.core_with(self.content["breakpoints"])
+        return self.core_with(self.breakpoints)
 
     def core_with(self, curves: dict[str, list[float]], com: str | None = None) -> _core.Model:
         """The same with other transfer curves, breakpoints in bytes by route, and perhaps another
         communication term."""
-        terms = self.content["model"]
-        machine = self.content["machine"]
-        chains = self.content.get("chains", {"gpu": [], "cpu": []})
         return _core.Model(
-            terms["gpu"],
-            terms["cpu"],
-            com or terms["com"],
-            cores=machine["cores"],
-            sms=machine["sms"],
-            block=machine["block"],
-            integer=self.content["k"] or self.content["p"] or 1,
+            self.terms.gpu,
+            self.terms.cpu,
+            com or self.terms.com,
+            cores=self.machine.cores,
+            sms=self.machine.sms,
+            block=self.machine.block,
+            integer=self.k or self.p or 1,
             curves=curves,
-            gpu_breakpoints=chains["gpu"],
-            cpu_breakpoints=chains["cpu"],
+            gpu_breakpoints=self.chains.gpu,
+            cpu_breakpoints=self.chains.cpu,
+            workload=self.workload,
         )
+
+    @property
+    def workload(self) -> _core.Workload:
+        """What the steps do: work, bytes and operations as functions of n and N."""
+        return workload.of(self.stated_workload)
 
     @property
     def values(self) -> Array:
         """Parameter values in the core's order."""
-        parameters = self.content["parameters"]
         names = [name for name, _, _ in self.core.parameters]
-        return np.array([parameters[name]["value"] for name in names], dtype=np.float64)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a user should know before believing the model; one line each."""
-        return list(self.content["warnings"])
+        return np.array([self.parameters[name].value for name in names], dtype=np.float64)
 
     @property
     def step_kind(self) -> dict[str, Any]:
-        """Of the steps it was fitted to, by ``step_kinds.FIELDS``; None where they did not say."""
-        about = self.content["data"]
-        kind = {field: about.get(field) for field in ("memory", "graph", "boundary")}
-        return {"block": self.content["machine"]["block"] or None, **kind}
+        """The fitted steps' ``step_kinds.FIELDS``; None where the steps did not state one."""
+        kind = {name: getattr(self.data, name) for name in ("memory", "graph", "boundary")}
+        return {"block": self.machine.block or None, **kind}
 
     def parameter(self, name: str) -> float:
         """Value of a parameter in SI units."""
-        return float(self.content["parameters"][name]["value"])
+        return float(self.parameters[name].value)
 
     def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
         """Forecasts for pairs of ``n`` and ``gpus`` (one length).
@@ -134,7 +147,7 @@ class Model:
         """
         n = _checked(n, "n", LARGEST_N)
         gpus = _checked(gpus, "gpus", LARGEST_GPUS)
-        self._refuse_unobserved(gpus)
+        self._refuse_unobserved(n, gpus)
         wanted = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
         used = min(len(self.integers), wanted)
         t_gpu, t_cpu, t_com, spread = _core.forecast(
@@ -143,9 +156,9 @@ class Model:
         seconds = t_gpu + t_cpu + t_com
         if not (np.isfinite(seconds) & (seconds > 0)).all():
             raise InputError("its parameters give no finite time; fit it again", file=self.name)
-        noise = self.content["noise"]
-        mean = interval_width(noise["t90"] * np.hypot(spread, noise["between_cells"]))
-        single = interval_width(noise["t90"] * np.hypot(spread, noise["sample"]))
+        noise = self.noise
+        mean = interval_width(noise.t90 * np.hypot(spread, noise.between_cells))
+        single = interval_width(noise.t90 * np.hypot(spread, noise.sample))
         return Forecasts(
             n=n,
             gpus=gpus,
@@ -163,9 +176,9 @@ class Model:
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
         """Whether a cell lies outside the n or the GPU counts that were fitted."""
-        domain = self.content["domain"]
-        inside_n = (domain["n"][0] <= n) & (n <= domain["n"][1])
-        inside_gpus = (domain["gpus"][0] <= gpus) & (gpus <= domain["gpus"][1])
+        domain = self.domain
+        inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
+        inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
         return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
 
     def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
@@ -253,19 +266,32 @@ class Model:
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def _refuse_unobserved(self, gpus: Array) -> None:
-        unseen = [
-            name
-            for name, entry in self.content["parameters"].items()
-            if not entry.get("observed", True)
-        ]
-        if unseen and gpus.size and gpus.max() > self.content["domain"]["gpus"][1]:
-            raise InputError(
-                f"nothing measured depends on {', '.join(unseen)}, so {int(gpus.max())} GPUs "
-                f"cannot be forecast; measure steps with more than "
-                f"{self.content['domain']['gpus'][1]} GPU(s) or transfers on that route",
-                field="gpus",
-            )
+    def integer_in_words(self) -> str:
+        """``, k = 4``; empty for a model without structural integer."""
+        found = {"k": self.k, "p": self.p}
+        return "".join(f", {name} = {value}" for name, value in found.items() if value is not None)
+
+    def _refuse_unobserved(self, n: Array, gpus: Array) -> None:
+        """Refuse more GPUs than fitted where their time depends on what no data depended on."""
+        unseen = [name for name, each in self.parameters.items() if not each.observed]
+        most = self.domain.gpus[1]
+        if not unseen or not gpus.size or gpus.max() <= most:
+            return
+        core, values = self.core, self.values
+        other = values.copy()
+        other[[name in unseen for name, _, _ in core.parameters]] *= 2
+        none = np.empty((0, values.size))
+        before, after = (
+            _core.forecast(core, each, none, [], n, gpus)[:3] for each in (values, other)
+        )
+        if np.array_equal(before, after):
+            return
+        raise InputError(
+            f"nothing measured depends on {', '.join(unseen)}, so {int(gpus.max())} GPUs "
+            f"cannot be forecast; measure steps with more than {most} GPU(s) or transfers on "
+            "that route",
+            field="gpus",
+        )
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -296,19 +322,22 @@ def load_model(path: str | os.PathLike[str]) -> Model:
             file=name,
             field="schema",
         )
-    shape.check(content, name)
-    bootstrap = content.pop("bootstrap")
-    del content["schema"]
     try:
-        model = Model(
-            name=Path(name).stem,
-            content=content,
-            replicates=np.array(bootstrap["values"], dtype=np.float64).reshape(
-                len(bootstrap["integers"]), len(bootstrap["parameters"])
-            ),
-            integers=bootstrap["integers"],
+        if "bootstrap" not in content:
+            raise WrongValueError("missing", field="bootstrap")
+        model = from_json(Model, content)
+        drawn = from_json(Replicates, content["bootstrap"], "bootstrap")
+    except WrongValueError as error:
+        raise InputError(
+            f"{error.message}; the model file is damaged", file=name, field=error.field
+        ) from error
+    try:
+        model.name = Path(name).stem
+        model.replicates = np.array(drawn.values, dtype=np.float64).reshape(
+            len(drawn.integers), len(drawn.parameters)
         )
-        _check_names(model, bootstrap["parameters"])
+        model.integers = drawn.integers
+        _check_names(model, drawn.parameters)
     except (ValueError, TypeError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"is a damaged model file: {reason}", file=name) from error
@@ -317,14 +346,14 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 def reconstruction_of(model: Model) -> dict[str, Any] | None:
     """What a reconstruction says of itself (title, label, path); None for any other model."""
-    found = model.content.get("reconstruction")
+    found = model.reconstruction
     return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
 
 
 def sizes_to_show(model: Model) -> tuple[float, float]:
     """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
     fitted = reconstruction_of(model) is None
-    least, largest = model.content["domain"]["n"] if fitted else USUAL_SIZES
+    least, largest = model.domain.n if fitted else USUAL_SIZES
     return float(least), float(largest)
 
 
@@ -341,7 +370,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _check_names(model: Model, replicate_names: list[str]) -> None:
     names = [name for name, _, _ in model.core.parameters]
-    missing = [name for name in names if name not in model.content["parameters"]]
+    missing = [name for name in names if name not in model.parameters]
     if missing:
         raise ValueError(f"it lacks {', '.join(missing)}")
     if replicate_names != names:

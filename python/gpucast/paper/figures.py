@@ -19,7 +19,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from gpucast import _core
 from gpucast.errors import InputError
 from gpucast.model.fitted import Forecasts, Model
 from gpucast.plots.step_series import Point, Series
@@ -119,7 +118,7 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
                 first = int(np.flatnonzero(gpus == min(own, default=1))[0])
                 unit = best[first]
                 _line(lower, gpus, best / unit, low / unit, high / unit, outside, COLOURS[at])
-            _points(upper, own, at, partial(_core.gflops, float(n)))
+            _points(upper, own, at, partial(each.workload.gflops, float(n)))
             if own:
                 _points(lower, own, at, partial(_times_as_fast, own[min(own)].seconds))
         upper.set_yscale("log")
@@ -132,7 +131,7 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
             axes.margins(x=0.06)
             grid(axes)
         upper.set_title(each.label)
-    rows[0][0].set_ylabel(f"Gflops ({_core.claret_flops_per_pair:.0f} flops a pair)")
+    rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
     rows[1][0].set_ylabel("over the fewest GPUs'")
     _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)])
     return figure
@@ -146,10 +145,10 @@ def _rates(
     model: Model | None, n: Array, gpus: Array
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]] | None:
     found = _forecasts(model, n, gpus)
-    if found is None:
+    if model is None or found is None:
         return None
     best, low, high = (
-        np.array([_core.gflops(size, s) for size, s in zip(n, seconds, strict=True)])
+        np.array([model.workload.gflops(size, s) for size, s in zip(n, seconds, strict=True)])
         for seconds in (found.seconds, found.high, found.low)
     )
     return best, low, high, found.extrapolated

@@ -44,4 +44,4 @@ def reconstructions() -> list[Model]:
 
 def quantities(model: Model) -> list[Quantity]:
     """What a reconstruction is made of."""
-    return [Quantity(**each) for each in model.content["reconstruction"]["quantities"]]
+    return [Quantity(**each) for each in (model.reconstruction or {"quantities": []})["quantities"]]

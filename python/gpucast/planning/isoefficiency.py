@@ -52,16 +52,15 @@ class Sizes:
 
 
 def peak_efficiency(
-    n: float, seconds: float, gpus: float, peak_flops: float, flops_per_pair: float | None
+    work: _core.Workload, n: float, seconds: float, gpus: float, peak_flops: float
 ) -> float:
     """Useful operations a second as a share of what the GPUs could do at most.
 
     Args:
+        work: what a step does, and how many operations that counts.
         peak_flops: of one GPU: cores x clock x 2.
-        flops_per_pair: operations that an ordered pair counts; the paper's 78 if None.
     """
-    pair = _core.claret_flops_per_pair if flops_per_pair is None else flops_per_pair
-    return _core.gflops(n, seconds, pair) * 1e9 / (gpus * peak_flops)
+    return work.operations_of_step(n) / seconds / (gpus * peak_flops)
 
 
 def iso_efficiency(
@@ -110,7 +109,7 @@ def break_even(
 def _search(
     models: list[Model], holds: Condition, gpus: Array, sizes: tuple[float, float] | None
 ) -> Sizes:
-    fitted = [model.content["domain"]["n"] for model in models]
+    fitted = [model.domain.n for model in models]
     smallest, largest = max(each[0] for each in fitted), min(each[1] for each in fitted)
     low, high = sizes or (float(smallest), min(LARGEST_N, largest * FURTHER_THAN_FITTED))
     if low >= high:

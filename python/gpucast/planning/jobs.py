@@ -98,7 +98,7 @@ def _of_peak(
             [
                 np.nan
                 if each.peak_flops is None
-                else peak_efficiency(job.n, 1.0, 1.0, each.peak_flops, each.flops_per_pair)
+                else peak_efficiency(each.workload, job.n, 1.0, 1.0, each.peak_flops)
                 for each in request.machines
             ]
             for job in request.jobs

@@ -99,8 +99,8 @@ def make(request: Request) -> OptionTable:
         share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
         found = step_times(model, sizes, gpus, replicates, share)
         times.append(found)
-        noise = model.content["noise"]
-        width.append(interval_width(noise["t90"] * np.hypot(found.spread, noise["between_cells"])))
+        noise = model.noise
+        width.append(interval_width(noise.t90 * np.hypot(found.spread, noise.between_cells)))
         one = Evaluator(model).seconds(sizes, np.ones(sizes.size))
         efficiency.append(one[:, np.newaxis] / (gpus * found.seconds))
         extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
@@ -145,9 +145,9 @@ def _replicates(request: Request, cells: int) -> int:
 
 
 def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp]) -> Array:
-    noises = [machine.forecaster.content["noise"] for machine in request.machines]
+    noises = [machine.forecaster.noise for machine in request.machines]
     # Widened as intervals are: so much more does Student's t allow than the normal distribution.
-    spread = np.array([noise["between_cells"] * noise["t90"] / Z90 for noise in noises])
+    spread = np.array([noise.between_cells * noise.t90 / Z90 for noise in noises])
     draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
     return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
 

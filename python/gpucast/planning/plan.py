@@ -103,11 +103,10 @@ def plan_request(request: Request) -> Plan:
 
 def _machine(machine: Any) -> dict[str, Any]:
     model: Model = machine.forecaster
-    about = model.content["data"]
     return {
         "name": machine.name,
         "model": model.name,
-        **{key: about[key] for key in ("path", "schedule", "kernel")},
+        **{key: getattr(model.data, key) for key in ("path", "schedule", "kernel")},
         **{
             key: getattr(machine, key)
             for key in (

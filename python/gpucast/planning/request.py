@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
+from gpucast import _core
 from gpucast.errors import InputError
 from gpucast.model.fitted import LARGEST_GPUS, LARGEST_N, Model
 from gpucast.planning.yaml_lines import Lines
@@ -60,7 +61,8 @@ class Machine(_Strict):
             GPUs).
         setup: seconds from a job's start to its first step.
         peak_flops: of one GPU, flop/s: cores x clock x 2.
-        flops_per_pair: how many operations an ordered pair counts.
+        flops_per_pair: how many operations a unit of work (an ordered pair) counts; the workload
+            of the model says it where this does not.
     """
 
     name: Name
@@ -75,6 +77,12 @@ class Machine(_Strict):
     peak_flops: Positive | None = None
     flops_per_pair: Positive | None = None
     _model: Model | None = PrivateAttr(default=None)
+
+    @property
+    def workload(self) -> _core.Workload:
+        """What a step does, with the operations that the plan counts."""
+        of_model = self.forecaster.workload
+        return of_model if self.flops_per_pair is None else of_model.counting(self.flops_per_pair)
 
     @property
     def forecaster(self) -> Model:

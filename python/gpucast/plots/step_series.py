@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from gpucast import _core
+from gpucast.data import workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.steps import NATIVE_PATHS, Cell, Group, steps_of
@@ -60,6 +62,13 @@ class Series:
     group: Group | None
     steps: tuple[Step, ...]
     model: Model | None
+
+    @property
+    def workload(self) -> _core.Workload:
+        """What its steps do."""
+        if self.model is not None:
+            return self.model.workload
+        return workload.of(workload.of_steps(self.steps, self.label))
 
     @cached_property
     def points(self) -> dict[Cell, Point]:
@@ -113,7 +122,7 @@ class Series:
         sizes, counts = [float(n) for n in self.sizes], self.counts
         if self.model is not None:
             sizes += sizes_to_show(self.model)
-            counts = [*counts, *self.model.content["domain"]["gpus"]]
+            counts = [*counts, *self.model.domain.gpus]
         return (min(sizes), max(sizes)), (min(counts), max(counts))
 
 
@@ -153,8 +162,8 @@ def kind_in_words(series: Sequence[Series]) -> str:
             parts = (each.group.schedule, each.group.kernel, each.group.memory, graph)
             return ", ".join(part for part in parts if part)
         if each.model is not None:
-            about = each.model.content["data"]
-            return ", ".join(filter(None, (about["schedule"], about["kernel"], about["memory"])))
+            about = each.model.data
+            return ", ".join(filter(None, (about.schedule, about.kernel, about.memory)))
     return ""
 
 
@@ -205,13 +214,12 @@ def _nearness(kind: Mapping[str, Any]) -> tuple[bool, ...]:
 
 
 def _path(model: Model) -> str:
-    about = model.content["data"]
-    return str(about.get("what_if", about)["path"])
+    return model.data.forecast_path
 
 
 def _kind_of_model(model: Model) -> dict[str, Any]:
-    about = model.content["data"]
-    return {"schedule": about["schedule"], "kernel": about["kernel"], **model.step_kind}
+    about = model.data
+    return {"schedule": about.schedule, "kernel": about.kernel, **model.step_kind}
 
 
 def _agree(kind: Mapping[str, Any], model: Mapping[str, Any]) -> bool:
@@ -221,9 +229,5 @@ def _agree(kind: Mapping[str, Any], model: Mapping[str, Any]) -> bool:
 def is_about(model: Model, group: Group) -> bool:
     """Whether a model is of a group's steps, or a what-if for its path."""
     if group.path != _path(model):
-        return False
-    about = model.content["data"]
-    machine = about.get("what_if", about).get("machine")
-    if machine is not None and machine != group.machine:
         return False
     return _agree({name: getattr(group, name) for name in _KIND}, _kind_of_model(model))

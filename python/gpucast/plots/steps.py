@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gpucast import _core
 from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.forecast.remote_cost import TENTH, Beside
@@ -48,25 +47,24 @@ def gflops(
     figure, axes = one(title)
     for colour, size in zip(colours(len(n)), n, strict=True):
         found = model.forecasts(np.full(gpus.size, size), gpus)
-        rate = [_core.gflops(size, s) for s in found.seconds]
+        rates = [model.workload.gflops(size, s) for s in found.seconds]
         axes.fill_between(
             gpus,
-            [_core.gflops(size, s) for s in found.high],
-            [_core.gflops(size, s) for s in found.low],
+            [model.workload.gflops(size, s) for s in found.high],
+            [model.workload.gflops(size, s) for s in found.low],
             color=colour,
             alpha=0.2,
             lw=0,
         )
-        axes.plot(gpus, rate, marker=".", color=colour, label=f"n = {size:,.0f}")
+        axes.plot(gpus, rates, marker=".", color=colour, label=f"n = {size:,.0f}")
         if data is not None:
             for step in _steps(data, model):
                 if step.n == size:
                     median = float(np.median(step.seconds))
-                    axes.plot(
-                        step.gpus, _core.gflops(size, median), "o", ms=6, mfc="none", color=colour
-                    )
+                    rate = model.workload.gflops(size, median)
+                    axes.plot(step.gpus, rate, "o", ms=6, mfc="none", color=colour)
     axes.set_xlabel("GPUs")
-    axes.set_ylabel(f"Gflops ({_core.claret_flops_per_pair:.0f} a pair)")
+    axes.set_ylabel(f"Gflops ({model.workload.operations:.0f} a pair)")
     axes.set_yscale("log")
     axes.set_xticks(gpus)
     axes.grid(which="major", alpha=0.3)
@@ -160,8 +158,7 @@ def _measured(axes: Axes, data: Dataset | None, model: Model, gpus: int, colour:
 
 
 def _steps(data: Dataset, model: Model) -> list[Any]:
-    about = model.content["data"]
-    path = about.get("what_if", about)["path"]
-    wanted = (path, about["schedule"], about["kernel"])
+    about = model.data
+    wanted = (about.forecast_path, about.schedule, about.kernel)
     steps = [step for step in data.steps if (step.path, step.schedule, step.kernel) == wanted]
     return step_kinds.alike(steps, model.step_kind, data.name)

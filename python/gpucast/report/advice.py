@@ -91,18 +91,18 @@ def _cells(measured: Sequence[tuple[int, int]], machine_gpus: int) -> list[tuple
 
 def _commands(model: Model, cells: Sequence[tuple[int, int]], data: Dataset) -> list[str]:
     """``gpucast measure`` for the cells, a line a GPU count; none for programs it cannot run."""
-    about = model.content["data"]
-    if about["schedule"] not in SCHEDULES or about["kernel"] not in KERNELS or "what_if" in about:
+    about = model.data
+    if about.schedule not in SCHEDULES or about.kernel not in KERNELS or about.what_if:
         return []
-    path = about["path"]
+    path = about.path
     reached = path if path in ("host", "native") else f"{path}=HOST:PORT"
     output = data.name if data.name.endswith(".jsonl") else "more.jsonl"
     lines = []
     for gpus in sorted({gpus for _, gpus in cells}):
         sizes = ",".join(str(n) for n in sorted(n for n, count in cells if count == gpus))
         words = [
-            *("gpucast", "measure", "--paths", reached, "--schedules", about["schedule"]),
-            *("--kernels", about["kernel"], "-n", sizes, "--gpus", str(gpus)),
+            *("gpucast", "measure", "--paths", reached, "--schedules", about.schedule),
+            *("--kernels", about.kernel, "-n", sizes, "--gpus", str(gpus)),
             *("--no-transfers", "-o", output),
         ]
         lines.append(shlex.join(words))

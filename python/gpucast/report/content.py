@@ -18,6 +18,7 @@ from gpucast.forecast.validation import validate
 from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
+from gpucast.util.typed_json import to_json
 
 Array = NDArray[np.float64]
 
@@ -102,12 +103,12 @@ def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
         except InputError:
             if gpus is not None:
                 raise
-            wanted = wanted[wanted <= model.content["domain"]["gpus"][1]]
+            wanted = wanted[wanted <= model.domain.gpus[1]]
     return wanted
 
 
 def _measured_gpus(models: Sequence[Model]) -> int:
-    return max(int(model.content["domain"]["gpus"][1]) for model in models)
+    return max(model.domain.gpus[1] for model in models)
 
 
 def _most(models: Sequence[Model], counts: Array) -> int:
@@ -152,10 +153,8 @@ def _labels(models: Sequence[Model]) -> list[str]:
 
 
 def _path(model: Model) -> str:
-    about = model.content["data"]
-    if "what_if" in about:
-        return f"{about['what_if']['path']} (what if)"
-    return str(about["path"])
+    what_if = model.data.what_if
+    return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
 
 def _title(found: Sequence[dict[str, Any]]) -> str:
@@ -167,46 +166,43 @@ def _title(found: Sequence[dict[str, Any]]) -> str:
 def _model(
     model: Model, label: str, n: Array, counts: Array, data: Dataset | None
 ) -> dict[str, Any]:
-    about = model.content["data"]
-    # Other keys of a model file need not be there (gpucast.model.shape).
-    known = model.content.get
+    about = model.data
+    # What is shown as it stands in the file.
+    content = model.content
     cells = _cells(model, data)
     drawn = [curves.curve(model, int(count), n) for count in counts]
     return {
         "name": model.name,
         "label": label,
-        "about": f"path {_path(model)!r}, schedule {about['schedule']!r}, "
-        f"kernel {about['kernel']!r}",
-        "terms": dict(model.content["model"]),
-        "chosen": known("chosen") or "+".join(model.content["model"].values()),
-        "domain": model.content["domain"],
+        "about": f"path {_path(model)!r}, schedule {about.schedule!r}, kernel {about.kernel!r}",
+        "terms": content["model"],
+        "chosen": model.chosen or str(model.terms),
+        "domain": content["domain"],
         "curves": [_curve(each) for each in drawn],
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
-        "of_fit": data is not None
-        and "what_if" not in about
-        and data.digest == about.get("digest"),
+        "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
         "parameters": _parameters(model),
-        "combinations": list(known("combinations", [])),
+        "combinations": content["combinations"],
         "identified": _identified(model),
-        "k_profile": list(known("k_profile") or []),
-        "k": known("k"),
-        "p": known("p"),
-        "k_plausible": list(known("k_plausible") or []),
-        "quality": dict(known("quality") or {}),
+        "k_profile": content["k_profile"],
+        "k": model.k,
+        "p": model.p,
+        "k_plausible": model.k_plausible,
+        "quality": content["quality"] or {},
         "candidates": sorted(
-            known("candidates") or [],
+            content["candidates"],
             key=lambda each: np.inf if each["cv_error"] is None else each["cv_error"],
         ),
-        "observations": dict(known("observations") or {}),
-        "noise": dict(model.content["noise"]),
-        "machine": dict(model.content["machine"]),
-        "data": dict(about),
-        "created": known("created"),
+        "observations": content["observations"] or {},
+        "noise": content["noise"],
+        "machine": content["machine"],
+        "data": content["data"],
+        "created": model.created,
         "warnings": model.warnings,
-        "notes": list(known("notes") or []),
+        "notes": model.notes,
     }
 
 
@@ -238,10 +234,9 @@ def _cells(model: Model, data: Dataset | None) -> list[dict[str, Any]]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
-    about = model.content["data"]
-    path = about.get("what_if", about)["path"]
-    wanted = (path, about["schedule"], about["kernel"])
-    machine = model.content["machine"].get("id")
+    about = model.data
+    wanted = (about.forecast_path, about.schedule, about.kernel)
+    machine = model.machine.id
     of_model = [s for s in data.steps if (s.path, s.schedule, s.kernel) == wanted]
     if not of_model:
         return []
@@ -257,21 +252,21 @@ def _next(
 ) -> dict[str, Any] | None:
     if data is None or not cells:
         return None
-    machine = data.machines.get(str(model.content["machine"].get("id")))
+    machine = data.machines.get(str(model.machine.id))
     gpus = len(machine.gpus or []) if machine is not None else 0
     return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
 
 
 def _parameters(model: Model) -> list[dict[str, Any]]:
-    return [{"name": name, **entry} for name, entry in model.content["parameters"].items()]
+    return [{"name": name, **to_json(each)} for name, each in model.parameters.items()]
 
 
 def _identified(model: Model) -> dict[str, Any]:
-    parameters = model.content["parameters"]
+    parameters = model.parameters
     return {
-        "rank": model.content.get("rank"),
+        "rank": model.rank,
         "parameters": len(parameters),
-        "not_alone": [name for name, entry in parameters.items() if not entry["identified"]],
+        "not_alone": [name for name, each in parameters.items() if not each.identified],
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,7 @@ def thinned(n: Array, log_time: Array, kept: Array) -> Array:
 
 def _log_time(model: Model, gpus: int) -> Callable[[Array], Array]:
     # Replicates make intervals, which take most of a forecast's time; points need none.
-    alone = Model(model.name, model.content, model.replicates[:0], [])
+    alone = replace(model, replicates=model.replicates[:0], integers=[])
 
     def log_time(n: Array) -> Array:
         seconds: Array = alone.forecasts(n, np.full(n.size, float(gpus))).seconds

@@ -29,7 +29,7 @@ struct Profile {
 // good as excluded (p < 1e-4 for one degree of freedom).
 inline constexpr double plausible_margin = 8;
 
-// Candidates for the term of `model`: wave 1 ... `largest_k`; occupancy 1, 2, 4, 8; otherwise one.
+// The integers that the GPU term of `model` may have; `largest_k`: threads a core can hold.
 std::vector<int> default_integers(const model::StepModel& model, int largest_k);
 
 // Fits every class of `integers`. Costs are comparable: all use the scales of the class that

@@ -1,15 +1,13 @@
 // What people read off a step time: rate and parallel efficiency.
 #pragma once
 
+#include "gpucast/model/workload.h"
+
 namespace gpucast::model {
 
-// Claret counts 78 floating-point operations an ordered pair, self pairs included.
-inline constexpr double claret_flops_per_pair = 78;
-
-// Gflops of a step of n particles: flops_per_pair n^2 / T / 1e9. A counting convention, not what
-// the chip executes: tuned kernels need fewer operations a pair.
-inline double gflops(double n, double seconds, double flops_per_pair = claret_flops_per_pair) {
-  return flops_per_pair * n * n / seconds * 1e-9;
+// Gflops of a step of size n: its operations / T / 1e9.
+inline double gflops(const Workload& workload, double n, double seconds) {
+  return workload.operations_of_step(n) / seconds * 1e-9;
 }
 
 // Parallel efficiency T(n, 1) / (N T(n, N)): 1 if N GPUs are N times as fast as one.

@@ -12,7 +12,10 @@
 #include "gpucast/model/cpu_terms.h"
 #include "gpucast/model/gpu_terms.h"
 #include "gpucast/model/names.h"
+#include "gpucast/model/step.h"
+#include "gpucast/model/term.h"
 #include "gpucast/model/transfer_curve.h"
+#include "gpucast/model/workload.h"
 
 namespace gpucast::model {
 
@@ -28,9 +31,9 @@ struct StepTime {
 
 // Terms of a step; absent in a model of transfers alone.
 struct StepTerms {
-  GpuTerm gpu = GpuTerm::wave;
-  CpuTerm cpu = CpuTerm::linear;
-  ComTerm com = ComTerm::star_serial;
+  GpuTerm gpu = Wave{};
+  CpuTerm cpu = Linear{};
+  ComTerm com = StarSerial{};
 };
 
 // Breakpoints of the terms that are chains of straight pieces; the others have none.
@@ -49,12 +52,13 @@ class StepModel {
   // Routes that the communication term needs get a straight line unless `curves` has them.
   // `integer`: the GPU term's structural integer (k or p), at least 1.
   StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves,
-            Chains chains = {})
+            Chains chains = {}, const Workload& workload = all_pairs)
       : terms_(terms),
         machine_(machine),
         integer_(integer),
         curves_(std::move(curves)),
-        chains_(std::move(chains)) {
+        chains_(std::move(chains)),
+        workload_(workload) {
     if (terms_) {
       append(parameters_, parameters(terms_->gpu, chains_.gpu));
       cpu_at_ = parameters_.size();
@@ -81,6 +85,7 @@ class StepModel {
   int integer() const { return integer_; }
   const TransferCurves& curves() const { return curves_; }
   const Chains& chains() const { return chains_; }
+  const Workload& workload() const { return workload_; }
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
 
@@ -99,16 +104,14 @@ class StepModel {
   StepModel linear() const {
     StepModel result = *this;
     result.linear_ = true;
-    if (terms_ && terms_->gpu == GpuTerm::occupancy) {
-      result.integer_ = 1;
-    }
     return result;
   }
 
   // Whether all times are sums of the parameters' linear coordinates times what does not depend on
   // them, beside what a skeleton's kernels take.
   bool is_linear() const {
-    return !terms_ || (model::is_linear(terms_->gpu, integer_) && model::is_linear(terms_->com));
+    return linear_ || !terms_ ||
+           (model::is_linear(terms_->gpu, integer_) && info(terms_->com).linear);
   }
 
   bool has_curve(Route route) const { return curves_[index(route)].has_value(); }
@@ -138,13 +141,13 @@ class StepModel {
   // T_gpu alone.
   template <class T>
   T gpu_seconds(const T* parameter, double n, double gpus) const {
-    return gpu_time(required(terms_).gpu, parameter, n, gpus, integer_, chains_.gpu, machine_);
+    return gpu_time(required(terms_).gpu, parameter, step(n, gpus), structure(chains_.gpu));
   }
 
   // T_cpu alone.
   template <class T>
   T cpu_seconds(const T* parameter, double n) const {
-    return cpu_time(required(terms_).cpu, parameter + cpu_at_, n, chains_.cpu);
+    return cpu_time(required(terms_).cpu, parameter + cpu_at_, step(n, 0), structure(chains_.cpu));
   }
 
   // Seconds that the host needs to launch `count` kernels one after another.
@@ -159,7 +162,14 @@ class StepModel {
     const auto curve = [&](Route route, double bytes) {
       return transfer_seconds(parameter, route, bytes);
     };
-    return com_time(required(terms_).com, parameter + com_at_, curve, n, gpus, t_gpu, !linear_);
+    return com_time(required(terms_).com, parameter + com_at_, curve, step(n, gpus), t_gpu,
+                    linear_);
+  }
+
+  Step step(double n, double gpus) const { return {n, gpus, &workload_}; }
+
+  Structure structure(const std::vector<double>& knots) const {
+    return {machine_, integer_, &knots, linear_};
   }
 
   // What the caller has to make sure is there; not checked, as fits evaluate it millions of times.
@@ -179,6 +189,7 @@ class StepModel {
   int integer_ = 1;
   TransferCurves curves_;
   Chains chains_;
+  Workload workload_;
   bool linear_ = false;
   std::vector<Parameter> parameters_;
   std::size_t cpu_at_ = 0;

@@ -1,0 +1,54 @@
+// The catalogue: every term that there is, a line a term. The order is that of tables and of the
+// search for a model; the first communication term of a schedule is its plain form.
+#pragma once
+
+#include <variant>
+
+#include "gpucast/model/terms/affine.h"
+#include "gpucast/model/terms/allgather.h"
+#include "gpucast/model/terms/allgather_queue.h"
+#include "gpucast/model/terms/cached.h"
+#include "gpucast/model/terms/halo.h"
+#include "gpucast/model/terms/linear.h"
+#include "gpucast/model/terms/mpi.h"
+#include "gpucast/model/terms/neighbours.h"
+#include "gpucast/model/terms/occupancy.h"
+#include "gpucast/model/terms/pairs.h"
+#include "gpucast/model/terms/residency.h"
+#include "gpucast/model/terms/star_async.h"
+#include "gpucast/model/terms/star_async_poll.h"
+#include "gpucast/model/terms/star_async_turns.h"
+#include "gpucast/model/terms/star_serial.h"
+#include "gpucast/model/terms/star_serial_poll.h"
+#include "gpucast/model/terms/wave.h"
+#include "gpucast/model/terms/work.h"
+
+namespace gpucast::model {
+
+// clang-format off
+using GpuTerm = std::variant<
+    Wave,
+    Occupancy,
+    Work,
+    Residency,
+    Pairs,
+    Neighbours>;
+
+using CpuTerm = std::variant<
+    Linear,
+    Affine,
+    Cached>;
+
+using ComTerm = std::variant<
+    StarSerial,
+    StarAsync,
+    Allgather,
+    Mpi,
+    StarSerialPoll,
+    StarAsyncPoll,
+    StarAsyncTurns,
+    AllgatherQueue,
+    Halo>;
+// clang-format on
+
+}  // namespace gpucast::model

@@ -1,0 +1,27 @@
+// What a term is told of a step: its size, its GPU count, and what follows from its workload.
+#pragma once
+
+#include <cmath>
+
+#include "gpucast/model/workload.h"
+
+namespace gpucast::model {
+
+struct Step {
+  double n = 0;
+  double gpus = 0;  // N; 0 where only the host's part is asked for
+  const Workload* workload = &all_pairs;
+
+  // Elements of the GPU that has the most.
+  double share() const { return std::ceil(n / gpus); }
+
+  // Units of work for each element of a share, and of the GPU that has the most.
+  double visits() const { return workload->visits(n, gpus); }
+  double work() const { return workload->work(n, gpus); }
+
+  double bytes_in() const { return workload->to_gpu(n, gpus); }     // to each GPU
+  double bytes_out() const { return workload->from_gpu(n, gpus); }  // from each GPU
+  double bytes_of_halo() const { return workload->halo(n, gpus); }  // of each of several GPUs
+};
+
+}  // namespace gpucast::model

@@ -1,0 +1,97 @@
+// What every model term says of itself.
+//
+// A term is a struct without data in a file of its own under terms/, and a line in catalogue.h. It
+// has
+//
+//     static constexpr TermInfo info;
+//     static std::vector<Parameter> parameters(...);
+//     template <class T> static T seconds(const T* parameter, ...);
+//
+// with the signatures of its kind (gpu_terms.h, cpu_terms.h, com_terms.h). Names, dispatch, the
+// candidates of a fit, Python's tables and the check of the reference page follow from these.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gpucast/model/machine.h"
+
+namespace gpucast::model {
+
+// Where a term that is made of straight pieces (piecewise.h) may bend.
+enum class Bends {
+  nowhere,     // the term has a formula
+  everywhere,  // at each value of its coordinate that was measured
+  evenly,      // where its coordinate has grown by equal factors
+  searched     // where the data show it
+};
+
+// When `--model auto` tries a term.
+enum class Tried {
+  always,
+  decomposed,  // for steps whose workload is not all-pairs
+  by_name      // never
+};
+
+struct TermInfo {
+  std::string_view name;          // the word of command lines and files
+  std::string_view summary;       // one line
+  std::span<const Fact> needs{};  // facts of the machine
+  std::string_view integer{};     // letter of the structural integer that a fit enumerates
+  bool constant = false;          // the first parameter is a time that every step pays
+  bool linear = true;             // the time is a sum of linear coordinates (parameter.h)
+  Bends bends = Bends::nowhere;   // GPU and CPU terms
+  Tried tried = Tried::always;    // GPU and CPU terms
+  std::string_view schedule{};    // communication terms: the schedule whose cost they describe
+  bool sees_ticks = false;        // communication terms: the time is wavy in T_gpu (poll.h)
+};
+
+// Structural constants of a term in a model, and how it is to be evaluated.
+struct Structure {
+  Machine machine{};
+  int integer = 1;  // at least 1; terms without a structural integer ignore it
+  const std::vector<double>* knots = nullptr;  // breakpoints of straight pieces, ascending
+  bool linear = false;  // leave out what makes a time other than linear in its parameters
+};
+
+// A catalogue is a variant of its terms; these follow from its list of alternatives.
+template <class Term>
+const TermInfo& info(const Term& term) {
+  return std::visit([](auto which) -> const TermInfo& { return decltype(which)::info; }, term);
+}
+
+template <class... Terms>
+constexpr std::array<std::variant<Terms...>, sizeof...(Terms)> every(
+    const std::variant<Terms...>* /*catalogue*/) {
+  return {Terms{}...};
+}
+
+// All terms of a catalogue, in its order.
+template <class Catalogue>
+inline constexpr auto all_terms = every(static_cast<const Catalogue*>(nullptr));
+
+template <class... Terms>
+std::string_view name(const std::variant<Terms...>& term) {
+  return info(term).name;
+}
+
+// Why a term cannot be used with what is known of the machine; empty if it can.
+template <class Term>
+std::string missing_fact(const Term& term, const Machine& machine) {
+  const TermInfo& about = info(term);
+  bool missing = false;
+  std::string needed;
+  for (const Fact fact : about.needs) {
+    missing = missing || !(known(machine, fact) > 0);
+    needed.append(needed.empty() ? "" : " and ").append(phrase(fact));
+  }
+  return missing ? "term '" + std::string(about.name) + "' needs " + needed : "";
+}
+
+}  // namespace gpucast::model

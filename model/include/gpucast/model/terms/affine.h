@@ -1,0 +1,25 @@
+// affine: T_cpu = t_cpu_0 + t_cpu n, for hosts with a fixed cost a step.
+#pragma once
+
+#include <vector>
+
+#include "gpucast/model/parameter.h"
+#include "gpucast/model/step.h"
+#include "gpucast/model/term.h"
+
+namespace gpucast::model {
+
+struct Affine {
+  static constexpr TermInfo info{.name = "affine", .summary = "a fixed cost a step and n"};
+
+  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+    return {{"t_cpu", "s", "host time a particle"}, {"t_cpu_0", "s", "host time a step, any n"}};
+  }
+
+  template <class T>
+  static T seconds(const T* parameter, const Step& step, const Structure& /*of*/) {
+    return step.n * parameter[0] + parameter[1];
+  }
+};
+
+}  // namespace gpucast::model

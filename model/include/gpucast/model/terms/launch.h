@@ -1,0 +1,20 @@
+// Parameters that several communication terms share.
+#pragma once
+
+#include "gpucast/model/parameter.h"
+
+namespace gpucast::model {
+
+// The first parameter of every communication term.
+inline Parameter launch_parameter() { return {"t_kernel", "s", "kernel-launch delay"}; }
+
+// Throughput of what concurrent transfers share on the host side: root port, memory.
+inline Parameter shared_host_parameter() {
+  return {"B_host", "B/s", "throughput of what concurrent transfers share", true};
+}
+
+inline Parameter queue_parameter() {
+  return {"t_queue", "s", "host time to queue a GPU's step beside its launch"};
+}
+
+}  // namespace gpucast::model

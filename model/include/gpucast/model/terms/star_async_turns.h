@@ -1,0 +1,32 @@
+// star-async-turns: what is to run at once goes by turns, because each call is waited for (remote
+// GPUs in synchronous mode): the GPUs compute one after another, too:
+//
+//     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel + (N - 1) T_gpu
+#pragma once
+
+#include <vector>
+
+#include "gpucast/model/parameter.h"
+#include "gpucast/model/routes.h"
+#include "gpucast/model/step.h"
+#include "gpucast/model/term.h"
+#include "gpucast/model/terms/star_serial.h"
+
+namespace gpucast::model {
+
+struct StarAsyncTurns {
+  static constexpr TermInfo info{.name = "star-async-turns",
+                                 .summary = "star-async by turns, GPUs one after another",
+                                 .schedule = "star-async"};
+  static constexpr Route routes[] = {Route::h2d, Route::d2h};
+
+  static std::vector<Parameter> parameters() { return StarSerial::parameters(); }
+
+  template <class T, class Curves>
+  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& t_gpu,
+                   bool linear) {
+    return StarSerial::seconds(parameter, curve, step, t_gpu, linear) + (step.gpus - 1) * t_gpu;
+  }
+};
+
+}  // namespace gpucast::model

@@ -1,0 +1,50 @@
+// star-serial-poll: star-serial where the GPUs' work hides a part of the launches and is seen late.
+//
+// The host launches all GPUs before it waits for the first, so that when it comes to wait, N - 1
+// launches and t_lead have passed and T_gpu - (N - 1) t_kernel - t_lead is left; the copies from
+// the other GPUs, one after another, find theirs finished. It sees the end of what is left at a
+// tick of the copy engine (W and t_lead: poll.h):
+//
+//     T_com = (1 + (N - 1) s_next) (T_h2d(16 n) + T_d2h(12 n / N)) + N t_kernel
+//             + W(T_gpu - (N - 1) t_kernel - t_lead) - T_gpu
+//
+// s_next is 1 where each copy waits for the one before. From pageable memory a driver returns once
+// it has the data, and goes on to the next GPU while the bytes are under way.
+#pragma once
+
+#include <vector>
+
+#include "gpucast/model/parameter.h"
+#include "gpucast/model/poll.h"
+#include "gpucast/model/routes.h"
+#include "gpucast/model/step.h"
+#include "gpucast/model/term.h"
+#include "gpucast/model/terms/launch.h"
+
+namespace gpucast::model {
+
+struct StarSerialPoll {
+  static constexpr TermInfo info{.name = "star-serial-poll",
+                                 .summary = "star-serial, launches hidden, the end seen at a tick",
+                                 .linear = false,
+                                 .schedule = "star-serial",
+                                 .sees_ticks = true};
+  static constexpr Route routes[] = {Route::h2d, Route::d2h};
+
+  static std::vector<Parameter> parameters() {
+    return {launch_parameter(),
+            {"s_next", "", "share of a further GPU's copies that is not hidden"}};
+  }
+
+  template <class T, class Curves>
+  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& t_gpu,
+                   bool linear) {
+    const T& t_kernel = parameter[0];
+    const double others = step.gpus - 1;
+    const T copies = curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out());
+    const T sent = (1.0 + others * parameter[1]) * copies + step.gpus * t_kernel;
+    return linear ? sent : T(sent + polled(T(t_gpu - others * t_kernel - poll_lead)) - t_gpu);
+  }
+};
+
+}  // namespace gpucast::model

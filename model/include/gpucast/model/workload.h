@@ -1,0 +1,53 @@
+// What a step does, as a function of its size n and its GPU count N: the declaration that terms,
+// rates and checks are computed from.
+#pragma once
+
+#include <cmath>
+
+namespace gpucast::model {
+
+// factor n^p N^q
+struct Amount {
+  double factor = 0;
+  double n = 0;     // p
+  double gpus = 0;  // q
+
+  // Exponents that are not 0, 1 or -1 are the rare ones: a power costs more than a term's formula.
+  double operator()(double size, double count) const {
+    const double in_n = n == 1 ? factor * size : n == 0 ? factor : factor * std::pow(size, n);
+    return gpus == 0 ? in_n : gpus == -1 ? in_n / count : in_n * std::pow(count, gpus);
+  }
+
+  friend bool operator==(const Amount&, const Amount&) = default;
+};
+
+// The elements of a step (particles, cells) are shared out, ceil(n / N) to the GPU that has the
+// most. The defaults are all-pairs forces as Claret computes them: each particle is visited n
+// times; four floats (position and type) go to every GPU for each of all n particles, three (force)
+// come back for each of its share. Claret counts 78 floating-point operations an ordered pair, self
+// pairs included: a convention of counting, not what a chip executes.
+struct Workload {
+  Amount visits{1, 1, 0};      // units of work for each element of a GPU's share
+  Amount to_gpu{16, 1, 0};     // bytes to each GPU
+  Amount from_gpu{12, 1, -1};  // bytes from each GPU
+  Amount halo{};               // bytes that each of several GPUs gets from its neighbours
+  double operations = 78;      // floating-point operations of a unit of work; not a number: unknown
+
+  // Units of work of the GPU that has the most.
+  double work(double n, double gpus) const { return std::ceil(n / gpus) * visits(n, gpus); }
+
+  // Floating-point operations of a step, whatever GPUs compute it.
+  double operations_of_step(double n) const { return operations * n * visits(n, 1); }
+
+  // The size whose bytes to each of N GPUs are these; needs bytes that grow with n.
+  double size_of(double bytes_to_gpu, double gpus) const {
+    const double one = to_gpu(1, gpus);
+    return to_gpu.n == 1 ? bytes_to_gpu / one : std::pow(bytes_to_gpu / one, 1 / to_gpu.n);
+  }
+
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+inline constexpr Workload all_pairs{};
+
+}  // namespace gpucast::model

@@ -1,0 +1,247 @@
+"""What a fit found, as typed objects: the content of a model file (``gpucast.model/1``).
+
+These classes are the only list of a model file's keys (``gpucast.util.typed_json`` reads and writes
+them); a key with a default may be missing. All values are SI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from gpucast.data.workload import Workload
+from gpucast.util.typed_json import Ascending, Bounds
+from gpucast.util.units import interval, quantity
+
+LARGEST_INTEGER = 100_000
+"""The largest k or p that a file may hold; the largest tried is 128."""
+
+Positive = Annotated[float, Bounds(above=0)]
+NotNegative = Annotated[float, Bounds(least=0)]
+Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
+Interval = tuple[float, float]
+Count = Annotated[int, Bounds(least=1, most=2**62)]
+Range = Annotated[tuple[Count, Count], Ascending]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Terms:
+    """The names of the three terms (``_core.GPU_TERMS`` and so on)."""
+
+    gpu: str
+    cpu: str
+    com: str
+
+    def __str__(self) -> str:
+        return f"{self.gpu}+{self.cpu}+{self.com}"
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Pieces:
+    """Breakpoints of terms made of straight pieces; empty for terms with a formula."""
+
+    gpu: list[Positive]
+    cpu: list[Positive]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Parameter:
+    """A parameter of the model.
+
+    Attributes:
+        value: in ``unit``; arbitrary within bounds where not identified.
+        identified: whether the data determine it alone.
+        observed: whether any measured time depends on it.
+        stderr: standard error; None where not identified.
+        ci95: 95 % interval from the bootstrap; None without replicates.
+    """
+
+    value: Positive
+    unit: str
+    identified: bool
+    observed: bool = True
+    stderr: float | None
+    ci95: Interval | None
+    meaning: str
+
+    def __str__(self) -> str:
+        if not self.identified:
+            return "not identified"
+        error = "" if self.stderr is None else f" +/- {quantity(self.stderr, self.unit)}"
+        ends = "" if self.ci95 is None else f" ({interval(self.ci95, self.unit)})"
+        return f"{quantity(self.value, self.unit)}{error}{ends}"
+
+    def scaled(self, factor: float) -> Parameter:
+        """The same of a value so many times as large."""
+        return Parameter(
+            value=self.value * factor,
+            unit=self.unit,
+            identified=self.identified,
+            observed=self.observed,
+            stderr=None if self.stderr is None else self.stderr * factor,
+            ci95=None if self.ci95 is None else (self.ci95[0] * factor, self.ci95[1] * factor),
+            meaning=self.meaning,
+        )
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Combination:
+    """A sum of parameters that the data determine where they determine none of them alone."""
+
+    expression: str
+    parameters: list[str]
+    value: float | None = None
+    stderr: float | None = None
+    ci95: Interval | None = None
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Quality:
+    """How well the model describes what it was fitted to; errors are relative, of step cells.
+
+    Attributes:
+        reduced_chi2, lack_of_fit_p: None where repetitions are too few for a test.
+        misfits: p of each named direction in which a misfit was looked for.
+        disturbed_samples: samples that the fit gave no weight.
+    """
+
+    median_relative_error: float
+    p95_relative_error: float
+    max_relative_error: float
+    reduced_chi2: float | None = None
+    lack_of_fit_p: float | None = None
+    misfits: dict[str, float] = field(default_factory=dict)
+    disturbed_samples: int = 0
+    converged: bool = True
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Tried:
+    """A candidate model and its mean relative error in cells left out; None: it had none."""
+
+    model: str
+    cv_error: float | None
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class IntegerCost:
+    """A k that was tried, and the cost of the fit with it."""
+
+    k: int
+    cost: float
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Observed:
+    """How much was fitted to."""
+
+    samples: int
+    cells: int
+    step_samples: int
+    step_cells: int
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Noise:
+    """Relative noise of step times.
+
+    Attributes:
+        sample: of a single measurement around the model.
+        pure_error: between repetitions; None without.
+        between_cells: spread of true cell times around the model.
+        t90: quantile of Student's t for a two-sided 90 % interval.
+    """
+
+    sample: NotNegative
+    pure_error: NotNegative | None
+    between_cells: NotNegative
+    t90: Positive
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Domain:
+    """Least and greatest n and GPU count that were fitted."""
+
+    n: Range
+    gpus: Range
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Gpu:
+    """The fitted machine, and counts of one GPU and its kernel; 0 where not known."""
+
+    id: str | None = None
+    cores: NotNegative
+    sms: NotNegative
+    block: NotNegative
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Source:
+    """Where the communication of a what-if comes from."""
+
+    path: str
+    data: str | None = None
+    digest: str | None = None
+    launch: str | None = None
+    launch_factor: float | None = None
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Selection:
+    """Which steps were fitted; None: they did not say."""
+
+    name: str
+    digest: str | None = None
+    path: str
+    schedule: str
+    kernel: str
+    memory: str | None = None
+    graph: bool | None = None
+    boundary: str | None = None
+    what_if: Source | None = field(default=None, metadata={"omit": True})
+
+    @property
+    def forecast_path(self) -> str:
+        """The path that the model forecasts: another than the fitted one in a what-if."""
+        return self.path if self.what_if is None else self.what_if.path
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Fitted:
+    """The content of a model file but its replicates."""
+
+    terms: Terms = field(metadata={"key": "model"})
+    k: Integer | None
+    k_profile: list[IntegerCost] = field(default_factory=list)
+    k_plausible: list[int] = field(default_factory=list)
+    p: Integer | None
+    breakpoints: dict[str, list[Positive]]
+    chains: Pieces = field(default_factory=lambda: Pieces(gpu=[], cpu=[]))
+    parameters: dict[str, Parameter]
+    combinations: list[Combination]
+    rank: int | None = None
+    quality: Quality | None = None
+    candidates: list[Tried] = field(default_factory=list)
+    chosen: str | None = None
+    observations: Observed | None = None
+    noise: Noise
+    kernel_start: NotNegative | None = None
+    domain: Domain
+    stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
+    machine: Gpu
+    data: Selection
+    bootstrap_seed: int | None = None
+    created: str | None = None
+    warnings: list[str]
+    notes: list[str] = field(default_factory=list)
+    reconstruction: dict[str, Any] | None = field(default=None, metadata={"omit": True})
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Replicates:
+    """Bootstrap replicates in a file: names of the parameters, and a row of values a replicate."""
+
+    parameters: list[str]
+    integers: list[Integer]
+    values: list[list[Positive]]
