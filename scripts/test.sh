@@ -58,7 +58,7 @@ readonly verified
 
 # Whether client, server and fake driver, and what they are made of, are what they were then.
 remote_is_verified() {
-  [[ -n "$verified" ]] && git diff --quiet "$verified" -- remote support records devices cmake \
+  [[ -n "$verified" ]] && git diff --quiet "$verified" -- remote schema support records devices cmake \
     CMakeLists.txt CMakePresets.json
 }
 

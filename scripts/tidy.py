@@ -25,7 +25,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CLANG_TIDY = Path(sys.executable).with_name("clang-tidy")
 PASSED = ROOT / "build" / "tidy"
-PARTS = ("model", "fit", "support", "records", "devices", "microbench", "mdapp", "remote", "tests")
+PARTS = (
+    "schema",
+    "model",
+    "fit",
+    "support",
+    "records",
+    "devices",
+    "microbench",
+    "mdapp",
+    "remote",
+    "tests",
+)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ from scipy.optimize import least_squares
 
 import synthetic
 from gpucast import _core
+from gpucast.vocabulary import ObservationKind
 from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
 
 TUKEY_C = 4.685
 SIZES = 2.0 ** np.arange(6, 27, 2)
 COUNTS = np.array([1.0, 16.0, 256.0])
-STEP, TRANSFER, LAUNCH = 0, 2, 3
+STEP, TRANSFER, LAUNCH = ObservationKind.step, ObservationKind.transfer, ObservationKind.launch
 
 
 def tukey(z: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("model", "fit", "support", "records")
+PARTS = ("schema", "model", "fit", "support", "records")
 
 OWN = re.compile(r"^(\s*)// ?(.*)$")
 BEHIND = re.compile(r"^(\s*[^\s/].*\S) {1,2}// (.*)$")

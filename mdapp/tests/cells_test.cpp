@@ -116,7 +116,7 @@ class Second : public Processes {
 };
 
 TEST_F(Cells, AreTheFirstProcessesOnAllOfThem) {
-  Second process({1, 216, 2, static_cast<double>(ScheduleName::mpi),
+  Second process({1, 216, 2, static_cast<double>(Schedule::mpi),
                   static_cast<double>(Memory::pinned), static_cast<double>(KernelName::tuned), 0});
   std::ofstream(path_) << "not read\n";
   InputLines lines("--cells", path_);

@@ -64,7 +64,7 @@ TEST(Conservation, MomentumIsKept) {
 }
 
 TEST(Conservation, TheThermostatHoldsTheTemperature) {
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     const auto engine = host_engine(2);
     const auto stepper =
         make_stepper(*engine, hot_crystal({.kind = BoundaryKind::dsf}),

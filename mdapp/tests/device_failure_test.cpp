@@ -10,7 +10,7 @@ namespace {
 using test::FailingEngine;
 
 // Whatever a run asks of a stepper, with devices that fail after `operations`.
-void run(ScheduleName schedule, const IntegratorOptions& integrator, int operations) {
+void run(Schedule schedule, const IntegratorOptions& integrator, int operations) {
   FailingEngine engine(3, operations);
   const auto stepper =
       make_stepper(engine, test::melt(nacl(), 10), integrator, {.name = schedule, .gpus = 3});
@@ -21,7 +21,7 @@ void run(ScheduleName schedule, const IntegratorOptions& integrator, int operati
 }
 
 // Operations until a run gets through.
-int operations_needed(ScheduleName schedule, const IntegratorOptions& integrator) {
+int operations_needed(Schedule schedule, const IntegratorOptions& integrator) {
   for (int operations = 0;; ++operations) {
     try {
       run(schedule, integrator, operations);
@@ -35,7 +35,7 @@ int operations_needed(ScheduleName schedule, const IntegratorOptions& integrator
 // Wherever in a run a device fails, the run ends with its error: it neither hangs nor goes on.
 TEST(DeviceFailure, ComesThroughTheStepperFromAnyOperation) {
   for (const IntegratorOptions& integrator : test::integrators) {
-    for (const ScheduleName schedule : test::schedules)
+    for (const Schedule schedule : test::schedules)
       EXPECT_GT(operations_needed(schedule, integrator), 30) << test::describe(schedule, 3);
   }
 }

@@ -69,7 +69,7 @@ class FailingEngine : public Engine {
  public:
   FailingEngine(int devices, int operations) : host_(host_engine(devices)), fuse_(operations) {}
 
-  std::string_view path() const override { return host_->path(); }
+  schema::Path path() const override { return host_->path(); }
   std::vector<DeviceInfo> devices() const override { return host_->devices(); }
   std::string driver() const override { return host_->driver(); }
   std::string runtime() const override { return host_->runtime(); }

@@ -19,7 +19,7 @@ class FakeEngine : public Engine {
   explicit FakeEngine(int devices = 2, std::int64_t bytes_free = 1 << 20)
       : devices_(devices), bytes_free_(bytes_free) {}
 
-  std::string_view path() const override { return "native"; }
+  schema::Path path() const override { return schema::Path::native; }
   std::vector<DeviceInfo> devices() const override {
     return std::vector<DeviceInfo>(static_cast<std::size_t>(devices_), info());
   }

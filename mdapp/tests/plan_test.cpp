@@ -16,7 +16,7 @@ using test::contains;
 Grid small_grid() {
   return {.n = {8, 64},
           .gpus = {1, 2},
-          .schedules = {ScheduleName::star_serial, ScheduleName::star_async},
+          .schedules = {Schedule::star_serial, Schedule::star_async},
           .kernels = {KernelName::claret, KernelName::tuned},
           .memories = {Memory::pageable, Memory::pinned}};
 }
@@ -44,7 +44,7 @@ TEST(Plan, HoldsEveryCombination) {
 
 TEST(Plan, GivesOnlyStarSerialAChoiceOfMemory) {
   for (const Cell& cell : plan_of(small_grid())) {
-    if (cell.schedule.name == ScheduleName::star_async) {
+    if (cell.schedule.name == Schedule::star_async) {
       EXPECT_EQ(cell.schedule.memory, Memory::pinned);
     }
   }
@@ -108,7 +108,7 @@ TEST(Plan, RefusesACutoffThatTheSmallestBoxCannotHave) {
 
 TEST(Plan, NeedsAProcessForEachGpuOfTheScheduleMpi) {
   Grid grid = small_grid();
-  grid.schedules = {ScheduleName::mpi};
+  grid.schedules = {Schedule::mpi};
   EXPECT_EQ(refusal_of(grid), "--gpus: 2 need as many processes, and 1 was started (mpirun, srun)");
 }
 

@@ -18,14 +18,14 @@ using test::contains;
 using test::describe;
 using test::melt;
 
-std::unique_ptr<Stepper> stepper_of(Engine& engine, System start, ScheduleName schedule, int gpus,
+std::unique_ptr<Stepper> stepper_of(Engine& engine, System start, Schedule schedule, int gpus,
                                     const IntegratorOptions& integrator) {
   return make_stepper(engine, std::move(start), integrator, {.name = schedule, .gpus = gpus});
 }
 
 TEST(Stepper, TimesEveryStep) {
   const auto engine = host_engine(2);
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     const auto stepper = stepper_of(*engine, melt(nacl(), 64), schedule, 2, test::integrators[0]);
     const std::vector<double> seconds = stepper->steps(40);
     ASSERT_EQ(seconds.size(), 40U);
@@ -37,7 +37,7 @@ TEST(Stepper, TimesEveryStep) {
 TEST(Stepper, NoPartOfAStepTakesLessThanNothing) {
   const auto engine = host_engine(3);
   for (const IntegratorOptions& integrator : test::integrators) {
-    for (const ScheduleName schedule : test::schedules) {
+    for (const Schedule schedule : test::schedules) {
       const auto stepper = stepper_of(*engine, melt(nacl(), 64), schedule, 3, integrator);
       for (int k = 0; k < 5; ++k) {
         const Phases parts = stepper->step_in_parts();
@@ -51,10 +51,10 @@ TEST(Stepper, NoPartOfAStepTakesLessThanNothing) {
 
 TEST(Stepper, PartsAreThoseOfTheSchedule) {
   const auto engine = host_engine(2);
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     const auto stepper = stepper_of(*engine, melt(nacl(), 64), schedule, 2, test::integrators[0]);
     const Phases parts = stepper->step_in_parts();
-    const bool on_the_host = schedule != ScheduleName::allgather;
+    const bool on_the_host = schedule != Schedule::allgather;
     EXPECT_EQ(parts.h2d > 0, on_the_host) << describe(schedule, 2);
     EXPECT_EQ(parts.d2h > 0, on_the_host) << describe(schedule, 2);
     EXPECT_EQ(parts.cpu > 0, on_the_host) << describe(schedule, 2);
@@ -65,7 +65,7 @@ TEST(Stepper, PartsAreThoseOfTheSchedule) {
 TEST(Stepper, EnergiesAreThoseOfWhereTheParticlesAre) {
   const auto engine = host_engine(2);
   for (const IntegratorOptions& integrator : test::integrators) {
-    for (const ScheduleName schedule : test::schedules) {
+    for (const Schedule schedule : test::schedules) {
       const System start = melt(nacl(), 61, {.kind = BoundaryKind::dsf});
       const auto stepper = stepper_of(*engine, start, schedule, 2, integrator);
       stepper->steps(5);
@@ -90,7 +90,7 @@ TEST(Stepper, EveryScheduleRefusesOverlappingParticlesAndNamesThem) {
   const std::string pair = "particles " + std::to_string(start.origin[4] + 1) + " (Na) and " +
                            std::to_string(start.origin[20] + 1) + " (Na) overlap: 0.1 ";
   for (const IntegratorOptions& integrator : test::integrators) {
-    for (const ScheduleName schedule : test::schedules) {
+    for (const Schedule schedule : test::schedules) {
       for (const int gpus : {1, 4}) {
         const auto engine = host_engine(gpus);
         try {
@@ -109,7 +109,7 @@ TEST(Stepper, EveryScheduleRefusesParticlesAtOnePlace) {
   System start = melt(nacl(), 61);
   std::copy_n(start.r.begin(), 3, start.r.begin() + 3 * 40L);
   for (const IntegratorOptions& integrator : test::integrators) {
-    for (const ScheduleName schedule : test::schedules) {
+    for (const Schedule schedule : test::schedules) {
       const auto engine = host_engine(2);
       EXPECT_THROW(stepper_of(*engine, start, schedule, 2, integrator)->steps(1), Overlap)
           << describe(schedule, 2);
@@ -121,7 +121,7 @@ TEST(Stepper, EveryScheduleRefusesParticlesAtOnePlace) {
 TEST(Stepper, EveryScheduleSeesAnOverlapThatComesLater) {
   System start = from_positions(nacl(), {.side = 100}, {-3, 0, 0, 3, 0, 0, 0, 40, 0}, {1, 1, 0});
   start.v = {0, 0, 0, 1.5, 0, 0, -1.5, 0, 0};
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     const auto engine = host_engine(2);
     const auto stepper = stepper_of(*engine, start, schedule, 2, test::integrators[0]);
     EXPECT_NO_THROW(stepper->steps(2)) << describe(schedule, 2);
@@ -131,7 +131,7 @@ TEST(Stepper, EveryScheduleSeesAnOverlapThatComesLater) {
 
 TEST(Stepper, TheHostHasNoGraphs) {
   const auto engine = host_engine(1);
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     EXPECT_THROW(make_stepper(*engine, melt(nacl(), 8), test::integrators[0],
                               {.name = schedule, .graph = true}),
                  std::invalid_argument)
@@ -142,7 +142,7 @@ TEST(Stepper, TheHostHasNoGraphs) {
 TEST(Stepper, ASingleParticleFliesOn) {
   System start = rock_salt(nacl(), 1);
   start.v = {0.1, 0, 0};
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     const auto engine = host_engine(1);
     const auto stepper = stepper_of(*engine, start, schedule, 1, test::integrators[0]);
     stepper->steps(10);

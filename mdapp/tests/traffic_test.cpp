@@ -14,7 +14,7 @@ struct Bytes {
   Traffic total{};
 };
 
-Bytes bytes_a_step(ScheduleName schedule, int n, int gpus,
+Bytes bytes_a_step(Schedule schedule, int n, int gpus,
                    const IntegratorOptions& integrator = test::integrators[0]) {
   const auto engine = host_engine(gpus);
   const auto stepper =
@@ -38,7 +38,7 @@ Bytes bytes_a_step(ScheduleName schedule, int n, int gpus,
 }
 
 TEST(Traffic, StarsSendAllPositionsToEachDeviceAndGetEachForceOnce) {
-  for (const ScheduleName schedule : test::stars) {
+  for (const Schedule schedule : test::stars) {
     for (int gpus = 1; gpus <= 4; ++gpus) {
       for (const int n : {101, 64, 3}) {
         SCOPED_TRACE(test::describe(schedule, gpus));
@@ -54,7 +54,7 @@ TEST(Traffic, StarsSendAllPositionsToEachDeviceAndGetEachForceOnce) {
 }
 
 TEST(Traffic, StarsMoveAsManyBytesWithAThermostat) {
-  const Bytes bytes = bytes_a_step(ScheduleName::star_async, 101, 2, test::integrators[1]);
+  const Bytes bytes = bytes_a_step(Schedule::star_async, 101, 2, test::integrators[1]);
   EXPECT_EQ(bytes.total.h2d, 2 * 16 * 101);
   EXPECT_EQ(bytes.total.d2h, 12 * 101);
 }
@@ -62,7 +62,7 @@ TEST(Traffic, StarsMoveAsManyBytesWithAThermostat) {
 TEST(Traffic, AllGatherBringsEachDeviceThePositionsOfTheOthers) {
   for (int gpus = 1; gpus <= 4; ++gpus) {
     const int n = 101;
-    const Bytes bytes = bytes_a_step(ScheduleName::allgather, n, gpus);
+    const Bytes bytes = bytes_a_step(Schedule::allgather, n, gpus);
     EXPECT_EQ(bytes.total.h2d, 0);
     EXPECT_EQ(bytes.total.d2h, 0);
     for (int g = 0; g < gpus; ++g) {

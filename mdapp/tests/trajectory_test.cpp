@@ -31,7 +31,7 @@ struct Case {
 
 // advance(stepper) makes the steps.
 template <class Advance>
-Trajectory trajectory(const Case& run, ScheduleName schedule, int gpus, Advance advance) {
+Trajectory trajectory(const Case& run, Schedule schedule, int gpus, Advance advance) {
   const auto engine = host_engine(gpus);
   const auto stepper =
       make_stepper(*engine, run.start, run.integrator,
@@ -40,15 +40,15 @@ Trajectory trajectory(const Case& run, ScheduleName schedule, int gpus, Advance 
   return where(*stepper);
 }
 
-Trajectory twenty_steps(const Case& run, ScheduleName schedule, int gpus) {
+Trajectory twenty_steps(const Case& run, Schedule schedule, int gpus) {
   return trajectory(run, schedule, gpus, [](Stepper& stepper) { stepper.steps(20); });
 }
 
 // On every schedule and number of devices as on one device with star-serial.
 void expect_one_trajectory(const Case& run) {
-  const Trajectory wanted = twenty_steps(run, ScheduleName::star_serial, 1);
+  const Trajectory wanted = twenty_steps(run, Schedule::star_serial, 1);
   EXPECT_NE(wanted.r, run.start.r);
-  for (const ScheduleName schedule : test::schedules) {
+  for (const Schedule schedule : test::schedules) {
     for (int gpus = 1; gpus <= 4; ++gpus) {
       EXPECT_TRUE(twenty_steps(run, schedule, gpus) == wanted)
           << describe(schedule, gpus) << ", " << describe(run.integrator.kind);
@@ -89,8 +89,8 @@ TEST(Trajectory, IsTheSameInManySmallRunsAsInOne) {
   for (const IntegratorOptions& integrator : test::integrators) {
     const Case run{.start = melt(nacl(), 61), .integrator = integrator};
     const Trajectory wanted =
-        trajectory(run, ScheduleName::star_serial, 1, [](Stepper& stepper) { stepper.steps(70); });
-    for (const ScheduleName schedule : test::schedules) {
+        trajectory(run, Schedule::star_serial, 1, [](Stepper& stepper) { stepper.steps(70); });
+    for (const Schedule schedule : test::schedules) {
       const Trajectory found = trajectory(run, schedule, 2, [](Stepper& stepper) {
         for (const int count : {1, 0, 2, 35, 32})
           EXPECT_EQ(stepper.steps(count).size(), static_cast<std::size_t>(count));
@@ -103,7 +103,7 @@ TEST(Trajectory, IsTheSameInManySmallRunsAsInOne) {
 TEST(Trajectory, DoesNotChangeWhenEnergiesAreLookedAt) {
   for (const IntegratorOptions& integrator : test::integrators) {
     const Case run{.start = melt(nacl(), 61), .integrator = integrator};
-    for (const ScheduleName schedule : test::schedules) {
+    for (const Schedule schedule : test::schedules) {
       const Trajectory found = trajectory(run, schedule, 3, [](Stepper& stepper) {
         stepper.potential();
         for (int k = 0; k < 10; ++k) {
@@ -121,7 +121,7 @@ TEST(Trajectory, DoesNotChangeWhenEnergiesAreLookedAt) {
 TEST(Trajectory, DoesNotChangeWhenPartsAreTimed) {
   for (const IntegratorOptions& integrator : test::integrators) {
     const Case run{.start = melt(nacl(), 61), .integrator = integrator};
-    for (const ScheduleName schedule : test::schedules) {
+    for (const Schedule schedule : test::schedules) {
       const Trajectory found = trajectory(run, schedule, 3, [](Stepper& stepper) {
         for (int k = 0; k < 5; ++k) {
           stepper.steps(3);

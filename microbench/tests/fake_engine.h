@@ -110,7 +110,7 @@ class FakeEngine : public Engine {
  public:
   explicit FakeEngine(Fake& fake, int devices = 2) : fake_(fake), count_(devices) {}
 
-  std::string_view path() const override { return "native"; }
+  schema::Path path() const override { return schema::Path::native; }
   int count() const override { return count_; }
   std::vector<records::Gpu> devices() const override {
     return std::vector<records::Gpu>(static_cast<std::size_t>(count_),

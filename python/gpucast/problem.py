@@ -15,6 +15,7 @@ from gpucast import _core, step_kinds
 from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.records import Launch, Machine, Skeleton, Step, Transfer
+from gpucast.vocabulary import ObservationKind
 
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128
@@ -25,8 +26,6 @@ SHORTEST, LONGEST = 1e-30, 1e30
 # Of a transfer or launch record, so many samples at most, evenly taken: beyond, they cost time and
 # say nothing new, as all repetitions of a size share its quirks.
 MOST_SAMPLES = 64
-
-_STEP, _CPU, _TRANSFER, _LAUNCH, _KERNEL, _SKELETON = range(6)
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
@@ -102,12 +101,12 @@ class Problem:
         if steps and route is None:
             for step in self.steps:
                 seconds = step.seconds if most_samples is None else _evenly(step.seconds, most)
-                rows.add(_STEP, seconds, step.uncertainty, n=step.n, gpus=step.gpus)
+                rows.add(ObservationKind.step, seconds, step.uncertainty, n=step.n, gpus=step.gpus)
                 if step.phases is not None:
-                    rows.add(_CPU, _measured(step.phases.cpu), None, n=step.n)
+                    rows.add(ObservationKind.cpu, _measured(step.phases.cpu), None, n=step.n)
                     if self.schedule in _KERNELS_ALONE:
                         kernel = _measured(step.phases.kernel)
-                        rows.add(_KERNEL, kernel, None, n=step.n, gpus=step.gpus)
+                        rows.add(ObservationKind.kernel, kernel, None, n=step.n, gpus=step.gpus)
         if transfers:
             for name, records in self.transfers.items():
                 if route is None or route == name:
@@ -118,7 +117,9 @@ class Problem:
             if route is None:
                 for launch in self.launches:
                     seconds = _evenly(launch.seconds, most)
-                    rows.add(_LAUNCH, seconds, launch.uncertainty, count=launch.count)
+                    rows.add(
+                        ObservationKind.launch, seconds, launch.uncertainty, count=launch.count
+                    )
         if route is None:
             self._add_skeletons(rows, self.skeletons, most)
         return rows.observations()
@@ -140,7 +141,9 @@ class Problem:
         for skeleton in skeletons:
             n, gpus, busy = self.skeleton_cell(skeleton)
             seconds = _evenly(skeleton.seconds, most)
-            rows.add(_SKELETON, seconds, skeleton.uncertainty, n=n, gpus=gpus, busy=busy)
+            rows.add(
+                ObservationKind.skeleton, seconds, skeleton.uncertainty, n=n, gpus=gpus, busy=busy
+            )
 
 
 def _measured(samples: Sequence[float] | None) -> list[float]:
@@ -161,7 +164,7 @@ class _Rows:
 
     def add(
         self,
-        kind: int,
+        kind: ObservationKind,
         seconds: Sequence[float],
         uncertainty: float | None,
         *,
@@ -175,7 +178,7 @@ class _Rows:
         # A rounded value is uniform within its half-width: variance a third of its square.
         variance = 0.0 if uncertainty is None else uncertainty**2 / 3
         size = len(seconds)
-        constants = (kind, route, n, gpus, bytes_, count, busy)
+        constants = (int(kind), route, n, gpus, bytes_, count, busy)
         for column, value in zip(self._columns, constants, strict=False):
             column.extend([value] * size)
         self._columns[7].extend(seconds)
@@ -185,7 +188,7 @@ class _Rows:
         self, route: str, size: int, seconds: Sequence[float], uncertainty: float | None
     ) -> None:
         where = _core.ROUTES.index(route)
-        self.add(_TRANSFER, seconds, uncertainty, route=where, bytes_=size)
+        self.add(ObservationKind.transfer, seconds, uncertainty, route=where, bytes_=size)
 
     def observations(self) -> _core.Observations:
         kind, route, *rest = self._columns

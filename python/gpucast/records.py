@@ -23,6 +23,17 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from gpucast.vocabulary import (
+    Engine,
+    HostMemoryKind,
+    LaunchMethod,
+    Memory,
+    OverlapPart,
+    Route,
+    Schedule,
+    TransferMethod,
+)
+
 SCHEMA = "gpucast.record/1"
 LARGEST_N = 10**9
 LARGEST_GPUS = 65536
@@ -84,17 +95,6 @@ PhaseSamples = list[NotNegative]
 
 Flag = Annotated[bool, Field(strict=True)]
 FreeObject = dict[str, JsonValue]
-
-Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
-HostMemoryKind = Literal[
-    "pageable", "pinned", "portable", "write-combined", "mapped", "mapped-write-combined"
-]
-Memory = Literal[HostMemoryKind, "unknown"]
-Engine = Literal["copy", "kernel"]
-Route = Literal["h2d", "d2h", "peer", "staged", "local"]
-TransferMethod = Literal["call", "gated"]
-LaunchMethod = Literal["submit", "sync", "gated", "graph"]
-OverlapPart = Literal["h2d", "d2h", "kernel"]
 
 
 class _Model(BaseModel):

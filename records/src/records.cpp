@@ -94,8 +94,8 @@ void add_measured(Json& json, const Measurement& measured) {
   add(json, "caveat", measured.caveat, prose);
 }
 
-Json begin(const char* kind, const Measurement& measured) {
-  return Json{{"kind", kind}, {"machine", label("machine", measured.machine)}};
+Json begin(schema::RecordKind kind, const Measurement& measured) {
+  return Json{{"kind", name(kind)}, {"machine", label("machine", measured.machine)}};
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ const Json& JsonValue::get() const {
 }
 
 Json to_json(const Machine& machine) {
-  Json json{{"kind", "machine"}, {"id", label("id", machine.id)}};
+  Json json{{"kind", name(schema::RecordKind::machine)}, {"id", label("id", machine.id)}};
   add(json, "host", machine.host, label);
   add(json, "cpu", machine.cpu, label);
   add(json, "cpu_cores", machine.cpu_cores, at_least_one);
@@ -140,11 +140,11 @@ Json to_json(const Machine& machine) {
 }
 
 Json to_json(const Transfer& transfer) {
-  Json json = begin("transfer", transfer);
+  Json json = begin(schema::RecordKind::transfer, transfer);
   json["path"] = label("path", transfer.path);
-  json["memory"] = support::name(transfer.memory);
-  json["engine"] = support::name(transfer.engine);
-  json["route"] = support::name(transfer.route);
+  json["memory"] = name(transfer.memory);
+  json["engine"] = name(transfer.engine);
+  json["route"] = name(transfer.route);
   json["from"] = label("from", transfer.from);
   json["to"] = label("to", transfer.to);
   json["bytes"] = count("bytes", transfer.bytes);
@@ -153,7 +153,7 @@ Json to_json(const Transfer& transfer) {
     json["concurrent"].push_back(copy_json(copy));
   }
   if (transfer.method) {
-    json["method"] = support::name(*transfer.method);
+    json["method"] = name(*transfer.method);
   }
   if (transfer.issuer) {
     json["issuer"] = label("issuer", *transfer.issuer);
@@ -164,9 +164,9 @@ Json to_json(const Transfer& transfer) {
 }
 
 Json to_json(const Launch& launch) {
-  Json json = begin("launch", launch);
+  Json json = begin(schema::RecordKind::launch, launch);
   json["path"] = label("path", launch.path);
-  json["method"] = support::name(launch.method);
+  json["method"] = name(launch.method);
   json["count"] = count("count", launch.count);
   add(json, "arguments", launch.arguments, at_least_zero);
   add_measured(json, launch);
@@ -174,15 +174,15 @@ Json to_json(const Launch& launch) {
 }
 
 Json to_json(const Step& step) {
-  Json json = begin("step", step);
+  Json json = begin(schema::RecordKind::step, step);
   json["path"] = label("path", step.path);
-  json["schedule"] = support::name(step.schedule);
+  json["schedule"] = name(step.schedule);
   json["kernel"] = label("kernel", step.kernel);
   json["n"] = count("n", step.n);
   json["gpus"] = count("gpus", step.gpus);
   add(json, "block", step.block, at_least_one);
   if (step.memory) {
-    json["memory"] = support::name(*step.memory);
+    json["memory"] = name(*step.memory);
   }
   add(json, "graph", step.graph, flag);
   add(json, "boundary", step.boundary, label);
@@ -198,14 +198,14 @@ Json to_json(const Step& step) {
 }
 
 Json to_json(const Overlap& overlap) {
-  Json json = begin("overlap", overlap);
+  Json json = begin(schema::RecordKind::overlap, overlap);
   json["path"] = label("path", overlap.path);
-  json["memory"] = support::name(overlap.memory);
+  json["memory"] = name(overlap.memory);
   json["device"] = label("device", overlap.device);
   json["bytes"] = count("bytes", overlap.bytes);
   json["parts"] = Json::array();
   for (const OverlapPart part : overlap.parts) {
-    json["parts"].push_back(support::name(part));
+    json["parts"].push_back(name(part));
   }
   if (overlap.parts.empty()) throw std::invalid_argument("parts: is empty");
   add_measured(json, overlap);
@@ -213,10 +213,10 @@ Json to_json(const Overlap& overlap) {
 }
 
 Json to_json(const Skeleton& skeleton) {
-  Json json = begin("skeleton", skeleton);
+  Json json = begin(schema::RecordKind::skeleton, skeleton);
   json["path"] = label("path", skeleton.path);
-  json["schedule"] = support::name(skeleton.schedule);
-  json["memory"] = support::name(skeleton.memory);
+  json["schedule"] = name(skeleton.schedule);
+  json["memory"] = name(skeleton.memory);
   json["gpus"] = count("gpus", skeleton.gpus);
   json["h2d_bytes"] = count("h2d_bytes", skeleton.h2d_bytes);
   json["d2h_bytes"] = count("d2h_bytes", skeleton.d2h_bytes);
@@ -227,8 +227,8 @@ Json to_json(const Skeleton& skeleton) {
 }
 
 Json to_json(const HostMemory& host_memory) {
-  Json json = begin("host_memory", host_memory);
-  json["memory"] = support::name(host_memory.memory);
+  Json json = begin(schema::RecordKind::host_memory, host_memory);
+  json["memory"] = name(host_memory.memory);
   json["pattern"] = label("pattern", host_memory.pattern);
   json["runner"] = label("runner", host_memory.runner);
   json["phase"] = label("phase", host_memory.phase);
@@ -239,7 +239,7 @@ Json to_json(const HostMemory& host_memory) {
 
 Json to_json(const Note& note) {
   Json json;
-  json["kind"] = "note";
+  json["kind"] = name(schema::RecordKind::note);
   add(json, "machine", note.machine, label);
   add(json, "path", note.path, label);
   json["text"] = prose("text", note.text);

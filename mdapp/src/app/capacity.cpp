@@ -21,7 +21,7 @@ using support::InputError;
 constexpr std::int64_t host_bytes_a_particle = 2 * 52 + 32 + 36;
 
 std::string devices_of(const Engine& engine, std::size_t count) {
-  const std::string noun = engine.path() == "host" ? "core" : "GPU";
+  const std::string noun = engine.path() == schema::Path::host ? "core" : "GPU";
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
@@ -29,7 +29,7 @@ std::string devices_of(const Engine& engine, std::size_t count) {
 // its own, which are then all that it sees.
 std::size_t on_this_host(const Engine& engine) {
   const std::size_t seen = engine.devices().size();
-  if (engine.path() != "host") return seen;
+  if (engine.path() != schema::Path::host) return seen;
   return std::max(seen, static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
@@ -48,7 +48,7 @@ void require_devices_of_their_own(const Engine& engine, Processes& processes, in
 
 void require_devices(const Engine& engine, Processes& processes, const ScheduleOptions& schedule) {
   const std::size_t present = engine.devices().size();
-  if (schedule.name == ScheduleName::mpi) {
+  if (schedule.name == Schedule::mpi) {
     if (schedule.gpus > processes.size()) {
       throw InputError("--gpus: " + std::to_string(schedule.gpus) +
                        " need as many processes, and " + std::to_string(processes.size()) +
@@ -74,7 +74,7 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
           .share = share_of(n, schedule.gpus, part),
           .boundary = physics.around.kind,
           .kernel = schedule.kernel,
-          .copies = schedule.name == ScheduleName::star_serial ? Copies::blocking : Copies::queued};
+          .copies = schedule.name == Schedule::star_serial ? Copies::blocking : Copies::queued};
 }
 
 [[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,
@@ -85,9 +85,9 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
 
 void require_memory(const Engine& engine, const Processes& processes, const Physics& physics, int n,
                     const ScheduleOptions& schedule) {
-  const bool on_host = engine.path() == "host";
+  const bool on_host = engine.path() == schema::Path::host;
   std::int64_t host = host_bytes_a_particle * n;
-  const int here = schedule.name == ScheduleName::mpi ? 1 : schedule.gpus;
+  const int here = schedule.name == Schedule::mpi ? 1 : schedule.gpus;
   for (int device = 0; device < here; ++device) {
     const auto needed = engine.bytes_needed(workload_of(physics, n, schedule, device));
     if (on_host) {
@@ -120,10 +120,10 @@ void require_host_memory(int n) {
 
 void require_capacity(const Engine& engine, Processes& processes, const Physics& physics, int n,
                       const ScheduleOptions& schedule) {
-  if (schedule.graph && schedule.name == ScheduleName::star_serial) {
+  if (schedule.graph && schedule.name == Schedule::star_serial) {
     throw InputError("--graph: the copies of star-serial block and cannot be recorded");
   }
-  if (schedule.graph && engine.path() == "host") {
+  if (schedule.graph && engine.path() == schema::Path::host) {
     throw InputError("--graph: CUDA graphs belong to GPUs; the host engine has none");
   }
   require_devices(engine, processes, schedule);

@@ -42,13 +42,13 @@ Cell parse_cell(const std::string& line, const std::string& where, const Grid& c
     return static_cast<int>(support::parse_number(field(name), text, {.least = 1, .most = most}));
   };
   Cell cell{.n = number("n", words[0], most_particles),
-            .schedule = {.name = support::parse_word<ScheduleName>(field("schedule"), words[2]),
-                         .memory = support::parse_word<Memory>(field("memory"), words[4]),
+            .schedule = {.name = support::parse_word<Schedule>(field("schedule"), words[2]),
+                         .memory = support::parse_word<Memory>(field("memory"), words[4], memories),
                          .graph = common.graph,
                          .gpus = number("gpus", words[1], most_gpus),
                          .kernel = kernel_of(
                              common, support::parse_word<KernelName>(field("kernel"), words[3]))}};
-  if (cell.schedule.name != ScheduleName::star_serial && cell.schedule.memory != Memory::pinned) {
+  if (cell.schedule.name != Schedule::star_serial && cell.schedule.memory != Memory::pinned) {
     throw support::InputError(field("memory") +
                               ": only star-serial has a choice; the others need pinned");
   }

@@ -51,14 +51,14 @@ class CheckCommand : public Command {
     check_engine(*engine, report, context.interrupted);
     const bool interrupted = context.interrupted.stop_requested();
     if (json_) {
-      context.out << nlohmann::ordered_json{{"engine", engine->path()},
+      context.out << nlohmann::ordered_json{{"engine", name(engine->path())},
                                             {"devices", engine->devices().size()},
                                             {"failed", failed},
                                             {"interrupted", interrupted},
                                             {"checks", checks}}
                   << "\n";
     } else {
-      context.out << engine->path() << ", " << engine->devices().size()
+      context.out << name(engine->path()) << ", " << engine->devices().size()
                   << " devices: " << checks.size() - static_cast<std::size_t>(failed + skipped)
                   << " checks passed, " << failed << " failed, " << skipped << " skipped\n";
     }

@@ -35,14 +35,14 @@ class EngineCheck {
         report_(report),
         interrupted_(std::move(interrupted)),
         devices_(static_cast<int>(engine.devices().size())),
-        gpus_(engine.path() != "host"),
+        gpus_(engine.path() != schema::Path::host),
         graphs_(gpus_) {}
 
   void run() {
     look_for_allgather();
     look_for_graphs();
     for (const Salt& salt : {nacl(), kcl()}) {
-      for (const auto& [boundary, word] : support::words<BoundaryKind>)
+      for (const auto& [boundary, word] : schema::words<BoundaryKind>)
         forces(salt, boundary);
     }
     for (const int n : {1000, 997}) {
@@ -64,7 +64,7 @@ class EngineCheck {
   void look_for_allgather() {
     constexpr int few = 8;
     try {
-      open(cell_of(few, KernelName::claret, ScheduleName::allgather, 1), IntegratorKind::verlet);
+      open(cell_of(few, KernelName::claret, Schedule::allgather, 1), IntegratorKind::verlet);
       allgathers_ = true;
     } catch (const DeviceError&) {
       throw;
@@ -77,7 +77,7 @@ class EngineCheck {
   void look_for_graphs() {
     if (!graphs_) return;
     constexpr int few = 8;
-    Cell cell = cell_of(few, KernelName::claret, ScheduleName::star_async, 1);
+    Cell cell = cell_of(few, KernelName::claret, Schedule::star_async, 1);
     cell.schedule.graph = true;
     try {
       after_steps(cell, IntegratorKind::verlet, 1);
@@ -92,7 +92,7 @@ class EngineCheck {
   // ---- forces ----
 
   void forces(const Salt& salt, BoundaryKind boundary) {
-    for (const auto& [kernel, word] : support::words<KernelName>) {
+    for (const auto& [kernel, word] : schema::words<KernelName>) {
       for (const int n : {8, 216, 997, 1000, 1234, 4096}) {
         if (stopped()) return;
         System system = rock_salt(salt, n, {.kind = boundary});
@@ -181,12 +181,12 @@ class EngineCheck {
 
   void on_devices(int n, IntegratorKind integrator, KernelName kernel, int fewest) {
     const std::string moved = " " + std::string(support::name(integrator)) + " ";
-    const Cell start = cell_of(n, kernel, ScheduleName::star_serial, 1);
+    const Cell start = cell_of(n, kernel, Schedule::star_serial, 1);
     const auto expected = after_steps(start, integrator, 1);
     for (const bool graph : graph_choices()) {
       for (int gpus = fewest; gpus <= devices_; ++gpus) {
         if (stopped()) return;
-        Cell cell = cell_of(n, kernel, ScheduleName::allgather, gpus);
+        Cell cell = cell_of(n, kernel, Schedule::allgather, gpus);
         cell.schedule.graph = graph;
         const auto r = after_steps(cell, integrator, 1);
         report_({"relative difference after a step:" + moved + describe(cell),
@@ -198,11 +198,11 @@ class EngineCheck {
   std::vector<Cell> host_integrated(int n, KernelName kernel) const {
     std::vector<Cell> cells;
     for (int gpus = 1; gpus <= devices_; ++gpus) {
-      cells.push_back(cell_of(n, kernel, ScheduleName::star_serial, gpus));
+      cells.push_back(cell_of(n, kernel, Schedule::star_serial, gpus));
       cells.push_back(cells.back());
       cells.back().schedule.memory = Memory::pinned;
       for (const bool graph : graph_choices()) {
-        cells.push_back(cell_of(n, kernel, ScheduleName::star_async, gpus));
+        cells.push_back(cell_of(n, kernel, Schedule::star_async, gpus));
         cells.back().schedule.graph = graph;
       }
     }
@@ -214,9 +214,9 @@ class EngineCheck {
   }
 
   // tuned gives the same bits for the same split only; the host's kernels have none.
-  Cell cell_of(int n, KernelName kernel, ScheduleName schedule, int gpus) const {
+  Cell cell_of(int n, KernelName kernel, Schedule schedule, int gpus) const {
     const int split = kernel == KernelName::tuned && gpus_ ? 1 : 0;
-    const bool serial = schedule == ScheduleName::star_serial;
+    const bool serial = schedule == Schedule::star_serial;
     return {.n = n,
             .schedule = {.name = schedule,
                          .memory = serial ? Memory::pageable : Memory::pinned,
@@ -260,11 +260,11 @@ class EngineCheck {
 
   void overlaps() {
     for (const double apart : {0.0, 0.05}) {
-      for (const auto& [kernel, kernel_word] : support::words<KernelName>) {
+      for (const auto& [kernel, kernel_word] : schema::words<KernelName>) {
         for (const auto schedule :
-             {ScheduleName::star_serial, ScheduleName::star_async, ScheduleName::allgather}) {
+             {Schedule::star_serial, Schedule::star_async, Schedule::allgather}) {
           if (stopped()) return;
-          if (schedule == ScheduleName::allgather && !allgathers_) continue;
+          if (schedule == Schedule::allgather && !allgathers_) continue;
           const Cell cell = cell_of(216, kernel, schedule, devices_);
           char distance[32];
           std::snprintf(distance, sizeof distance, "%.2f", apart);

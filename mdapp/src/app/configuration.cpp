@@ -15,10 +15,10 @@ namespace {
 
 std::unique_ptr<ForceSchedule> open(Engine& engine, const System& system,
                                     const ScheduleOptions& schedule) {
-  if (schedule.name == ScheduleName::allgather) {
+  if (schedule.name == Schedule::allgather) {
     throw support::InputError("--schedule allgather: its forces stay on the GPUs");
   }
-  if (schedule.name == ScheduleName::mpi) return mpi_schedule(engine, system, schedule);
+  if (schedule.name == Schedule::mpi) return mpi_schedule(engine, system, schedule);
   return star(engine, system, schedule);
 }
 

@@ -98,7 +98,7 @@ class ForcesOf : public Command {
       const auto engine = engine_.open(context.err);
       require_capacity(*engine, context.processes, physics, system.n(), schedule);
       forces = forces_in_float(*engine, system, schedule);
-      answer["path"] = engine->path();
+      answer["path"] = name(engine->path());
       answer["schedule"] = name(schedule.name);
       answer["kernel"] = support::name(schedule.kernel.name);
       answer["gpus"] = schedule.gpus;

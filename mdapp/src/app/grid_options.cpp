@@ -15,7 +15,7 @@ constexpr int most_gpus = 65536;
 // Nothing that was asked for is left out without a word.
 void require_used(const Grid& grid, bool memories_given) {
   const bool serial =
-      std::ranges::find(grid.schedules, ScheduleName::star_serial) != grid.schedules.end();
+      std::ranges::find(grid.schedules, Schedule::star_serial) != grid.schedules.end();
   if (!serial && memories_given && grid.memories != std::vector{Memory::pinned}) {
     throw support::InputError("--memory: only star-serial has a choice; the others need pinned");
   }
@@ -53,10 +53,10 @@ void GridOptions::declare_schedule(support::Options command, bool lists) {
     declared_.push_back(command.add(option, value, description).show_default());
   };
   add("--gpus", gpus_, lists ? "devices: 1,2,4 or 1-4" : "devices");
-  add("--schedule", schedules_, list + support::choices<ScheduleName>());
+  add("--schedule", schedules_, list + support::choices<Schedule>());
   add("--kernel", kernels_, list + support::choices<KernelName>());
   add("--memory", memories_,
-      "host memory of star-serial, " + list + support::choices<Memory>() +
+      "host memory of star-serial, " + list + support::choices<Memory>(mdapp::memories) +
           "; the other schedules need pinned memory");
   memory_ = declared_.back();
   of_grid_.insert(of_grid_.end(), declared_.begin(), declared_.end());
@@ -92,9 +92,9 @@ Grid GridOptions::read_schedules() const {
   require_choices();
   Grid grid{.n = {},
             .gpus = counts("--gpus", gpus_, most_gpus),
-            .schedules = support::parse_words<ScheduleName>("--schedule", schedules_),
+            .schedules = support::parse_words<Schedule>("--schedule", schedules_),
             .kernels = support::parse_words<KernelName>("--kernel", kernels_),
-            .memories = support::parse_words<Memory>("--memory", memories_),
+            .memories = support::parse_words<Memory>("--memory", memories_, mdapp::memories),
             .block = block_,
             .j_split = j_split_,
             .graph = graph_};
@@ -113,7 +113,7 @@ ScheduleOptions GridOptions::read_one() const {
                           .graph = grid.graph,
                           .gpus = only("--gpus", grid.gpus),
                           .kernel = kernel_of(grid, only("--kernel", grid.kernels))};
-  if (options.name != ScheduleName::star_serial) options.memory = Memory::pinned;
+  if (options.name != Schedule::star_serial) options.memory = Memory::pinned;
   return options;
 }
 

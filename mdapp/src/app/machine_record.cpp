@@ -10,7 +10,7 @@ records::Machine machine_record(const Engine& engine,
   machine.command = command_line;
   if (!engine.driver().empty()) machine.driver = engine.driver();
   if (!engine.runtime().empty()) machine.runtime = engine.runtime();
-  if (engine.path() != "host") {  // a host's devices are its cores, not GPUs
+  if (engine.path() != schema::Path::host) {  // a host's devices are its cores, not GPUs
     machine.gpus = engine.devices();
   }
   return machine;

@@ -106,7 +106,7 @@ class Measure : public Command {
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
-    const std::string label = output_.label_or(engine->path());
+    const std::string label = output_.label_or(name(engine->path()));
     auto machine = machine_record(*engine, context.command_line);
     if (!output_.machine().empty()) machine.id = output_.machine();
     const auto cells = source(grid, physics, *engine, context);

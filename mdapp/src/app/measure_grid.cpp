@@ -36,14 +36,14 @@ records::Step record_of(const Cell& cell, const Common& common, const Measured& 
   records::Step step;
   step.machine = common.machine;
   step.path = common.path;
-  step.schedule = support::parse_word<records::Schedule>("schedule", name(options.name));
+  step.schedule = options.name;
   step.kernel = support::name(options.kernel.name);
   step.n = cell.n;
   step.gpus = options.gpus;
   step.block =
       options.kernel.block > 0 ? options.kernel.block : common.default_block(options.kernel.name);
   if (*step.block < 1) step.block.reset();
-  step.memory = support::parse_word<records::Memory>("memory", name(options.memory));
+  step.memory = options.memory;
   step.graph = options.graph;
   step.boundary = common.boundary;
   step.bytes = {.h2d = std::llround(measured.bytes_a_step.h2d),
@@ -61,9 +61,9 @@ records::Note note_of(const Cell& cell, const Common& common, const std::string&
   return {.text = describe(cell) + ": " + why,
           .machine = common.machine,
           .path = common.path,
-          .about = Record{{"schedule", std::string(name(options.name))},
+          .about = Record{{"schedule", name(options.name)},
                           {"kernel", support::name(options.kernel.name)},
-                          {"memory", std::string(name(options.memory))},
+                          {"memory", name(options.memory)},
                           {"n", cell.n},
                           {"gpus", options.gpus},
                           {"graph", options.graph}}};

@@ -20,8 +20,8 @@ void require_cutoff(const Grid& grid, const Physics& physics) {
   }
 }
 
-std::vector<Memory> memories_of(const Grid& grid, ScheduleName schedule) {
-  if (schedule == ScheduleName::star_serial) return grid.memories;
+std::vector<Memory> memories_of(const Grid& grid, Schedule schedule) {
+  if (schedule == Schedule::star_serial) return grid.memories;
   return {Memory::pinned};
 }
 
@@ -39,7 +39,7 @@ std::string describe(const Cell& cell) {
   const ScheduleOptions& options = cell.schedule;
   std::string text = "n=" + std::to_string(cell.n) + " gpus=" + std::to_string(options.gpus) + " " +
                      std::string(name(options.name)) + " " + support::name(options.kernel.name);
-  if (options.name == ScheduleName::star_serial) text += " " + std::string(name(options.memory));
+  if (options.name == Schedule::star_serial) text += " " + std::string(name(options.memory));
   if (options.graph) text += " graph";
   return text;
 }
@@ -47,7 +47,7 @@ std::string describe(const Cell& cell) {
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
                        Processes& processes) {
   std::vector<Cell> cells;
-  for (const ScheduleName schedule : grid.schedules) {
+  for (const Schedule schedule : grid.schedules) {
     for (const KernelName kernel : grid.kernels) {
       for (const Memory memory : memories_of(grid, schedule)) {
         // GPU counts of one n follow one another: what drifts from minute to minute is then the

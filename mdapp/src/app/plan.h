@@ -14,7 +14,7 @@ namespace gpucast::mdapp {
 struct Grid {
   std::vector<int> n{};
   std::vector<int> gpus{};
-  std::vector<ScheduleName> schedules{};
+  std::vector<Schedule> schedules{};
   std::vector<KernelName> kernels{};
   std::vector<Memory> memories{};  // of star-serial; the others have pinned memory
   int block = 0;

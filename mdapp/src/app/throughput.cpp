@@ -18,7 +18,7 @@ class Devices {
       : output_(run.output),
         positions_(engine.array<Position>(static_cast<std::size_t>(system.n()), Memory::pinned)) {
     const ScheduleOptions options{
-        .name = ScheduleName::star_async, .gpus = run.gpus, .kernel = run.kernel};
+        .name = Schedule::star_async, .gpus = run.gpus, .kernel = run.kernel};
     for (int g = 0; g < run.gpus; ++g) {
       devices_.push_back(
           engine.open(g, workload(system, options, share_of(system.n(), run.gpus, g))));

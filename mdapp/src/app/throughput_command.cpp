@@ -58,7 +58,7 @@ class Throughput : public Command {
     require(options_.warm_up >= 0 && std::isfinite(options_.warm_up),
             "--warm-up: must not be negative");
     const auto engine = engine_.open(context.err);
-    const bool on_host = engine->path() == "host";
+    const bool on_host = engine->path() == schema::Path::host;
     constexpr int many_for_gpus = 262144;
     constexpr int many_for_cpus = 8192;
     int n = static_cast<int>(support::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
@@ -67,7 +67,7 @@ class Throughput : public Command {
     for (const int count : gpus) {
       require_capacity(
           *engine, context.processes, {}, n,
-          {.name = ScheduleName::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
+          {.name = Schedule::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
     }
 
     auto rows = nlohmann::ordered_json::array();
@@ -111,7 +111,7 @@ class Throughput : public Command {
                          const nlohmann::ordered_json& rows) {
     const DeviceInfo device = engine.devices().front();
     nlohmann::ordered_json result{
-        {"engine", engine.path()}, {"device", device.name}, {"n", n}, {"throughput", rows}};
+        {"engine", name(engine.path())}, {"device", device.name}, {"n", n}, {"throughput", rows}};
     if (device.cores) result["cores"] = *device.cores;
     if (device.clock_hz) result["clock_hz"] = *device.clock_hz;
     context.out << result << "\n";

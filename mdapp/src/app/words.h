@@ -1,13 +1,11 @@
-// The words of the program's options, read and listed as those of records.
+// The words of the program's own options.
 #pragma once
 
 #include "engine/device.h"
-#include "engine/host_memory.h"
-#include "gpucast/records/words.h"
+#include "gpucast/support/words.h"
 #include "physics/boundary.h"
 #include "physics/motion.h"
 #include "physics/salt.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 
@@ -16,20 +14,11 @@ enum class Precision { single, twice };
 
 }  // namespace gpucast::mdapp
 
-namespace gpucast::support {
+namespace gpucast::schema {
 
-template <>
-inline constexpr Words<mdapp::ScheduleName, 4> words<mdapp::ScheduleName>{
-    {{mdapp::ScheduleName::star_serial, "star-serial"},
-     {mdapp::ScheduleName::star_async, "star-async"},
-     {mdapp::ScheduleName::allgather, "allgather"},
-     {mdapp::ScheduleName::mpi, "mpi"}}};
 template <>
 inline constexpr Words<mdapp::KernelName, 2> words<mdapp::KernelName>{
     {{mdapp::KernelName::claret, "claret"}, {mdapp::KernelName::tuned, "tuned"}}};
-template <>
-inline constexpr Words<mdapp::Memory, 2> words<mdapp::Memory>{
-    {{mdapp::Memory::pageable, "pageable"}, {mdapp::Memory::pinned, "pinned"}}};
 template <>
 inline constexpr Words<mdapp::BoundaryKind, 3> words<mdapp::BoundaryKind>{
     {{mdapp::BoundaryKind::open, "open"},
@@ -51,4 +40,4 @@ template <>
 inline constexpr Words<mdapp::Precision, 2> words<mdapp::Precision>{
     {{mdapp::Precision::single, "float"}, {mdapp::Precision::twice, "double"}}};
 
-}  // namespace gpucast::support
+}  // namespace gpucast::schema

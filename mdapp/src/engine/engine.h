@@ -52,7 +52,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  virtual std::string_view path() const = 0;  // "host" or "native"
+  virtual schema::Path path() const = 0;  // host or native
   virtual std::vector<DeviceInfo> devices() const = 0;
   virtual std::string driver() const = 0;  // versions; empty where there is none
   virtual std::string runtime() const = 0;

@@ -1,20 +1,21 @@
 // Host memory that devices copy from and to.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <span>
-#include <string_view>
 #include <utility>
+
+#include "gpucast/schema/vocabulary.h"
 
 namespace gpucast::mdapp {
 
-enum class Memory { pageable, pinned };
+using schema::Memory;
 
-inline std::string_view name(Memory memory) {
-  return memory == Memory::pageable ? "pageable" : "pinned";
-}
+// The kinds that engines allocate.
+inline constexpr std::array memories{Memory::pageable, Memory::pinned};
 
 // A block of host memory, freed with its owner.
 class HostMemory {

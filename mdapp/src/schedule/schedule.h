@@ -4,19 +4,17 @@
 
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
+#include "gpucast/schema/vocabulary.h"
 #include "physics/integrator.h"
 #include "physics/particle.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {
 
-enum class ScheduleName { star_serial, star_async, allgather, mpi };
-
-std::string_view name(ScheduleName schedule);
+using schema::Schedule;
 
 // What each part of a step took, s. They are timed in steps of their own: marks and waits between
 // the parts would slow the steps that are timed as a whole.
@@ -29,7 +27,7 @@ struct Phases {
 };
 
 struct ScheduleOptions {
-  ScheduleName name = ScheduleName::star_serial;
+  Schedule name = Schedule::star_serial;
   Memory memory = Memory::pageable;  // star-serial's choice; the others need pinned memory
   bool graph = false;
   int gpus = 1;

@@ -11,7 +11,7 @@ namespace {
 class Star : public ForceSchedule {
  public:
   Star(Engine& engine, const System& system, const ScheduleOptions& options)
-      : n_(system.n()), serial_(options.name == ScheduleName::star_serial) {
+      : n_(system.n()), serial_(options.name == Schedule::star_serial) {
     const Memory memory = serial_ ? options.memory : Memory::pinned;
     const auto n = static_cast<std::size_t>(n_);
     positions_ = engine.array<Position>(n, memory);

@@ -13,18 +13,18 @@ std::unique_ptr<Stepper> make_stepper(Engine& engine, System system,
                                       const IntegratorOptions& integrator,
                                       const ScheduleOptions& schedule) {
   switch (schedule.name) {
-    case ScheduleName::star_serial:
+    case Schedule::star_serial:
       if (schedule.graph) {
         throw std::invalid_argument("star-serial copies block and cannot be recorded as a graph");
       }
       [[fallthrough]];
-    case ScheduleName::star_async: {
+    case Schedule::star_async: {
       auto forces = star(engine, system, schedule);
       return host_stepper(std::move(system), integrator, std::move(forces));
     }
-    case ScheduleName::allgather:
+    case Schedule::allgather:
       return allgather_stepper(engine, std::move(system), integrator, schedule);
-    case ScheduleName::mpi: {
+    case Schedule::mpi: {
       auto forces = mpi_schedule(engine, system, schedule);
       return host_stepper(std::move(system), integrator, std::move(forces));
     }

@@ -4,6 +4,7 @@
 
 #include "app/command.h"
 #include "app/engine_options.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -17,7 +18,7 @@ std::vector<Copy> all_copies(int devices) {
   for (const std::int64_t bytes : {1, 77, 4099, 1048583}) {
     for (const auto engine : {records::Engine::copy, records::Engine::kernel}) {
       for (int device = 0; device < devices; ++device) {
-        for (const auto& [memory, word] : support::words<Memory>) {
+        for (const auto& [memory, word] : schema::words<Memory>) {
           if (memory == Memory::unknown) continue;
           copies.push_back(
               {.from = host, .to = device, .bytes = bytes, .memory = memory, .engine = engine});
@@ -55,7 +56,7 @@ class Check : public Command {
     for (const auto method : {TransferMethod::call, TransferMethod::gated}) {
       for (Copy copy : all_copies(engine->count())) {
         // CPU devices have pageable memory only, which copies between them then name.
-        if (engine->path() == "host" && copy.from != host && copy.to != host) {
+        if (engine->path() == schema::Path::host && copy.from != host && copy.to != host) {
           copy.memory = Memory::pageable;
         }
         if (!engine->refuses(copy, method)) tests.push_back(arrives(*engine, copy, method));

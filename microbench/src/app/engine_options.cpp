@@ -3,9 +3,9 @@
 #include <numeric>
 
 #include "app/context.h"
-#include "gpucast/records/words.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/number_list.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 

@@ -32,7 +32,7 @@ class Exercise : public Command {
     constexpr std::int64_t most = std::int64_t{1} << 34;
     const auto bytes = support::parse_number("--bytes", bytes_, {.least = 1, .most = most});
     const auto engine = engine_.open(context.err);
-    const bool gpus = engine->path() != "host";
+    const bool gpus = engine->path() != schema::Path::host;
     std::vector<int> ends;
     ends.reserve(devices_.size());
     for (const std::string& word : devices_)

@@ -15,6 +15,7 @@
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/progress.h"
+#include "gpucast/support/words.h"
 #include "measure/suite.h"
 
 namespace gpucast::microbench {
@@ -76,7 +77,7 @@ class Measure : public Command {
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context.err);
     const Suite suite = suite_of(*engine);
-    const std::string label = output_.label_or(engine->path());
+    const std::string label = output_.label_or(name(engine->path()));
     const auto machine = machine_record(*engine, context, output_.machine());
     records::RecordFile file(output_.path(), if_exists);
     file.write(to_json(machine));
@@ -158,7 +159,7 @@ class Measure : public Command {
 
   Suite suite_of(const Engine& engine) const {
     using records::Memory;
-    const bool gpus = engine.path() != "host";
+    const bool gpus = engine.path() != schema::Path::host;
     Suite suite;
     suite.devices = devices_of(devices_, engine);
     suite.gpus = gpus;

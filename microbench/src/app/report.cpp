@@ -6,6 +6,7 @@
 
 #include "app/contention_report.h"
 #include "gpucast/support/human.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 namespace {

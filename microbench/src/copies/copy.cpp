@@ -1,5 +1,7 @@
 #include "copies/copy.h"
 
+#include "gpucast/support/words.h"
+
 namespace gpucast::microbench {
 
 records::Route route(const Copy& copy) {

@@ -120,8 +120,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  virtual std::string_view path() const = 0;  // "host" or "native"
-  virtual int count() const = 0;              // of devices
+  virtual schema::Path path() const = 0;  // host or native
+  virtual int count() const = 0;          // of devices
   virtual std::vector<records::Gpu> devices() const = 0;
   virtual std::string driver() const = 0;  // versions; empty where there is none
   virtual std::string runtime() const = 0;

@@ -1,6 +1,7 @@
 #include "measure/cell.h"
 
 #include "gpucast/support/human.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 namespace {

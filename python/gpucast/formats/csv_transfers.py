@@ -24,8 +24,9 @@ ENDS = {
     "peer": ("gpu0", "gpu1"),
     "staged": ("gpu0", "gpu1"),
     "local": ("gpu0", "gpu0"),
+    "net": ("node0", "node1"),
 }
-"""Where a copy of each route starts and ends; the CSV does not say which GPUs took part."""
+"""Where a copy of each route starts and ends; the CSV does not name GPUs or nodes."""
 
 
 def detect(text: str) -> bool:

@@ -22,7 +22,8 @@ from gpucast.datasets import Dataset
 from gpucast.errors import InputError
 from gpucast.formats import Format, Imported, Options, entry
 from gpucast.formats.single_machine import check_single_kind, check_single_machine
-from gpucast.records import Entry, Schedule
+from gpucast.records import Entry
+from gpucast.vocabulary import Schedule
 
 PARAMETERS = ("n", "gpus")
 METRIC = "seconds"

@@ -12,7 +12,7 @@ namespace gpucast::fit {
 
 // step: one MD step; cpu: its host part alone; kernel: its GPU part alone; transfer: one copy;
 // launch: `count` in a row; skeleton: a step without host work whose kernels only take `busy`.
-enum class Kind { step, cpu, transfer, launch, kernel, skeleton };
+using Kind = schema::ObservationKind;
 
 // What was timed. Fields that a kind does not use stay 0.
 struct Cell {

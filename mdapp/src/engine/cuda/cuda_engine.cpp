@@ -45,7 +45,7 @@ class CudaEngine : public Engine {
  public:
   explicit CudaEngine(int count) : count_(count) {}
 
-  std::string_view path() const override { return "native"; }
+  schema::Path path() const override { return schema::Path::native; }
 
   std::vector<DeviceInfo> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }

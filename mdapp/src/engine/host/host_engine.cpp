@@ -27,7 +27,7 @@ class HostEngine : public Engine {
  public:
   explicit HostEngine(int count) : count_(count) {}
 
-  std::string_view path() const override { return "host"; }
+  schema::Path path() const override { return schema::Path::host; }
 
   std::vector<DeviceInfo> devices() const override {
     DeviceInfo thread;

@@ -14,6 +14,7 @@
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/devices/cuda/nvml.h"
+#include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
 namespace cuda {
@@ -68,7 +69,7 @@ class CudaEngine : public Engine {
     }
   }
 
-  std::string_view path() const override { return "native"; }
+  schema::Path path() const override { return schema::Path::native; }
   int count() const override { return count_; }
   std::vector<records::Gpu> devices() const override { return gpus::describe_all(count_); }
   std::string driver() const override { return gpus::driver_version(); }

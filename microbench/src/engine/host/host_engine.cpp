@@ -216,7 +216,7 @@ class HostEngine : public Engine {
       workers_.push_back(std::make_unique<Worker>("host device " + std::to_string(k)));
   }
 
-  std::string_view path() const override { return "host"; }
+  schema::Path path() const override { return schema::Path::host; }
   int count() const override { return static_cast<int>(workers_.size()); }
   std::vector<records::Gpu> devices() const override {
     std::ifstream cpuinfo("/proc/cpuinfo");

@@ -62,23 +62,7 @@ constexpr std::string_view name(ComTerm term) {
   return "";
 }
 
-constexpr std::string_view name(Route route) {
-  switch (route) {
-    case Route::h2d:
-      return "h2d";
-    case Route::d2h:
-      return "d2h";
-    case Route::peer:
-      return "peer";
-    case Route::staged:
-      return "staged";
-    case Route::local:
-      return "local";
-    case Route::net:
-      return "net";
-  }
-  return "";
-}
+using schema::name;  // of a route
 
 // The member of `all` (for example all_gpu_terms) that goes by `word`.
 template <class Range>

@@ -3,12 +3,13 @@
 
 #include <cstddef>
 
+#include "gpucast/schema/vocabulary.h"
+
 namespace gpucast::model {
 
-enum class Route { h2d, d2h, peer, staged, local, net };
+using schema::Route;
 
-inline constexpr Route all_routes[] = {Route::h2d,    Route::d2h,   Route::peer,
-                                       Route::staged, Route::local, Route::net};
-inline constexpr std::size_t route_count = 6;
+inline constexpr auto all_routes = schema::all<Route>();
+inline constexpr std::size_t route_count = all_routes.size();
 
 }  // namespace gpucast::model

@@ -11,9 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/records/words.h"
+#include "gpucast/schema/vocabulary.h"
 
 namespace gpucast::records {
+
+using schema::Engine;
+using schema::LaunchMethod;
+using schema::Memory;
+using schema::OverlapPart;
+using schema::Route;
+using schema::Schedule;
+using schema::TransferMethod;
 
 // JSON of any content, for those who have records but neither make nor read any: nlohmann's header
 // takes seconds to compile.

@@ -1,70 +1,71 @@
-// Enumerations whose values have a word each, in files and as options of a command.
+// Words (gpucast/schema/words.h) as options of a command: read, and listed to users.
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <stdexcept>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "gpucast/schema/words.h"
+
 namespace gpucast::support {
-
-template <class Word, std::size_t count>
-using Words = std::array<std::pair<Word, std::string_view>, count>;
-
-// All words of a type, in the order they are listed to users. Specialized for each type.
-template <class Word>
-constexpr auto words = nullptr;
 
 // The word as it stands in files.
 template <class Word>
 std::string name(Word word) {
-  for (const auto& [each, text] : words<Word>) {
-    if (each == word) {
-      return std::string(text);
-    }
-  }
-  throw std::invalid_argument("no such word");
+  return std::string(schema::name(word));
 }
 
 // `--memory: "pined" is none of pageable, pinned, ...`
 [[noreturn]] void refuse_word(std::string_view option, std::string_view text,
                               std::string_view choices);
 
-// The words of a type, as they are listed to users: "open, dsf, minimum-image".
+// Words as they are listed to users: "open, dsf, minimum-image".
+template <class Word>
+std::string choices(std::span<const Word> among) {
+  std::string listed;
+  for (const Word word : among) {
+    listed += (listed.empty() ? "" : ", ");
+    listed += schema::name(word);
+  }
+  return listed;
+}
 template <class Word>
 std::string choices() {
-  std::string all;
-  for (const auto& [word, text] : words<Word>) {
-    all += (all.empty() ? "" : ", ");
-    all += text;
-  }
-  return all;
+  return choices<Word>(schema::all<Word>());
 }
 
-// The word that an option's text names. Throws InputError, which lists the choices.
+// The word that an option's text names, of all or of those that the option takes. Throws
+// InputError, which lists the choices.
+template <class Word>
+Word parse_word(std::string_view option, std::string_view text, std::span<const Word> among) {
+  for (const Word word : among) {
+    if (schema::name(word) == text) return word;
+  }
+  refuse_word(option, text, choices<Word>(among));
+}
 template <class Word>
 Word parse_word(std::string_view option, std::string_view text) {
-  for (const auto& [word, known] : words<Word>) {
-    if (known == text) return word;
-  }
-  refuse_word(option, text, choices<Word>());
+  return parse_word<Word>(option, text, schema::all<Word>());
 }
 
 // The words of a comma-separated list, each once. Throws InputError as parse_word does.
 template <class Word>
-std::vector<Word> parse_words(std::string_view option, std::string_view text) {
+std::vector<Word> parse_words(std::string_view option, std::string_view text,
+                              std::span<const Word> among) {
   std::vector<Word> found;
   while (true) {
     const auto comma = text.find(',');
-    const auto word = parse_word<Word>(option, text.substr(0, comma));
+    const auto word = parse_word<Word>(option, text.substr(0, comma), among);
     if (std::ranges::find(found, word) == found.end()) found.push_back(word);
     if (comma == std::string_view::npos) return found;
     text.remove_prefix(comma + 1);
   }
+}
+template <class Word>
+std::vector<Word> parse_words(std::string_view option, std::string_view text) {
+  return parse_words<Word>(option, text, schema::all<Word>());
 }
 
 }  // namespace gpucast::support

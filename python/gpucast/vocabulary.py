@@ -1,0 +1,71 @@
+"""The words that records, models and command lines share.
+
+Generated from ``schema/vocabulary.toml`` by ``scripts/generate_vocabulary.py``.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Literal
+
+RecordKind = Literal[
+    "machine",
+    "transfer",
+    "launch",
+    "step",
+    "overlap",
+    "skeleton",
+    "host_memory",
+    "note",
+]
+"""What a record holds."""
+Path = Literal["host", "native", "remote", "remote-sync"]
+"""How GPUs are reached; records may name a path of the user's own instead."""
+Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
+"""How a step of the mini-app moves data."""
+Memory = Literal[
+    "pageable",
+    "pinned",
+    "portable",
+    "write-combined",
+    "mapped",
+    "mapped-write-combined",
+    "unknown",
+]
+"""Kind of host memory. portable: pinned for all GPUs, not for one. unknown: measured by others, who
+do not say.
+"""
+HostMemoryKind = Literal[
+    "pageable",
+    "pinned",
+    "portable",
+    "write-combined",
+    "mapped",
+    "mapped-write-combined",
+]
+"""Kind of host memory that a loop over it was run on."""
+Engine = Literal["copy", "kernel"]
+"""What copies: a copy engine, or a kernel."""
+Route = Literal["h2d", "d2h", "peer", "staged", "local", "net"]
+"""The ways that data take between host, GPUs and nodes; each may have a transfer curve. peer: from
+GPU to GPU directly; staged: through host memory; local: within a GPU; net: between nodes.
+"""
+TransferMethod = Literal["call", "gated"]
+"""How a transfer was timed. call: what the caller of a blocking copy waits; gated: the device's own
+time of one of many copies queued behind a gate.
+"""
+LaunchMethod = Literal["submit", "sync", "gated", "graph"]
+"""How launches were timed."""
+OverlapPart = Literal["h2d", "d2h", "kernel"]
+"""What one device does at the same time: copies up, copies down, a kernel."""
+
+
+class ObservationKind(IntEnum):
+    """What an observation of a fit times; the core's arrays hold the word's number."""
+
+    step = 0
+    cpu = 1
+    transfer = 2
+    launch = 3
+    kernel = 4
+    skeleton = 5

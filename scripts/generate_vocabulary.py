@@ -1,0 +1,109 @@
+"""Write what follows from schema/vocabulary.toml: the C++ enumerations and Python's types.
+
+Run it after any change of the vocabulary: python scripts/generate_vocabulary.py
+"""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "schema" / "vocabulary.toml"
+CPP = ROOT / "schema" / "include" / "gpucast" / "schema" / "vocabulary.h"
+PYTHON = ROOT / "python" / "gpucast" / "vocabulary.py"
+
+NUMBERED = ("ObservationKind",)
+"""Types whose numbers Python hands to the core: an IntEnum besides the Literal of the words."""
+
+
+class Type(NamedTuple):
+    """A type of the vocabulary; ``part_of``: the type whose words it has some of."""
+
+    name: str
+    comment: str
+    words: list[str]
+    part_of: str | None
+
+    def members(self) -> list[str]:
+        """The words as identifiers."""
+        return [word.replace("-", "_") for word in self.words]
+
+
+def types() -> list[Type]:
+    """The vocabulary; raises ValueError where a part has a word that its whole lacks."""
+    tables = tomllib.loads(SOURCE.read_text(encoding="utf-8"))
+    for name, table in tables.items():
+        if (whole := table.get("part_of")) and not set(table["words"]) <= {*tables[whole]["words"]}:
+            raise ValueError(f"{SOURCE}: {name}: has words that {whole} lacks")
+    return [
+        Type(name, " ".join(table["comment"].split()), table["words"], table.get("part_of"))
+        for name, table in tables.items()
+    ]
+
+
+def cpp() -> str:
+    """The header: an enumeration of each type and its words."""
+    whole = [each for each in types() if not each.part_of]
+    enumerations = "\n".join(
+        textwrap.fill(each.comment, 100, initial_indent="// ", subsequent_indent="// ")
+        + f"\nenum class {each.name} "
+        + _braced(each.members())
+        + ";\n"
+        for each in whole
+    )
+    words = "".join(
+        "template <>\n"
+        f"inline constexpr Words<{each.name}, {len(each.words)}> words<{each.name}>{{{{\n"
+        + "".join(
+            f'    {{{each.name}::{member}, "{word}"}},\n'
+            for member, word in zip(each.members(), each.words, strict=True)
+        )
+        + "}};\n"
+        for each in whole
+    )
+    return (
+        "// Generated from schema/vocabulary.toml by scripts/generate_vocabulary.py.\n"
+        "#pragma once\n\n"
+        '#include "gpucast/schema/words.h"\n\nnamespace gpucast::schema {\n\n'
+        f"{enumerations}\n{words}\n}}  // namespace gpucast::schema\n"
+    )
+
+
+def _braced(members: list[str]) -> str:
+    line = "{ " + ", ".join(members) + " }"
+    return line if len(line) < 80 else "{\n" + "".join(f"  {each},\n" for each in members) + "}"
+
+
+def python() -> str:
+    """The module: a Literal of each type's words, an IntEnum where the core takes numbers."""
+    text = (
+        '"""The words that records, models and command lines share.\n\n'
+        "Generated from ``schema/vocabulary.toml`` by ``scripts/generate_vocabulary.py``.\n"
+        '"""\n\nfrom __future__ import annotations\n\n'
+        "from enum import IntEnum\nfrom typing import Literal\n\n"
+    )
+    for each in types():
+        if each.name in NUMBERED:
+            text += f"\n\nclass {each.name}(IntEnum):\n" + _docstring(each.comment, "    ") + "\n"
+            text += "".join(f"    {m} = {k}\n" for k, m in enumerate(each.members())) + "\n"
+            continue
+        words = ", ".join(f'"{word}"' for word in each.words)
+        line = f"{each.name} = Literal[{words}]"
+        if len(line) > 100:
+            line = f"{each.name} = Literal[\n    " + words.replace(", ", ",\n    ") + ",\n]"
+        text += line + "\n" + _docstring(each.comment, "")
+    return text.rstrip() + "\n"
+
+
+def _docstring(comment: str, indent: str) -> str:
+    if len(indent) + len(comment) + 6 <= 100:
+        return f'{indent}"""{comment}"""\n'
+    return textwrap.fill(f'"""{comment}', 100, initial_indent=indent) + '\n"""\n'
+
+
+if __name__ == "__main__":
+    CPP.write_text(cpp(), encoding="utf-8")
+    PYTHON.write_text(python(), encoding="utf-8")
