@@ -45,7 +45,7 @@ void break_down(Device& device) {
 
 TEST(HostEngine, HasAsManyDevicesAsWanted) {
   const auto engine = host_engine(3);
-  EXPECT_EQ(engine->path(), "host");
+  EXPECT_EQ(engine->path(), schema::Path::host);
   ASSERT_EQ(engine->devices().size(), 3U);
   EXPECT_TRUE(test::contains(engine->devices()[0].name, "thread"));
   EXPECT_FALSE(engine->devices()[0].sms.has_value());

@@ -123,11 +123,12 @@ class MeasureGrid : public ::testing::Test {
               });
             },
         .write = [this](const Record& record) { records_.push_back(record); }};
-    Context context{.command_line = {},
-                    .interrupted = interrupt_.get_token(),
-                    .processes = one_,
-                    .out = err_,
-                    .err = err_};
+    Context context{{.program = program,
+                     .command_line = {},
+                     .interrupted = interrupt_.get_token(),
+                     .out = err_,
+                     .err = err_},
+                    one_};
     support::Progress progress(err_, {.quiet = quiet_}, cells.size());
     return measure_grid(grid, context, progress);
   }
@@ -226,11 +227,12 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
                            });
                          },
                      .write = [this](const Record& record) { records_.push_back(record); }};
-  Context context{.command_line = {},
-                  .interrupted = interrupt_.get_token(),
-                  .processes = one_,
-                  .out = err_,
-                  .err = err_};
+  Context context{{.program = program,
+                   .command_line = {},
+                   .interrupted = interrupt_.get_token(),
+                   .out = err_,
+                   .err = err_},
+                  one_};
   support::Progress progress(err_, {.quiet = true}, 1);
   EXPECT_TRUE(measure_grid(grid, context, progress).interrupted);
   ASSERT_EQ(records_.size(), 1U);
@@ -250,7 +252,7 @@ TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
                      .open = [](const Cell&) { return std::make_unique<FakeStepper>(); },
                      .write = [](const Record&) { throw support::OutputError("disk full"); }};
   Context context{
-      .command_line = {}, .interrupted = {}, .processes = one_, .out = err_, .err = err_};
+      {.program = program, .command_line = {}, .interrupted = {}, .out = err_, .err = err_}, one_};
   support::Progress progress(err_, {.quiet = true}, 2);
   EXPECT_THROW(measure_grid(grid, context, progress), support::OutputError);
 }

@@ -10,9 +10,8 @@
 namespace gpucast::records::sample {
 
 inline Machine machine() {
-  const std::vector<const char*> command{"records_sample", "--text", "größe \"x\""};
   Machine machine = this_machine({.name = "records_sample", .version = "0.1.0"},
-                                 static_cast<int>(command.size()), command.data());
+                                 {"records_sample", "--text", "größe \"x\""});
   machine.gpus = {{.name = "NVIDIA H200",
                    .sms = 132,
                    .cores = 16896,

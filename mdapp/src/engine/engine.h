@@ -12,6 +12,7 @@
 
 #include "engine/device.h"
 #include "engine/host_memory.h"
+#include "gpucast/devices/backend.h"
 #include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
 
@@ -45,18 +46,8 @@ class Recording {
   virtual void replay() = 0;
 };
 
-class Engine {
+class Engine : public devices::Backend {
  public:
-  Engine() = default;
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-  virtual ~Engine() = default;
-
-  virtual schema::Path path() const = 0;  // host or native
-  virtual std::vector<DeviceInfo> devices() const = 0;
-  virtual std::string driver() const = 0;  // versions; empty where there is none
-  virtual std::string runtime() const = 0;
-
   // Bytes that a workload needs on a device, and bytes free there.
   virtual std::int64_t bytes_needed(const Workload& workload) const = 0;
   virtual std::int64_t bytes_free(int device) const = 0;

@@ -35,9 +35,6 @@ class HostEngine : public Engine {
     return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
   }
 
-  std::string driver() const override { return {}; }
-  std::string runtime() const override { return {}; }
-
   std::int64_t bytes_needed(const Workload& workload) const override {
     const auto share = static_cast<std::int64_t>(workload.share.count);
     constexpr auto state = static_cast<std::int64_t>(6 * sizeof(double));
