@@ -65,7 +65,7 @@ class FakeStepper : public Stepper {
       step();
     return std::vector<double>(static_cast<std::size_t>(count), 1e-3);
   }
-  Phases step_in_parts() override {
+  Phases step_in_phases() override {
     step();
     return {.h2d = 1e-4, .kernel = 7e-4, .d2h = 1e-4, .cpu = 1e-4};
   }

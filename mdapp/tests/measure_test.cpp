@@ -36,13 +36,13 @@ TEST(Measure, TimesOneStepInEightInParts) {
   FakeStepper stepper;
   MeasureOptions options = ten_steps;
   options.enough.steps = 700;
-  const auto parts = static_cast<double>(measured(stepper, options).parts.size());
+  const auto parts = static_cast<double>(measured(stepper, options).phases.size());
   EXPECT_NEAR(parts, 100, 10);
 }
 
 TEST(Measure, CountsBytesAStepOverAllDevices) {
   FakeStepper stepper;
-  const Bytes bytes = measured(stepper, ten_steps).bytes_a_step;
+  const records::StepBytes bytes = measured(stepper, ten_steps).bytes_a_step;
   EXPECT_EQ(bytes.h2d, 256);
   EXPECT_EQ(bytes.d2h, 96);
   EXPECT_EQ(bytes.exchange, 0);
@@ -63,7 +63,7 @@ TEST(Measure, WarmsUpForAsLongAsAskedFor) {
   MeasureOptions options = ten_steps;
   options.warm_up = {.least_seconds = 0.5, .most_seconds = 0.5};
   const auto timed = measured(stepper, options);
-  EXPECT_EQ(steps - static_cast<int>(timed.seconds.size() + timed.parts.size()), 500);
+  EXPECT_EQ(steps - static_cast<int>(timed.seconds.size() + timed.phases.size()), 500);
 }
 
 TEST(Measure, TakesTheEnergyDriftRelativeToTheStart) {
@@ -71,7 +71,7 @@ TEST(Measure, TakesTheEnergyDriftRelativeToTheStart) {
   MeasureOptions options = ten_steps;
   options.energy = true;
   const auto result = measured(stepper, options);
-  const auto steps = static_cast<double>(2 + result.seconds.size() + result.parts.size());
+  const auto steps = static_cast<double>(2 + result.seconds.size() + result.phases.size());
   ASSERT_TRUE(result.energy_drift.has_value());
   EXPECT_NEAR(*result.energy_drift, 0.001 * steps, 1e-12);
 }

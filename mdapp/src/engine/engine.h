@@ -30,7 +30,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
   virtual ~Exchange() = default;
-  // Every device's share of the positions to all the others.
+  // Every device's slice of the positions to all the others.
   virtual void positions() = 0;
   // What the devices summed up (Device::sum_up), over all of them, to all of them.
   virtual void add_up() = 0;
@@ -65,7 +65,7 @@ class Engine : public devices::Backend {
   }
 
   virtual std::unique_ptr<Device> open(int device, const Workload& workload) = 0;
-  // Devices that this engine opened, one of each share in order. std::runtime_error where they
+  // Devices that this engine opened, one of each slice in order. std::runtime_error where they
   // cannot be connected (no NCCL).
   virtual std::unique_ptr<Exchange> connect(std::span<Device* const> devices) = 0;
   // Runs `queue`, which queues operations on `devices` and nothing else, and keeps them instead of

@@ -141,7 +141,7 @@ class Engine : public devices::Backend {
   // `wanted` (NUMA node), `obtained` (null: the system does not say).
   virtual std::vector<nlohmann::ordered_json> placements() const = 0;
 
-  // Of what measurements rely on; the engine must outlive them.
+  // Tests of what measurements rely on; the engine must outlive them.
   virtual std::vector<SelfTest> self_tests() = 0;
 };
 
