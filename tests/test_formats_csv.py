@@ -133,9 +133,9 @@ def test_transfers_are_read_by_route() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("8,1,up", "route: 'up' is unknown; it is one of h2d, d2h, peer, staged, local"),
+        ("8,1,up", "route: 'up' is unknown; it is one of h2d, d2h, peer, staged, local, net"),
         ("0,1,h2d", "bytes: must be at least 1, got 0"),
-        ("8,1,", "route: missing; it is one of h2d, d2h, peer, staged, local"),
+        ("8,1,", "route: missing; it is one of h2d, d2h, peer, staged, local, net"),
     ],
 )
 def test_bad_transfers_are_named(row: str, message: str) -> None:

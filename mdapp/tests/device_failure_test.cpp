@@ -15,7 +15,7 @@ void run(Schedule schedule, const IntegratorOptions& integrator, int operations)
   const auto stepper =
       make_stepper(engine, test::melt(nacl(), 10), integrator, {.name = schedule, .gpus = 3});
   stepper->steps(2);
-  stepper->step_in_parts();
+  stepper->step_in_phases();
   stepper->potential();
   stepper->system();
 }

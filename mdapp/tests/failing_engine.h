@@ -71,8 +71,6 @@ class FailingEngine : public Engine {
 
   schema::Path path() const override { return host_->path(); }
   std::vector<DeviceInfo> devices() const override { return host_->devices(); }
-  std::string driver() const override { return host_->driver(); }
-  std::string runtime() const override { return host_->runtime(); }
   std::int64_t bytes_needed(const Workload& workload) const override {
     return host_->bytes_needed(workload);
   }

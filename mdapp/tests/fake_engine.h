@@ -23,8 +23,6 @@ class FakeEngine : public Engine {
   std::vector<DeviceInfo> devices() const override {
     return std::vector<DeviceInfo>(static_cast<std::size_t>(devices_), info());
   }
-  std::string driver() const override { return ""; }
-  std::string runtime() const override { return ""; }
   std::int64_t bytes_needed(const Workload& workload) const override { return 16L * workload.n; }
   std::int64_t bytes_free(int /*device*/) const override { return bytes_free_; }
   int default_block(KernelName /*kernel*/) const override { return 128; }
@@ -67,7 +65,7 @@ class FakeStepper : public Stepper {
       step();
     return std::vector<double>(static_cast<std::size_t>(count), 1e-3);
   }
-  Phases step_in_parts() override {
+  Phases step_in_phases() override {
     step();
     return {.h2d = 1e-4, .kernel = 7e-4, .d2h = 1e-4, .cpu = 1e-4};
   }

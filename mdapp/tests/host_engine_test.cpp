@@ -21,10 +21,10 @@ System warm(int n) {
   return system;
 }
 
-Workload work_of(const System& system, Share share, Copies copies = Copies::blocking) {
+Workload work_of(const System& system, Slice slice, Copies copies = Copies::blocking) {
   return {.n = system.n(),
           .cations = system.cations,
-          .share = share,
+          .slice = slice,
           .field = force_field<float>(system.salt, system.boundary),
           .boundary = system.boundary.kind,
           .kernel = {.name = KernelName::tuned},
@@ -45,7 +45,7 @@ void break_down(Device& device) {
 
 TEST(HostEngine, HasAsManyDevicesAsWanted) {
   const auto engine = host_engine(3);
-  EXPECT_EQ(engine->path(), "host");
+  EXPECT_EQ(engine->path(), schema::Path::host);
   ASSERT_EQ(engine->devices().size(), 3U);
   EXPECT_TRUE(test::contains(engine->devices()[0].name, "thread"));
   EXPECT_FALSE(engine->devices()[0].sms.has_value());
@@ -177,7 +177,7 @@ TEST(HostDevice, MovesNothingOnceAForceIsNotSound) {
   EXPECT_EQ(v, system.v);
 }
 
-TEST(HostExchange, BringsEveryShareToAllDevicesAndCountsWhatTheyReceive) {
+TEST(HostExchange, BringsEverySliceToAllDevicesAndCountsWhatTheyReceive) {
   constexpr int n = 100;
   constexpr int parts = 3;
   const auto engine = host_engine(parts);
@@ -185,11 +185,11 @@ TEST(HostExchange, BringsEveryShareToAllDevicesAndCountsWhatTheyReceive) {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<Device*> all;
   for (int g = 0; g < parts; ++g) {
-    const Share share = share_of(n, parts, g);
-    devices.push_back(engine->open(g, work_of(system, share, Copies::queued)));
+    const Slice slice = slice_of(n, parts, g);
+    devices.push_back(engine->open(g, work_of(system, slice, Copies::queued)));
     all.push_back(devices.back().get());
-    const auto first = 3 * static_cast<std::ptrdiff_t>(share.first);
-    const auto last = first + 3 * static_cast<std::ptrdiff_t>(share.count);
+    const auto first = 3 * static_cast<std::ptrdiff_t>(slice.first);
+    const auto last = first + 3 * static_cast<std::ptrdiff_t>(slice.count);
     all.back()->upload_state({system.r.begin() + first, system.r.begin() + last},
                              {system.v.begin() + first, system.v.begin() + last});
   }
@@ -204,7 +204,7 @@ TEST(HostExchange, BringsEveryShareToAllDevicesAndCountsWhatTheyReceive) {
   for (Device* device : all) {
     auto& own = dynamic_cast<host::HostDevice&>(*device);
     EXPECT_TRUE(test::same_bits<Position>({own.positions(), n}, expected));
-    EXPECT_EQ(own.traffic().exchange, 16 * (n - own.workload().share.count));
+    EXPECT_EQ(own.traffic().exchange, 16 * (n - own.workload().slice.count));
     EXPECT_EQ(own.traffic().h2d, 0);
   }
 }
@@ -215,7 +215,7 @@ TEST(HostExchange, AddsUpWhatAllDevicesSummed) {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<Device*> all;
   for (int g = 0; g < 2; ++g) {
-    devices.push_back(engine->open(g, work_of(system, share_of(8, 2, g))));
+    devices.push_back(engine->open(g, work_of(system, slice_of(8, 2, g))));
     all.push_back(devices.back().get());
     dynamic_cast<host::HostDevice&>(*all.back()).sums() = {.force = {1, g == 1 ? 10 : 0, -g},
                                                            .twice_kinetic = 5 + g};
@@ -237,7 +237,7 @@ TEST(HostExchange, EndsEvenIfADeviceHasFailed) {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<Device*> all;
   for (int g = 0; g < 3; ++g) {
-    devices.push_back(engine->open(g, work_of(system, share_of(60, 3, g), Copies::queued)));
+    devices.push_back(engine->open(g, work_of(system, slice_of(60, 3, g), Copies::queued)));
     all.push_back(devices.back().get());
   }
   break_down(*all[1]);

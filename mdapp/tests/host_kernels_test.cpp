@@ -40,20 +40,20 @@ struct Forces {
   std::vector<PairSums> sums;  // empty where none were asked for
 };
 
-// By `parts` calls of a share each.
+// Forces computed in `parts` calls, one for each slice.
 Forces computed(const Kernel& kernel, const System& system, bool with_sums, int parts = 1) {
   const auto n = static_cast<std::size_t>(system.n());
   std::vector<Position> positions(n);
   pack(system, {0, system.n()}, positions);
   Forces result{.forces = std::vector<Force>(n), .sums = std::vector<PairSums>(with_sums ? n : 0)};
   for (int part = 0; part < parts; ++part) {
-    const Share share = share_of(system.n(), parts, part);
+    const Slice slice = slice_of(system.n(), parts, part);
     kernel.run({.positions = positions.data(),
-                .forces = result.forces.data() + share.first,
-                .sums = with_sums ? result.sums.data() + share.first : nullptr,
+                .forces = result.forces.data() + slice.first,
+                .sums = with_sums ? result.sums.data() + slice.first : nullptr,
                 .n = system.n(),
                 .cations = system.cations,
-                .share = share,
+                .slice = slice,
                 .field = force_field<float>(system.salt, system.boundary),
                 .boundary = system.boundary.kind});
   }
@@ -67,7 +67,7 @@ std::vector<double> components(const std::vector<Force>& forces) {
   return result;
 }
 
-// Of the forces' errors, over the root mean square of the forces.
+// Errors of the forces, over the root mean square of the forces.
 struct Errors {
   double rms = 0;
   double max = 0;

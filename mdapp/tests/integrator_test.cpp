@@ -232,8 +232,8 @@ class MeetingReducer : public Reducer {
 };
 
 // Rank's half of a melt on springs, after 50 steps.
-void run_share(System& system, const IntegratorOptions& options, Meeting& meeting, int rank) {
-  const Share share = share_of(system.n(), 2, rank);
+void run_slice(System& system, const IntegratorOptions& options, Meeting& meeting, int rank) {
+  const Slice slice = slice_of(system.n(), 2, rank);
   MeetingReducer reducer(meeting, rank);
   std::vector<Position> positions(system.origin.size());
   std::vector<Force> forces(system.origin.size());
@@ -241,8 +241,8 @@ void run_share(System& system, const IntegratorOptions& options, Meeting& meetin
     for (std::size_t k = 0; k < forces.size(); ++k)
       forces[k] = spring(positions[k]);
   };
-  Integrator integrator(options, system, share);
-  pack(system, share, positions);
+  Integrator integrator(options, system, slice);
+  pack(system, slice, positions);
   find_forces();
   integrator.start(forces);
   for (int k = 0; k < 50; ++k) {
@@ -252,7 +252,7 @@ void run_share(System& system, const IntegratorOptions& options, Meeting& meetin
   }
 }
 
-TEST(Integrator, TwoSharesMoveLikeTheWholeBitForBit) {
+TEST(Integrator, TwoSlicesMoveLikeTheWholeBitForBit) {
   for (const IntegratorOptions& options : {verlet, nose_hoover}) {
     const System start = melt(nacl(), 101);
     Simulated whole(start, options, spring);
@@ -261,13 +261,13 @@ TEST(Integrator, TwoSharesMoveLikeTheWholeBitForBit) {
     std::array<System, 2> halves = {start, start};
     Meeting meeting;
     {
-      const std::jthread other([&] { run_share(halves[1], options, meeting, 1); });
-      run_share(halves[0], options, meeting, 0);
+      const std::jthread other([&] { run_slice(halves[1], options, meeting, 1); });
+      run_slice(halves[0], options, meeting, 0);
     }
     for (int rank = 0; rank < 2; ++rank) {
-      const Share share = share_of(start.n(), 2, rank);
+      const Slice slice = slice_of(start.n(), 2, rank);
       const System& half = halves[static_cast<std::size_t>(rank)];
-      for (int k = 3 * share.first; k < 3 * (share.first + share.count); ++k) {
+      for (int k = 3 * slice.first; k < 3 * (slice.first + slice.count); ++k) {
         const auto kk = static_cast<std::size_t>(k);
         EXPECT_EQ(half.r[kk], whole.system.r[kk]);
         EXPECT_EQ(half.v[kk], whole.system.v[kk]);
@@ -317,7 +317,7 @@ TEST(Pack, WritesPositionsInDecayLengthsWithTheirType) {
   EXPECT_EQ(positions[1].type, 1);
 }
 
-TEST(Pack, WritesOnlyTheShare) {
+TEST(Pack, WritesOnlyTheSlice) {
   const System system = melt(nacl(), 8);
   std::vector<Position> positions(8);
   pack(system, {3, 2}, positions);

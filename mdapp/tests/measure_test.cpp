@@ -36,13 +36,13 @@ TEST(Measure, TimesOneStepInEightInParts) {
   FakeStepper stepper;
   MeasureOptions options = ten_steps;
   options.enough.steps = 700;
-  const auto parts = static_cast<double>(measured(stepper, options).parts.size());
+  const auto parts = static_cast<double>(measured(stepper, options).phases.size());
   EXPECT_NEAR(parts, 100, 10);
 }
 
 TEST(Measure, CountsBytesAStepOverAllDevices) {
   FakeStepper stepper;
-  const Bytes bytes = measured(stepper, ten_steps).bytes_a_step;
+  const records::StepBytes bytes = measured(stepper, ten_steps).bytes_a_step;
   EXPECT_EQ(bytes.h2d, 256);
   EXPECT_EQ(bytes.d2h, 96);
   EXPECT_EQ(bytes.exchange, 0);
@@ -63,7 +63,7 @@ TEST(Measure, WarmsUpForAsLongAsAskedFor) {
   MeasureOptions options = ten_steps;
   options.warm_up = {.least_seconds = 0.5, .most_seconds = 0.5};
   const auto timed = measured(stepper, options);
-  EXPECT_EQ(steps - static_cast<int>(timed.seconds.size() + timed.parts.size()), 500);
+  EXPECT_EQ(steps - static_cast<int>(timed.seconds.size() + timed.phases.size()), 500);
 }
 
 TEST(Measure, TakesTheEnergyDriftRelativeToTheStart) {
@@ -71,7 +71,7 @@ TEST(Measure, TakesTheEnergyDriftRelativeToTheStart) {
   MeasureOptions options = ten_steps;
   options.energy = true;
   const auto result = measured(stepper, options);
-  const auto steps = static_cast<double>(2 + result.seconds.size() + result.parts.size());
+  const auto steps = static_cast<double>(2 + result.seconds.size() + result.phases.size());
   ASSERT_TRUE(result.energy_drift.has_value());
   EXPECT_NEAR(*result.energy_drift, 0.001 * steps, 1e-12);
 }
@@ -123,11 +123,12 @@ class MeasureGrid : public ::testing::Test {
               });
             },
         .write = [this](const Record& record) { records_.push_back(record); }};
-    Context context{.command_line = {},
-                    .interrupted = interrupt_.get_token(),
-                    .processes = one_,
-                    .out = err_,
-                    .err = err_};
+    Context context{{.program = program,
+                     .command_line = {},
+                     .interrupted = interrupt_.get_token(),
+                     .out = err_,
+                     .err = err_},
+                    one_};
     support::Progress progress(err_, {.quiet = quiet_}, cells.size());
     return measure_grid(grid, context, progress);
   }
@@ -226,11 +227,12 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
                            });
                          },
                      .write = [this](const Record& record) { records_.push_back(record); }};
-  Context context{.command_line = {},
-                  .interrupted = interrupt_.get_token(),
-                  .processes = one_,
-                  .out = err_,
-                  .err = err_};
+  Context context{{.program = program,
+                   .command_line = {},
+                   .interrupted = interrupt_.get_token(),
+                   .out = err_,
+                   .err = err_},
+                  one_};
   support::Progress progress(err_, {.quiet = true}, 1);
   EXPECT_TRUE(measure_grid(grid, context, progress).interrupted);
   ASSERT_EQ(records_.size(), 1U);
@@ -250,7 +252,7 @@ TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
                      .open = [](const Cell&) { return std::make_unique<FakeStepper>(); },
                      .write = [](const Record&) { throw support::OutputError("disk full"); }};
   Context context{
-      .command_line = {}, .interrupted = {}, .processes = one_, .out = err_, .err = err_};
+      {.program = program, .command_line = {}, .interrupted = {}, .out = err_, .err = err_}, one_};
   support::Progress progress(err_, {.quiet = true}, 2);
   EXPECT_THROW(measure_grid(grid, context, progress), support::OutputError);
 }

@@ -40,7 +40,7 @@ TEST(Stepper, NoPartOfAStepTakesLessThanNothing) {
     for (const Schedule schedule : test::schedules) {
       const auto stepper = stepper_of(*engine, melt(nacl(), 64), schedule, 3, integrator);
       for (int k = 0; k < 5; ++k) {
-        const Phases parts = stepper->step_in_parts();
+        const Phases parts = stepper->step_in_phases();
         for (const double part : {parts.h2d, parts.d2h, parts.cpu, parts.exchange})
           EXPECT_GE(part, 0) << describe(schedule, 3);
         EXPECT_GT(parts.kernel, 0) << describe(schedule, 3);
@@ -53,7 +53,7 @@ TEST(Stepper, PartsAreThoseOfTheSchedule) {
   const auto engine = host_engine(2);
   for (const Schedule schedule : test::schedules) {
     const auto stepper = stepper_of(*engine, melt(nacl(), 64), schedule, 2, test::integrators[0]);
-    const Phases parts = stepper->step_in_parts();
+    const Phases parts = stepper->step_in_phases();
     const bool on_the_host = schedule != Schedule::allgather;
     EXPECT_EQ(parts.h2d > 0, on_the_host) << describe(schedule, 2);
     EXPECT_EQ(parts.d2h > 0, on_the_host) << describe(schedule, 2);

@@ -67,7 +67,7 @@ TEST(Traffic, AllGatherBringsEachDeviceThePositionsOfTheOthers) {
     EXPECT_EQ(bytes.total.d2h, 0);
     for (int g = 0; g < gpus; ++g) {
       EXPECT_EQ(bytes.devices[static_cast<std::size_t>(g)].exchange,
-                16 * (n - share_of(n, gpus, g).count));
+                16 * (n - slice_of(n, gpus, g).count));
     }
   }
 }

@@ -61,7 +61,7 @@ TEST(Trajectory, IsTheSameInEverySchedule) {
     expect_one_trajectory({.start = melt(nacl(), 216), .integrator = integrator});
 }
 
-TEST(Trajectory, IsTheSameWhereSharesAreUneven) {
+TEST(Trajectory, IsTheSameWhereSlicesAreUneven) {
   for (const IntegratorOptions& integrator : test::integrators)
     expect_one_trajectory({.start = melt(kcl(), 211), .integrator = integrator});
 }
@@ -125,7 +125,7 @@ TEST(Trajectory, DoesNotChangeWhenPartsAreTimed) {
       const Trajectory found = trajectory(run, schedule, 3, [](Stepper& stepper) {
         for (int k = 0; k < 5; ++k) {
           stepper.steps(3);
-          stepper.step_in_parts();
+          stepper.step_in_phases();
         }
       });
       EXPECT_TRUE(found == twenty_steps(run, schedule, 3)) << describe(schedule, 3);

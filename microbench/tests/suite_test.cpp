@@ -60,7 +60,7 @@ TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   EXPECT_EQ(pairs.size(), 9U * 8U + 2U + 2U + 2U + 3U);
 }
 
-// Of many devices there are more pairs than a budget may reach.
+// Many devices have more pairs than a budget may reach.
 TEST(Suite, AsksForAllHostLinksTogetherBeforeEveryTwo) {
   int pairs = 0;
   int all_up = -1;

@@ -79,11 +79,6 @@ std::vector<double> samples(std::string_view field, std::vector<double> seconds)
   return seconds;
 }
 
-std::vector<double> phase(std::string_view field, std::vector<double> seconds) {
-  std::ranges::for_each(seconds, [&](double value) { not_negative(field, value); });
-  return seconds;
-}
-
 void require_array(std::string_view field, const nlohmann::ordered_json& value) {
   if (!value.is_array()) {
     refuse(field, "not an array");

@@ -30,9 +30,6 @@ double not_negative(std::string_view field, double value);
 // At least one, each positive.
 std::vector<double> samples(std::string_view field, std::vector<double> seconds);
 
-// Each at least 0.
-std::vector<double> phase(std::string_view field, std::vector<double> seconds);
-
 void require_array(std::string_view field, const nlohmann::ordered_json& value);
 void require_object(std::string_view field, const nlohmann::ordered_json& value);
 

@@ -22,7 +22,7 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+[[noreturn]] void refuse_file(const std::string& name, const std::string& why) {
   throw support::InputError(name + ": " + why);
 }
 
@@ -98,12 +98,12 @@ std::string last_line(int descriptor, off_t size) {
 RecordFile::RecordFile(std::string path, IfExists if_exists)
     : name_(path == "-" ? "stdout" : path), path_(path == "-" ? "" : std::move(path)) {
   if (path_.empty() && name_ != "stdout") {
-    refuse("output", "the file's name is empty");
+    refuse_file("output", "the file's name is empty");
   }
   if (path_.empty()) {
     descriptor_ = support::Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (!descriptor_) {
-      refuse(name_, reason(errno));
+      refuse_file(name_, reason(errno));
     }
     return;
   }
@@ -121,14 +121,14 @@ void RecordFile::open(const std::string& path, IfExists if_exists) {
   const bool exists = ::stat(path.c_str(), &found) == 0;
   regular_ = !exists || S_ISREG(found.st_mode);
   if (exists && regular_ && if_exists == IfExists::refuse) {
-    refuse(path, "exists already; --force replaces it, --append adds to it");
+    refuse_file(path, "exists already; --force replaces it, --append adds to it");
   }
   const int access = if_exists == IfExists::append && regular_ ? O_RDWR | O_APPEND : O_WRONLY;
   const int creation = exists ? 0 : O_CREAT | O_EXCL;
   descriptor_ =
       support::Descriptor(::open(path.c_str(), access | creation | O_CLOEXEC | O_NOCTTY, 0666));
   if (!descriptor_) {
-    refuse(path, reason(errno));
+    refuse_file(path, reason(errno));
   }
   created_ = !exists;
 }
@@ -137,21 +137,21 @@ void RecordFile::lock() const {
   // Two programs that write one file would cut each other's lines. Where a file system knows no
   // locks, nothing is said.
   if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    refuse(name_, "another program is writing to it");
+    refuse_file(name_, "another program is writing to it");
   }
 }
 
 void RecordFile::find_end() {
   struct stat found{};
   if (::fstat(descriptor_.get(), &found) != 0) {
-    refuse(name_, reason(errno));
+    refuse_file(name_, reason(errno));
   }
   keep_ = found.st_size;
   std::string half;
   try {
     half = last_line(descriptor_.get(), found.st_size);
   } catch (const std::system_error& error) {
-    refuse(name_, error.code().message());
+    refuse_file(name_, error.code().message());
   }
   // A whole last line counts as a record without its line end; a half one can be no whole object.
   if (half.empty() || nlohmann::json::accept(half)) {
@@ -159,7 +159,7 @@ void RecordFile::find_end() {
   } else if (half.front() == '{') {
     keep_ -= static_cast<off_t>(half.size());
   } else {
-    refuse(name_, "its last line is no record; it is left as it is");
+    refuse_file(name_, "its last line is no record; it is left as it is");
   }
 }
 

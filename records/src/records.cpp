@@ -64,14 +64,19 @@ Json copy_json(const Copy& copy) {
   return json;
 }
 
-Json phases_json(const Phases& phases) {
-  Json json = Json::object();
-  add(json, "h2d", phases.h2d, phase);
-  add(json, "kernel", phases.kernel, phase);
-  add(json, "d2h", phases.d2h, phase);
-  add(json, "cpu", phases.cpu, phase);
-  add(json, "exchange", phases.exchange, phase);
-  return json;
+// A list for each phase, with an entry for each step.
+Json phases_json(const std::vector<Phases>& steps) {
+  const auto seconds = [&](const char* name, double Phases::* phase) {
+    Json list = Json::array();
+    for (const Phases& step : steps)
+      list.push_back(not_negative(name, step.*phase));
+    return list;
+  };
+  return {{"h2d", seconds("h2d", &Phases::h2d)},
+          {"kernel", seconds("kernel", &Phases::kernel)},
+          {"d2h", seconds("d2h", &Phases::d2h)},
+          {"cpu", seconds("cpu", &Phases::cpu)},
+          {"exchange", seconds("exchange", &Phases::exchange)}};
 }
 
 Json bytes_json(const StepBytes& bytes) {
@@ -191,8 +196,8 @@ Json to_json(const Step& step) {
   }
   add(json, "energy_drift", step.energy_drift, finite);
   add_measured(json, step);
-  if (step.phases) {
-    json["phases"] = phases_json(*step.phases);
+  if (!step.phases.empty()) {
+    json["phases"] = phases_json(step.phases);
   }
   return json;
 }

@@ -10,7 +10,6 @@
 #include <ctime>
 #include <fstream>
 #include <thread>
-#include <vector>
 
 namespace gpucast::records {
 
@@ -72,8 +71,8 @@ std::string utc(std::chrono::system_clock::time_point moment) {
   return std::string(date.data(), length) + "." + fraction + "Z";
 }
 
-Machine this_machine(const Tool& tool, int argc, const char* const* argv,
-                     const std::optional<std::string>& id) {
+Machine this_machine(const Tool& tool, const std::vector<std::string>& command,
+                     const std::string& id) {
   const utsname names = system_names();
   std::ifstream cpuinfo("/proc/cpuinfo");
   Machine machine;
@@ -82,9 +81,10 @@ Machine this_machine(const Tool& tool, int argc, const char* const* argv,
   machine.cpu_cores = allowed_cores();
   machine.tool = tool;
   machine.started = utc(std::chrono::system_clock::now());
-  machine.command = std::vector<std::string>(argv, argv + argc);
+  machine.command = command;
   machine.id =
-      id.value_or(*machine.host + "-" + compact(*machine.started) + "-" + std::to_string(getpid()));
+      id.empty() ? *machine.host + "-" + compact(*machine.started) + "-" + std::to_string(getpid())
+                 : id;
   return machine;
 }
 

@@ -10,9 +10,8 @@
 namespace gpucast::records::sample {
 
 inline Machine machine() {
-  const std::vector<const char*> command{"records_sample", "--text", "größe \"x\""};
   Machine machine = this_machine({.name = "records_sample", .version = "0.1.0"},
-                                 static_cast<int>(command.size()), command.data());
+                                 {"records_sample", "--text", "größe \"x\""});
   machine.gpus = {{.name = "NVIDIA H200",
                    .sms = 132,
                    .cores = 16896,
@@ -79,8 +78,8 @@ inline Step step() {
   step.graph = true;
   step.boundary = "periodic";
   step.bytes = {.h2d = 6400000, .d2h = 1600000, .exchange = 0};
-  step.phases = {
-      .h2d = {{1e-4, 0}}, .kernel = {{2e-3}}, .d2h = {{1e-4}}, .cpu = {{0}}, .exchange = {{1e-5}}};
+  step.phases = {{.h2d = 1e-4, .kernel = 2e-3, .d2h = 1e-4, .cpu = 0, .exchange = 1e-5},
+                 {.h2d = 0, .kernel = 2e-3, .d2h = 1e-4, .cpu = 0, .exchange = 0}};
   step.energy_drift = -1e-9;
   return step;
 }

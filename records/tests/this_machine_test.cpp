@@ -3,16 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace gpucast::records {
 namespace {
 
-Machine of_this_test(const std::optional<std::string>& id = std::nullopt) {
-  const std::array<const char*, 3> arguments{"program", "-n", "216"};
-  return this_machine({.name = "program", .version = "1"}, 3, arguments.data(), id);
+Machine of_this_test(const std::string& id = "") {
+  return this_machine({.name = "program", .version = "1"}, {"program", "-n", "216"}, id);
 }
 
 TEST(CpuModel, IsTheFirstModelName) {

@@ -71,7 +71,7 @@ void require_devices(const Engine& engine, Processes& processes, const ScheduleO
 Workload workload_of(const Physics& physics, int n, const ScheduleOptions& schedule, int part) {
   return {.n = n,
           .cations = (n + 1) / 2,
-          .share = share_of(n, schedule.gpus, part),
+          .slice = slice_of(n, schedule.gpus, part),
           .boundary = physics.around.kind,
           .kernel = schedule.kernel,
           .copies = schedule.name == Schedule::star_serial ? Copies::blocking : Copies::queued};

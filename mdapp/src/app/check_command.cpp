@@ -5,7 +5,8 @@
 
 #include "app/checks.h"
 #include "app/command.h"
-#include "app/engine_options.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/support/human.h"
 
 namespace gpucast::mdapp {
@@ -24,7 +25,7 @@ class CheckCommand : public Command {
 
   int run(Context& context) override {
     require_one_process(context, "check");
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     auto checks = nlohmann::ordered_json::array();
     int failed = 0;
     int skipped = 0;
@@ -67,7 +68,7 @@ class CheckCommand : public Command {
   }
 
  private:
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   bool json_ = false;
   bool only_failed_ = false;
 };

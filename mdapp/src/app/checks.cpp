@@ -245,7 +245,7 @@ class EngineCheck {
     return different;
   }
 
-  // Of positions, over their rms.
+  // The largest difference of two sets of positions, over their rms.
   static double largest_difference_of(const std::vector<double>& a, const std::vector<double>& b) {
     double squares = 0;
     double largest = 0;

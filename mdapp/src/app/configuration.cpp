@@ -44,7 +44,7 @@ void require_sound(const System& system, const std::vector<double>& forces) {
 
 Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptions& schedule) {
   const auto devices = open(engine, system, schedule);
-  const Share own = devices->integrates();
+  const Slice own = devices->integrates();
   const auto n = static_cast<std::size_t>(system.n());
   Forces result{.r = rounded_positions(system),
                 .force = std::vector<double>(3 * n),

@@ -18,11 +18,11 @@ struct Forces {
   Potential potential;
 };
 
-// By devices, in single precision. Throws Overlap, and InputError for allgather, whose forces stay
-// on the GPUs. All processes call it together.
+// Forces computed by devices, in single precision. Throws Overlap, and InputError for allgather,
+// whose forces stay on the GPUs. All processes call it together.
 Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptions& schedule);
 
-// By host threads, in double precision. Throws Overlap.
+// Forces computed by host threads, in double precision. Throws Overlap.
 Forces forces_in_double(const System& system, int threads);
 
 }  // namespace gpucast::mdapp

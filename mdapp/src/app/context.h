@@ -1,11 +1,9 @@
 // What every command works with besides its own options.
 #pragma once
 
-#include <ostream>
-#include <stop_token>
 #include <string>
-#include <vector>
 
+#include "gpucast/support/context.h"
 #include "gpucast/support/errors.h"
 #include "schedule/processes.h"
 
@@ -13,12 +11,9 @@ namespace gpucast::mdapp {
 
 inline constexpr const char* program = "gpucast-mdapp";
 
-struct Context {
-  std::vector<std::string> command_line;
-  std::stop_token interrupted;
+// `out` and `err` are those of the first process; what others write goes nowhere.
+struct Context : support::Context {
   Processes& processes;
-  std::ostream& out;  // of the first process; what others write goes nowhere
-  std::ostream& err;
 
   // One of the processes writes files; the others compute beside it.
   bool writes() const { return processes.rank() == 0; }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "app/context.h"
-#include "app/engine_options.h"
 #include "app/grid_options.h"
+#include "gpucast/devices/engine_options.h"
 
 namespace gpucast::mdapp {
 
-inline void require_no_devices(const EngineOptions& engine, const GridOptions& schedule,
+inline void require_no_devices(const devices::EngineOptions& engine, const GridOptions& schedule,
                                const Context& context) {
   engine.refuse_given("does not go with --precision double");
   schedule.refuse_given("does not go with --precision double");

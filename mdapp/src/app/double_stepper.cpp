@@ -33,7 +33,7 @@ class DoubleStepper : public Stepper {
     return result;
   }
 
-  Phases step_in_parts() override {
+  Phases step_in_phases() override {
     const double seconds = steps(1).front();
     return {.cpu = seconds};
   }

@@ -95,7 +95,7 @@ class ForcesOf : public Command {
     if (precision == Precision::twice) {
       forces = forces_in_double(system, static_cast<int>(records::allowed_cores()));
     } else {
-      const auto engine = engine_.open(context.err);
+      const auto engine = engine_.open(context, host_engine, cuda_engine);
       require_capacity(*engine, context.processes, physics, system.n(), schedule);
       forces = forces_in_float(*engine, system, schedule);
       answer["path"] = name(engine->path());
@@ -113,7 +113,7 @@ class ForcesOf : public Command {
   double displace_ = 0;
   PhysicsOptions physics_;
   std::string precision_ = "double";
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   GridOptions schedule_;
 };
 

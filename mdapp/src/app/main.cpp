@@ -9,9 +9,10 @@
 #include <string_view>
 #include <thread>
 
-#include "app/command_line.h"
+#include "app/command.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/interrupt.h"
+#include "gpucast/support/version.h"
 
 namespace {
 
@@ -44,6 +45,15 @@ std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
   }
 }
 
+int run(mdapp::Context& context) {
+  support::CommandLine line(
+      mdapp::program, "Molten-salt molecular dynamics on several GPUs: the source of step timings.",
+      support::version);
+  const auto commands = {mdapp::measure_command, mdapp::simulate_command, mdapp::forces_command,
+                         mdapp::check_command, mdapp::throughput_command};
+  return support::run_chosen(line, commands, context);
+}
+
 int say(const std::exception& error) {
   std::cerr << mdapp::program << ": error: " << error.what() << "\n";
   return support::exit_status(error);
@@ -68,12 +78,13 @@ int main(int argc, char** argv) {
     try {
       std::ostream silent(nullptr);
       const bool first = all->rank() == 0;
-      mdapp::Context context{.command_line = {argv, argv + argc},
-                             .interrupted = interrupt.token(),
-                             .processes = *all,
-                             .out = first ? std::cout : silent,
-                             .err = first ? std::cerr : silent};
-      const int status = mdapp::run_command_line(context);
+      mdapp::Context context{{.program = mdapp::program,
+                              .command_line = {argv, argv + argc},
+                              .interrupted = interrupt.token(),
+                              .out = first ? std::cout : silent,
+                              .err = first ? std::cerr : silent},
+                             *all};
+      const int status = run(context);
       if (!std::cout.flush()) throw support::OutputError("stdout: cannot be written");
       return status;
     } catch (const std::exception& error) {

@@ -8,8 +8,8 @@
 namespace gpucast::mdapp {
 namespace {
 
-// One step in eight is timed in parts.
-constexpr std::size_t timed_a_part = 7;
+// One step in eight is timed phase by phase.
+constexpr std::size_t timed_a_phase = 7;
 // Steps between looks at the rule and at Ctrl-C.
 constexpr int most_in_a_row = 64;
 constexpr double longest_row = 0.1;  // s
@@ -19,16 +19,23 @@ double total_energy(Stepper& stepper) {
   return potential + kinetic_energy(stepper.system());
 }
 
-Bytes bytes_so_far(const Stepper& stepper, Processes& processes) {
+Traffic bytes_so_far(const Stepper& stepper, Processes& processes) {
   Traffic sum;
   for (const Traffic& device : stepper.traffic()) {
     sum.h2d += device.h2d;
     sum.d2h += device.d2h;
     sum.exchange += device.exchange;
   }
-  return {.h2d = static_cast<double>(processes.add_up(sum.h2d)),
-          .d2h = static_cast<double>(processes.add_up(sum.d2h)),
-          .exchange = static_cast<double>(processes.add_up(sum.exchange))};
+  return {.h2d = processes.add_up(sum.h2d),
+          .d2h = processes.add_up(sum.d2h),
+          .exchange = processes.add_up(sum.exchange)};
+}
+
+// The difference of two moments that nearly coincide may come out below 0.
+Phases not_negative(Phases phases) {
+  for (double* seconds : {&phases.h2d, &phases.kernel, &phases.d2h, &phases.cpu, &phases.exchange})
+    *seconds = std::max(0.0, *seconds);
+  return phases;
 }
 
 // Either rule, fed with the same samples.
@@ -90,26 +97,29 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
     measured.interrupted = true;
     return measured;
   }
-  const Bytes before = bytes_so_far(stepper, processes);
+  const Traffic before = bytes_so_far(stepper, processes);
   Rule rule(options.enough);
   while (true) {
     const bool stop = interrupted.stop_requested();
     measured.interrupted = processes.agree(stop && rule.next() > 0 ? 1 : 0) != 0;
     const int count = static_cast<int>(processes.agree(rule.next()));
     if (measured.interrupted || count == 0) break;
-    while (options.parts && measured.parts.size() * timed_a_part <= measured.seconds.size())
-      measured.parts.push_back(stepper.step_in_parts());
+    while (options.phases && measured.phases.size() * timed_a_phase <= measured.seconds.size())
+      measured.phases.push_back(not_negative(stepper.step_in_phases()));
     for (const double seconds : stepper.steps(count)) {
       measured.seconds.push_back(seconds);
       rule.add(seconds);
     }
   }
-  const Bytes after = bytes_so_far(stepper, processes);
-  const auto steps = static_cast<double>(measured.seconds.size() + measured.parts.size());
+  const Traffic after = bytes_so_far(stepper, processes);
+  const auto steps = static_cast<double>(measured.seconds.size() + measured.phases.size());
   if (steps > 0) {
-    measured.bytes_a_step = {.h2d = (after.h2d - before.h2d) / steps,
-                             .d2h = (after.d2h - before.d2h) / steps,
-                             .exchange = (after.exchange - before.exchange) / steps};
+    const auto a_step = [steps](std::int64_t bytes) {
+      return std::llround(static_cast<double>(bytes) / steps);
+    };
+    measured.bytes_a_step = {.h2d = a_step(after.h2d - before.h2d),
+                             .d2h = a_step(after.d2h - before.d2h),
+                             .exchange = a_step(after.exchange - before.exchange)};
   }
   // One particle has no energy that could drift.
   if (options.energy && steps > 0 && energy_before != 0) {

@@ -23,19 +23,13 @@ struct MeasureOptions {
   Enough enough;
   support::WarmUp::Options warm_up;
   bool energy = false;  // its drift
-  bool parts = true;    // time some steps part by part
-};
-
-struct Bytes {
-  double h2d = 0;
-  double d2h = 0;
-  double exchange = 0;
+  bool phases = true;   // time some steps phase by phase
 };
 
 struct Measured {
   std::vector<double> seconds{};                      // of each timed step
-  std::vector<Phases> parts{};                        // of steps in between
-  Bytes bytes_a_step{};                               // over all devices
+  std::vector<Phases> phases{};                       // of steps in between
+  records::StepBytes bytes_a_step{};                  // over all devices
   std::optional<double> energy_drift = std::nullopt;  // relative
   bool interrupted = false;
 };

@@ -8,12 +8,12 @@
 #include "app/capacity.h"
 #include "app/cell_lines.h"
 #include "app/command.h"
-#include "app/engine_options.h"
 #include "app/grid_options.h"
-#include "app/machine_record.h"
 #include "app/measure_grid.h"
 #include "app/physics_options.h"
 #include "app/words.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/records/output_options.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/progress.h"
@@ -105,10 +105,9 @@ class Measure : public Command {
     const Physics physics = physics_.read();
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     const std::string label = output_.label_or(name(engine->path()));
-    auto machine = machine_record(*engine, context.command_line);
-    if (!output_.machine().empty()) machine.id = output_.machine();
+    const auto machine = machine_record(*engine, context, output_.machine());
     const auto cells = source(grid, physics, *engine, context);
     std::optional<records::RecordFile> file;
     if (context.writes()) file.emplace(output_.path(), if_exists);
@@ -156,7 +155,7 @@ class Measure : public Command {
 
   GridOptions grid_;
   std::optional<InputLines> lines_;
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   PhysicsOptions physics_;
   StoppingOptions stopping_;
   records::OutputOptions output_;

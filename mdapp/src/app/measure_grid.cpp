@@ -16,21 +16,6 @@
 namespace gpucast::mdapp {
 namespace {
 
-records::Phases phases_of(const std::vector<Phases>& parts) {
-  const auto column = [&](double Phases::* part) {
-    std::vector<double> seconds;
-    seconds.reserve(parts.size());
-    for (const Phases& step : parts)
-      seconds.push_back(std::max(0.0, step.*part));
-    return seconds;
-  };
-  return {.h2d = column(&Phases::h2d),
-          .kernel = column(&Phases::kernel),
-          .d2h = column(&Phases::d2h),
-          .cpu = column(&Phases::cpu),
-          .exchange = column(&Phases::exchange)};
-}
-
 records::Step record_of(const Cell& cell, const Common& common, const Measured& measured) {
   const ScheduleOptions& options = cell.schedule;
   records::Step step;
@@ -46,11 +31,9 @@ records::Step record_of(const Cell& cell, const Common& common, const Measured& 
   step.memory = options.memory;
   step.graph = options.graph;
   step.boundary = common.boundary;
-  step.bytes = {.h2d = std::llround(measured.bytes_a_step.h2d),
-                .d2h = std::llround(measured.bytes_a_step.d2h),
-                .exchange = std::llround(measured.bytes_a_step.exchange)};
+  step.bytes = measured.bytes_a_step;
   step.seconds = measured.seconds;
-  if (!measured.parts.empty()) step.phases = phases_of(measured.parts);
+  step.phases = measured.phases;
   step.energy_drift = measured.energy_drift;
   if (measured.interrupted) step.caveat = "interrupted";
   return step;
@@ -144,12 +127,12 @@ class Runner {
     MeasureOptions options = run_.options;
     if (cell.schedule.gpus <= most_gpus_)
       options.warm_up.most_seconds = options.warm_up.least_seconds;
-    // A graph is replayed as a whole: parts queued one by one would be another step's.
-    options.parts = !cell.schedule.graph;
+    // A graph is replayed as a whole: phases queued one by one would be another step's.
+    options.phases = !cell.schedule.graph;
     return options;
   }
 
-  // By what the cells so far took.
+  // Estimated from what the cells so far took.
   std::string time_left() const {
     const std::size_t done = outcome_.measured + outcome_.failed;
     const std::size_t total = run_.cells.total();

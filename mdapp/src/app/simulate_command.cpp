@@ -7,12 +7,13 @@
 #include "app/command.h"
 #include "app/double_options.h"
 #include "app/double_stepper.h"
-#include "app/engine_options.h"
 #include "app/grid_options.h"
 #include "app/simulate.h"
 #include "app/start_options.h"
 #include "app/trajectory_file.h"
 #include "app/words.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
@@ -97,7 +98,7 @@ class Simulate : public Command {
     const std::int64_t n = system.n();
     std::unique_ptr<Engine> engine;
     if (precision == Precision::single) {
-      engine = engine_.open(context.err);
+      engine = engine_.open(context, host_engine, cuda_engine);
       require_capacity(*engine, context.processes, physics, system.n(), schedule);
     }
     if (context.writes() && !trajectory_.empty()) file_.emplace(trajectory_, force_);
@@ -182,7 +183,7 @@ class Simulate : public Command {
   std::optional<double> time_;
   PhysicsOptions physics_;
   std::string precision_ = "float";
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   GridOptions schedule_;
   std::string every_;
   std::string trajectory_;

@@ -21,7 +21,7 @@ class Devices {
         .name = Schedule::star_async, .gpus = run.gpus, .kernel = run.kernel};
     for (int g = 0; g < run.gpus; ++g) {
       devices_.push_back(
-          engine.open(g, workload(system, options, share_of(system.n(), run.gpus, g))));
+          engine.open(g, workload(system, options, slice_of(system.n(), run.gpus, g))));
     }
     pack(system, {0, system.n()}, positions_.span());
     for (const auto& device : devices_)

@@ -11,7 +11,7 @@ namespace gpucast::mdapp {
 struct KernelRun {
   KernelChoice kernel;
   Output output = Output::forces;
-  int gpus = 1;  // which compute their shares at the same time
+  int gpus = 1;  // which compute their slices at the same time
 };
 
 struct ThroughputOptions {

@@ -7,12 +7,13 @@
 
 #include "app/capacity.h"
 #include "app/command.h"
-#include "app/engine_options.h"
 #include "app/grid_options.h"
 #include "app/physics_options.h"
 #include "app/plan.h"
 #include "app/scalar_loop.h"
 #include "app/throughput.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
 #include "physics/start.h"
@@ -57,7 +58,7 @@ class Throughput : public Command {
             "--seconds: must not be negative");
     require(options_.warm_up >= 0 && std::isfinite(options_.warm_up),
             "--warm-up: must not be negative");
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     const bool on_host = engine->path() == schema::Path::host;
     constexpr int many_for_gpus = 262144;
     constexpr int many_for_cpus = 8192;
@@ -152,7 +153,7 @@ class Throughput : public Command {
                 << std::flush;
   }
 
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   std::string n_ = "0";
   std::string gpus_ = "1";
   ThroughputOptions options_;

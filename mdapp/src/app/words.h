@@ -9,7 +9,6 @@
 
 namespace gpucast::mdapp {
 
-enum class EngineChoice { automatic, host, cuda };
 enum class Precision { single, twice };
 
 }  // namespace gpucast::mdapp
@@ -31,11 +30,6 @@ inline constexpr Words<mdapp::IntegratorKind, 2> words<mdapp::IntegratorKind>{
 template <>
 inline constexpr Words<mdapp::ConstantSet, 2> words<mdapp::ConstantSet>{
     {{mdapp::ConstantSet::codata, "codata"}, {mdapp::ConstantSet::claret, "claret"}}};
-template <>
-inline constexpr Words<mdapp::EngineChoice, 3> words<mdapp::EngineChoice>{
-    {{mdapp::EngineChoice::automatic, "auto"},
-     {mdapp::EngineChoice::host, "host"},
-     {mdapp::EngineChoice::cuda, "cuda"}}};
 template <>
 inline constexpr Words<mdapp::Precision, 2> words<mdapp::Precision>{
     {{mdapp::Precision::single, "float"}, {mdapp::Precision::twice, "double"}}};

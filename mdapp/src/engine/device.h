@@ -40,7 +40,7 @@ enum class Copies {
 struct Workload {
   int n = 0;
   int cations = 0;  // particles [0, cations) are of type 0
-  Share share;      // whose forces it computes
+  Slice slice;      // whose forces it computes
   int devices = 1;  // among which the particles are shared out
   ForceField<float> field{};
   BoundaryKind boundary = BoundaryKind::open;
@@ -66,20 +66,20 @@ class Device {
   Device& operator=(const Device&) = delete;
   virtual ~Device() = default;
 
-  // ---- forces of the share, from positions that the host sends ----
+  // ---- forces of the slice, from positions that the host sends ----
   virtual void upload(std::span<const Position> positions) = 0;  // all n
   virtual void compute(Output output) = 0;
-  virtual void download(std::span<Force> forces) = 0;   // the share's
-  virtual void download(std::span<PairSums> sums) = 0;  // the share's, after forces_and_sums
+  virtual void download(std::span<Force> forces) = 0;   // the slice's
+  virtual void download(std::span<PairSums> sums) = 0;  // the slice's, after forces_and_sums
 
   // ---- integration on the device (allgather) ----
   virtual void upload_state(std::span<const double> r,
-                            std::span<const double> v) = 0;  // the share's
+                            std::span<const double> v) = 0;  // the slice's
   virtual void download_state(std::span<double> r, std::span<double> v) = 0;
-  // What Integrator::before_forces does: for Verlet, half a kick and a drift; then the share's
+  // What Integrator::before_forces does: for Verlet, half a kick and a drift; then the slice's
   // positions are written into the device's array of all positions, whence Exchange spreads them.
   virtual void before_forces(const Motion& motion, IntegratorKind kind) = 0;
-  // Sums up the share's forces, exactly, beside the kinetic energy of the step before; Exchange
+  // Sums up the slice's forces, exactly, beside the kinetic energy of the step before; Exchange
   // adds these up over devices. Needed for Nose-Hoover only.
   virtual void sum_up() = 0;
   // What Integrator::after_forces does. Nose-Hoover: friction, kept on the device, and mean force

@@ -12,6 +12,7 @@
 
 #include "engine/device.h"
 #include "engine/host_memory.h"
+#include "gpucast/devices/backend.h"
 #include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
 
@@ -29,7 +30,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
   virtual ~Exchange() = default;
-  // Every device's share of the positions to all the others.
+  // Every device's slice of the positions to all the others.
   virtual void positions() = 0;
   // What the devices summed up (Device::sum_up), over all of them, to all of them.
   virtual void add_up() = 0;
@@ -45,18 +46,8 @@ class Recording {
   virtual void replay() = 0;
 };
 
-class Engine {
+class Engine : public devices::Backend {
  public:
-  Engine() = default;
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-  virtual ~Engine() = default;
-
-  virtual schema::Path path() const = 0;  // host or native
-  virtual std::vector<DeviceInfo> devices() const = 0;
-  virtual std::string driver() const = 0;  // versions; empty where there is none
-  virtual std::string runtime() const = 0;
-
   // Bytes that a workload needs on a device, and bytes free there.
   virtual std::int64_t bytes_needed(const Workload& workload) const = 0;
   virtual std::int64_t bytes_free(int device) const = 0;
@@ -74,7 +65,7 @@ class Engine {
   }
 
   virtual std::unique_ptr<Device> open(int device, const Workload& workload) = 0;
-  // Devices that this engine opened, one of each share in order. std::runtime_error where they
+  // Devices that this engine opened, one of each slice in order. std::runtime_error where they
   // cannot be connected (no NCCL).
   virtual std::unique_ptr<Exchange> connect(std::span<Device* const> devices) = 0;
   // Runs `queue`, which queues operations on `devices` and nothing else, and keeps them instead of

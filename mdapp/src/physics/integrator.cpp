@@ -24,19 +24,19 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
               degrees_of_freedom(system) * system.salt.constants.boltzmann * options.temperature};
 }
 
-Integrator::Integrator(const IntegratorOptions& options, System& system, Share share)
-    : options_(options), system_(system), share_(share), motion_(motion_of(options, system)) {}
+Integrator::Integrator(const IntegratorOptions& options, System& system, Slice slice)
+    : options_(options), system_(system), slice_(slice), motion_(motion_of(options, system)) {}
 
-// Views of the share; `forces` and `positions` are of all particles or empty.
-ShareOfParticles Integrator::particles(std::span<const Force> forces,
+// Views of the slice; `forces` and `positions` are of all particles or empty.
+SliceOfParticles Integrator::particles(std::span<const Force> forces,
                                        std::span<Position> positions) const {
-  const auto first = static_cast<std::size_t>(share_.first);
+  const auto first = static_cast<std::size_t>(slice_.first);
   return {.r = system_.r.data() + 3 * first,
           .v = system_.v.data() + 3 * first,
           .forces = forces.empty() ? nullptr : forces.data() + first,
           .positions = positions.empty() ? nullptr : positions.data() + first,
-          .count = share_.count,
-          .cations = std::clamp(system_.cations - share_.first, 0, share_.count)};
+          .count = slice_.count,
+          .cations = std::clamp(system_.cations - slice_.first, 0, slice_.count)};
 }
 
 void Integrator::start(std::span<const Force> forces) {
@@ -46,9 +46,9 @@ void Integrator::start(std::span<const Force> forces) {
 
 void Integrator::before_forces(std::span<Position> positions) {
   positions_ = positions;
-  const ShareOfParticles share = particles(forces_, positions);
-  if (options_.kind == IntegratorKind::verlet) kick_and_drift_all(share, motion_);
-  pack_all(share, motion_.inverse_lambda);
+  const SliceOfParticles slice = particles(forces_, positions);
+  if (options_.kind == IntegratorKind::verlet) kick_and_drift_all(slice, motion_);
+  pack_all(slice, motion_.inverse_lambda);
 }
 
 void Integrator::after_forces(std::span<const Force> forces, Reducer& reducer) {
@@ -62,14 +62,14 @@ void Integrator::after_forces(std::span<const Force> forces, Reducer& reducer) {
 }
 
 void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer) {
-  const ShareOfParticles share = particles(forces, {});
+  const SliceOfParticles slice = particles(forces, {});
   std::int64_t total[3] = {0, 0, 0};
-  add_forces(share, total);
+  add_forces(slice, total);
   reducer.add_up(std::span<std::int64_t>(total));
   Motion motion = with_friction(motion_, friction_);
   for (int a = 0; a < 3; ++a)
     motion.mean_force[a] = from_quanta(total[a]) / system_.n();
-  std::int64_t twice_kinetic = kick_and_drift_counting(share, motion);
+  std::int64_t twice_kinetic = kick_and_drift_counting(slice, motion);
   reducer.add_up(std::span<std::int64_t>(&twice_kinetic, 1));
   friction_ = next_friction(friction_, from_quanta(twice_kinetic), motion_);
 }
@@ -81,7 +81,7 @@ void Integrator::check(std::span<const Force> forces) const {
   const double lambda = decay_length(system_.salt);
   for (std::size_t k = 0; k < positions_.size(); ++k) {
     const bool own =
-        std::cmp_greater_equal(k, share_.first) && std::cmp_less(k, share_.first + share_.count);
+        std::cmp_greater_equal(k, slice_.first) && std::cmp_less(k, slice_.first + slice_.count);
     if (own) continue;
     now.r[3 * k] = lambda * positions_[k].x;
     now.r[3 * k + 1] = lambda * positions_[k].y;
@@ -90,9 +90,9 @@ void Integrator::check(std::span<const Force> forces) const {
   throw Overlap(describe_overlap(now));
 }
 
-void pack(const System& system, Share share, std::span<Position> positions) {
+void pack(const System& system, Slice slice, std::span<Position> positions) {
   const double per_angstrom = 1 / decay_length(system.salt);
-  for (int k = share.first; k < share.first + share.count; ++k) {
+  for (int k = slice.first; k < slice.first + slice.count; ++k) {
     positions[static_cast<std::size_t>(k)] =
         packed(&system.r[3 * static_cast<std::size_t>(k)], system.type(k), per_angstrom);
   }

@@ -7,7 +7,7 @@
 #include "physics/exact_sum.h"
 #include "physics/motion.h"
 #include "physics/particle.h"
-#include "physics/share_motion.h"
+#include "physics/slice_motion.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {
@@ -23,7 +23,7 @@ struct IntegratorOptions {
 // lq = T0 tau^2.
 Motion motion_of(const IntegratorOptions& options, const System& system);
 
-// Adds up over processes what a share added up; nothing to do where there is one process.
+// Adds up over processes what a slice added up; nothing to do where there is one process.
 class Reducer {
  public:
   Reducer() = default;
@@ -34,36 +34,36 @@ class Reducer {
   virtual void add_up(std::span<double> /*sums*/) {}
 };
 
-// Moves the particles of one share. The first call of `before_forces` of a Verlet run needs the
+// Moves the particles of one slice. The first call of `before_forces` of a Verlet run needs the
 // forces of the start: `start` takes them.
 class Integrator {
  public:
-  Integrator(const IntegratorOptions& options, System& system, Share share);
+  Integrator(const IntegratorOptions& options, System& system, Slice slice);
 
-  // Positions for the devices, of this share.
+  // Positions for the devices, of this slice.
   void before_forces(std::span<Position> positions);
-  // `forces`: of all particles; only the share's are read. Throws Overlap for one that is not
+  // `forces`: of all particles; only the slice's are read. Throws Overlap for one that is not
   // finite or too large.
   void after_forces(std::span<const Force> forces, Reducer& reducer);
   // Forces at the start, before the first step.
   void start(std::span<const Force> forces);
 
  private:
-  ShareOfParticles particles(std::span<const Force> forces, std::span<Position> positions) const;
+  SliceOfParticles particles(std::span<const Force> forces, std::span<Position> positions) const;
   void check(std::span<const Force> forces) const;
   void kick_and_drift(std::span<const Force> forces, Reducer& reducer);
 
   IntegratorOptions options_;
   System& system_;
-  Share share_;
+  Slice slice_;
   Motion motion_;
   double friction_ = 0;
   std::span<const Force> forces_;
   std::span<const Position> positions_;
 };
 
-// Writes the share's positions, in lambda and rounded to float, into `positions` (of all
+// Writes the slice's positions, in lambda and rounded to float, into `positions` (of all
 // particles).
-void pack(const System& system, Share share, std::span<Position> positions);
+void pack(const System& system, Slice slice, std::span<Position> positions);
 
 }  // namespace gpucast::mdapp

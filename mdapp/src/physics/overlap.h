@@ -20,7 +20,7 @@ struct ClosestPair {
   double distance = 0;  // angstrom
 };
 
-// By sorting along x and looking no further than the best so far.
+// Found by sorting along x and looking no further than the best so far.
 ClosestPair closest_pair(const System& system);
 
 // One line: which pair, of what ions, how close. Particles are counted from 1, as in XYZ files.

@@ -34,7 +34,7 @@
 
 namespace gpucast::mdapp {
 
-// Of one pair of ion types; eV/angstrom times powers of lambda.
+// Constants of one pair of ion types; eV/angstrom times powers of lambda.
 template <class Real>
 struct PairConstants {
   Real exponent;       // a
@@ -45,7 +45,7 @@ struct PairConstants {
   Real cutoff_energy;  // u(R)/lambda, eV/angstrom; 0 but for dsf
 };
 
-// Of all pairs; lengths in lambda.
+// Constants that all pairs share; lengths in lambda.
 template <class Real>
 struct SharedConstants {
   Real lambda;  // angstrom

@@ -24,15 +24,15 @@ struct PairSums {
 
 static_assert(sizeof(Position) == 16 && sizeof(Force) == 12 && sizeof(PairSums) == 8);
 
-// A device's contiguous share of the particles.
-struct Share {
+// A device's contiguous slice of the particles.
+struct Slice {
   int first = 0;
   int count = 0;
 };
 
-// Shares differ in size only at the end: ceil(n / parts) each, the last ones less or none, so that
-// the shares of all devices laid end to end are the whole array.
-inline Share share_of(int n, int parts, int part) {
+// Slices differ in size only at the end: ceil(n / parts) each, the last ones less or none, so that
+// the slices of all devices laid end to end are the whole array.
+inline Slice slice_of(int n, int parts, int part) {
   const int most = (n + parts - 1) / parts;
   const auto first = static_cast<std::int64_t>(most) * part;
   if (first >= n) return {n, 0};

@@ -58,8 +58,8 @@ ReferenceForces forces_at(const System& system, const std::vector<double>& r, in
   const auto n = static_cast<std::size_t>(system.n());
   ReferenceForces result{.force = std::vector<double>(3 * n), .energy = std::vector<double>(n)};
   std::vector<double> virial(n);
-  const auto run = [&](Share share) {
-    for (int i = share.first; i < share.first + share.count; ++i) {
+  const auto run = [&](Slice slice) {
+    for (int i = slice.first; i < slice.first + slice.count; ++i) {
       const Sums sums = on_particle(system, field, r, i);
       const auto k = static_cast<std::size_t>(i);
       std::copy_n(sums.force, 3, &result.force[3 * k]);
@@ -70,8 +70,8 @@ ReferenceForces forces_at(const System& system, const std::vector<double>& r, in
   {
     std::vector<std::jthread> workers;
     for (int t = 1; t < threads; ++t)
-      workers.emplace_back(run, share_of(system.n(), threads, t));
-    run(share_of(system.n(), threads, 0));
+      workers.emplace_back(run, slice_of(system.n(), threads, t));
+    run(slice_of(system.n(), threads, 0));
   }
   result.potential.energy = system.n() * self_energy(system.salt, system.boundary);
   for (std::size_t k = 0; k < n; ++k) {

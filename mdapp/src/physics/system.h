@@ -24,7 +24,7 @@ struct System {
   double mass(int k) const { return salt.mass[static_cast<std::size_t>(type(k))]; }
 };
 
-// Of the motion: the centre of mass, which is at rest, does not count.
+// Degrees of freedom of the motion: the centre of mass, which is at rest, does not count.
 inline int degrees_of_freedom(const System& system) {
   return system.n() > 1 ? 3 * system.n() - 3 : 3;
 }

@@ -21,13 +21,13 @@ class AllGather : public Stepper {
         positions_(engine.array<Position>(static_cast<std::size_t>(system_.n()), Memory::pinned)),
         sums_(engine.array<PairSums>(static_cast<std::size_t>(system_.n()), Memory::pinned)) {
     for (int g = 0; g < options.gpus; ++g) {
-      shares_.push_back(share_of(system_.n(), options.gpus, g));
-      devices_.push_back(engine.open(g, workload(system_, options, shares_.back())));
+      slices_.push_back(slice_of(system_.n(), options.gpus, g));
+      devices_.push_back(engine.open(g, workload(system_, options, slices_.back())));
       all_.push_back(devices_.back().get());
     }
     exchange_ = engine.connect(all_);
-    each([this](Device& device, Share share) {
-      device.upload_state(part(system_.r, share), part(system_.v, share));
+    each([this](Device& device, Slice slice) {
+      device.upload_state(part(system_.r, slice), part(system_.v, slice));
     });
     upload_positions();
     for (Device* device : all_)
@@ -62,7 +62,7 @@ class AllGather : public Stepper {
     return result;
   }
 
-  Phases step_in_parts() override {
+  Phases step_in_phases() override {
     mark(0);
     for (Device* device : all_)
       device->before_forces(motion_, kind_);
@@ -88,8 +88,8 @@ class AllGather : public Stepper {
   }
 
   const System& system() override {
-    each([this](Device& device, Share share) {
-      device.download_state(part(system_.r, share), part(system_.v, share));
+    each([this](Device& device, Slice slice) {
+      device.download_state(part(system_.r, slice), part(system_.v, slice));
     });
     return system_;
   }
@@ -97,10 +97,10 @@ class AllGather : public Stepper {
   Potential potential() override {
     system();
     upload_positions();
-    each([this](Device& device, Share share) {
+    each([this](Device& device, Slice slice) {
       device.compute(Output::forces_and_sums);
-      device.download(sums_.span().subspan(static_cast<std::size_t>(share.first),
-                                           static_cast<std::size_t>(share.count)));
+      device.download(sums_.span().subspan(static_cast<std::size_t>(slice.first),
+                                           static_cast<std::size_t>(slice.count)));
     });
     // The next step starts from forces, which are to be those of a run without this look.
     for (Device* device : all_)
@@ -121,12 +121,12 @@ class AllGather : public Stepper {
   template <class Body>
   void each(Body body) {
     for (std::size_t g = 0; g < all_.size(); ++g)
-      body(*all_[g], shares_[g]);
+      body(*all_[g], slices_[g]);
   }
 
-  static std::span<double> part(std::vector<double>& all, Share share) {
-    return std::span(all).subspan(3 * static_cast<std::size_t>(share.first),
-                                  3 * static_cast<std::size_t>(share.count));
+  static std::span<double> part(std::vector<double>& all, Slice slice) {
+    return std::span(all).subspan(3 * static_cast<std::size_t>(slice.first),
+                                  3 * static_cast<std::size_t>(slice.count));
   }
 
   void upload_positions() {
@@ -171,7 +171,7 @@ class AllGather : public Stepper {
   Motion motion_;
   HostArray<Position> positions_;
   HostArray<PairSums> sums_;
-  std::vector<Share> shares_;
+  std::vector<Slice> slices_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Device*> all_;
   std::unique_ptr<Exchange> exchange_;

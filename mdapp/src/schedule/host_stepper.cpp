@@ -37,11 +37,11 @@ class HostStepper : public Stepper {
     return result;
   }
 
-  Phases step_in_parts() override {
+  Phases step_in_phases() override {
     const auto begin = Clock::now();
     integrator_.before_forces(schedule_->positions());
     const auto packed = Clock::now();
-    Phases phases = schedule_->compute_in_parts();
+    Phases phases = schedule_->compute_in_phases();
     const auto computed = Clock::now();
     integrator_.after_forces(schedule_->forces(), *schedule_);
     phases.cpu = seconds(begin, packed) + seconds(computed, Clock::now());
@@ -54,7 +54,7 @@ class HostStepper : public Stepper {
   }
 
   Potential potential() override {
-    const Share own = schedule_->integrates();
+    const Slice own = schedule_->integrates();
     pack(system_, own, schedule_->positions());
     const auto sums = schedule_->compute_sums();
     double total[2] = {};

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/parts.h"
 #include "schedule/processes.h"
+#include "schedule/timed.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -28,13 +28,13 @@ void check(int status, const char* call) {
 
 class Communicator {
  public:
-  // Of those processes that say `member`; none on the others.
+  // A communicator of the processes that pass `member`; a null one on the others.
   explicit Communicator(bool member) {
     check(
         MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank_in(MPI_COMM_WORLD), &comm_),
         "MPI_Comm_split");
   }
-  // Of the processes on this one's host.
+  // A communicator of the processes on this one's host.
   static Communicator of_host() {
     Communicator host;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_in(MPI_COMM_WORLD),
@@ -135,23 +135,23 @@ class Mpi : public ForceSchedule {
     forces_ = engine.array<Force>(n, Memory::pinned);
     sums_ = engine.array<PairSums>(n, Memory::pinned);
     const int local = Communicator::of_host().rank();  // asked by all, also by those left out
-    share_ = {system.n(), 0};
+    slice_ = {system.n(), 0};
     if (!comm_.member()) return;
     for (int rank = 0; rank < options.gpus; ++rank) {
-      const Share share = share_of(system.n(), options.gpus, rank);
-      count_.push_back(share.count);
-      first_.push_back(share.first);
+      const Slice slice = slice_of(system.n(), options.gpus, rank);
+      count_.push_back(slice.count);
+      first_.push_back(slice.first);
     }
-    share_ = share_of(system.n(), options.gpus, comm_.rank());
+    slice_ = slice_of(system.n(), options.gpus, comm_.rank());
     const auto devices = static_cast<int>(engine.devices().size());
-    device_ = engine.open(local % devices, workload(system, options, share_));
+    device_ = engine.open(local % devices, workload(system, options, slice_));
     if (options.graph) {
       Device* const own = device_.get();
       recording_ = engine.record({&own, 1}, [this] { queue_all(); });
     }
   }
 
-  Share integrates() const override { return share_; }
+  Slice integrates() const override { return slice_; }
   std::span<Position> positions() override { return positions_.span(); }
   std::span<Force> forces() override { return forces_.span(); }
 
@@ -166,18 +166,18 @@ class Mpi : public ForceSchedule {
     device_->wait();
   }
 
-  Phases compute_in_parts() override {
+  Phases compute_in_phases() override {
     if (!comm_.member()) return {};
     const auto begin = std::chrono::steady_clock::now();
     exchange_positions();
     const std::chrono::duration<double> exchange = std::chrono::steady_clock::now() - begin;
-    parts::upload(*device_, positions());
-    parts::compute(*device_);
-    parts::download(*device_, own(forces()));
+    timed::upload(*device_, positions());
+    timed::compute(*device_);
+    timed::download(*device_, own(forces()));
     device_->wait();
-    return {.h2d = parts::h2d(*device_),
-            .kernel = parts::kernel(*device_),
-            .d2h = parts::d2h(*device_),
+    return {.h2d = timed::h2d(*device_),
+            .kernel = timed::kernel(*device_),
+            .d2h = timed::d2h(*device_),
             .exchange = exchange.count()};
   }
 
@@ -212,8 +212,8 @@ class Mpi : public ForceSchedule {
  private:
   template <class T>
   std::span<T> own(std::span<T> all) const {
-    return all.subspan(static_cast<std::size_t>(share_.first),
-                       static_cast<std::size_t>(share_.count));
+    return all.subspan(static_cast<std::size_t>(slice_.first),
+                       static_cast<std::size_t>(slice_.count));
   }
 
   void queue_all() {
@@ -226,10 +226,10 @@ class Mpi : public ForceSchedule {
     // A position is four floats.
     all_gather(positions().data(), 4, MPI_FLOAT);
     exchanged_ += static_cast<std::int64_t>(sizeof(Position)) *
-                  (static_cast<std::int64_t>(positions().size()) - share_.count);
+                  (static_cast<std::int64_t>(positions().size()) - slice_.count);
   }
 
-  // In place: every process's share, `each` values a particle, to all the others.
+  // In place: every process's slice, `each` values a particle, to all the others.
   void all_gather(void* data, int each, MPI_Datatype type) {
     MPI_Datatype particle = MPI_DATATYPE_NULL;
     check(MPI_Type_contiguous(each, type, &particle), "MPI_Type_contiguous");
@@ -252,7 +252,7 @@ class Mpi : public ForceSchedule {
   HostArray<PairSums> sums_;
   std::vector<int> count_;
   std::vector<int> first_;
-  Share share_;
+  Slice slice_;
   std::int64_t exchanged_ = 0;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Recording> recording_;  // last: it refers to the device, and goes first

@@ -1,4 +1,4 @@
-// A process a GPU: each integrates its own share on its host, and positions go round by
+// A process a GPU: each integrates its own slice on its host, and positions go round by
 // MPI_Allgatherv.
 #pragma once
 

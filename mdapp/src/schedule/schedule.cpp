@@ -4,10 +4,10 @@
 
 namespace gpucast::mdapp {
 
-Workload workload(const System& system, const ScheduleOptions& options, Share share) {
+Workload workload(const System& system, const ScheduleOptions& options, Slice slice) {
   return {.n = system.n(),
           .cations = system.cations,
-          .share = share,
+          .slice = slice,
           .devices = options.gpus,
           .field = force_field<float>(system.salt, system.boundary),
           .boundary = system.boundary.kind,

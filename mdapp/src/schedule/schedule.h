@@ -16,15 +16,9 @@ namespace gpucast::mdapp {
 
 using schema::Schedule;
 
-// What each part of a step took, s. They are timed in steps of their own: marks and waits between
-// the parts would slow the steps that are timed as a whole.
-struct Phases {
-  double h2d = 0;
-  double kernel = 0;  // launch and execution, of the slowest device
-  double d2h = 0;
-  double cpu = 0;       // integration on the host
-  double exchange = 0;  // between devices or processes
-};
+// They are timed in steps of their own: marks and waits between the phases would slow the steps
+// that are timed as a whole.
+using records::Phases;
 
 struct ScheduleOptions {
   Schedule name = Schedule::star_serial;
@@ -39,12 +33,12 @@ class ForceSchedule : public Reducer {
  public:
   // The particles that this process integrates, of whose positions() it writes and forces() it
   // reads.
-  virtual Share integrates() const = 0;
+  virtual Slice integrates() const = 0;
   virtual std::span<Position> positions() = 0;  // all n
   virtual std::span<Force> forces() = 0;        // all n
   virtual void compute() = 0;
-  // The same in marked parts; cpu stays 0.
-  virtual Phases compute_in_parts() = 0;
+  // The same, each phase marked; cpu stays 0.
+  virtual Phases compute_in_phases() = 0;
   // Energies at positions(): those of the particles that this process integrates.
   virtual std::span<const PairSums> compute_sums() = 0;
   // Brings the particles that other processes integrate up to date.
@@ -59,6 +53,6 @@ std::unique_ptr<ForceSchedule> star(Engine& engine, const System& system,
                                     const ScheduleOptions& options);
 
 // What a device of `engine` works on.
-Workload workload(const System& system, const ScheduleOptions& options, Share share);
+Workload workload(const System& system, const ScheduleOptions& options, Slice slice);
 
 }  // namespace gpucast::mdapp

@@ -1,9 +1,9 @@
-// The host in the middle: it sends all positions to every GPU and gets a share of the forces back
+// The host in the middle: it sends all positions to every GPU and gets a slice of the forces back
 // from each.
 #include <algorithm>
 
-#include "schedule/parts.h"
 #include "schedule/schedule.h"
+#include "schedule/timed.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -18,8 +18,8 @@ class Star : public ForceSchedule {
     forces_ = engine.array<Force>(n, memory);
     sums_ = engine.array<PairSums>(n, memory);
     for (int g = 0; g < options.gpus; ++g) {
-      shares_.push_back(share_of(n_, options.gpus, g));
-      devices_.push_back(engine.open(g, workload(system, options, shares_.back())));
+      slices_.push_back(slice_of(n_, options.gpus, g));
+      devices_.push_back(engine.open(g, workload(system, options, slices_.back())));
     }
     if (options.graph) {
       std::vector<Device*> all;
@@ -30,7 +30,7 @@ class Star : public ForceSchedule {
     }
   }
 
-  Share integrates() const override { return {0, n_}; }
+  Slice integrates() const override { return {0, n_}; }
   std::span<Position> positions() override { return positions_.span(); }
   std::span<Force> forces() override { return forces_.span(); }
 
@@ -40,7 +40,7 @@ class Star : public ForceSchedule {
         device->upload(positions());
       for (const auto& device : devices_)
         device->compute(Output::forces);
-      each([this](Device& device, Share share) { device.download(part(forces(), share)); });
+      each([this](Device& device, Slice slice) { device.download(part(forces(), slice)); });
       return;
     }
     if (recording_) {
@@ -51,35 +51,35 @@ class Star : public ForceSchedule {
     wait();
   }
 
-  Phases compute_in_parts() override {
+  Phases compute_in_phases() override {
     if (serial_) {
       for (const auto& device : devices_)
-        parts::upload(*device, positions());
+        timed::upload(*device, positions());
       for (const auto& device : devices_)
-        parts::compute(*device);
-      each([this](Device& device, Share share) { parts::download(device, part(forces(), share)); });
+        timed::compute(*device);
+      each([this](Device& device, Slice slice) { timed::download(device, part(forces(), slice)); });
     } else {
-      each([this](Device& device, Share share) {
-        parts::upload(device, positions());
-        parts::compute(device);
-        parts::download(device, part(forces(), share));
+      each([this](Device& device, Slice slice) {
+        timed::upload(device, positions());
+        timed::compute(device);
+        timed::download(device, part(forces(), slice));
       });
     }
     wait();
     Phases phases;
     for (const auto& device : devices_) {
-      add(phases.h2d, parts::h2d(*device));
-      add(phases.d2h, parts::d2h(*device));
-      phases.kernel = std::max(phases.kernel, parts::kernel(*device));
+      add(phases.h2d, timed::h2d(*device));
+      add(phases.d2h, timed::d2h(*device));
+      phases.kernel = std::max(phases.kernel, timed::kernel(*device));
     }
     return phases;
   }
 
   std::span<const PairSums> compute_sums() override {
-    each([this](Device& device, Share share) {
+    each([this](Device& device, Slice slice) {
       device.upload(positions());
       device.compute(Output::forces_and_sums);
-      device.download(part(sums_.span(), share));
+      device.download(part(sums_.span(), slice));
     });
     wait();
     return sums_.span();
@@ -97,20 +97,20 @@ class Star : public ForceSchedule {
   template <class Body>
   void each(Body body) {
     for (std::size_t g = 0; g < devices_.size(); ++g)
-      body(*devices_[g], shares_[g]);
+      body(*devices_[g], slices_[g]);
   }
 
   template <class T>
-  static std::span<T> part(std::span<T> all, Share share) {
-    return all.subspan(static_cast<std::size_t>(share.first),
-                       static_cast<std::size_t>(share.count));
+  static std::span<T> part(std::span<T> all, Slice slice) {
+    return all.subspan(static_cast<std::size_t>(slice.first),
+                       static_cast<std::size_t>(slice.count));
   }
 
   void queue_all() {
-    each([this](Device& device, Share share) {
+    each([this](Device& device, Slice slice) {
       device.upload(positions());
       device.compute(Output::forces);
-      device.download(part(forces(), share));
+      device.download(part(forces(), slice));
     });
   }
 
@@ -129,7 +129,7 @@ class Star : public ForceSchedule {
   HostArray<Position> positions_;
   HostArray<Force> forces_;
   HostArray<PairSums> sums_;
-  std::vector<Share> shares_;
+  std::vector<Slice> slices_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<Recording> recording_;  // last: it refers to the devices, and goes first
 };

@@ -23,8 +23,8 @@ class Stepper {
   // Makes `count` steps, undisturbed, and returns the seconds that each took. Throws Overlap and
   // DeviceError.
   virtual std::vector<double> steps(int count) = 0;
-  // Makes one step with its parts timed.
-  virtual Phases step_in_parts() = 0;
+  // Makes one step with its phases timed.
+  virtual Phases step_in_phases() = 0;
   // Where the particles are now, on the host; with mpi, all of them on every process.
   virtual const System& system() = 0;
   // Energies of where the particles are now. Changes nothing.

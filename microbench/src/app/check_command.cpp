@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "app/command.h"
-#include "app/engine_options.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/support/words.h"
 
 namespace gpucast::microbench {
@@ -51,7 +52,7 @@ class Check : public Command {
   }
 
   int run(Context& context) override {
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     auto tests = engine->self_tests();
     for (const auto method : {TransferMethod::call, TransferMethod::gated}) {
       for (Copy copy : all_copies(engine->count())) {
@@ -102,7 +103,7 @@ class Check : public Command {
     return "";
   }
 
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
 };
 
 }  // namespace

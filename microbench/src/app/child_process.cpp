@@ -10,33 +10,23 @@
 #include <cstring>
 
 #include "gpucast/devices/error.h"
+#include "gpucast/support/descriptor.h"
 
 namespace gpucast::microbench {
 namespace {
 
 using devices::DeviceError;
 
-class Pipe {
- public:
+struct Pipe {
   Pipe() {
-    if (pipe2(ends_.data(), O_CLOEXEC) != 0) throw DeviceError("pipe: no descriptor is left");
-  }
-  ~Pipe() {
-    close(ends_[0]);
-    close_writing();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int reading() const { return ends_[0]; }
-  int writing() const { return ends_[1]; }
-  void close_writing() {
-    if (ends_[1] >= 0) close(ends_[1]);
-    ends_[1] = -1;
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw DeviceError("pipe: no descriptor is left");
+    reading = support::Descriptor(ends[0]);
+    writing = support::Descriptor(ends[1]);
   }
 
- private:
-  std::array<int, 2> ends_{-1, -1};
+  support::Descriptor reading;
+  support::Descriptor writing;
 };
 
 class FileActions {
@@ -86,14 +76,14 @@ std::string output_of(const std::string& path, const std::vector<std::string>& a
     variables.push_back(std::string(name).append("=").append(value));
   Pipe pipe;
   FileActions actions;
-  posix_spawn_file_actions_adddup2(actions.get(), pipe.writing(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(actions.get(), pipe.writing.get(), STDOUT_FILENO);
   posix_spawn_file_actions_addopen(actions.get(), STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
   const int failed = posix_spawn(&child, path.c_str(), actions.get(), nullptr,
                                  pointers(words).data(), pointers(variables).data());
   if (failed != 0) throw DeviceError(path + ": " + std::strerror(failed));
-  pipe.close_writing();
-  std::string text = read_all(pipe.reading());
+  pipe.writing.reset();
+  std::string text = read_all(pipe.reading.get());
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

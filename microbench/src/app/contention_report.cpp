@@ -60,7 +60,7 @@ void print_matrix(const std::vector<Beside>& all, std::ostream& out) {
     const Copy& first = beside.copies->front();
     const std::string one = short_name(first);
     const std::string two = short_name(beside.copies->back());
-    // Of copies of several sizes, the first measured.
+    // Where copies of several sizes were measured, the first size counts.
     const auto [size, is_new] = sizes.try_emplace(one, first.bytes);
     if (is_new) rows.push_back(one);
     if (std::ranges::find(columns, two) == columns.end()) columns.push_back(two);

@@ -3,8 +3,10 @@
 #include <vector>
 
 #include "app/command.h"
-#include "app/engine_options.h"
+#include "app/device_list.h"
+#include "engine/engine.h"
 #include "gpucast/devices/clock.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
@@ -31,7 +33,7 @@ class Exercise : public Command {
     if (!(seconds_ >= 0)) throw support::InputError("--seconds: must not be negative");
     constexpr std::int64_t most = std::int64_t{1} << 34;
     const auto bytes = support::parse_number("--bytes", bytes_, {.least = 1, .most = most});
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     const bool gpus = engine->path() != schema::Path::host;
     std::vector<int> ends;
     ends.reserve(devices_.size());
@@ -85,7 +87,7 @@ class Exercise : public Command {
   }
 
   std::vector<std::string> devices_;
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   std::string bytes_ = "67108864";
   double seconds_ = 0;
 };

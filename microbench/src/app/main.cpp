@@ -3,20 +3,27 @@
 #include <exception>
 #include <iostream>
 
-#include "app/command_line.h"
+#include "app/command.h"
 #include "gpucast/support/errors.h"
 #include "gpucast/support/interrupt.h"
+#include "gpucast/support/version.h"
 
 int main(int argc, char** argv) {
-  namespace support = gpucast::support;
-  namespace microbench = gpucast::microbench;
+  using namespace gpucast;
   try {
     const support::Interrupt interrupt;  // before any thread starts
-    microbench::Context context{.command_line = {argv, argv + argc},
-                                .interrupted = interrupt.token(),
-                                .out = std::cout,
-                                .err = std::cerr};
-    const int status = microbench::run_command_line(context);
+    support::Context context{.program = microbench::program,
+                             .command_line = {argv, argv + argc},
+                             .interrupted = interrupt.token(),
+                             .out = std::cout,
+                             .err = std::cerr};
+    support::CommandLine line(
+        context.program,
+        "What transfers and launches cost, on every path to this machine's devices.",
+        support::version);
+    const auto commands = {microbench::measure_command, microbench::exercise_command,
+                           microbench::topology_command, microbench::check_command};
+    const int status = support::run_chosen(line, commands, context);
     if (!std::cout.flush()) throw support::OutputError("stdout: cannot be written");
     return status;
   } catch (const std::exception& error) {

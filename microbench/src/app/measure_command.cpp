@@ -6,11 +6,12 @@
 #include <sstream>
 
 #include "app/command.h"
-#include "app/engine_options.h"
+#include "app/device_list.h"
 #include "app/fresh_runs.h"
-#include "app/machine_record.h"
 #include "app/report.h"
 #include "app/run.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 #include "gpucast/records/output_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
@@ -75,7 +76,7 @@ class Measure : public Command {
             "--fresh: must be 0, or 2 to 100");
     const Questions questions = questions_of();
     const auto if_exists = output_.if_exists();
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     const Suite suite = suite_of(*engine);
     const std::string label = output_.label_or(name(engine->path()));
     const auto machine = machine_record(*engine, context, output_.machine());
@@ -191,7 +192,7 @@ class Measure : public Command {
   static constexpr const char* questions_ =
       "transfers, concurrent, launches, overlap, skeleton, host-memory";
   std::string what_ = "transfers,concurrent,launches,overlap,skeleton,host-memory";
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
   std::string devices_;
   std::string memories_;
   std::string largest_;

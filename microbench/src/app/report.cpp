@@ -97,7 +97,7 @@ void print_launches(const Outcome& outcome, std::ostream& out) {
   });
 }
 
-// Of what could be hidden behind the longest part, how much was.
+// How much was hidden behind the longest part, as a fraction of what could be.
 void print_overlap(const Outcome& outcome, std::ostream& out) {
   std::map<records::OverlapPart, double> alone;
   each<OverlapCell>(outcome, [&](const OverlapCell& cell, const Result& result) {

@@ -33,7 +33,8 @@ struct Run {
 struct Result {
   Cell cell;
   double median = 0;  // s
-  // Of its 95 % interval, with what is known of other runs; nothing: too few samples.
+  // Half the 95 % interval's width over the median, widened by what differs from run to run;
+  // nothing where samples are too few.
   std::optional<double> relative_half_width{};
 };
 

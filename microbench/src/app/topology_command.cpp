@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
-#include "app/engine_options.h"
-#include "app/machine_record.h"
+#include "engine/engine.h"
+#include "gpucast/devices/engine_options.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -18,14 +18,14 @@ class Topology : public Command {
   }
 
   int run(Context& context) override {
-    const auto engine = engine_.open(context.err);
+    const auto engine = engine_.open(context, host_engine, cuda_engine);
     constexpr int indent = 1;
     context.out << to_json(machine_record(*engine, context, "")).dump(indent) << "\n";
     return 0;
   }
 
  private:
-  EngineOptions engine_;
+  devices::EngineOptions engine_;
 };
 
 }  // namespace

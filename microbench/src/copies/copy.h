@@ -15,7 +15,8 @@ struct Copy {
   int from = host;
   int to = 0;
   std::int64_t bytes = 0;
-  // Of the host's side; of what a staged copy goes through; without meaning between devices.
+  // Kind of the host memory that the copy begins or ends in, or that a staged copy goes through;
+  // without meaning between devices.
   records::Memory memory = records::Memory::pinned;
   records::Engine engine = records::Engine::copy;
   bool staged = false;  // between devices, through the host

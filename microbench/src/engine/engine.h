@@ -13,6 +13,7 @@
 
 #include "copies/copy.h"
 #include "engine/skeleton.h"
+#include "gpucast/devices/backend.h"
 #include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
 
@@ -113,19 +114,9 @@ struct SelfTest {
   std::function<void()> run;
 };
 
-class Engine {
+class Engine : public devices::Backend {
  public:
-  Engine() = default;
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-  virtual ~Engine() = default;
-
-  virtual schema::Path path() const = 0;  // host or native
-  virtual int count() const = 0;          // of devices
-  virtual std::vector<records::Gpu> devices() const = 0;
-  virtual std::string driver() const = 0;  // versions; empty where there is none
-  virtual std::string runtime() const = 0;
-  virtual nlohmann::ordered_json topology() const = 0;  // an object, or null
+  virtual int count() const = 0;  // of devices
 
   // Why it cannot be made or timed so; nothing where it can.
   virtual std::optional<std::string> refuses(const Copy& copy,
@@ -150,7 +141,7 @@ class Engine {
   // `wanted` (NUMA node), `obtained` (null: the system does not say).
   virtual std::vector<nlohmann::ordered_json> placements() const = 0;
 
-  // Of what measurements rely on; the engine must outlive them.
+  // Tests of what measurements rely on; the engine must outlive them.
   virtual std::vector<SelfTest> self_tests() = 0;
 };
 

@@ -7,7 +7,8 @@
 namespace gpucast::microbench {
 namespace {
 
-// Of a particle: position and type go to the devices, a force comes back; all of three components.
+// For each particle, a position and a type go to the devices and a force comes back; position and
+// force have three components.
 constexpr std::size_t components = 3;
 constexpr std::size_t sent_a_particle = 4;
 

@@ -22,7 +22,7 @@ struct Samples {
   bool valid = true;  // false: what arrived is not what was sent
 };
 
-// Of `next`, after one that does not count, until their median is known or time is up.
+// Samples of `next`, after one that does not count, until their median is known or time is up.
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted);
 

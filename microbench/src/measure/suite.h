@@ -22,8 +22,8 @@ struct Suite {
   std::vector<int> devices;
   std::vector<records::Memory> memories;  // of the host
   std::int64_t largest = 0;               // bytes
-  // Of copies that are under way together, with the host and between devices; each is also measured
-  // alone.
+  // Bytes of copies that are under way together, with the host and between devices; each is also
+  // measured alone.
   std::int64_t together = 0;
   std::int64_t together_between = 0;
   std::int64_t skeleton = 0;  // sent to each device by the largest skeleton of a step

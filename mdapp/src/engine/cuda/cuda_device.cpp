@@ -7,15 +7,15 @@
 
 namespace gpucast::mdapp::cuda {
 
-// The last shares may be short or empty: with shares as long as the first the array ends beyond n.
+// The last slices may be short or empty: with slices as long as the first the array ends beyond n.
 std::size_t padded_positions(const Workload& workload) {
-  const Share longest = share_of(workload.n, workload.devices, 0);
+  const Slice longest = slice_of(workload.n, workload.devices, 0);
   return static_cast<std::size_t>(longest.count) * static_cast<std::size_t>(workload.devices);
 }
 
 Division division_of(const Workload& workload) {
-  if (workload.kernel.name != KernelName::tuned || workload.share.count == 0) return {};
-  return divide(workload.kernel, workload.n, workload.share.count);
+  if (workload.kernel.name != KernelName::tuned || workload.slice.count == 0) return {};
+  return divide(workload.kernel, workload.n, workload.slice.count);
 }
 
 CudaDevice::CudaDevice(int device, const Workload& workload)
@@ -24,14 +24,14 @@ CudaDevice::CudaDevice(int device, const Workload& workload)
   if (workload.copies == Copies::queued) stream_ = Stream::independent();
   if (workload_.kernel.block == 0) workload_.kernel.block = default_block(workload_.kernel.name);
   division_ = division_of(workload_);
-  const auto share = static_cast<std::size_t>(workload_.share.count);
+  const auto slice = static_cast<std::size_t>(workload_.slice.count);
   positions_ = DeviceArray<Position>(padded_positions(workload_));
-  forces_ = DeviceArray<Force>(share);
-  pair_sums_ = DeviceArray<PairSums>(share);
+  forces_ = DeviceArray<Force>(slice);
+  pair_sums_ = DeviceArray<PairSums>(slice);
   if (division_.j_split > 1) {
-    partial_ = DeviceArray<double>(share * partial_components *
+    partial_ = DeviceArray<double>(slice * partial_components *
                                    static_cast<std::size_t>(division_.j_split));
-    arrived_ = DeviceArray<unsigned>(share);  // more than there are blocks
+    arrived_ = DeviceArray<unsigned>(slice);  // more than there are blocks
   }
   wait();
 }
@@ -75,14 +75,14 @@ ForceArguments CudaDevice::arguments(Output output) {
           .sums = output == Output::forces_and_sums ? pair_sums_.data() : nullptr,
           .n = workload_.n,
           .cations = workload_.cations,
-          .share = workload_.share,
+          .slice = workload_.slice,
           .field = workload_.field,
           .partial = partial_.data(),
           .arrived = arrived_.data()};
 }
 
 void CudaDevice::compute(Output output) {
-  if (workload_.share.count == 0) return;
+  if (workload_.slice.count == 0) return;
   use();
   if (workload_.kernel.name == KernelName::claret) {
     launch_claret(arguments(output), workload_.boundary, workload_.kernel.block, stream());
@@ -133,18 +133,18 @@ State CudaDevice::state() {
           .overlapped = overlapped_.data(),
           .n = workload_.n,
           .cations = workload_.cations,
-          .share = workload_.share};
+          .slice = workload_.slice};
 }
 
 void CudaDevice::before_forces(const Motion& motion, IntegratorKind kind) {
-  if (workload_.share.count == 0) return;
+  if (workload_.slice.count == 0) return;
   use();
   launch_before_forces(state(), motion, kind, stream());
   check(cudaGetLastError(), "launch of before_forces");
 }
 
 void CudaDevice::sum_up() {
-  if (workload_.share.count == 0) return;
+  if (workload_.slice.count == 0) return;
   use();
   launch_sum_up(state(), stream());
   check(cudaGetLastError(), "launch of sum_up");

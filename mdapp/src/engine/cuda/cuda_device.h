@@ -57,7 +57,7 @@ class CudaDevice : public Device {
   DeviceArray<PairSums> pair_sums_;
   DeviceArray<double> partial_;
   DeviceArray<unsigned> arrived_;
-  // Of integration on the GPU; empty until the state is uploaded.
+  // State for integration on the GPU; empty until the state is uploaded.
   DeviceArray<double> r_;
   DeviceArray<double> v_;
   DeviceArray<StepSums> step_sums_;
@@ -69,7 +69,7 @@ class CudaDevice : public Device {
   Traffic traffic_;
 };
 
-// Elements of the array of all positions: whole shares, so that an in-place all-gather fits.
+// Elements of the array of all positions: whole slices, so that an in-place all-gather fits.
 std::size_t padded_positions(const Workload& workload);
 
 // How `tuned` divides a workload, 0 0 0 for the other kernel; for the current device.

@@ -53,12 +53,12 @@ class CudaEngine : public Engine {
 
   std::int64_t bytes_needed(const Workload& workload) const override {
     cuda::check(cudaSetDevice(0), "cudaSetDevice");
-    const auto share = static_cast<std::size_t>(workload.share.count);
+    const auto slice = static_cast<std::size_t>(workload.slice.count);
     const auto splits = static_cast<std::size_t>(std::max(division_of(workload).j_split, 1));
     std::size_t bytes = padded_positions(workload) * sizeof(Position) +
-                        share * (sizeof(Force) + sizeof(PairSums) + 6 * sizeof(double));
+                        slice * (sizeof(Force) + sizeof(PairSums) + 6 * sizeof(double));
     if (splits > 1)
-      bytes += share * (splits * partial_components * sizeof(double) + sizeof(unsigned));
+      bytes += slice * (splits * partial_components * sizeof(double) + sizeof(unsigned));
     return static_cast<std::int64_t>(bytes);
   }
 

@@ -82,11 +82,11 @@ class NcclExchange : public Exchange {
   NcclExchange(const NcclExchange&) = delete;
   NcclExchange& operator=(const NcclExchange&) = delete;
 
-  // In place: shares lie end to end, the first is the longest, and what the last lacks of that is
+  // In place: slices lie end to end, the first is the longest, and what the last lacks of that is
   // padding behind all positions.
   void positions() override {
     constexpr std::size_t floats = sizeof(Position) / sizeof(float);
-    const auto longest = static_cast<std::size_t>(devices_.front()->workload().share.count);
+    const auto longest = static_cast<std::size_t>(devices_.front()->workload().slice.count);
     group([&](std::size_t rank) {
       CudaDevice& device = *devices_[rank];
       nccl_.check(nccl_.all_gather(device.positions() + rank * longest, device.positions(),
@@ -94,7 +94,7 @@ class NcclExchange : public Exchange {
                   "ncclAllGather");
       const Workload& work = device.workload();
       device.count_exchanged(static_cast<std::int64_t>(sizeof(Position)) *
-                             (work.n - work.share.count));
+                             (work.n - work.slice.count));
     });
   }
 

@@ -9,10 +9,10 @@ namespace gpucast::mdapp::host {
 HostDevice::HostDevice(const std::string& name, const Workload& workload)
     : workload_(workload), worker_(name) {
   worker_.queue([this] {
-    const auto share = static_cast<std::size_t>(workload_.share.count);
+    const auto slice = static_cast<std::size_t>(workload_.slice.count);
     positions_.resize(static_cast<std::size_t>(workload_.n));
-    forces_.resize(share);
-    pair_sums_.resize(share);
+    forces_.resize(slice);
+    pair_sums_.resize(slice);
   });
   wait();
 }
@@ -48,7 +48,7 @@ void HostDevice::force_kernel(Output output) {
       .sums = output == Output::forces_and_sums ? pair_sums_.data() : nullptr,
       .n = workload_.n,
       .cations = workload_.cations,
-      .share = workload_.share,
+      .slice = workload_.slice,
       .field = workload_.field,
       .boundary = workload_.boundary};
   if (workload_.kernel.name == KernelName::claret) {
@@ -76,14 +76,14 @@ void HostDevice::download_state(std::span<double> r, std::span<double> v) {
   std::ranges::copy(v_, v.begin());
 }
 
-ShareOfParticles HostDevice::particles() {
-  const Share share = workload_.share;
+SliceOfParticles HostDevice::particles() {
+  const Slice slice = workload_.slice;
   return {.r = r_.data(),
           .v = v_.data(),
           .forces = forces_.data(),
-          .positions = positions_.data() + share.first,
-          .count = share.count,
-          .cations = std::clamp(workload_.cations - share.first, 0, share.count)};
+          .positions = positions_.data() + slice.first,
+          .count = slice.count,
+          .cations = std::clamp(workload_.cations - slice.first, 0, slice.count)};
 }
 
 // Once forces are wrong nothing moves any more, so that the pair that overlaps can be named.

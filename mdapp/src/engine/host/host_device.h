@@ -8,7 +8,7 @@
 #include "engine/device.h"
 #include "gpucast/devices/host/worker.h"
 #include "physics/exact_sum.h"
-#include "physics/share_motion.h"
+#include "physics/slice_motion.h"
 
 namespace gpucast::mdapp::host {
 
@@ -51,7 +51,7 @@ class HostDevice : public Device {
   // A call that copies returns when the copy is done, or at once.
   void finish_copy();
   void force_kernel(Output output);
-  ShareOfParticles particles();
+  SliceOfParticles particles();
   bool may_move();
   void nose_hoover_after_forces(const Motion& motion);
 

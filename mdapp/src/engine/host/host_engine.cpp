@@ -35,14 +35,11 @@ class HostEngine : public Engine {
     return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
   }
 
-  std::string driver() const override { return {}; }
-  std::string runtime() const override { return {}; }
-
   std::int64_t bytes_needed(const Workload& workload) const override {
-    const auto share = static_cast<std::int64_t>(workload.share.count);
+    const auto slice = static_cast<std::int64_t>(workload.slice.count);
     constexpr auto state = static_cast<std::int64_t>(6 * sizeof(double));
     return static_cast<std::int64_t>(sizeof(Position)) * workload.n +
-           share * (static_cast<std::int64_t>(sizeof(Force) + sizeof(PairSums)) + state);
+           slice * (static_cast<std::int64_t>(sizeof(Force) + sizeof(PairSums)) + state);
   }
 
   std::int64_t bytes_free(int /*device*/) const override {

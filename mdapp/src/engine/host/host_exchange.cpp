@@ -24,15 +24,15 @@ void HostExchange::positions() {
   const auto copy_others = [devices = devices_](HostDevice& to) {
     for (HostDevice* from : *devices) {
       if (from == &to) continue;
-      const Share share = from->workload().share;
-      std::copy_n(from->positions() + share.first, share.count, to.positions() + share.first);
+      const Slice slice = from->workload().slice;
+      std::copy_n(from->positions() + slice.first, slice.count, to.positions() + slice.first);
     }
   };
   together(copy_others, [](HostDevice&) {});
   for (HostDevice* device : *devices_) {
     const Workload& work = device->workload();
     device->count_exchanged(static_cast<std::int64_t>(sizeof(Position)) *
-                            (work.n - work.share.count));
+                            (work.n - work.slice.count));
   }
 }
 

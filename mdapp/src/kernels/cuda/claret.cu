@@ -17,8 +17,8 @@ __global__ void claret(ForceArguments a) {
   const int width = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
   const int own = static_cast<int>(blockIdx.x) * width + thread;
-  const bool inside = own < a.share.count;
-  const int i = a.share.first + (inside ? own : 0);
+  const bool inside = own < a.slice.count;
+  const int i = a.slice.first + (inside ? own : 0);
   const Position me = a.positions[i];
   const int type = me.type != 0;
 
@@ -53,7 +53,7 @@ __global__ void claret(ForceArguments a) {
 template <BoundaryKind kind>
 void launch(const ForceArguments& a, int block, cudaStream_t stream) {
   const auto threads = static_cast<unsigned>(block);
-  const auto blocks = (static_cast<unsigned>(a.share.count) + threads - 1) / threads;
+  const auto blocks = (static_cast<unsigned>(a.slice.count) + threads - 1) / threads;
   const std::size_t shared = threads * sizeof(Position);
   if (a.sums != nullptr) {
     claret<kind, true><<<blocks, threads, shared, stream>>>(a);

@@ -23,8 +23,8 @@ struct FastMath {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(__fmaf_rn(0.3275911F, x, 1.0F)));
     return approximate_erfc<FastMath>(t, exp_minus_x2);
   }
-  // Of x * factor, right below 2^22: adding 1.5 * 2^23 leaves no bits for a fraction. Two
-  // instructions, where the one that rounds runs at a quarter of their rate.
+  // The integer nearest to x * factor, exact below 2^22: adding 1.5 * 2^23 leaves no bits for a
+  // fraction. Two instructions; the one that rounds runs at a quarter of their rate.
   __device__ static float nearest_integer(float x, float factor) {
     constexpr float no_fraction = 12582912.0F;
     return __fadd_rn(__fmaf_rn(x, factor, no_fraction), -no_fraction);

@@ -15,7 +15,7 @@ __device__ bool may_move(const State& s, const Force& f) {
   return *static_cast<volatile int*>(s.overlapped) == 0;
 }
 
-__device__ int type_of(const State& s, int own) { return s.share.first + own < s.cations ? 0 : 1; }
+__device__ int type_of(const State& s, int own) { return s.slice.first + own < s.cations ? 0 : 1; }
 
 __device__ void kick_all(const State& s, const Motion& motion, const Force& f, int own, int type) {
   const float force[3] = {f.x, f.y, f.z};
@@ -30,14 +30,14 @@ __device__ void drift_all(const State& s, const Motion& motion, int own) {
 
 __global__ void before_forces(State s, Motion motion, IntegratorKind kind) {
   const int own = particle();
-  if (own >= s.share.count) return;
+  if (own >= s.slice.count) return;
   const int type = type_of(s, own);
   const Force f = s.forces[own];
   if (kind == IntegratorKind::verlet && may_move(s, f)) {
     kick_all(s, motion, f, own, type);
     drift_all(s, motion, own);
   }
-  s.positions[s.share.first + own] = packed(s.r + 3 * own, type, motion.inverse_lambda);
+  s.positions[s.slice.first + own] = packed(s.r + 3 * own, type, motion.inverse_lambda);
 }
 
 __device__ void add(std::int64_t& total, std::int64_t term) {
@@ -56,7 +56,7 @@ __device__ bool first_of_warp() { return threadIdx.x % 32 == 0; }
 
 __global__ void sum_up(State s) {
   const int own = particle();
-  const bool inside = own < s.share.count;
+  const bool inside = own < s.slice.count;
   const Force f = inside ? s.forces[own] : Force{0, 0, 0};
   const float force[3] = {f.x, f.y, f.z};
   for (int axis = 0; axis < 3; ++axis) {
@@ -67,7 +67,7 @@ __global__ void sum_up(State s) {
 
 __global__ void verlet_after_forces(State s, Motion motion) {
   const int own = particle();
-  if (own >= s.share.count) return;
+  if (own >= s.slice.count) return;
   const Force f = s.forces[own];
   if (may_move(s, f)) kick_all(s, motion, f, own, type_of(s, own));
 }
@@ -89,7 +89,7 @@ __global__ void prepare(State s, Motion motion, Motion* step) {
 __global__ void nose_hoover_after_forces(State s, const Motion* step) {
   const int own = particle();
   std::int64_t twice_kinetic = 0;
-  if (own < s.share.count) {
+  if (own < s.slice.count) {
     const Force f = s.forces[own];
     if (may_move(s, f)) {
       const Motion motion = *step;
@@ -107,7 +107,7 @@ __global__ void nose_hoover_after_forces(State s, const Motion* step) {
 }
 
 unsigned blocks(const State& s) {
-  return static_cast<unsigned>((s.share.count + threads - 1) / threads);
+  return static_cast<unsigned>((s.slice.count + threads - 1) / threads);
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ void launch_sum_up(const State& state, cudaStream_t stream) {
 
 void launch_after_forces(const State& state, const Motion& motion, IntegratorKind kind,
                          Motion* scratch, cudaStream_t stream) {
-  const bool empty = state.share.count == 0;
+  const bool empty = state.slice.count == 0;
   if (kind == IntegratorKind::verlet) {
     if (!empty) verlet_after_forces<<<blocks(state), threads, 0, stream>>>(state, motion);
     return;

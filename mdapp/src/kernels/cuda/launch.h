@@ -17,13 +17,13 @@ namespace gpucast::mdapp::cuda {
 // What a force kernel reads and writes; pointers into device memory.
 struct ForceArguments {
   const Position* positions = nullptr;  // of all n
-  Force* forces = nullptr;              // of the share
-  PairSums* sums = nullptr;             // of the share; nullptr where no energies are asked for
+  Force* forces = nullptr;              // of the slice
+  PairSums* sums = nullptr;             // of the slice; nullptr where no energies are asked for
   int n = 0;
   int cations = 0;
-  Share share;
+  Slice slice;
   ForceField<float> field{};
-  // tuned with a j split: partial sums [split][component][particle of the share] and how many
+  // tuned with a j split: partial sums [split][component][particle of the slice] and how many
   // splits of a block of particles have arrived (0 before and after).
   double* partial = nullptr;
   unsigned* arrived = nullptr;
@@ -40,16 +40,16 @@ void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int b
                    cudaStream_t stream);
 
 // The choice completed for the current device. Depends on nothing but its arguments and the GPU.
-Division divide(const KernelChoice& choice, int n, int share);
+Division divide(const KernelChoice& choice, int n, int slice);
 void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
                   cudaStream_t stream);
 inline constexpr int partial_components = 5;  // force, energy, virial
 
 // ---- integration ----
 
-// The share's particles and what acts back on them.
+// The slice's particles and what acts back on them.
 struct State {
-  double* r = nullptr;  // 3 a particle of the share
+  double* r = nullptr;  // 3 a particle of the slice
   double* v = nullptr;
   const Force* forces = nullptr;
   Position* positions = nullptr;  // of all n
@@ -59,7 +59,7 @@ struct State {
   int* overlapped = nullptr;  // 1 once a force was not sound
   int n = 0;
   int cations = 0;
-  Share share;
+  Slice slice;
 };
 
 void launch_before_forces(const State& state, const Motion& motion, IntegratorKind kind,

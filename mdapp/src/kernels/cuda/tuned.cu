@@ -21,7 +21,7 @@ namespace {
 
 constexpr int most_threads = most_tuned_threads;
 
-// Particles of a share from which on four a thread fill a large GPU (measured on an H200).
+// Particles of a slice from which on four a thread fill a large GPU (measured on an H200).
 constexpr int enough_for_four = 16384;
 
 __device__ __forceinline__ double exact(const Compensated<float>& total) {
@@ -60,7 +60,7 @@ __device__ __forceinline__ void add_tile(Mine<I, with_sums>& mine, const Positio
   }
 }
 
-// Particles of one type among the share, by their index in it: a block's own are [begin, end).
+// Particles of one type among the slice, by their index in it: a block's own are [begin, end).
 struct Own {
   int type;
   int begin;
@@ -68,12 +68,12 @@ struct Own {
 };
 
 __device__ __forceinline__ Own own_particles(const ForceArguments& a, int per_block) {
-  const int border = min(max(a.cations - a.share.first, 0), a.share.count);
+  const int border = min(max(a.cations - a.slice.first, 0), a.slice.count);
   const int cation_blocks = (border + per_block - 1) / per_block;
   const int block = static_cast<int>(blockIdx.x);
   if (block < cation_blocks) return {0, block * per_block, min(border, (block + 1) * per_block)};
   const int begin = border + (block - cation_blocks) * per_block;
-  return {1, begin, min(a.share.count, begin + per_block)};
+  return {1, begin, min(a.slice.count, begin + per_block)};
 }
 
 // The parts that the sum over j is split into: whole chunks, but for the end.
@@ -89,7 +89,7 @@ __device__ void write(const ForceArguments& a, int own, const double (&sum)[5]) 
                    static_cast<float>(sum[2])};
   if constexpr (with_sums) {
     const double lambda = a.field.shared.lambda;
-    const Position& me = a.positions[a.share.first + own];
+    const Position& me = a.positions[a.slice.first + own];
     const double virial = virial_of<kind>(sum[4] * lambda / 2, double{me.x}, double{me.y},
                                           double{me.z}, sum[0], sum[1], sum[2], lambda);
     a.sums[own] = {static_cast<float>(sum[3] * lambda / 2), static_cast<float>(virial)};
@@ -100,7 +100,7 @@ __device__ void write(const ForceArguments& a, int own, const double (&sum)[5]) 
 template <BoundaryKind kind, bool with_sums, int I>
 __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine, const Own& block) {
   constexpr int components = with_sums ? 5 : 3;
-  const auto count = static_cast<std::size_t>(a.share.count);
+  const auto count = static_cast<std::size_t>(a.slice.count);
   const int threads = static_cast<int>(blockDim.x);
   const auto at = [&](unsigned split, int component, int own) -> double& {
     return a.partial[(split * partial_components + static_cast<unsigned>(component)) * count +
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
 #pragma unroll
   for (int k = 0; k < I; ++k) {
     const int own = block.begin + thread + k * threads;
-    mine.index[k] = a.share.first + (own < block.end ? own : block.begin);
+    mine.index[k] = a.slice.first + (own < block.end ? own : block.begin);
     const Position p = a.positions[mine.index[k]];
     mine.x[k] = p.x;
     mine.y[k] = p.y;
@@ -161,8 +161,8 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
 
   const int begin = split_begin(a.n, static_cast<int>(gridDim.y), static_cast<int>(blockIdx.y));
   const int end = split_begin(a.n, static_cast<int>(gridDim.y), static_cast<int>(blockIdx.y) + 1);
-  const int own_first = a.share.first + block.begin;
-  const int own_end = a.share.first + block.end;
+  const int own_first = a.slice.first + block.begin;
+  const int own_end = a.slice.first + block.end;
   for (int type = 0; type < 2; ++type) {
     const int type_begin = max(begin, type == 0 ? 0 : a.cations);
     const int type_end = min(end, type == 0 ? a.cations : a.n);
@@ -241,25 +241,25 @@ int multiprocessors() {
 // that end one by one. A block costs `start` j besides its own. The numbers are those that choose
 // best among 28 splits of each of eleven sizes on an H200 (within 2.1 % of the fastest; a single
 // wave of blocks in step is up to 15 % slower than many short ones).
-double cost(int sms, int n, int share, int per_block, int splits) {
+double cost(int sms, int n, int slice, int per_block, int splits) {
   constexpr double latency = 2.15;
   constexpr double tail = 0.4;
   constexpr double start = 24;
-  const double blocks = std::ceil(static_cast<double>(share) / per_block) * splits;
+  const double blocks = std::ceil(static_cast<double>(slice) / per_block) * splits;
   const double w = std::ceil(blocks / sms);
   const double part = static_cast<double>(n) / splits;
   return (part + start) * (std::pow(std::pow(latency, 4) + std::pow(w, 4), 0.25) + tail);
 }
 
-int best_split(int sms, int n, int share, int per_block) {
+int best_split(int sms, int n, int slice, int per_block) {
   // Partial sums of all splits stay below a quarter of a gigabyte.
   constexpr double most_partial_bytes = 256e6;
-  const double per_split = static_cast<double>(share) * partial_components * sizeof(double);
+  const double per_split = static_cast<double>(slice) * partial_components * sizeof(double);
   const int most = std::clamp(static_cast<int>(most_partial_bytes / per_split), 1,
                               std::min((n + chunk - 1) / chunk, 512));
   int best = 1;
   for (int splits = 2; splits <= most; ++splits) {
-    if (cost(sms, n, share, per_block, splits) < cost(sms, n, share, per_block, best)) {
+    if (cost(sms, n, slice, per_block, splits) < cost(sms, n, slice, per_block, best)) {
       best = splits;
     }
   }
@@ -268,14 +268,14 @@ int best_split(int sms, int n, int share, int per_block) {
 
 }  // namespace
 
-Division divide(const KernelChoice& choice, int n, int share) {
+Division divide(const KernelChoice& choice, int n, int slice) {
   Division division{.threads = choice.block > 0 ? choice.block : most_threads,
                     .i_per_thread = choice.i_per_thread,
                     .j_split = choice.j_split};
-  if (division.i_per_thread == 0) division.i_per_thread = share >= enough_for_four ? 4 : 1;
+  if (division.i_per_thread == 0) division.i_per_thread = slice >= enough_for_four ? 4 : 1;
   if (division.j_split == 0) {
     division.j_split =
-        best_split(multiprocessors(), n, share, division.threads * division.i_per_thread);
+        best_split(multiprocessors(), n, slice, division.threads * division.i_per_thread);
   }
   return division;
 }
@@ -287,10 +287,10 @@ void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const 
                                ? std::min(division.i_per_thread, most_i_with_sums)
                                : division.i_per_thread;
   const int per_block = division.threads * i_per_thread;
-  const Share share = arguments.share;
-  const int cations = std::clamp(arguments.cations - share.first, 0, share.count);
+  const Slice slice = arguments.slice;
+  const int cations = std::clamp(arguments.cations - slice.first, 0, slice.count);
   const int blocks =
-      (cations + per_block - 1) / per_block + (share.count - cations + per_block - 1) / per_block;
+      (cations + per_block - 1) / per_block + (slice.count - cations + per_block - 1) / per_block;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(division.j_split));
   const auto threads = static_cast<unsigned>(division.threads);
   dispatch(boundary, arguments.sums != nullptr, i_per_thread, [&]<BoundaryKind K, bool S, int I>() {

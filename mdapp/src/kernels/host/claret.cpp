@@ -6,8 +6,8 @@ namespace {
 
 template <BoundaryKind kind, bool with_sums>
 void run(const ForceArguments& a) {
-  for (int own = 0; own < a.share.count; ++own) {
-    const int i = a.share.first + own;
+  for (int own = 0; own < a.slice.count; ++own) {
+    const int i = a.slice.first + own;
     const Position me = a.positions[i];
     const int type = i < a.cations ? 0 : 1;
     Totals<float, with_sums> total;

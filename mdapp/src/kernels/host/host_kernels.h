@@ -12,11 +12,11 @@ namespace gpucast::mdapp::host {
 // As for the GPU's kernels (kernels/cuda/launch.h), in host memory.
 struct ForceArguments {
   const Position* positions = nullptr;  // of all n
-  Force* forces = nullptr;              // of the share
-  PairSums* sums = nullptr;             // of the share; nullptr where no energies are asked for
+  Force* forces = nullptr;              // of the slice
+  PairSums* sums = nullptr;             // of the slice; nullptr where no energies are asked for
   int n = 0;
   int cations = 0;
-  Share share;
+  Slice slice;
   ForceField<float> field{};
   BoundaryKind boundary = BoundaryKind::open;
 };

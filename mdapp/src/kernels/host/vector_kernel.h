@@ -110,7 +110,7 @@ GPUCAST_HD inline void add_run(Particles<Isa, vectors, with_sums>& mine, const F
     mine.total[u].add(part[u]);
 }
 
-// Particles i of one type, by their index in the share: [begin, end), at most `vectors` registers.
+// Particles i of one type, by their index in the slice: [begin, end), at most `vectors` registers.
 template <class Isa, BoundaryKind kind, bool with_sums, int vectors>
 void add_block(const ForceArguments& a, int begin, int end, int type) {
   using Float = Isa::Float;
@@ -120,7 +120,7 @@ void add_block(const ForceArguments& a, int begin, int end, int type) {
     for (int lane = 0; lane < lanes; ++lane) {
       const int own = begin + u * lanes + lane;
       // Lanes beyond the end repeat the first particle; nobody reads them.
-      const int i = a.share.first + (own < end ? own : begin);
+      const int i = a.slice.first + (own < end ? own : begin);
       mine.x[u][lane] = a.positions[i].x;
       mine.y[u][lane] = a.positions[i].y;
       mine.z[u][lane] = a.positions[i].z;
@@ -128,8 +128,8 @@ void add_block(const ForceArguments& a, int begin, int end, int type) {
     }
   }
 
-  const int own_first = a.share.first + begin;
-  const int own_end = a.share.first + end;
+  const int own_first = a.slice.first + begin;
+  const int own_end = a.slice.first + end;
   for (int other = 0; other < 2; ++other) {
     const int first = other == 0 ? 0 : a.cations;
     const int last = other == 0 ? a.cations : a.n;
@@ -151,7 +151,7 @@ void add_block(const ForceArguments& a, int begin, int end, int type) {
     const auto& total = mine.total[u];
     a.forces[own] = {total.x.sum[lane], total.y.sum[lane], total.z.sum[lane]};
     if constexpr (with_sums) {
-      const Position& me = a.positions[a.share.first + own];
+      const Position& me = a.positions[a.slice.first + own];
       const Force& f = a.forces[own];
       a.sums[own] = {(total.short_range.sum[lane] + total.coulomb.sum[lane]) * half,
                      virial_of<kind>(total.virial.sum[lane] * half, me.x, me.y, me.z, f.x, f.y, f.z,
@@ -166,10 +166,10 @@ void add_all(const ForceArguments& a) {
   constexpr int vectors = 4;
   constexpr int lanes = sizeof(typename Isa::Float) / sizeof(float);
   constexpr int block = vectors * lanes;
-  int border = a.cations - a.share.first;
+  int border = a.cations - a.slice.first;
   border = border < 0 ? 0 : border;
-  border = border > a.share.count ? a.share.count : border;
-  const int edges[] = {0, border, a.share.count};
+  border = border > a.slice.count ? a.slice.count : border;
+  const int edges[] = {0, border, a.slice.count};
   for (int type = 0; type < 2; ++type) {
     const int last = edges[type + 1];
     int begin = edges[type];

@@ -32,7 +32,8 @@ bool can_reach(int from, int to) {
 
 Json node_json(const std::optional<int>& node) { return node ? Json(*node) : Json(nullptr); }
 
-// Of a CUDA runtime that reaches GPUs in other ways than the usual one.
+// Whether there are CUDA graphs: a runtime that reaches GPUs in another way than the usual one may
+// lack them.
 bool has_graphs() {
   cudaGraph_t graph = nullptr;
   const cudaError_t status = cudaGraphCreate(&graph, 0);

@@ -62,7 +62,7 @@ class BufferPool {
   void fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
   bool holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
 
-  // Of the first buffer of each kind near each GPU.
+  // Where the first buffer of each kind near each GPU lies.
   const std::vector<Placement>& placements() const { return placements_; }
 
  private:

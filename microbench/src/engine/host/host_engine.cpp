@@ -223,9 +223,6 @@ class HostEngine : public Engine {
     const records::Gpu thread{.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread"};
     return std::vector<records::Gpu>(workers_.size(), thread);
   }
-  std::string driver() const override { return ""; }
-  std::string runtime() const override { return ""; }
-  nlohmann::ordered_json topology() const override { return nullptr; }
   std::vector<nlohmann::ordered_json> placements() const override { return {}; }
 
   std::optional<std::string> refuses(const Copy& copy,

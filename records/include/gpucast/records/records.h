@@ -104,7 +104,7 @@ struct Transfer : Measurement {
   std::int64_t bytes = 0;
   std::vector<Copy> concurrent;  // empty if alone
   std::optional<TransferMethod> method = std::nullopt;
-  // Of a peer copy: the GPU that makes it. The source writes, the destination reads.
+  // The GPU that makes a peer copy: the source writes, the destination reads.
   std::optional<std::string> issuer = std::nullopt;
   bool valid = true;  // false: the copied bytes were wrong
 };
@@ -117,13 +117,13 @@ struct Launch : Measurement {
   std::optional<std::int64_t> arguments = std::nullopt;  // the kernel's, 8 bytes each
 };
 
-// Seconds in the parts of each step, one a step; 0 where a part did not occur.
+// Seconds in the phases of one step; 0 where a phase did not occur.
 struct Phases {
-  std::optional<std::vector<double>> h2d = std::nullopt;
-  std::optional<std::vector<double>> kernel = std::nullopt;
-  std::optional<std::vector<double>> d2h = std::nullopt;
-  std::optional<std::vector<double>> cpu = std::nullopt;
-  std::optional<std::vector<double>> exchange = std::nullopt;  // between GPUs or processes
+  double h2d = 0;
+  double kernel = 0;  // launch and execution, of the slowest device
+  double d2h = 0;
+  double cpu = 0;       // integration on the host
+  double exchange = 0;  // between GPUs or processes
 };
 
 // Bytes that one step moves, over all GPUs.
@@ -145,7 +145,7 @@ struct Step : Measurement {
   std::optional<bool> graph = std::nullopt;            // launched as a CUDA graph
   std::optional<std::string> boundary = std::nullopt;  // not set: open box
   std::optional<StepBytes> bytes = std::nullopt;
-  std::optional<Phases> phases = std::nullopt;
+  std::vector<Phases> phases{};  // of steps in between, timed phase by phase; may be empty
   std::optional<double> energy_drift = std::nullopt;  // relative, over the whole run
 };
 

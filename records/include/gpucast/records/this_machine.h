@@ -6,15 +6,16 @@
 #include <istream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gpucast/records/records.h"
 
 namespace gpucast::records {
 
-// Of this run, with an id made of host, start and process number. `id`: another one, for runs that
-// belong together (records of one id are taken as one machine's).
-Machine this_machine(const Tool& tool, int argc, const char* const* argv,
-                     const std::optional<std::string>& id = std::nullopt);
+// Host, processor, program and start of this run. `id`: of runs that belong together (records of
+// one id are taken as one machine's); empty: made of host, start and process number.
+Machine this_machine(const Tool& tool, const std::vector<std::string>& command,
+                     const std::string& id = "");
 
 // The processor's name from the text of /proc/cpuinfo; nothing where that has none (ARM).
 std::optional<std::string> cpu_model(std::istream& cpuinfo);

@@ -76,7 +76,7 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // Of a program without subcommands.
+  // The options of a program without subcommands.
   Options options();
   // The user chooses one subcommand or none.
   Options command(const std::string& name, const std::string& description);

@@ -16,7 +16,7 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Of the GPU with this PCI bus id: an array of {kind: "pcie", generation, width} and
+  // The links of the GPU with this PCI bus id: an array of {kind: "pcie", generation, width} and
   // {kind: "nvlink", version, count} with the links that are up. null: not known.
   nlohmann::ordered_json links(const std::string& pci) const;
 

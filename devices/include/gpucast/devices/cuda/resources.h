@@ -90,7 +90,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// By the device's clock; both have been passed.
+// Seconds by the device's clock; both events have been passed.
 inline double seconds_between(const Event& begin, const Event& end) {
   constexpr double milli = 1e-3;
   float milliseconds = 0;

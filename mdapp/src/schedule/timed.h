@@ -1,9 +1,9 @@
-// Marks around the parts of a step on one device.
+// Marks around the phases of a step on one device.
 #pragma once
 
 #include "engine/device.h"
 
-namespace gpucast::mdapp::parts {
+namespace gpucast::mdapp::timed {
 
 enum Slot { h2d_begin, h2d_end, kernel_begin, kernel_end, d2h_begin, d2h_end };
 
@@ -29,4 +29,4 @@ inline void download(Device& device, std::span<Force> forces) {
   device.mark(d2h_end);
 }
 
-}  // namespace gpucast::mdapp::parts
+}  // namespace gpucast::mdapp::timed

@@ -5,33 +5,33 @@
 namespace gpucast::mdapp {
 namespace {
 
-TEST(Share, SharesLaidEndToEndAreAllParticles) {
+TEST(Slice, SlicesLaidEndToEndAreAllParticles) {
   for (int n = 0; n <= 50; ++n) {
     for (int parts = 1; parts <= 9; ++parts) {
       int next = 0;
       for (int part = 0; part < parts; ++part) {
-        const Share share = share_of(n, parts, part);
-        EXPECT_EQ(share.first, next) << n << " " << parts << " " << part;
-        EXPECT_GE(share.count, 0);
-        next += share.count;
+        const Slice slice = slice_of(n, parts, part);
+        EXPECT_EQ(slice.first, next) << n << " " << parts << " " << part;
+        EXPECT_GE(slice.count, 0);
+        next += slice.count;
       }
       EXPECT_EQ(next, n) << n << " " << parts;
     }
   }
 }
 
-TEST(Share, NoneIsLargerThanTheFirst) {
+TEST(Slice, NoneIsLargerThanTheFirst) {
   for (int n = 0; n <= 50; ++n) {
     for (int parts = 1; parts <= 9; ++parts) {
-      EXPECT_EQ(share_of(n, parts, 0).count, (n + parts - 1) / parts);
+      EXPECT_EQ(slice_of(n, parts, 0).count, (n + parts - 1) / parts);
       for (int part = 1; part < parts; ++part)
-        EXPECT_LE(share_of(n, parts, part).count, share_of(n, parts, part - 1).count);
+        EXPECT_LE(slice_of(n, parts, part).count, slice_of(n, parts, part - 1).count);
     }
   }
 }
 
-TEST(Share, ManyParticlesAndPartsDoNotOverflow) {
-  const Share last = share_of(2'000'000'000, 9, 8);
+TEST(Slice, ManyParticlesAndPartsDoNotOverflow) {
+  const Slice last = slice_of(2'000'000'000, 9, 8);
   EXPECT_EQ(last.first + last.count, 2'000'000'000);
 }
 

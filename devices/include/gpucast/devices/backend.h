@@ -1,0 +1,35 @@
+// What an engine says of itself: this machine's GPUs, or CPU threads in their place.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "gpucast/records/records.h"
+#include "gpucast/schema/vocabulary.h"
+#include "gpucast/support/context.h"
+
+namespace gpucast::devices {
+
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual schema::Path path() const = 0;  // host or native
+  virtual std::vector<records::Gpu> devices() const = 0;
+  // Versions; empty where there is none.
+  virtual std::string driver() const { return {}; }
+  virtual std::string runtime() const { return {}; }
+  // How the devices reach each other: an object, or null.
+  virtual nlohmann::ordered_json topology() const;
+};
+
+// The first record of a run of this program on `backend`. `id`: of runs that belong together;
+// empty: this run's own.
+records::Machine machine_record(const Backend& backend, const support::Context& context,
+                                const std::string& id);
+
+}  // namespace gpucast::devices

@@ -1,0 +1,25 @@
+#include "gpucast/devices/backend.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gpucast/records/this_machine.h"
+#include "gpucast/support/version.h"
+
+namespace gpucast::devices {
+
+nlohmann::ordered_json Backend::topology() const { return nullptr; }
+
+records::Machine machine_record(const Backend& backend, const support::Context& context,
+                                const std::string& id) {
+  auto machine = records::this_machine({.name = context.program, .version = support::version},
+                                       context.command_line, id);
+  if (!backend.driver().empty()) machine.driver = backend.driver();
+  if (!backend.runtime().empty()) machine.runtime = backend.runtime();
+  if (backend.path() != schema::Path::host) {  // a host's devices are its cores, not GPUs
+    machine.gpus = backend.devices();
+    machine.topology = backend.topology();
+  }
+  return machine;
+}
+
+}  // namespace gpucast::devices

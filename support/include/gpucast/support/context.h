@@ -1,0 +1,19 @@
+// What every command of a program works with besides its own options.
+#pragma once
+
+#include <ostream>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace gpucast::support {
+
+struct Context {
+  const char* program;                    // as its messages begin
+  std::vector<std::string> command_line;  // as it was started
+  std::stop_token interrupted;            // Ctrl-C: what is under way ends, with its records whole
+  std::ostream& out;
+  std::ostream& err;
+};
+
+}  // namespace gpucast::support
