@@ -80,7 +80,8 @@ def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) ->
     with servers(2, **kernels_of("microbench")) as running:
         finished = run_remote(
             addresses(running), MICROBENCH, "measure", "--engine", "cuda", "--path", "remote",
-            "--largest", 262144, "--budget", 6, "--interval", 0.5, "--quiet", "-o", path, *once(),
+            "--largest", 16384, "--loop-bytes", 65536, "--budget", 0, "--interval", 0.5,
+            "--quiet", "-o", path, *once(), timeout=600,
         )  # fmt: skip
         assert finished.returncode == 0, finished.stderr
     transfers = records(path, "transfer")
