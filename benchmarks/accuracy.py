@@ -14,14 +14,16 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import gpucast
 from gpucast.cli.output import print_table
+from gpucast.datasets import Dataset
 from gpucast.formats.extrap import write_text
 from study import (
     OUTLIERS,
@@ -131,70 +133,54 @@ def lack_of_fit(seeds: int) -> list[list[object]]:
 
 
 def against_extrap(seeds: int) -> list[list[object]]:
-    """Median error at N = 8 and time of a fit, ours and Extra-P's, same data, same run."""
+    """Median error at N = 8, ours and Extra-P's, of the same data."""
     n, gpus = held_out()
-    points = [[a, b] for a, b in zip(n.tolist(), gpus.tolist(), strict=True) if b == 8]
+    points = [(a, b) for a, b in zip(n.tolist(), gpus.tolist(), strict=True) if b == 8]
+    sizes, counts = (np.array(column) for column in zip(*points, strict=True))
     rows: list[list[object]] = []
     for name, truth in TRUTHS.items():
         data = [made(truth, seed, 0.0).dataset() for seed in range(seeds)]
-        true = truth.seconds(np.array([p[0] for p in points]), np.array([p[1] for p in points]))
-        with tempfile.TemporaryDirectory() as folder:
-            files = []
-            for seed, dataset in enumerate(data):
-                files.append(Path(folder) / f"{seed}.txt")
-                files[-1].write_text(write_text(dataset), encoding="utf-8")
-            (Path(folder) / "points.json").write_text(json.dumps(points), encoding="utf-8")
-            answer = subprocess.run(
-                [
-                    EXTRAP,
-                    ROOT / "benchmarks" / "extrap_models.py",
-                    Path(folder) / "points.json",
-                    *files,
-                ],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-        theirs, options, their_time = min(
-            (
-                float(np.median([np.abs(np.array(fit["forecast"]) / true - 1) for fit in fits])),
-                options,
-                min(fit["elapsed"] for fit in fits),
-            )
-            for options, fits in json.loads(answer.stdout).items()
+        true = truth.seconds(sizes, counts)
+        theirs, options = min(
+            (median_error([fit["forecast"] for fit in fits], true), options)
+            for options, fits in extrap_fits(data, points).items()
         )
-        ours, elapsed, elapsed_whole = [], [], []
-        for dataset in data:
-            # Extra-P gives a model without intervals: the like of it is a fit without replicates.
-            begin = time.perf_counter()
-            gpucast.fit(dataset, replicates=0)
-            elapsed.append(time.perf_counter() - begin)
-            begin = time.perf_counter()
-            fitted = gpucast.fit(dataset)
-            elapsed_whole.append(time.perf_counter() - begin)
-            seconds = fitted.forecasts([p[0] for p in points], [p[1] for p in points]).seconds
-            ours.append(np.abs(seconds / true - 1))
-        # The least of several runs, for both: the machine is shared.
-        our_error, our_time, whole_time = float(np.median(ours)), min(elapsed), min(elapsed_whole)
-        rows += [
+        ours = median_error([gpucast.fit(d).forecasts(sizes, counts).seconds for d in data], true)
+        rows.append(
             [
                 f"{name}, clean",
-                f"error at N = 8: gpucast {100 * our_error:.2f} %, "
+                f"error at N = 8: gpucast {100 * ours:.2f} %, "
                 f"Extra-P {100 * theirs:.1f} % ({options})",
-                f"{theirs / our_error:.0f} times nearer",
+                f"{theirs / ours:.0f} times nearer",
                 ">= 10 times",
-                verdict(theirs >= 10 * our_error),
-            ],
-            [
-                f"{name}, clean",
-                f"time of a fit: gpucast {our_time:.3f} s (with intervals {whole_time:.3f} s), "
-                f"Extra-P {their_time:.3f} s",
-                f"{our_time / their_time:.2f} of Extra-P's",
-                "<= 1",
-                verdict(our_time <= their_time),
-            ],
-        ]
+                verdict(theirs >= 10 * ours),
+            ]
+        )
     return rows
+
+
+def median_error(forecasts: Sequence[Any], true: NDArray[np.float64]) -> float:
+    return float(np.median([np.abs(np.array(each) / true - 1) for each in forecasts]))
+
+
+def extrap_fits(
+    data: Sequence[Dataset], points: Sequence[tuple[float, float]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Extra-P's fits of each dataset, by its options: ``forecast`` at the points (n, N), and
+    ``elapsed`` (s). Runs under the interpreter `EXTRAP`."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder) / "points.json"
+        at.write_text(json.dumps(points), encoding="utf-8")
+        files = []
+        for seed, dataset in enumerate(data):
+            files.append(Path(folder) / f"{seed}.txt")
+            files[-1].write_text(write_text(dataset), encoding="utf-8")
+        script = Path(__file__).with_name("extrap_models.py")
+        answer = subprocess.run(
+            [EXTRAP, script, at, *files], check=True, capture_output=True, text=True
+        )
+    found: dict[str, list[dict[str, Any]]] = json.loads(answer.stdout)
+    return found
 
 
 def verdict(reached: bool) -> str:

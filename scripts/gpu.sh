@@ -24,8 +24,8 @@
 # Of a dataset: GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
 # GPUCAST_ROUNDS (3), each a visit of every cell, GPUCAST_CELL_SECONDS of a visit's timed steps at most
 # (0.1), GPUCAST_SIZES, GPUCAST_SCHEDULES, GPUCAST_MEMORIES and GPUCAST_KERNELS of steps in place of the
-# usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s), GPUCAST_LARGEST bytes of their largest
-# transfer, GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
+# usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s; 0: without end), GPUCAST_INTERVAL of
+# their medians, GPUCAST_LARGEST bytes of their largest transfer, GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -292,7 +292,8 @@ recorded() {
 # suite PATH FILE SECONDS QUESTIONS
 suite() {
   recorded "$1" "$2" "$microbench" --what "$4" --memory pinned,pageable --fresh 0 \
-    ${GPUCAST_LARGEST:+--largest "$GPUCAST_LARGEST"} --budget "${GPUCAST_BUDGET:-$3}"
+    ${GPUCAST_LARGEST:+--largest "$GPUCAST_LARGEST"} \
+    ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"} --budget "${GPUCAST_BUDGET:-$3}"
 }
 
 # micro PATH ROUND: the suite of a round.

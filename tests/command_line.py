@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import gpucast
+from waiting import start_held
 
 Run = Callable[..., tuple[int, str, str]]
 """A command line run in this process: status, stdout, stderr (the fixture ``run``)."""
@@ -29,14 +30,19 @@ def shell(*arguments: str | Path, folder: Path | None = None) -> subprocess.Comp
     )
 
 
-def start_measuring(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """``gpucast measure ARGUMENTS``, not waited for."""
+def start_measuring(
+    *arguments: object, held: bool = False, **environment: str
+) -> subprocess.Popen[str]:
+    """``gpucast measure ARGUMENTS``, not waited for.
+
+    ``held``: once the first cell is in the file, it waits until its stderr is read.
+    """
+    command = [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)]
+    everything = {**os.environ, **environment}
+    if held:
+        return start_held(command, everything)
     return subprocess.Popen(
-        [sys.executable, "-m", "gpucast.cli", "measure", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=everything
     )
 
 

@@ -48,7 +48,7 @@ WARNING = "gpucast: warning:"
 """Lines that begin so, on stderr, may be left out where a page shows none of them."""
 
 TOLERANCE = 0.02
-TIMEOUT = 300  # seconds of one command
+TIMEOUT = 600  # seconds after which a command counts as hung
 
 _MARKER = re.compile(r"<!--\s*(needs|file|before):\s*(.+?)\s*-->")
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -320,7 +320,7 @@ def gpucast_options() -> dict[str, set[str]]:
 def _help(program: str, *words: str) -> str:
     path = Path(sys.executable).with_name(program)
     return subprocess.run(
-        [path, *words, "--help"], text=True, capture_output=True, check=True, timeout=60
+        [path, *words, "--help"], text=True, capture_output=True, check=True, timeout=TIMEOUT
     ).stdout
 
 

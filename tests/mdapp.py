@@ -18,6 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from command_line import only_json
+from waiting import HANG
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ def run(
     folder: Path | None = None,
     before: Sequence[str] = (),
     environment: dict[str, str] | None = None,
-    timeout: float = 120,
+    timeout: float = HANG,
 ) -> Finished:
     """``BEFORE gpucast-mdapp ARGUMENTS`` in a process of its own."""
     finished = subprocess.run(

@@ -44,8 +44,7 @@ def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: s
     assert all(entry["stderr"] is not None for entry in joint["parameters"].values())
 
 
-@pytest.mark.serial
-def test_extra_p_is_at_least_ten_times_further_off_and_no_faster() -> None:
+def test_extra_p_is_at_least_ten_times_further_off() -> None:
     if not accuracy.EXTRAP.exists():
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     rows = accuracy.against_extrap(seeds=4)

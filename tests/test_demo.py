@@ -75,9 +75,9 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     fitted, unseen = (gc.load(folder / name) for name in ("live.jsonl", "live-unseen.jsonl"))
     assert fitted.transfers
     assert {step.n for step in unseen.steps}.isdisjoint(step.n for step in fitted.steps)
-    assert all(len(step.seconds) >= 2 for step in fitted.steps)
+    assert all(step.seconds for step in fitted.steps)
     assert "live-step-time.png" in images
-    assert re.search(r"^8000 +1 .*ms.* %", finished.stdout, re.MULTILINE)
+    assert re.search(r"^8000 +1 .*s .* %", finished.stdout, re.MULTILINE)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path) -> None:

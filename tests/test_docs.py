@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 
 import doc_commands
 import gpucast
+from waiting import HANG
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -202,7 +203,7 @@ def test_the_site_builds_without_a_warning_and_is_whole(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-b",
          "html", "-d", tmp_path / "trees", ROOT / "docs", site],
-        text=True, capture_output=True, check=False, timeout=500,
+        text=True, capture_output=True, check=False, timeout=HANG,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     pages = {path.resolve(): _Page(path) for path in site.rglob("*.html")}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from latex_formulas import Values, evaluate, formulas
+from waiting import HANG
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "model-terms.md"
@@ -191,10 +192,10 @@ def test_the_program_of_the_cpp_page_gives_the_same_step_time(tmp_path: Path) ->
     subprocess.run(
         ["g++", "-std=c++20", "-Wall", "-Werror", "-I", ROOT / "model" / "include", source,
          "-o", tmp_path / "step"],
-        check=True, timeout=120,
+        check=True, timeout=HANG,
     )  # fmt: skip
     printed = subprocess.run(
-        [tmp_path / "step"], check=True, timeout=60, capture_output=True, text=True
+        [tmp_path / "step"], check=True, timeout=HANG, capture_output=True, text=True
     )
     model = _core.Model("wave", "linear", "star-serial", cores=2304, integer=4)
     values = np.array([7e-12, 2e-8, 6e-6, 8e-6, 1.1e10, 9e-6, 0.9e10])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,6 +32,7 @@ from remote_servers import (
     servers,
 )
 from synthetic import N_GRID
+from waiting import HANG, until
 
 ROOT = Path(__file__).resolve().parents[1]
 EIGHT = range(1, 9)
@@ -42,6 +42,9 @@ SERIES = {
     ("star-async", "pinned"),
     ("allgather", "pinned"),
 }
+
+ANY_INTERVAL = "1e9"
+"""Of a median: so wide that the least number of samples will do, whatever they are."""
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
 
@@ -105,45 +108,22 @@ def test_a_trajectory_has_the_same_bits_on_one_device_as_on_eight(
             assert trajectory(schedule, gpus) == one, (schedule, gpus)
 
 
-def microbench(path: Path, what: str) -> list[dict[str, Any]]:
-    """Answers to one question, with a budget too short for all of it."""
+def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
     subprocess.run(
         [
-            programs.find(programs.MICROBENCH), "measure", *map(str, HOST), "--what", what,
-            "--largest", "65536", "--budget", "3", "--fresh", "0", "--interval", "1", "--quiet",
-            "-o", path,
+            programs.find(programs.MICROBENCH), "measure", *map(str, HOST), "--what", "skeleton",
+            "--largest", "4096", "--budget", "0", "--fresh", "0", "--interval", ANY_INTERVAL,
+            "--quiet", "-o", path,
         ],
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=HANG,
     )  # fmt: skip
-    return mdapp.records_in(path.read_text())
-
-
-def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
-    records = microbench(tmp_path / "records.jsonl", "skeleton")
+    records = mdapp.records_in(path.read_text())
     found = {(r["schedule"], r["gpus"]) for r in records if r["kind"] == "skeleton"}
     counts = (1, 2, 3, 4, 6, 8)
     assert found == {(s, g) for s in ("star-serial", "star-async") for g in counts}
-
-
-@pytest.mark.serial  # its budget is time
-def test_eight_host_links_at_once_come_before_a_budget_ends(tmp_path: Path) -> None:
-    """Every two of 24 copies would take it up."""
-    links: set[tuple[str, int]] = set()
-    for record in microbench(tmp_path / "records.jsonl", "concurrent"):
-        if record["kind"] != "transfer":
-            continue
-        others = {(c["from"], c["to"]) for c in record["concurrent"]}
-        ends = {(record["from"], record["to"]), *others}
-        if all(start == "host" for start, _ in ends):
-            links.add(("up", len(ends)))
-        elif all(end == "host" for _, end in ends):
-            links.add(("down", len(ends)))
-        elif all("host" in each for each in ends):
-            links.add(("both", len(ends)))
-    assert links >= {(way, count) for way in ("up", "down") for count in (1, *range(3, 9))}
-    assert links >= {("both", 2 * count) for count in range(2, 9)}
 
 
 # --- gpucast measure -------------------------------------------------------------------------
@@ -154,15 +134,13 @@ def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) ->
     path = tmp_path / "data.jsonl"
     grid = ("--paths", "host:8", "--n", "64,216", "--gpus", "1-8", "--kernels", "tuned",
             "--cell-time", "0.02s", "--no-transfers", "-o", path)  # fmt: skip
-    process = start_measuring(*grid)
-    assert process.stderr is not None
-    for _ in range(3):
-        assert "/48] " in process.stderr.readline()
+    process = start_measuring(*grid, held=True)
+    assert until(lambda: path.exists() and '"kind":"step"' in path.read_text(), process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    process.communicate()
+    process.communicate(timeout=HANG)
+    assert process.returncode == 130
     begun = cells(mdapp.records_in(path.read_text()))
-    assert 3 <= begun.total() < 48
+    assert 1 <= begun.total() < 48
 
     status, out, err = run("measure", *grid, "--json", "--quiet")
     assert status == 0, err
@@ -194,7 +172,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
             "--memory", "pageable", "--cell-time", "0.02s", "--no-transfers", "--json", "--quiet",
             "-o", path, GPUCAST_REMOTE_LIB=str(CLIENT), GPUCAST_REMOTE_SPIN_US="0",
         )  # fmt: skip
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     assert [each["status"] for each in only_json(out)["paths"]] == ["complete"]
     records = mdapp.records_in(path.read_text())
@@ -204,7 +182,6 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
 
 
 @over_servers
-@pytest.mark.serial  # the budget of its microbenchmarks is time
 def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
     """``scripts/gpu.sh dataset``: its native GPUs are servers' here, as its remote ones are."""
     smi = tmp_path / "nvidia-smi"
@@ -216,9 +193,10 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
             **remote_environment(addresses(running), **FAKED),
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
             "GPUCAST_BUILD": str(built("..")),
-            "GPUCAST_BUDGET": "6",
+            "GPUCAST_BUDGET": "0",
             "GPUCAST_FAKE_DEVICES": "8",
-            "GPUCAST_LARGEST": "65536",
+            "GPUCAST_INTERVAL": ANY_INTERVAL,
+            "GPUCAST_LARGEST": "4096",
             "GPUCAST_LIBCUDA": str(FAKE),
             "GPUCAST_MACHINE": "x8",
             "GPUCAST_CELL_SECONDS": "0.02",
@@ -233,7 +211,7 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
         finished, again = (
             subprocess.run(
                 [ROOT / "scripts" / "gpu.sh", "dataset", folder],
-                env=environment, capture_output=True, text=True, timeout=240,
+                env=environment, capture_output=True, text=True, timeout=HANG,
             )
             for _ in range(2)
         )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,34 +12,34 @@ import pytest
 import command_line
 import gpucast as gc
 import mdapp
+from waiting import HANG, processor_seconds, until
 
 ENDLESS = ("--engine", "host", "--max-time", 1000, "--interval", 1e-9, "--warm-up", 0)
 
 
 def wait_for(path: Path, text: str, running: subprocess.Popen[bytes]) -> None:
     """Until the file holds so much."""
-    deadline = time.monotonic() + 30
-    while not (path.exists() and text in path.read_text()):
-        assert running.poll() is None, running.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    there = until(lambda: path.exists() and text in path.read_text(), running)
+    assert there, running.communicate()
 
 
 def interrupted(running: subprocess.Popen[bytes]) -> tuple[int, list[str]]:
     """Exit status, and what was said on stderr."""
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=HANG)
     return running.returncode, err.decode().splitlines()
 
 
 def test_an_interrupted_measurement_keeps_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
     running = mdapp.start("measure", "--n", 64, "--engine", "host", "-o", path, "--steps", 5)
-    running.communicate(timeout=30)
+    running.communicate(timeout=HANG)
     assert running.returncode == 0
     running = mdapp.start("measure", *ENDLESS, "--n", "64,97", "-o", path, "--append")
     wait_for(path, '"started"', running)
-    time.sleep(0.3)
+    # Many steps of 64 particles, each of some microseconds.
+    begun = processor_seconds(running)
+    until(lambda: processor_seconds(running) > begun + 0.3, running)
     status, said = interrupted(running)
     assert status == 1
     # The cell under way counts with the steps that it had; the next was never begun.
@@ -60,7 +59,7 @@ def test_a_killed_measurement_leaves_whole_records(tmp_path: Path) -> None:
     )
     wait_for(path, '"n":70', running)
     running.kill()
-    running.communicate(timeout=30)
+    running.communicate(timeout=HANG)
     assert running.returncode == -signal.SIGKILL
     data = gc.load(path)
     assert len(data.steps) >= 7
@@ -106,5 +105,5 @@ def test_a_reader_that_has_gone_is_no_crash(command: str) -> None:
     running.stdout.close()
     assert running.stderr is not None
     err = running.stderr.read().decode()
-    assert running.wait(timeout=60) in {1, -signal.SIGPIPE, 141}
+    assert running.wait(timeout=HANG) in {1, -signal.SIGPIPE, 141}
     assert len(err.splitlines()) <= 1

@@ -16,7 +16,7 @@ def _gpu() -> None:
 
 
 def test_forces_bytes_and_trajectories_hold_their_limits() -> None:
-    finished = mdapp.run("check", "--engine", "cuda", "--failed", timeout=300)
+    finished = mdapp.run("check", "--engine", "cuda", "--failed")
     assert finished.status == 0, finished.out
     assert finished.out.splitlines()[-1].startswith("native, ")
 

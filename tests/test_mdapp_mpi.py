@@ -16,9 +16,7 @@ MELT = (*HOST, "--n", 97, "--temperature", 1100, "--steps", 20, "--every", 10)
 
 
 def under(ranks: int, *arguments: object) -> mdapp.Finished:
-    return mdapp.run(
-        *arguments, before=mdapp.mpirun(ranks), environment=mdapp.MPI_ENVIRONMENT, timeout=60
-    )
+    return mdapp.run(*arguments, before=mdapp.mpirun(ranks), environment=mdapp.MPI_ENVIRONMENT)
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "nose-hoover"])

@@ -14,12 +14,12 @@ from command_line import only_json, start_measuring
 from gpucast.measure.paths import Path as MeasuredPath
 from gpucast.measure.paths import occupants, parse_paths
 from remote_servers import CLIENT, PROBE, Server, addresses, built, remote_environment, servers
+from waiting import HANG, until
 
 KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
            for program in ("microbench", "mdapp")]  # fmt: skip
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",
-        "--budget", "30s")  # fmt: skip
-"""With a budget that is enough: cells are then short."""
+        "--cell-time", "0.05s")  # fmt: skip
 
 over_servers = pytest.mark.skipif(
     not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"
@@ -32,9 +32,10 @@ def two_servers() -> Iterator[list[Server]]:
         yield running
 
 
-def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """``gpucast measure ARGUMENTS``, not waited for."""
-    return start_measuring(*arguments, **{"GPUCAST_REMOTE_LIB": str(CLIENT), **environment})
+def start(*arguments: object, held: bool = False, **environment: str) -> subprocess.Popen[str]:
+    """``gpucast measure ARGUMENTS``, not waited for; ``held``: as ``start_measuring``."""
+    environment = {"GPUCAST_REMOTE_LIB": str(CLIENT), **environment}
+    return start_measuring(*arguments, held=held, **environment)
 
 
 def test_paths_are_read_as_they_are_written() -> None:
@@ -53,7 +54,7 @@ def test_servers_are_paths_of_their_own_labels(two_servers: list[Server], tmp_pa
     both = addresses(two_servers).replace(",", "+")
     process = start("--paths", f"far={both},slow=sync:{both}", *GRID, "--n", "64", "--gpus", "2",
                     "--json", "-o", path)  # fmt: skip
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     assert [p["measured"] for p in only_json(out)["paths"]] == [1, 1]
     data = gc.load(path)
@@ -71,13 +72,13 @@ def test_a_server_that_vanishes_ends_its_path_and_no_other(
     path = tmp_path / "data.jsonl"
     both = addresses(two_servers).replace(",", "+")
     process = start("--paths", f"far={both},host", *GRID, "--gpus", "1", "--n", "64,125,216",
-                    "--json", "-o", path)  # fmt: skip
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("far [1/3] n=64 gpus=1 ")
+                    "--json", "-o", path, held=True)  # fmt: skip
+    assert until(lambda: path.exists() and '"kind":"step"' in path.read_text(), process)
     for server in two_servers:
         server.process.kill()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == 1, err
+    assert err.lstrip("\n").startswith("far [1/3] n=64 gpus=1 ")
     far, host = only_json(out)["paths"]
     assert (far["status"], far["measured"]) == ("ended", 1)
     assert (host["status"], host["measured"]) == ("complete", 3)
@@ -98,7 +99,7 @@ def test_who_uses_a_gpu_is_said_and_it_is_measured(
     environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     path = tmp_path / "data.jsonl"
     process = start("--paths", "native", *GRID, "--n", "64", "--quiet", "-o", path, **environment)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     said = "a GPU is in use by another program: /opt/other, train (process 4711, 1024 MiB)"
     assert err == f"gpucast: {said}\n"

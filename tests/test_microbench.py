@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.transfers import fit_transfers
+from waiting import HANG, until
 
 PROGRAM = Path(
     os.environ.get("GPUCAST_MICROBENCH", Path(sys.executable).with_name("gpucast-microbench"))
@@ -29,7 +29,7 @@ QUICK = (
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120
+        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=HANG
     )
 
 
@@ -68,15 +68,11 @@ def test_gpucast_reads_and_fits_them(measured: tuple[Path, str]) -> None:
     path, _ = measured
     data = gc.load(path)
     assert data.warnings == []
-    latency = {}
     for method in ("call", "gated"):
         fits = {fit.route: fit for fit in fit_transfers(data, method=method, replicates=40)}
         assert {"h2d", "d2h", "peer"} <= set(fits)
-        latency[method] = fits["h2d"].values[0]
-        assert 0 < latency[method] < 1e-3
+        assert np.isfinite(fits["h2d"].values).all()
         assert np.all(fits["h2d"].seconds(np.array([64.0, 65536.0])) > 0)
-    # What a thread's queue costs stands before a call, and not behind a gate.
-    assert latency["call"] > latency["gated"]
 
 
 def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> None:
@@ -90,14 +86,22 @@ def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> N
 def test_fresh_runs_show_what_differs_from_run_to_run(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     finished = run(
-        "measure", *HOST, "--what", "launches", "--fresh", 3, "--budget", 10, "--quiet", "-o", path
+        "measure", *HOST, "--what", "launches", "--fresh", 3, "--interval", 1, "--quiet", "-o", path
     )
     assert finished.returncode == 0, finished.stderr
-    for launch in gc.load(path).launches:
-        assert launch.run_to_run is not None
-        # A fresh run has a second: on a busy machine one may spend it before its last probes.
-        assert launch.run_to_run.runs in (2, 3)
-        assert launch.run_to_run.sd >= 0  # 0: all medians fell on one tick of the clock
+    known = [launch.run_to_run for launch in gc.load(path).launches if launch.run_to_run]
+    # A fresh run has a second, which a busy machine may spend before the last of its probes.
+    assert {each.runs for each in known} <= {2, 3}
+    assert all(each.sd >= 0 for each in known)  # 0: all medians fell on one tick of the clock
+
+
+def test_a_fresh_run_probes_launches_and_all_routes(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    finished = run("measure", *QUICK, "--probes", "-o", path)
+    assert finished.returncode == 0, finished.stderr
+    assert {launch["method"] for launch in records(path, "launch")} == {"submit", "sync", "gated"}
+    routes = {transfer["route"] for transfer in records(path, "transfer")}
+    assert routes == {"h2d", "d2h", "peer", "local"}
 
 
 def test_what_is_not_there_is_noted_with_its_reason(measured: tuple[Path, str]) -> None:
@@ -125,16 +129,12 @@ def test_records_may_go_to_stdout() -> None:
     assert "launch on gpu0, submit" in finished.stderr
 
 
-def test_a_budget_is_kept(tmp_path: Path) -> None:
+def test_what_a_budget_does_not_allow_is_skipped_and_noted(tmp_path: Path) -> None:
+    """How a budget is shared out is tested without a clock: microbench/tests/run_test.cpp."""
     path = tmp_path / "records.jsonl"
-    begin = time.monotonic()
-    finished = run(
-        "measure", *HOST, "--fresh", 0, "--budget", 2, "--interval", 1e-9, "--quiet", "-o", path
-    )
-    # The clocks' rise, and cells that were begun in time, come on top.
-    assert time.monotonic() - begin < 15
+    finished = run("measure", *HOST, "--fresh", 0, "--budget", 1e-9, "--quiet", "-o", path)
     assert finished.returncode == 0, finished.stderr
-    skipped = [n for n in records(path, "note") if "the budget of 2 s is spent" in n["text"]]
+    skipped = [n for n in records(path, "note") if "the budget of 1e-09 s is spent" in n["text"]]
     assert skipped
     assert f"{len(skipped)}" in finished.stderr or "measurements were skipped" in finished.stderr
 
@@ -158,23 +158,21 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    deadline = time.monotonic() + 30
-    while not (path.exists() and path.read_text().count("\n") > 3):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert until(lambda: path.exists() and '"kind":"launch"' in path.read_text(), running)
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=HANG)
     assert running.returncode == 1
     assert b"error: interrupted: " in err.splitlines()[-1]
     assert gc.load(path).launches
 
 
-def test_exercise_prints_a_line_a_second() -> None:
-    finished = run("exercise", *HOST, "--bytes", 100000, "--seconds", 1.5, 0, 1)
+def test_exercise_prints_the_throughput_both_ways() -> None:
+    finished = run("exercise", *HOST, "--bytes", 100000, "--seconds", 0.9, 0, 1)
     assert finished.returncode == 0, finished.stderr
-    lines = finished.stdout.splitlines()
-    assert 1 <= len(lines) <= 3
-    assert all("gpu0>gpu1" in line and "gpu1>gpu0" in line and "GB/s" in line for line in lines)
+    (line,) = finished.stdout.splitlines()  # it is made of a second of copies
+    assert "gpu0>gpu1" in line
+    assert "gpu1>gpu0" in line
+    assert line.count("GB/s") == 2
 
 
 def test_topology_is_the_machine_record() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from gpucast import jsonl
 from gpucast.records import Machine, Note, Step, json_schema
+from waiting import HANG
 
 ROOT = Path(__file__).parents[1]
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
@@ -26,7 +27,7 @@ def written() -> bytes:
     )
     if not programs:
         pytest.skip("no build/*/records/records_sample: build with -DGPUCAST_TESTS=ON")
-    return subprocess.run([programs[-1]], capture_output=True, check=True, timeout=60).stdout
+    return subprocess.run([programs[-1]], capture_output=True, check=True, timeout=HANG).stdout
 
 
 def objects(written: bytes) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpucast
-from command_line import Run, assert_refused, files_of, only_json, shell
+from command_line import Run, assert_refused, files_of, only_json
 from gpucast.comparison import compare
 from gpucast.errors import InputError
 from gpucast.measure.design import left, order
@@ -24,10 +23,6 @@ from gpucast.report.render import page
 from gpucast.validation import validate
 from gpucast.whatif import what_if
 from report_pages import HOSTILE, h200, jumping
-
-MOST_SECONDS = 5.0
-MOST_BYTES = 6_000_000
-
 
 # ---- curves ----
 
@@ -117,7 +112,7 @@ def test_models_take_the_measurements_of_their_own_path_only() -> None:
 
 def test_a_what_if_is_held_against_steps_that_it_was_not_fitted_to() -> None:
     data = gpucast.load("h200-x4")
-    forecast = what_if(h200("native"), data, path="remote", machine="h200-c/remote")
+    forecast = what_if(h200("native"), data, path="remote", machine="h200-f/remote")
     shown = content([h200("native"), forecast], data)["models"][1]
     assert shown["label"] == "remote (what if)"
     assert shown["of_fit"] is False
@@ -342,24 +337,3 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
     given = [each.format(files=files) for each in arguments]
     assert_refused(run("report", *given, "-o", tmp_path / "report.html"), *said)
     assert files_of(tmp_path) == {}
-
-
-@pytest.mark.serial
-def test_a_report_of_two_measured_paths_is_quick_and_small(tmp_path: Path) -> None:
-    for path in ("native", "remote"):
-        h200(path).save(tmp_path / f"{path}.json")
-
-    def once(at: int) -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = shell(
-            *("report", "native.json", "remote.json", "--data", "h200-x4", "-o", f"{at}.html"),
-            folder=tmp_path,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0, done.stderr
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    # Of the processor, all threads together: no less than what passes on a machine with nothing
-    # else to do, and the same on a busy one.
-    assert min(once(at) for at in range(2)) <= MOST_SECONDS
-    assert (tmp_path / "0.html").stat().st_size <= MOST_BYTES
