@@ -9,6 +9,8 @@ import accuracy
 from study import OUTLIERS, made, outcome, wrong_model
 from synthetic import TRUTHS
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 20
 
 

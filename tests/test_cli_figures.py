@@ -35,6 +35,7 @@ def labels(axes: Axes) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
+@pytest.mark.slow
 def test_a_folder_gets_every_figure_in_every_format(run: Run, data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "figures"
     status, out, err = run("figures", "transfer", data, "-o", folder, "--formats", "png,svg")
@@ -148,6 +149,7 @@ def test_a_path_without_a_model_file_is_fitted(
     assert "native: paper; remote: paper" in text
 
 
+@pytest.mark.slow
 def test_all_figures_and_findings_are_written_or_none(
     run: Run, step_files: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import gpucast as gc
 from gpucast.demo.h200 import KINDS
 from gpucast.demo.published import PATHS
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -> None:

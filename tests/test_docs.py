@@ -30,6 +30,7 @@ def name(page: Path) -> str:
 # ---------------------------------------------------------------- commands ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     if needed := missing_programs(page):
@@ -53,6 +54,7 @@ def missing_programs(page: Path) -> set[str]:
     return {word for word in words & set(doc_commands.OURS) if not (here / word).exists()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_that_cannot_run_here_name_options_that_there_are(page: Path) -> None:
     if not (Path(sys.executable).parent / "gpucast-mdapp").exists():
@@ -193,6 +195,7 @@ class _Page(HTMLParser):
             self.resources.append(target)
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_is_whole(tmp_path: Path) -> None:
     # One test, as a build takes 15 s of a core.
     if shutil.which("doxygen") is None:

@@ -180,6 +180,7 @@ def test_a_formula_that_is_not_understood_is_refused(formula: str) -> None:
         evaluate(formula, {"n": 2.0})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 def test_the_program_of_the_cpp_page_gives_the_same_step_time(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "reference" / "cpp" / "index.md").read_text(encoding="utf-8")

@@ -34,6 +34,8 @@ from remote_servers import (
 from synthetic import N_GRID
 from waiting import HANG, until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 EIGHT = range(1, 9)
 HOST = ("--engine", "host", "--host-devices", 8)

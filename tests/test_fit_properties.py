@@ -48,6 +48,7 @@ def check(model: Model) -> None:
             assert (np.diff(found.seconds) >= -slack).all()
 
 
+@pytest.mark.slow
 @given(grid=grids, cores=st.sampled_from([None, 64, 2304]))
 @settings(relaxed, max_examples=25)
 def test_forecasts_of_any_grid_are_finite_ordered_and_monotone(
@@ -75,6 +76,7 @@ rows = st.lists(
 ) | st.lists(plain.map(",".join), min_size=6, max_size=15)
 
 
+@pytest.mark.slow
 @given(rows=rows, cores=st.sampled_from([[], ["--cores", "2304"]]))
 @settings(relaxed, max_examples=60)
 def test_from_csv_to_forecast_every_command_answers_or_refuses(

@@ -27,6 +27,8 @@ from made_data import (
     steps,
 )
 
+pytestmark = pytest.mark.slow
+
 Seconds = Callable[[Array, Array], Array]
 
 # Few samples and replicates: what is true is known, and noise is small.

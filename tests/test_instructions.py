@@ -9,6 +9,8 @@ import pytest
 
 import sass
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(sys.executable).with_name("gpucast-mdapp")
 
 

@@ -19,6 +19,8 @@ import mdapp
 import openmm_salt
 from mdapp import Array
 
+pytestmark = pytest.mark.slow
+
 SALTS = {"NaCl": openmm_salt.NACL, "KCl": openmm_salt.KCL}
 KJ_PER_MOL_PER_EV = openmm_salt.ELEMENTARY_CHARGE * openmm_salt.KJ_PER_MOL
 ANGSTROM = 0.1  # nm

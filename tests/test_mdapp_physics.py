@@ -9,6 +9,8 @@ import pytest
 
 import mdapp
 
+pytestmark = pytest.mark.slow
+
 HOST = ("--engine", "host", "--kernel", "tuned")
 IN_DOUBLE = ("--precision", "double")
 

@@ -113,6 +113,7 @@ def p95_error(data: Dataset, truth: Truth, chosen: list[tuple[int, int]]) -> flo
     return float(np.percentile(error, 95))
 
 
+@pytest.mark.slow
 # All cells together have four times the samples: where noise is all that is wrong, a quarter of
 # them, not chosen, have twice the error.
 @pytest.mark.parametrize(("name", "than_all"), [("native", 2.0), ("virtualized", 2.5)])

@@ -16,6 +16,8 @@ from gpucast.measure.paths import occupants, parse_paths
 from remote_servers import CLIENT, PROBE, Server, addresses, built, remote_environment, servers
 from waiting import HANG, until
 
+pytestmark = pytest.mark.slow
+
 KERNELS = [built("..", "tests", "remote_kernels", f"lib{program}_kernels.so")
            for program in ("microbench", "mdapp")]  # fmt: skip
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",

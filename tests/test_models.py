@@ -286,6 +286,7 @@ def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 _numbers = st.sampled_from([0, -1, 1, 0.5, 1e150, 1e300, 5e-324, 10**400, float("nan")])
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(relaxed, max_examples=300)
 def test_whatever_is_changed_in_a_model_file_is_refused_or_works(

@@ -45,6 +45,7 @@ def test_both_accept_valid_records(value: dict[str, Any]) -> None:
     assert accepted_by_models(value)
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=500)
 @given(damaged())
 def test_both_accept_and_reject_the_same_records(value: dict[str, Any]) -> None:

@@ -20,7 +20,10 @@ from report_pages import HOSTILE, h200, h200_page, jumping
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
+]
 
 # Nothing that a browser does on its own: neither a sandbox, which root cannot have, nor networks.
 ARGUMENTS = [
