@@ -61,7 +61,7 @@ format: $(stamps)/dev ## formats C++ and Python
 
 .PHONY: bench
 bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
-	@.venv/bin/python benchmarks/accuracy.py
+	@.venv/bin/python studies/accuracy.py
 	@.venv/bin/python benchmarks/speed.py
 	@.venv/bin/python benchmarks/plan_speed.py
 	@.venv/bin/python benchmarks/figures_speed.py

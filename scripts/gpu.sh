@@ -4,7 +4,7 @@
 #   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
 #   scripts/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
 #   scripts/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
-#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for benchmarks/transfer_intervals.py
+#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for studies/transfer_intervals.py
 #   scripts/gpu.sh waits FOLDER       what a copy waits for behind a kernel (docs/copy-waits.md)
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
@@ -139,7 +139,7 @@ runs() {
 waits() {
   local nvcc
   nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
-  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include benchmarks/copy_waits.cu \
+  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include studies/copy_waits.cu \
     -o "$out/copy_waits"
   "$out/copy_waits" >"$out/copy-waits.csv"
 }
