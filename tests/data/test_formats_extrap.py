@@ -82,6 +82,7 @@ def test_steps_survive_export_and_import(
     assert read == data.steps
 
 
+@pytest.mark.slow  # Extra-P is set up for slow tests
 @pytest.mark.parametrize("form", EXTRAP, ids=lambda form: form.name)
 def test_extrap_itself_reads_what_is_exported(
     extrap_python: str, form: Format, tmp_path: Path

@@ -37,9 +37,9 @@ def test_an_interrupted_measurement_keeps_what_it_has(tmp_path: Path) -> None:
     assert running.returncode == 0
     running = mdapp.start("measure", *ENDLESS, "--n", "64,97", "-o", path, "--append")
     wait_for(path, '"started"', running)
-    # Many steps of 64 particles, each of some microseconds.
+    # Hundreds of steps of 64 particles, each of which takes some 50 us of a core.
     begun = processor_seconds(running)
-    until(lambda: processor_seconds(running) > begun + 0.3, running)
+    until(lambda: processor_seconds(running) >= begun + 0.02, running)
     status, said = interrupted(running)
     assert status == 1
     # The cell under way counts with the steps that it had; the next was never begun.

@@ -53,6 +53,7 @@ def simulated(folder: Path, lattice_constant: float, temperature: float) -> Run:
     return Run(answer["observables"], list(mdapp.frames_of(trajectory.read_text())))
 
 
+@pytest.mark.slow
 def test_a_crystal_stays_one_and_resists_expansion(tmp_path: Path) -> None:
     """At 300 K: 5.64 angstrom, and the 5.81 of the melt's density, a tenth more volume.
 
@@ -66,6 +67,7 @@ def test_a_crystal_stays_one_and_resists_expansion(tmp_path: Path) -> None:
     assert 1e9 < at_rest.mean("pressure") - stretched.mean("pressure") < 4e9
 
 
+@pytest.mark.slow
 def test_at_the_density_of_the_melt_it_is_one(tmp_path: Path) -> None:
     """1.542 g/cm^3, the density of the liquid at 1100 K: ions wander off at a low pressure."""
     solid = simulated(tmp_path, 5.64, 300)

@@ -22,9 +22,10 @@ PROGRAM = Path(
 )
 HOST = ("--engine", "host", "--host-devices", "2")
 QUICK = (
-    *HOST, "--largest", "65536", "--loop-bytes", "65536", "--budget", "0", "--interval", "0.5",
+    *HOST, "--largest", "4096", "--loop-bytes", "4096", "--budget", "0", "--interval", "1e9",
     "--fresh", "0", "--quiet",
 )  # fmt: skip
+"""Few sizes, and the least number of samples, however wide the interval of their median."""
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -58,7 +59,7 @@ def test_every_question_is_answered(measured: tuple[Path, str]) -> None:
         (route, method) for route in ("h2d", "d2h", "peer", "local") for method in ("call", "gated")
     } - {("local", "call")}
     assert all(t["valid"] and len(t["seconds"]) >= 6 for t in transfers)
-    assert {t["bytes"] for t in transfers if t["route"] == "h2d"} >= {1, 64, 95, 65536}
+    assert {t["bytes"] for t in transfers if t["route"] == "h2d"} >= {1, 64, 95, 4096}
     together = [t for t in transfers if t["concurrent"]]
     assert {len(t["concurrent"]) for t in together} >= {1, 3}
     assert {x["method"] for x in records(path, "launch")} == {"submit", "sync", "gated"}
@@ -72,7 +73,7 @@ def test_gpucast_reads_and_fits_them(measured: tuple[Path, str]) -> None:
         fits = {fit.route: fit for fit in fit_transfers(data, method=method, replicates=40)}
         assert {"h2d", "d2h", "peer"} <= set(fits)
         assert np.isfinite(fits["h2d"].values).all()
-        assert np.all(fits["h2d"].seconds(np.array([64.0, 65536.0])) > 0)
+        assert np.all(fits["h2d"].seconds(np.array([64.0, 4096.0])) > 0)
 
 
 def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> None:
@@ -86,7 +87,7 @@ def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> N
 def test_fresh_runs_show_what_differs_from_run_to_run(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     finished = run(
-        "measure", *HOST, "--what", "launches", "--fresh", 3, "--interval", 1, "--quiet", "-o", path
+        "measure", *HOST, "--what", "launches", "--fresh", 3, "--interval", 1e9, "--quiet", "-o", path
     )
     assert finished.returncode == 0, finished.stderr
     known = [launch.run_to_run for launch in gc.load(path).launches if launch.run_to_run]

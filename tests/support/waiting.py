@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-HANG = 600.0
+HANG = 1800.0
 """Seconds after which a program that should have ended, or done something, counts as hung."""
 
 _PIPE = 4096
