@@ -17,10 +17,11 @@ import pytest
 import gpucast as gc
 import mdapp
 from command_line import Run, assert_refused, only_json, start_measuring
-from gpucast import datasets
+from gpucast import datasets, jsonl
 from gpucast.errors import InputError
 from gpucast.measure import programs
 from gpucast.measure.campaign import usual_launcher
+from made_data import transfer
 from waiting import HANG, size, until
 
 GRID = (
@@ -134,9 +135,14 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "data.jsonl"
-    budget = (*GRID, "--kernels", "tuned", "--budget", "6s", "--machine", "mine", "--quiet",
-              "-o", path)  # fmt: skip
-    repeating_its_suite(tmp_path, monkeypatch)
+    budget = (*GRID, "--kernels", "tuned", "--budget", "6s", "--quiet", "-o", path)
+    suite = [
+        transfer(route, 4**power, [1e-6] * 6, memory="pageable", method=method)
+        for route in ("h2d", "d2h")
+        for method in ("call", "gated")
+        for power in range(10)
+    ]
+    with_a_suite_of(suite, tmp_path, monkeypatch)
 
     def measured() -> Counter[tuple[Any, ...]]:
         return Counter(datasets.cell(r) for r in gc.load(path).records if r.kind == "transfer")
@@ -145,8 +151,8 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(
     once = measured()
     lines = path.read_text().splitlines(keepends=True)
     of_the_suite = [i for i, line in enumerate(lines) if '"kind":"transfer"' in line]
-    assert len(of_the_suite) > 2
-    path.write_text("".join(lines[: of_the_suite[len(of_the_suite) // 2]]))
+    assert len(of_the_suite) == len(suite)
+    path.write_text("".join(lines[: of_the_suite[15]]))
     assert run("measure", *budget)[0] == 0
     assert measured() == once
     status, out, _ = run("measure", *budget, "--json")
@@ -154,15 +160,22 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(
     assert only_json(out)["transfers"] == 0
 
 
-def repeating_its_suite(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the program that measures transfers write the same records each time."""
-    program = programs.find(programs.MICROBENCH)
+def with_a_suite_of(
+    records: list[dict[str, Any]], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Puts a program in place of the one that measures transfers, which "measures" these."""
+    (folder / "suite").write_text(
+        "".join(
+            jsonl.to_line(jsonl.record({**each, "machine": "MACHINE", "path": "host"})) + "\n"
+            for each in records
+        )
+    )
     script = folder / programs.MICROBENCH
     script.write_text(
         f"""#!/bin/sh
-        [ "$1" = measure ] || exec {program} "$@"
-        [ -e {folder}/suite ] || {program} "$@" >{folder}/suite
-        exec cat {folder}/suite
+        [ "$1" = measure ] || exec {programs.find(programs.MICROBENCH)} "$@"
+        machine=$(echo "$@" | sed 's/.*--machine \\([^ ]*\\).*/\\1/')
+        exec sed "s|MACHINE|$machine|" {folder}/suite
         """
     )
     script.chmod(0o755)
