@@ -74,7 +74,7 @@ def finish(benchmark: str, figures: Sequence[Figure], keep: bool) -> int:
                 f"{each.seconds:.4f}",
                 f"{each.processor:.4f}",
                 f"{before[each.what]:.4f}" if each.what in before else "",
-                "" if each.bound is None else each.bound,
+                "" if each.bound is None else f"{each.bound:.3g}",
                 verdict(each),
             ]
             for each in figures
