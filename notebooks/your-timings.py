@@ -33,7 +33,7 @@ print("".join(Path("timings.csv").read_text().splitlines(keepends=True)[:8]))
 
 # %% [markdown]
 # The example is real: a molten-salt MD program on one and two NVIDIA H200. Its steps on three
-# and four GPUs and in between are known, too (dataset `h200-x4`), but we hide them, to see at
+# and four GPUs and in between are known, too (dataset `h200-x4-mixed`), but we hide them, to see at
 # the end how good the forecasts were.
 #
 # ## 1. Import
@@ -133,7 +133,7 @@ best[["n", "gpus", "probability", "within_2_percent", "extrapolated"]].set_index
 # and four GPUs, that it does not have at all.
 
 # %%
-truth = gc.load("h200-x4").select(
+truth = gc.load("h200-x4-mixed").select(
     machine="h200-a/native", schedule="star-serial", kernel="claret", memory="pageable"
 )
 timed = {(step.n, step.gpus) for step in steps.steps}
@@ -230,5 +230,5 @@ Markdown(
 # shared machine, repeat the cells at different times: what is steady for a minute may drift
 # over an hour.
 #
-# **Sources.** `timings.csv` and `transfers.csv` are rows of dataset `h200-x4` (`gpucast data
-# show h200-x4`).
+# **Sources.** `timings.csv` and `transfers.csv` are rows of dataset `h200-x4-mixed` (`gpucast data
+# show h200-x4-mixed`).

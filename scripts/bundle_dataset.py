@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-SAMPLES = {"step": 33, "transfer": 12, "launch": 24, "overlap": 12, "skeleton": 12}
+SAMPLES = {"step": 21, "transfer": 12, "launch": 24, "overlap": 12, "skeleton": 6}
 """Of a record of each kind; the median of a visit is known to a fraction of what visits differ by."""
 
 

@@ -195,17 +195,22 @@ remote() {
 # are a minute or two apart. The first round's suites hold all transfers, too; copies that run at
 # once come after the second round.
 #
-# On paper, in seconds, from what two and four H200 took: 0.23 a visit of a cell natively (14 n, 8
-# series), 0.18 remotely (9 n, 6 series), half a second a series and GPU count more for steps of
-# claret of 175616 and 314432 particles, and what the microbenchmarks' budgets allow.
+# On paper, in seconds, from what two and four H200 took before: 0.23 a visit of a cell natively (14 n,
+# 8 series), 0.18 remotely (9 n, 6 series), and what the microbenchmarks' budgets allow. Seen: h200-x4.
 #
-#                                                     2 GPUs  4 GPUs  8 GPUs
-#   build, build-remote                                   40      60      60
-#   suites of the first round, of three paths             60      90     150
-#   suites of another round                               25      40      70
-#   steps of a round: native, remote, remote-sync     54+19+19  104+39+39  200+78+78
-#   copies at once                                        15      30      60
-#   check                                                 30      40      60
+#                                              2 GPUs    4 GPUs  seen on four  8 GPUs
+#   build, build-remote                            40        60            33      60
+#   suites of the first round, of three paths      60        90            92     150
+#   suites of another round                        36        60            39     108
+#   steps of a round: native                       54       104     137 to 142     200
+#     remote, remote-sync                       19+19     39+39         36+39   78+78
+#   copies at once                                 15        30            13      60
+#   check                                          30        40            41      60
+#   all, three rounds                             495       890           900    1610
+#
+# Seen were suites of 11 s in later rounds, too short for the smallest skeletons, and are 20 s long now.
+# Natively a visit took 0.31 s, not 0.23: the earlier figure was without allgather, for each cell of which
+# NCCL makes its communicators (deduced, not timed apart).
 #
 # A part is a program's run, 5 to 60 s long; one that was cut short is run again, and one that will
 # not fit into the time left (as long as the round before took it) is not begun.
@@ -289,16 +294,19 @@ recorded() {
   mv "$2.part" "$2"
 }
 
-# suite PATH FILE SECONDS QUESTIONS
+# suite PATH FILE SECONDS QUESTIONS: over a network nothing is larger than 64 MiB, or what takes longest
+# leaves no time for small copies.
 suite() {
+  local largest=1073741824
+  [[ "$1" == native ]] || largest=67108864
   recorded "$1" "$2" "$microbench" --what "$4" --memory pinned,pageable --fresh 0 \
-    ${GPUCAST_LARGEST:+--largest "$GPUCAST_LARGEST"} \
-    ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"} --budget "${GPUCAST_BUDGET:-$3}"
+    --largest "${GPUCAST_LARGEST:-$largest}" --budget "${GPUCAST_BUDGET:-$3}" \
+    ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"}
 }
 
 # micro PATH ROUND: the suite of a round.
 micro() {
-  local seconds=$((3 + 2 * $(gpus))) questions=launches,skeleton
+  local seconds=$((4 + 4 * $(gpus))) questions=launches,skeleton
   if (($2 == 1)); then
     seconds=$((4 + 6 * $(gpus))) questions=transfers,launches,skeleton
     [[ "$1" != native ]] || "$microbench" topology --engine cuda >"$out/topology.json"

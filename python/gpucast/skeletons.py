@@ -42,7 +42,7 @@ def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candid
 
 
 def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
-    bends = fitting.find_breakpoints(problem)
+    bends = _within_skeletons(fitting.find_breakpoints(problem), problem.skeletons)
     found = []
     for com in terms_of(problem.schedule or terms.com):
         needed = _core.Model("work", "linear", com).curves
@@ -50,6 +50,21 @@ def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
             kept = tuple((route, points) for route, points in curves if route in needed)
             found.append(terms.with_communication(com, kept))
     return list(dict.fromkeys(found))
+
+
+def _within_skeletons(
+    bends: tuple[tuple[str, tuple[float, ...]], ...], skeletons: Sequence[Skeleton]
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Breakpoints below the largest copies of skeletons: a piece beyond them has no observation, so
+    its throughput would be arbitrary."""
+    largest = {
+        "h2d": max(skeleton.h2d_bytes for skeleton in skeletons),
+        "d2h": max(skeleton.d2h_bytes for skeleton in skeletons),
+    }
+    return tuple(
+        (route, tuple(point for point in points if point < largest.get(route, np.inf)))
+        for route, points in bends
+    )
 
 
 def _held_out(problem: Problem, candidate: Candidate, seed: int) -> Array:

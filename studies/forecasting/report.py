@@ -75,14 +75,16 @@ def _usable(outcome: Outcome, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def _spread(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Over groups: error of the typical and of the worst."""
+    """Over groups: error of the typical and of the worst, and coverage of all their cells."""
     errors = [each["median_relative_error"] for each in results.values()]
     worst = max(results, key=lambda name: results[name]["median_relative_error"])
+    covered = [cell["covered"] for each in results.values() for cell in each["cells"]]
+    coverage = f"{percent(float(np.mean(covered)))} of all cells in their 90 % interval"
     if len(errors) == 1:
-        return f"with a median error of {percent(errors[0])}"
+        return f"with a median error of {percent(errors[0])}, {coverage}"
     return (
         f"with a median error of {percent(float(np.median(errors)))} in the typical group, "
-        f"{percent(max(errors))} in the worst ({worst})"
+        f"{percent(max(errors))} in the worst ({worst}), {coverage}"
     )
 
 

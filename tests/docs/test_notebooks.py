@@ -104,7 +104,7 @@ def test_its_page_changes_only_with_what_it_says(name: str) -> None:
 
 
 def test_the_timings_are_rows_of_the_dataset() -> None:
-    data = gc.load("h200-x4").select(
+    data = gc.load("h200-x4-mixed").select(
         machine="h200-a/native", schedule="star-serial", kernel="claret", memory="pageable"
     )
     samples = {(s.n, s.gpus, x) for s in data.steps for x in s.seconds}

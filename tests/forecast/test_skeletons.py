@@ -416,6 +416,18 @@ def test_the_measured_dataset_has_skeletons_of_every_path() -> None:
         assert not any("skeleton" in text for text in problem.warnings)
 
 
+def test_no_piece_of_a_curve_lies_beyond_the_largest_skeleton() -> None:
+    """Transfers of the measured path bend at sizes that no skeleton has; a piece of its own there
+    would have no observation, and any throughput."""
+    data = gc.load("h200-x4").where(lambda _: False)
+    problem = pose(data, path="remote", schedule="star-serial", memory="pageable")
+    chosen, found = communication(problem, Candidate("work", "linear", "star-serial"), 1)
+    largest = max(s.h2d_bytes for s in problem.skeletons)
+    assert all(point < largest for _, points in chosen.breakpoints for point in points)
+    values = dict(zip((name for name, _, _ in found.model.parameters), found.values, strict=True))
+    assert all(values[name] > 1e9 for name in ("B_h2d", "B_d2h"))
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

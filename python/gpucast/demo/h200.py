@@ -16,7 +16,6 @@ from gpucast.extra import TENTH, Beside, Cell, beside, break_even, medians
 from gpucast.models import load_model
 
 DATA = "h200-x4"
-REMOTE = "h200-c/remote"
 SHOWN_SIZES = (1000, 8000, 32768, 110592)
 SHOWN_COUNTS = (1, 2, 4)
 
@@ -26,14 +25,12 @@ class Kind:
     """Steps that were measured natively and remotely.
 
     Attributes:
-        native: machine id of the native steps.
-        model: what ``--model auto`` chose; named, so that the fit is spared the choice.
+        model: named, so that the fit is spared the choice among forms.
     """
 
     schedule: str
     kernel: str
     memory: str
-    native: str
     model: str
 
     def __str__(self) -> str:
@@ -45,8 +42,8 @@ class Kind:
 
 
 KINDS = (
-    Kind("star-async", "tuned", "pinned", "h200-c/native", "pairs+linear+star-async-poll"),
-    Kind("star-serial", "claret", "pageable", "h200-a/native", "residency+cached+star-serial-poll"),
+    Kind("star-async", "tuned", "pinned", "work+linear+star-async-poll"),
+    Kind("star-serial", "claret", "pageable", "residency+cached+star-serial-poll"),
 )
 
 
@@ -56,9 +53,9 @@ def native_or_remote(folder: Path) -> None:
     print(
         "Steps of molten-salt MD by gpucast-mdapp. Remote: the same program over four servers of\n"
         "the same host, by loopback TCP. star-async with the fast kernel sends to all GPUs at\n"
-        "once; star-serial with claret is the paper's program (its native steps are from another\n"
-        "machine of the same kind). Fitted: the native steps. Forecast: remote steps, from these\n"
-        "and what remote transfers and launches cost."
+        "once; star-serial with claret is the paper's program. Fitted: the native steps. Forecast:\n"
+        "remote steps, from these and from skeletons of the remote path: steps without their work,\n"
+        "which take what copies and launches cost there."
     )
     panels = []
     for kind in KINDS:
@@ -100,20 +97,20 @@ def how_many(folder: Path) -> None:
 def _forecast_and_measured(folder: Path, kind: Kind) -> Beside:
     model, forecast = (folder / f"{name}.json" for name in _models(kind))
     command(
-        *("fit", DATA, "--machine", kind.native, *kind.options, "--model", kind.model),
+        *("fit", DATA, "--path", "native", *kind.options, "--model", kind.model),
         *("--replicates", "40", "-o", str(model), "--force"),
         only="error of",
     )
     command(
-        *("what-if", str(model), "--transfers", DATA, "--machine", REMOTE),
+        *("what-if", str(model), "--transfers", DATA, "--path", "remote"),
         *("--memory", kind.memory, "-o", str(forecast), "--force"),
         only="Model written",
     )
-    command("validate", str(forecast), DATA, "--machine", REMOTE, only="error: ")
+    command("validate", str(forecast), DATA, "--path", "remote", only="error: ")
     data = load(DATA)
     return beside(
-        _measured(data, kind.native, kind),
-        _measured(data, REMOTE, kind),
+        _measured(data, "native", kind),
+        _measured(data, "remote", kind),
         load_model(model),
         load_model(forecast),
     )
@@ -124,8 +121,8 @@ def _models(kind: Kind) -> tuple[str, str]:
     return f"native-{kind.schedule}", f"remote-{kind.schedule}-forecast"
 
 
-def _measured(data: Dataset, machine: str, kind: Kind) -> dict[Cell, float]:
-    return medians(data.select(machine, None, kind.schedule, kind.kernel, memory=kind.memory))
+def _measured(data: Dataset, path: str, kind: Kind) -> dict[Cell, float]:
+    return medians(data.select(None, path, kind.schedule, kind.kernel, memory=kind.memory))
 
 
 def _tell(kind: Kind, found: Beside) -> None:
