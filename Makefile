@@ -19,15 +19,23 @@ requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extra
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 16
 
 .PHONY: demo
 demo: build ## native or remote on four H200, published measurements, this machine: into out/demo
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
 .PHONY: test
-test: setup $(stamps)/dev $(stamps)/docs ## every check: format, lint, types, C++ and Python tests
-	@scripts/test.sh
+test: setup $(stamps)/dev ## quick checks: format, lint, types, C++ tests, most Python tests
+	@scripts/test.sh quick
+
+.PHONY: test-all
+test-all: setup $(stamps)/dev $(stamps)/docs ## every check: also clang-tidy, sanitizers, slow tests
+	@scripts/test.sh quick rest
+
+.PHONY: test-rest
+test-rest: setup $(stamps)/dev $(stamps)/docs ## what test-all checks beyond test
+	@scripts/test.sh rest
 
 .PHONY: docs
 docs: build $(stamps)/docs ## documentation site into build/docs/html
@@ -53,8 +61,10 @@ format: $(stamps)/dev ## formats C++ and Python
 
 .PHONY: bench
 bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
-	@.venv/bin/python benchmarks/accuracy.py
+	@.venv/bin/python studies/accuracy.py
 	@.venv/bin/python benchmarks/speed.py
+	@.venv/bin/python benchmarks/plan_speed.py
+	@.venv/bin/python benchmarks/figures_speed.py
 	@.venv/bin/python benchmarks/mdapp_pairs.py
 
 .PHONY: notebooks

@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
+
 import openmm_salt
 import sass
 

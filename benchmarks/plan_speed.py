@@ -1,6 +1,6 @@
 """How long does a plan of 1,000 jobs on 3 machines with 64 GPU counts each take? At most 1 s.
 
-    .venv/bin/python benchmarks/plan_speed.py [NATIVE.json REMOTE.json]
+    .venv/bin/python benchmarks/plan_speed.py [NATIVE.json REMOTE.json] [--keep]
 
 All jobs have sizes of their own. With probabilities, deadlines, fronts, schedule and bounds; and
 once more with iso-efficiency and break-even sizes. Without model files, models are fitted to times
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 
 import numpy as np
 
@@ -23,8 +23,8 @@ import gpucast as gc
 from gpucast.model.fitted import Model
 from gpucast.planning.plan import plan_request
 from gpucast.planning.reading import of_values, read
-from gpucast.util.tables import print_table
 from study import TRUTHS, made
+from timing import Figure, finish, least, parser
 
 JOBS, COUNTS, BOUND = 1000, 64, 1.0
 
@@ -57,45 +57,27 @@ def models(paths: Sequence[str]) -> dict[str, Model]:
     return {"a": native, "b": remote, "c": remote}
 
 
-def least(work: Any, runs: int) -> tuple[float, float]:
-    """Least seconds of the clock and of the processor of several runs, after one not counted."""
-    work()
-    found = []
-    for _ in range(runs):
-        begin, busy = time.perf_counter(), time.process_time()
-        work()
-        found.append((time.perf_counter() - begin, time.process_time() - busy))
-    return min(clock for clock, _ in found), min(cpu for _, cpu in found)
-
-
-def measurements(paths: Sequence[str] = (), runs: int = 5) -> list[tuple[str, float, float, float]]:
-    """(what, seconds of the clock, of the processor, bound)."""
+def measurements(paths: Sequence[str] = (), runs: int = 5) -> list[Figure]:
     of = models(paths)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.yaml"
         path.write_text(plan_text())
         request = read(path, of)
-        reading = least(lambda: read(path, of), runs)
+        reading = least("the file read and checked", lambda: read(path, of), runs, BOUND)
     sizes = of_values({**request.model_dump(), "iso_efficiency": 0.8, "break_even": 0.2}, of)
     return [
-        ("the file read and checked", *reading, BOUND),
-        ("planned", *least(lambda: plan_request(request), runs), BOUND),
-        ("planned, with sizes", *least(lambda: plan_request(sizes), runs), 2 * BOUND),
+        reading,
+        least("planned", lambda: plan_request(request), runs, BOUND),
+        least("planned, with sizes", lambda: plan_request(sizes), runs, 2 * BOUND),
     ]
 
 
 def main() -> int:
-    found = measurements(sys.argv[1:])
+    options = parser(__doc__)
+    options.add_argument("models", nargs="*", help="NATIVE.json REMOTE.json")
+    chosen = options.parse_args()
     print(f"{JOBS} jobs x 3 machines x {COUNTS} GPU counts\n")
-    print_table(
-        ["what", "seconds", "of processor", "bound", ""],
-        [
-            [what, f"{clock:.3f}", f"{cpu:.3f}", bound, "reached" if clock <= bound else "MISSED"]
-            for what, clock, cpu, bound in found
-        ],
-        "lrrrl",
-    )
-    return int(any(clock > bound for _, clock, _, bound in found))
+    return finish("plan_speed", measurements(chosen.models), chosen.keep)
 
 
 if __name__ == "__main__":

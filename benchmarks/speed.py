@@ -1,11 +1,10 @@
-"""How long do fits, bootstraps and forecasts take? Each figure with its bound.
+"""How long do fits, bootstraps, forecasts and a report take? Each figure with its bound.
 
-    .venv/bin/python benchmarks/speed.py
+    .venv/bin/python benchmarks/speed.py [--keep]
 
 The least of several runs is reported: machines are shared, and the least is what the work costs.
-Bounds are for a machine that does a fixed piece of numpy's work as fast as the one that README's
-figures are of; how much slower this one is just now is printed beside. Ends with status 1 if a
-bound is missed.
+Bounds are for two idle cores of the machine that README's figures are of. Extra-P's fit of the same
+data stands beside ours, where there is Extra-P. ``--keep`` adds the figures to history.jsonl.
 """
 
 from __future__ import annotations
@@ -13,49 +12,24 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 
 import numpy as np
 
 import gpucast
+from accuracy import EXTRAP, extrap_fits
 from gpucast import _core
-from gpucast.fitting import selection
-from gpucast.fitting.fit import fit
-from gpucast.model.fitted import load_model
-from gpucast.util.tables import print_table
+from gpucast.data import jsonl
+from gpucast.fitting import selection as problem
+from gpucast.model import fitted as models
 from study import GPU_GRID, N_GRID, TRUTHS, made, synthetic
+from timing import Figure, finish, least, parser
 
 GPUCAST = Path(sys.executable).parent / "gpucast"
 LARGEST_K = 128
-
-REFERENCE = 0.027
-"""Seconds of `slowness`'s work on two virtual cores of an AMD EPYC 7003 with nothing else to do."""
-
-
-def least(work: Callable[[], object], runs: int) -> float:
-    """Seconds of the fastest of several runs, after one that is not counted."""
-    work()
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-def slowness() -> float:
-    """How many times longer than `REFERENCE` two threads take here for logarithms; at least 1."""
-    values = np.geomspace(1e-6, 1e6, 1_000_000)
-
-    def logarithms(_: int) -> None:
-        for _ in range(5):
-            np.log(values)
-
-    with ThreadPoolExecutor(2) as pool:
-        return max(1.0, least(lambda: list(pool.map(logarithms, range(2))), 10) / REFERENCE)
 
 
 def core_model() -> _core.Model:
@@ -71,65 +45,77 @@ def samples(repeats: int) -> _core.Observations:
     return _core.Observations(kinds, kinds, n, gpus, zeros, zeros, zeros, seconds, zeros)
 
 
-def measurements() -> list[tuple[str, float, float]]:
-    """(what, seconds, bound)."""
+def measurements() -> list[Figure]:
     model = core_model()
     integers = _core.default_integers(model, LARGEST_K)
     few = samples(5)
     many = samples(100_000 // (len(N_GRID) * len(GPU_GRID)) + 1)
     fitted = _core.fit(model, few, integers)
-    dataset = made(TRUTHS["native"], 1, 0.08).dataset()
-    whole = gpucast.fit(dataset)
+    data = made(TRUTHS["native"], 1, 0.08).dataset()
+    whole = gpucast.fit(data)
     n = np.repeat(np.geomspace(1e3, 1e6, 125_000).round(), 8)
     gpus = np.tile(np.arange(1.0, 9.0), 125_000)
-    posed = selection.pose(dataset)
-    result = [
-        (
+    posed = problem.pose(data)
+    lines = (jsonl.to_line(data.steps[0]) + "\n").encode() * 100_000
+    return [
+        least(
             "fit of 140 samples, k from 1 to 128",
-            least(lambda: _core.fit(model, few, integers), 20),
-            0.02,
+            lambda: _core.fit(model, few, integers), 20, 0.02,
         ),
-        ("1000 bootstrap refits of it", least(lambda: fitted.bootstrap(1000, 1), 5), 1.0),
-        (
-            f"fit of {many.sample_count} samples",
-            least(lambda: _core.fit(model, many, integers), 3),
-            2.0,
+        least("1000 bootstrap refits of it", lambda: fitted.bootstrap(1000, 1), 5, 1.0),
+        least(
+            f"fit of {many.sample_count} samples", lambda: _core.fit(model, many, integers), 3, 2.0
         ),
-        ("1,000,000 forecasts with intervals", least(lambda: whole.forecasts(n, gpus), 3), 1.0),
-        (
-            "gpucast.fit: model chosen, 400 refits",
-            least(lambda: fit(dataset), 10),
-            0.5,
-        ),
-        ("records to arrays", least(lambda: posed.observations(), 20), 0.02),
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        whole.save(path)
-        result.append(("model file read", least(lambda: load_model(path), 20), 0.05))
-        command = [GPUCAST, "predict", path, "-n", "1000,1e5", "--gpus", "1-8"]
-        result.append(
-            (
-                "gpucast predict, shell to answer",
-                least(lambda: subprocess.run(command, check=True, capture_output=True), 10),
-                0.5,
-            )
+        least("1,000,000 forecasts with intervals", lambda: whole.forecasts(n, gpus), 3, 1.0),
+        least("gpucast.fit: model chosen, 400 refits", lambda: gpucast.fit(data), 10, 0.5),
+        least("records to arrays", posed.observations, 20, 0.02),
+        least("100,000 records read", lambda: jsonl.parse(lines, "data.jsonl"), 2, 2.0),
+    ]  # fmt: skip
+
+
+def of_commands() -> list[Figure]:
+    """From the shell to the answer."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def command(*words: object) -> Callable[[], object]:
+            whole = [GPUCAST, *map(str, words)]
+            return lambda: subprocess.run(whole, check=True, capture_output=True, cwd=folder)
+
+        gpucast.fit(made(TRUTHS["native"], 1, 0.08).dataset()).save(folder / "model.json")
+        for path in ("native", "remote"):
+            gpucast.fit(
+                gpucast.load("h200-x4"), path=path, schedule="star-async", kernel="tuned",
+                model="work+linear+star-async", replicates=100,
+            ).save(folder / f"{path}.json")  # fmt: skip
+        predict = command("predict", "model.json", "-n", "1000,1e5", "--gpus", "1-8")
+        report = command(
+            *("report", "native.json", "remote.json", "--data", "h200-x4"),
+            *("-o", "report.html", "--force"),
         )
-    return result
+        return [
+            least("model file read", lambda: models.load_model(folder / "model.json"), 20, 0.05),
+            least("gpucast predict, shell to answer", predict, 10, 0.5),
+            least("gpucast report of two measured paths", report, 3, 5.0),
+        ]
+
+
+def beside_extrap() -> list[Figure]:
+    """A fit of ours, without the intervals that Extra-P does not give, and Extra-P's."""
+    if not EXTRAP.exists():
+        return []
+    data = [made(TRUTHS["native"], seed, 0.0).dataset() for seed in range(3)]
+    theirs = extrap_fits(data, [(1000.0, 8.0)])
+    elapsed = min(fit["elapsed"] for fits in theirs.values() for fit in fits if "elapsed" in fit)
+    return [
+        least("fit without intervals", lambda: gpucast.fit(data[0], replicates=0), 5, elapsed),
+        Figure("Extra-P's fit of the same", elapsed, elapsed),
+    ]
 
 
 def main() -> int:
-    found = measurements()
-    print_table(
-        ["what", "seconds", "bound", ""],
-        [
-            [what, f"{seconds:.4f}", bound, "reached" if seconds <= bound else "MISSED"]
-            for what, seconds, bound in found
-        ],
-        "lrrl",
-    )
-    print(f"\nslower than the machine of the bounds: {slowness():.2f} times")
-    return int(any(seconds > bound for _, seconds, bound in found))
+    keep = parser(__doc__).parse_args().keep
+    return finish("speed", [*measurements(), *of_commands(), *beside_extrap()], keep)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #   scripts/gpu.sh build FOLDER       without fit and tests, for this machine's GPUs
 #   scripts/gpu.sh check FOLDER       gates, copies, forces, bytes, trajectories, on all GPUs
 #   scripts/gpu.sh transfers FOLDER   gpucast-microbench: the whole suite, in a minute
-#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for benchmarks/transfer_intervals.py
+#   scripts/gpu.sh runs FOLDER        the same cells in 20 fresh runs, for studies/transfer_intervals.py
 #   scripts/gpu.sh waits FOLDER       what a copy waits for behind a kernel (docs/copy-waits.md)
 #   scripts/gpu.sh sanitize FOLDER    under compute-sanitizer, all four tools
 #   scripts/gpu.sh throughput FOLDER  pairs a second of the kernels, beside OpenMM where Python has it;
@@ -24,8 +24,8 @@
 # Of a dataset: GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
 # GPUCAST_ROUNDS (3), each a visit of every cell, GPUCAST_CELL_SECONDS of a visit's timed steps at most
 # (0.1), GPUCAST_SIZES, GPUCAST_SCHEDULES, GPUCAST_MEMORIES and GPUCAST_KERNELS of steps in place of the
-# usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s), GPUCAST_LARGEST bytes of their largest
-# transfer, GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
+# usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s; 0: without end), GPUCAST_INTERVAL of
+# their medians, GPUCAST_LARGEST bytes of their largest transfer, GPUCAST_BUILD a build that is there already: nothing is built, nor checked.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -139,7 +139,7 @@ runs() {
 waits() {
   local nvcc
   nvcc=$(scripts/nvcc.sh) || { echo "$0: no CUDA compiler" >&2; return 1; }
-  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include benchmarks/copy_waits.cu \
+  "$nvcc" -std=c++20 -O2 -arch=native -I devices/include studies/copy_waits.cu \
     -o "$out/copy_waits"
   "$out/copy_waits" >"$out/copy-waits.csv"
 }
@@ -300,7 +300,8 @@ suite() {
   local largest=1073741824
   [[ "$1" == native ]] || largest=67108864
   recorded "$1" "$2" "$microbench" --what "$4" --memory pinned,pageable --fresh 0 \
-    --largest "${GPUCAST_LARGEST:-$largest}" --budget "${GPUCAST_BUDGET:-$3}"
+    --largest "${GPUCAST_LARGEST:-$largest}" --budget "${GPUCAST_BUDGET:-$3}" \
+    ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"}
 }
 
 # micro PATH ROUND: the suite of a round.

@@ -24,7 +24,7 @@ from gpucast.util import files
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-LONGEST_CELL = 120  # s, on a busy machine
+LONGEST_CELL = 600  # seconds after which a cell counts as hung
 
 
 def names() -> list[str]:

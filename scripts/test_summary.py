@@ -1,4 +1,4 @@
-"""Prints what `make test` ran and what it skipped, with each reason.
+"""Prints what scripts/test.sh ran and what was skipped, with each reason.
 
     python scripts/test_summary.py RESULTS_DIR
 
@@ -39,8 +39,8 @@ def main(results: Path) -> None:
     skipped = [f"{heading}: {why}" for heading, why in rows(results / "skipped.tsv")]
 
     print("\n== summary")
-    for seconds, heading in rows(results / "steps.tsv"):
-        print(f"{seconds:>5} s  {heading}")
+    for seconds, what_came_of_it, heading in rows(results / "steps.tsv"):
+        print(f"{seconds:>5} s  {what_came_of_it}  {heading}")
     for junit in sorted(results.glob("*.xml")):
         cases = list(ElementTree.parse(junit).iter("testcase"))
         counts = Counter(outcome(case) for case in cases)

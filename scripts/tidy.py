@@ -1,21 +1,18 @@
 """Runs clang-tidy over the project's C++ sources, several at a time.
 
-    python scripts/tidy.py [--changed-since COMMIT] BUILD_DIR...
+    python scripts/tidy.py [--keep-passed] BUILD_DIR...
 
-Each build folder holds a compile_commands.json; a source that stands in several
-is checked once, as the first of them compiles it. A source that passed is not
-checked again until it, a header of the project, its compile command or the rule
-set changes. CUDA sources are left to nvcc: clang-tidy cannot parse its headers.
+Each build folder holds a compile_commands.json; a source that stands in several is checked once, as
+the first of them compiles it. CUDA sources are left to nvcc: clang-tidy cannot parse its headers.
 
-``--changed-since``: only sources that differ from that commit's, or include a header that does; all
-of them where the rules, the tool or what all compile commands are made of have changed, or where
-the commit is not known here. Parsing is what takes the time, and at that commit all had passed.
+``--keep-passed``: a source that passed is not checked again until it, a header of the project, its
+compile command or the rule set changes.
 """
 
+import argparse
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -25,18 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CLANG_TIDY = Path(sys.executable).with_name("clang-tidy")
 PASSED = ROOT / "build" / "tidy"
-PARTS = (
-    "schema",
-    "model",
-    "fit",
-    "support",
-    "records",
-    "devices",
-    "microbench",
-    "mdapp",
-    "remote",
-    "tests",
-)
+PARTS = ("schema", "model", "fit", "records", "support", "devices", "microbench", "mdapp",
+         "remote", "tests")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,66 +48,6 @@ def sources(build_dirs: list[Path]) -> list[Source]:
     return sorted(found.values(), key=lambda source: -source.path.stat().st_size)
 
 
-RULES = re.compile(
-    r"(^|/)\.clang-tidy$|^scripts/constraints\.txt$|^cmake/|^CMakePresets\.json$|^CMakeLists\.txt$"
-)
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
-
-
-def git(*words: str) -> list[str] | None:
-    """What it prints, line by line; None where it fails."""
-    run = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
-    return run.stdout.splitlines() if run.returncode == 0 else None
-
-
-class Includes:
-    """The project's headers that a file includes, directly or not."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, list[Path]] = {}
-        for part in PARTS:
-            for path in (ROOT / part).rglob("*.h*"):
-                self._by_name.setdefault(path.name, []).append(path)
-        self._direct: dict[Path, set[Path]] = {}
-
-    def direct(self, path: Path) -> set[Path]:
-        if path not in self._direct:
-            self._direct[path] = {
-                header
-                for text in INCLUDE.findall(path.read_text())
-                for header in self._by_name.get(Path(text).name, [])
-                if header.as_posix().endswith("/" + text.removeprefix("../"))
-            }
-        return self._direct[path]
-
-    def all(self, path: Path) -> set[Path]:
-        found: set[Path] = set()
-        left = [path]
-        while left:
-            new = self.direct(left.pop()) - found
-            found |= new
-            left += new
-        return found
-
-
-def changed(found: list[Source], since: str) -> list[Source]:
-    """Those that may pass no longer, though all passed at the commit."""
-    differing = git("diff", "--name-only", since)
-    untracked = git("ls-files", "--others", "--exclude-standard")
-    if differing is None or untracked is None:
-        return found
-    names = {*differing, *untracked}
-    if any(RULES.search(name) for name in names):
-        return found
-    files = {ROOT / name for name in names}
-    includes = Includes()
-    return [
-        source
-        for source in found
-        if source.path in files or not files.isdisjoint(includes.all(source.path))
-    ]
-
-
 def shared_fingerprint() -> bytes:
     """Of what every check depends on: the rules, the tool and all headers."""
     version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout
@@ -131,11 +58,11 @@ def shared_fingerprint() -> bytes:
     return digest.digest()
 
 
-def check(source: Source, shared: bytes) -> str | None:
+def check(source: Source, shared: bytes, keep_passed: bool) -> str | None:
     """The findings in one source, or None where it is clean."""
     key = hashlib.sha256(shared + source.command.encode() + source.path.read_bytes()).hexdigest()
     stamp = PASSED / key
-    if stamp.exists():
+    if keep_passed and stamp.exists():
         return None
     run = subprocess.run(
         [CLANG_TIDY, "-p", source.build_dir, "--quiet", "--extra-arg=-Wno-unknown-warning-option",
@@ -150,21 +77,20 @@ def check(source: Source, shared: bytes) -> str | None:
 
 
 def main() -> int:
-    words = sys.argv[1:]
-    since = words[1] if words[0] == "--changed-since" else None
-    build_dirs = [Path(word).resolve() for word in (words[2:] if since else words)]
+    parser = argparse.ArgumentParser(description="clang-tidy over the project's C++ sources")
+    parser.add_argument("--keep-passed", action="store_true")
+    parser.add_argument("build_dirs", nargs="+", type=Path)
+    options = parser.parse_args()
     PASSED.mkdir(parents=True, exist_ok=True)
-    known = sources(build_dirs)
-    todo = changed(known, since) if since else known
+    found = sources([path.resolve() for path in options.build_dirs])
     shared = shared_fingerprint()
     failed = 0
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        for findings in pool.map(lambda source: check(source, shared), todo):
+        for findings in pool.map(lambda each: check(each, shared, options.keep_passed), found):
             if findings is not None:
                 failed += 1
                 print(findings, flush=True)
-    rest = f"; {len(known) - len(todo)} are as they passed at {since}" if since else ""
-    print(f"clang-tidy: {len(todo)} sources, {failed} with findings{rest}")
+    print(f"clang-tidy: {len(found)} sources, {failed} with findings")
     return 1 if failed else 0
 
 

@@ -20,3 +20,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return status, shown.out, shown.err
 
     return command
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of remote GPUs are slow: they need a fake driver, which is built for them."""
+    for item in items:
+        if item.path.name.startswith("test_remote"):
+            item.add_marker(pytest.mark.slow)

@@ -147,9 +147,10 @@ TEST(HostDevice, MeasuresTheTimeBetweenMarks) {
   device->mark(1);
   device->mark(7);
   device->wait();
-  EXPECT_GT(device->seconds_between(0, 1), 1e-6);
-  EXPECT_LT(device->seconds_between(0, 7), 10);
+  EXPECT_GT(device->seconds_between(0, 1), 0);
   EXPECT_GE(device->seconds_between(1, 7), 0);
+  EXPECT_NEAR(device->seconds_between(0, 7),
+              device->seconds_between(0, 1) + device->seconds_between(1, 7), 1e-9);
 }
 
 TEST(HostDevice, MovesNothingOnceAForceIsNotSound) {

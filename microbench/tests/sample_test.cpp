@@ -47,7 +47,7 @@ TEST(TakeSamples, StopsAfterItsTimeButNotBeforeSix) {
 TEST(TakeSamples, CountsWhatSamplesCostNotWhatTheySay) {
   double value = 1e-9;
   const auto slow = [&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // at least: never fewer
     return value *= 1.5;
   };
   EXPECT_LE(take_samples(slow, {.max_seconds = 0.05}, {}).size(), 26U);

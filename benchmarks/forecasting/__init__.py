@@ -1,1 +1,0 @@
-"""How good are forecasts from measured steps? The parts of benchmarks/forecasts.py."""

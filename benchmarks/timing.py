@@ -1,0 +1,129 @@
+"""Timing of benchmarks, and the history of what they found: history.jsonl, a line a figure."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpucast.util.tables import print_table
+
+HISTORY = Path(__file__).with_name("history.jsonl")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What some work takes: seconds of the clock, and of the processor (all threads, all processes
+    that were waited for); ``bound``: of the clock, on an idle machine of two cores."""
+
+    what: str
+    seconds: float
+    processor: float
+    bound: float | None = None
+
+
+def least(what: str, work: Callable[[], object], runs: int, bound: float | None = None) -> Figure:
+    """The least of several runs, after one that is not counted: machines are shared, and the least
+    is what the work costs."""
+    work()
+    found = []
+    for _ in range(runs):
+        begin, busy = time.perf_counter(), processor_seconds()
+        work()
+        found.append((time.perf_counter() - begin, processor_seconds() - busy))
+    return Figure(what, *(min(column) for column in zip(*found, strict=True)), bound)
+
+
+def processor_seconds() -> float:
+    """Of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Options that all benchmarks have."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--keep", action="store_true", help=f"add the figures to {HISTORY.name}")
+    return made
+
+
+def finish(benchmark: str, figures: Sequence[Figure], keep: bool) -> int:
+    """Prints the figures beside those kept last on a machine like this; exit status 1 if a bound is
+    missed."""
+    here = machine()
+    before = {
+        entry["what"]: entry["seconds"]
+        for entry in history()
+        if entry["benchmark"] == benchmark and (entry["cpu"], entry["cores"]) == here
+    }
+    print_table(
+        ["what", "seconds", "of processor", "kept last", "bound", ""],
+        [
+            [
+                each.what,
+                f"{each.seconds:.4f}",
+                f"{each.processor:.4f}",
+                f"{before[each.what]:.4f}" if each.what in before else "",
+                "" if each.bound is None else f"{each.bound:.3g}",
+                verdict(each),
+            ]
+            for each in figures
+        ],
+        "lrrrrl",
+    )
+    if keep:
+        add(benchmark, figures)
+    return int(any(verdict(each) == "MISSED" for each in figures))
+
+
+def verdict(figure: Figure) -> str:
+    if figure.bound is None:
+        return ""
+    return "reached" if figure.seconds <= figure.bound else "MISSED"
+
+
+def machine() -> tuple[str, int]:
+    """The processor's name, and the cores that this process may use."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown"), len(os.sched_getaffinity(0))
+
+
+def history() -> list[dict[str, Any]]:
+    """All figures that were kept, the oldest first."""
+    if not HISTORY.exists():
+        return []
+    return [json.loads(line) for line in HISTORY.read_text(encoding="utf-8").splitlines()]
+
+
+def add(benchmark: str, figures: Sequence[Figure]) -> None:
+    """Add figures to the history."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=HISTORY.parent, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    cpu, cores = machine()
+    with open(HISTORY, "a", encoding="utf-8") as stream:
+        for each in figures:
+            entry = {
+                "date": datetime.date.today().isoformat(),
+                "commit": described.stdout.strip(),
+                "cpu": cpu,
+                "cores": cores,
+                "load": round(os.getloadavg()[0], 1),
+                "benchmark": benchmark,
+                "what": each.what,
+                "seconds": float(f"{each.seconds:.4g}"),
+                "processor_seconds": float(f"{each.processor:.4g}"),
+            }
+            stream.write(json.dumps(entry) + "\n")

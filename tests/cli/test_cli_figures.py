@@ -1,0 +1,229 @@
+"""The command ``gpucast figures``: what it draws and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+import gpucast as gc
+from command_line import Run, assert_refused, files_of, only_json
+from contention_samples import four_gpus
+from document_samples import series, whole
+from gpucast.cli import figure_files
+from gpucast.data import jsonl
+from gpucast.plots import transfers
+from gpucast.transfers import contention
+from gpucast.transfers.series import series_of
+from made_data import NATIVE, VIRTUALIZED, dataset, machine, microbenchmarks, steps
+
+SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    file = tmp_path / "d.jsonl"
+    file.write_text(jsonl.to_text(dataset([machine(), *whole(), *four_gpus()])._all()))
+    return file
+
+
+def labels(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.slow
+def test_a_folder_gets_every_figure_in_every_format(run: Run, data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "figures"
+    status, out, err = run("figures", "transfer", data, "-o", folder, "--formats", "png,svg")
+    assert (status, err) == (0, "")
+    names = ("transfer-time", "transfer-bandwidth", "contention", "launches", "overlap")
+    written = files_of(folder)
+    assert set(written) >= {f"{name}.{end}" for name in names[:2] for end in ("png", "svg")}
+    assert {name.split(".")[0].rstrip("-12") for name in written} == set(names)
+    for name, content in written.items():
+        assert content.startswith(SIGNATURES[name.split(".")[1]])
+    assert out.count("wrote ") == len(written)
+
+
+def test_a_file_holds_the_one_figure_that_is_named(run: Run, data: Path, tmp_path: Path) -> None:
+    target = tmp_path / "one.pdf"
+    _, out, _ = run("figures", "transfer", data, "-o", target, "--only", "launches", "--json")
+    assert only_json(out)["figures"] == [str(target)]
+    assert target.read_bytes().startswith(SIGNATURES["pdf"])
+    assert_refused(run("figures", "transfer", data, "-o", target, "--only", "launches"), "--force")
+    again = run("figures", "transfer", data, "-o", target, "--only", "overlap", "--force")
+    assert again[0] == 0
+
+
+def test_what_cannot_be_drawn_is_refused_and_nothing_written(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "f"
+    for arguments, said in (
+        ((data, "-o", tmp_path / "a.png"), "--only"),
+        ((data, "-o", folder, "--formats", "bmp"), "bmp"),
+        ((data, "-o", data / "x"), "d.jsonl"),
+        (("copy-timed-2012", "-o", folder), "nothing"),
+        (("copy-timed-2012", "-o", folder, "--only", "overlap"), "overlap"),
+    ):
+        assert_refused(run("figures", "transfer", *arguments), said)
+    assert set(files_of(tmp_path)) == {"d.jsonl"}
+    folder.mkdir()
+    (folder / "launches.png").write_text("old")
+    assert_refused(run("figures", "transfer", data, "-o", folder), "launches.png")
+    assert set(files_of(folder)) == {"launches.png"}
+
+
+def test_ways_that_take_as_long_are_drawn_once() -> None:
+    made = [r for memory in ("pinned", "mapped", "portable")
+            for r in series("h2d", memory=memory, method="call")]  # fmt: skip
+    slow = [
+        {**r, "memory": "pageable", "seconds": [3 * s for s in r["seconds"]]} for r in made[:16]
+    ]
+    panels = transfers.drawn(series_of(dataset([machine(), *made, *slow])))
+    figure = transfers.transfer_times(panels, "title")
+    (axes,) = figure.axes
+    assert labels(axes) == ["pinned and 2 alike, call", "pageable, call"]
+
+
+def test_bandwidth_is_bytes_by_time() -> None:
+    panels = transfers.drawn(series_of(dataset([machine(), *series("h2d")])))
+    (axes,) = transfers.bandwidths(panels, "title").axes
+    (points,) = [c for c in axes.containers if c.get_label() == "pinned"]
+    x, y = points[0].get_data()
+    assert y[-1] == pytest.approx(x[-1] / (1e-5 + x[-1] / 5e10) / 1e9)
+
+
+def test_the_matrix_shows_the_factors() -> None:
+    (found,) = contention.contention(dataset([machine(), *four_gpus()]))
+    axes = transfers.contention_matrix(found, "title").axes[0]
+    shown = [text.get_text() for text in axes.texts]
+    assert shown.count("1.25") == 8
+    assert len(shown) == len(found.pairs)
+
+
+# --- steps, documents, findings, all of it ---------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def step_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Steps and links of two paths, and a model of the native one."""
+    folder = tmp_path_factory.mktemp("steps")
+    rng = np.random.default_rng(0)
+    records = [machine()]
+    for truth, path in ((NATIVE, "native"), (VIRTUALIZED, "remote")):
+        records += steps(truth.seconds, rng, n=[1000, 8000, 64000], gpus=[1, 4], path=path)
+        records += microbenchmarks(truth, rng, path=path)
+    data = dataset(records)
+    file, model = folder / "steps.jsonl", folder / "native.json"
+    data.dump(file)
+    gc.fit(data, path="native", model="paper", replicates=40).save(model)
+    return file, model
+
+
+@pytest.mark.parametrize("what", ["gflops", "steps", "shares", "paths"])
+def test_one_figure_of_steps_is_written(
+    run: Run, step_files: tuple[Path, Path], tmp_path: Path, what: str
+) -> None:
+    target = tmp_path / "one.svg"
+    command = ("figures", what, *step_files, "--model", "none", "-o", target)
+    status, out, err = run(*command, "--json")
+    assert (status, err) == (0, "")
+    assert only_json(out)["figures"] == [str(target)]
+    assert target.read_bytes().startswith(SIGNATURES["svg"])
+    assert_refused(run(*command), "--force")
+    assert run(*command, "--force")[0] == 0
+
+
+def test_a_path_without_a_model_file_is_fitted(
+    run: Run, step_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target = tmp_path / "steps.svg"
+    status, _, err = run("figures", "steps", *step_files, "--model", "paper", "-o", target)
+    assert (status, err) == (0, "")
+    text = "".join(re.findall(r"<!-- (.*?) -->", target.read_text()))
+    assert "native: paper; remote: paper" in text
+
+
+@pytest.mark.slow
+def test_all_figures_and_findings_are_written_or_none(
+    run: Run, step_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "all"
+    command = ("figures", "--paper", *step_files, "--model", "none", "--formats", "svg", "-o")
+    status, out, err = run(*command, folder)
+    assert (status, err) == (0, "")
+    written = files_of(folder)
+    documents = ("p2p-copy", "dscuda-transfer", "copies", "contention", "host-memory")
+    assert set(written) == {
+        *(f"{name}.svg" for name in ("gflops", "steps", "shares", "paths", "dearer")),
+        *(f"document-{name}.svg" for name in documents),
+        "findings.md",
+        "findings.json",
+    }
+    assert out.count("wrote ") == len(written)
+    told = json.loads(written["findings.json"])["findings"]
+    assert [each["verdict"] for each in told][:2] == ["true", "true"]
+    assert written["findings.md"].decode().startswith("# The paper's findings on ")
+    assert_refused(run(*command, folder), "--force")
+    (folder / "gflops.svg").unlink()
+    assert_refused(run(*command, folder), "steps.svg", "--force")
+    assert not (folder / "gflops.svg").exists()
+
+
+def test_files_that_are_new_go_again_where_one_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "b.png").mkdir()
+    new = tmp_path / "new" / "a.png"
+    with pytest.raises(gc.InputError):
+        figure_files.write({new: b"x", tmp_path / "b.png": b"y"}, force=True)
+    assert set(tmp_path.iterdir()) == {tmp_path / "b.png"}
+
+
+def test_findings_are_a_table_or_json(run: Run, step_files: tuple[Path, Path]) -> None:
+    status, out, _ = run("figures", "findings", *step_files)
+    assert status == 0
+    assert re.search(r"Gflops fall with N at small n +true +0\.\d+", out)
+    told = only_json(run("figures", "findings", *step_files, "--json")[1])["findings"]
+    assert len(told) == 6
+    assert all(each["verdict"] for each in told)
+    assert told[4]["verdict"] == "true"
+    full = run("figures", "findings", *step_files, "--all")[1]
+    assert "t_kernel, submitted" in full
+    assert "t_kernel, submitted" not in out
+
+
+def test_what_makes_no_figure_of_steps_is_refused(
+    run: Run, step_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    data, model = step_files
+    out = ("-o", tmp_path / "x.svg")
+    none = ("--model", "none")
+    for arguments, said in (
+        (("steps", "p2p-copy", *out), "no steps"),
+        (("steps", "moon", *out), "moon"),
+        (("steps", data, *out, "--kernel", "tuned"), "there are: claret"),
+        (("paths", model, *out), "one path only"),
+        (("shares", data, *out, *none), "neither a model nor a timed phase"),
+        (("gflops", model, *out, "-n", "1,2,3,4,5,6,7,8,9"), "at most 8"),
+        (("gflops", model, *out, "-n", "x"), "'x'"),
+        (("paper", model, *out), "folder"),
+        (("findings", model), "name a dataset"),
+        (("findings", data, "--native", "moon"), "there are: native, remote"),
+        (("documents", *out), "a file holds one figure"),
+        (("documents", *out, "--only", "moon"), "p2p-copy"),
+    ):
+        assert_refused(run("figures", *arguments), said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_document_may_be_plotted_alone(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "p2p.pdf"
+    arguments = ("--only", "p2p-copy", "--beside", "none", "-o", target)
+    assert run("figures", "documents", *arguments)[0] == 0
+    assert target.read_bytes().startswith(SIGNATURES["pdf"])

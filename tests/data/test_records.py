@@ -1,0 +1,211 @@
+"""Records are read whole, and what is wrong is named by file, line and field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpucast.data import jsonl
+from gpucast.errors import InputError
+from records_samples import EXAMPLES, MACHINE, NOTE, SCHEMA, STEP, TRANSFER, records, relaxed
+
+
+def lines(*values: dict[str, Any]) -> bytes:
+    return "".join(json.dumps(value) + "\n" for value in values).encode()
+
+
+def error_of(content: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        jsonl.parse(content, "data.jsonl")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: value["kind"])
+def test_an_example_of_each_kind_is_read_and_written_back(value: dict[str, Any]) -> None:
+    (record,) = jsonl.parse(lines(value), "data.jsonl").records
+    assert json.loads(jsonl.to_line(record)) == value
+
+
+@relaxed
+@given(records)
+def test_any_record_survives_writing_and_reading(value: dict[str, Any]) -> None:
+    record = jsonl.record(value)
+    again = jsonl.parse((jsonl.to_line(record) + "\n").encode(), "data.jsonl").records
+    assert again == [record]
+    assert json.loads(jsonl.to_line(record)) == value
+
+
+def test_schema_and_kind_stand_first_in_a_line() -> None:
+    start = f'{{"schema":"{SCHEMA}","kind":"step",'
+    assert jsonl.to_line(jsonl.record(STEP)).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 0}, "n: must be at least 1, got 0"),
+        ({"n": 10**9 + 1}, "n: must be at most 1000000000, got 1000000001"),
+        ({"n": 1.5}, "n: must be an integer, got 1.5"),
+        ({"n": True}, "n: must be an integer, got true"),
+        ({"n": "1000"}, 'n: must be an integer, got "1000"'),
+        ({"gpus": 0}, "gpus: must be at least 1, got 0"),
+        ({"seconds": []}, "seconds: needs at least one sample"),
+        ({"seconds": [0.1, 0]}, "seconds[1]: must be greater than 0, got 0"),
+        ({"seconds": [-1]}, "seconds[0]: must be greater than 0, got -1"),
+        ({"seconds": [float("nan")]}, "seconds[0]: not a finite number"),
+        ({"seconds": [float("inf")]}, "seconds[0]: not a finite number"),
+        ({"seconds": 0.1}, "seconds: must be a list, got 0.1"),
+        ({"phases": {"h2d": [-1]}}, "phases.h2d[0]: must be at least 0, got -1"),
+        ({"phases": 3}, "phases: must be an object, got 3"),
+        ({"bytes": {"h2d": 0}}, "bytes.d2h: missing"),
+        ({"bytes": {"h2d": -1, "d2h": 0}}, "bytes.h2d: must be at least 0, got -1"),
+        ({"graph": 1}, "graph: must be true or false, got 1"),
+        ({"phases": {"x": [1]}}, "phases.x: unknown field"),
+        ({"uncertainty": -0.1}, "uncertainty: must be at least 0, got -0.1"),
+        ({"particles": 5}, "particles: unknown field"),
+        ({"path": ""}, "path: must not be empty"),
+        ({"path": "a\nb"}, 'path: "a\\nb" has control characters'),
+        (
+            {"schedule": "star"},
+            'schedule: "star" is unknown; it is one of star-serial, star-async, allgather, mpi',
+        ),
+        (
+            {"kind": "stepp"},
+            (
+                'kind: "stepp" is unknown; it is one of machine, transfer, launch, step, '
+                "overlap, skeleton, host_memory, note (meant step?)"
+            ),
+        ),
+        (
+            {"schema": "gpucast.record/2"},
+            "schema: \"gpucast.record/2\" is not supported; this version reads 'gpucast.record/1'",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_with_file_and_line(change: dict[str, Any], message: str) -> None:
+    assert error_of(lines(MACHINE, {**STEP, **change})) == f"data.jsonl:2: {message}"
+
+
+@pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: value["kind"])
+def test_a_field_is_named_alike_in_every_kind_and_a_misspelt_kind_is_recognized(
+    value: dict[str, Any],
+) -> None:
+    kind = value["kind"]
+    unknown = error_of(lines({**value, "sampels": 1}))
+    assert unknown == "data.jsonl:1: sampels: unknown field"
+    assert error_of(lines({**value, "kind": kind[:-1]})).endswith(f"(meant {kind}?)")
+
+
+@pytest.mark.parametrize("field", ["kind", "machine", "path", "n", "seconds", "schema"])
+def test_a_missing_field_is_named(field: str) -> None:
+    value = {key: each for key, each in STEP.items() if key != field}
+    assert error_of(lines(value)).startswith(f"data.jsonl:1: {field}: missing")
+
+
+def test_a_transfer_of_no_bytes_is_refused() -> None:
+    assert error_of(lines({**TRANSFER, "bytes": 0})).startswith("data.jsonl:1: bytes: ")
+
+
+def test_the_largest_n_and_unicode_names_are_fine() -> None:
+    value = {**STEP, "n": 10**9, "path": "遠隔 GPU", "kernel": "größe ∑"}
+    (record,) = jsonl.parse(lines(value), "data.jsonl").records
+    assert jsonl.to_object(record) == value
+
+
+def test_integral_floats_are_integers_as_in_json_schema() -> None:
+    (record,) = jsonl.parse(lines({**STEP, "n": 1000.0}), "data.jsonl").records
+    assert jsonl.to_object(record)["n"] == 1000
+
+
+def test_a_cut_off_last_line_is_left_out_with_a_warning() -> None:
+    read = jsonl.parse(lines(MACHINE, STEP) + lines(STEP)[:40], "data.jsonl")
+    assert len(read.records) == 2
+    assert read.warnings == [
+        "data.jsonl:3: the last line is cut off (a killed run?); it was left out"
+    ]
+
+
+def test_a_last_line_without_line_end_counts_if_whole() -> None:
+    read = jsonl.parse(lines(MACHINE, STEP).rstrip(b"\n"), "data.jsonl")
+    assert (len(read.records), read.warnings) == (2, [])
+
+
+def test_a_whole_but_wrong_last_line_is_an_error_even_without_line_end() -> None:
+    content = lines(MACHINE, {**STEP, "n": 0}).rstrip(b"\n")
+    assert error_of(content).startswith("data.jsonl:2: n:")
+
+
+def test_a_broken_line_elsewhere_is_an_error() -> None:
+    content = lines(MACHINE) + b'{"schema":\n' + lines(STEP)
+    assert error_of(content).startswith("data.jsonl:2: not valid JSON")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_an_error(content: bytes) -> None:
+    assert error_of(content) == "data.jsonl: is empty"
+
+
+def test_a_file_of_one_cut_off_line_is_an_error() -> None:
+    assert error_of(b'{"schema":"gpu') == "data.jsonl: holds no whole record"
+
+
+def test_byte_order_mark_and_crlf_are_tolerated() -> None:
+    content = b"\xef\xbb\xbf" + lines(MACHINE, STEP).replace(b"\n", b"\r\n")
+    assert len(jsonl.parse(content, "data.jsonl").records) == 2
+
+
+@pytest.mark.parametrize("content", [b"[1]\n", b"3\n", b"null\n", b'"x"\n'])
+def test_a_line_that_is_no_object_is_an_error(content: bytes) -> None:
+    assert error_of(content) == "data.jsonl:1: not a record: each line holds one JSON object"
+
+
+def test_nan_is_refused_in_free_objects_too() -> None:
+    content = json.dumps({**NOTE, "about": {"x": float("nan")}}).encode() + b"\n"
+    assert error_of(content) == "data.jsonl:1: not valid JSON: NaN is no JSON number"
+
+
+@pytest.mark.parametrize("value", [float("nan"), "\ud800"], ids=["NaN", "half a surrogate pair"])
+def test_what_no_file_can_hold_is_refused_in_memory(value: object) -> None:
+    with pytest.raises(InputError, match="about: cannot be written as JSON"):
+        jsonl.record({**NOTE, "about": {"x": value}})
+    with pytest.raises(InputError):
+        jsonl.record({**STEP, "kernel": value})
+
+
+def test_deep_nesting_is_an_error_and_no_crash() -> None:
+    assert error_of(b"[" * 100_000 + b"\n").startswith("data.jsonl:1: not valid JSON")
+
+
+@relaxed
+@given(records, st.data())
+def test_any_mutation_of_a_line_is_read_or_named_by_its_line(
+    value: dict[str, Any], data: st.DataObject
+) -> None:
+    line = bytearray(json.dumps(value, ensure_ascii=False).encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(line) - 1))
+        change = data.draw(st.sampled_from(["replace", "delete", "insert"]))
+        if change == "replace":
+            line[at] = data.draw(st.integers(0, 255))
+        elif change == "insert":
+            line.insert(at, data.draw(st.integers(0, 255)))
+        elif len(line) > 1:
+            del line[at]
+    complaint = None
+    try:
+        jsonl.parse(lines(MACHINE) + bytes(line) + b"\n", "data.jsonl")
+    except InputError as error:
+        complaint = error
+    assert complaint is None or (complaint.line or 0) >= 2
+    assert "\n" not in str(complaint)
+
+
+def test_errors_survive_a_process_boundary() -> None:
+    import pickle
+
+    error = InputError("wrong", file="f", line=3, field="n")
+    assert str(pickle.loads(pickle.dumps(error))) == "f:3: n: wrong"

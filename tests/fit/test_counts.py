@@ -1,0 +1,140 @@
+"""How much work answers take, counted; how long that takes on a machine: benchmarks/.
+
+Each count is of what grows with the wrong thing once it is done in the wrong place: a fit for each
+row, a forecast for each job, a check for each record twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpucast as gc
+from command_line import Run
+from counting import Calls, python_calls
+from gpucast import _core
+from gpucast.data import jsonl
+from gpucast.fitting import selection as problem
+from gpucast.planning.grid import make
+from gpucast.planning.plan import plan_request
+from gpucast.planning.reading import of_values, read
+from gpucast.report.content import content
+from made_data import NATIVE, machine, whole
+from planning_samples import job
+from planning_samples import machine as planned_machine
+from planning_samples import models as planned_models
+from report_pages import h200, h200_page, jumping
+
+FITS = ("fit", "cross_validate", "find_breakpoints")
+ANSWERS = ("forecast", "best_probability")
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Counts what the compiled module is asked for, and files of records that are read."""
+    calls = Calls(monkeypatch)
+    calls.watch(_core, *FITS, *ANSWERS)
+    calls.watch(jsonl, "parse")
+    return calls
+
+
+def more(work: Callable[[int], Callable[[], object]], size: int) -> float:
+    """Calls of Python functions for each item that twice as many items take."""
+    return (python_calls(work(2 * size)) - python_calls(work(size))) / size
+
+
+def test_a_record_is_read_with_few_calls() -> None:
+    line = jsonl.to_line(jsonl.record(machine())).encode() + b"\n"
+
+    def reading(count: int) -> Callable[[], object]:
+        return partial(jsonl.parse, line * count, "data.jsonl")
+
+    assert more(reading, 500) <= 30
+
+
+def test_a_fit_chooses_and_fits_once(core: Calls) -> None:
+    found = core.of(lambda: gc.fit(whole(NATIVE), replicates=30))
+    assert found["fit"] == 1
+    assert found["cross_validate"] <= 2  # the curves of transfers, then the terms
+
+
+def test_samples_become_arrays_without_a_call_for_each() -> None:
+    def arrays(repeats: int) -> Callable[[], object]:
+        return problem.pose(whole(NATIVE, repeats=repeats)).observations
+
+    assert python_calls(arrays(5)) == python_calls(arrays(50))
+
+
+def test_a_million_forecasts_are_one() -> None:
+    model = gc.fit(whole(NATIVE), replicates=30)
+
+    def forecasts(count: int) -> Callable[[], object]:
+        n = np.arange(1000.0, 1000.0 + count)
+        return partial(model.forecasts, n, np.ones(count))
+
+    assert python_calls(forecasts(10)) == python_calls(forecasts(10_000))
+
+
+def test_predict_reads_a_model_and_no_records(core: Calls, run: Run, tmp_path: Path) -> None:
+    gc.fit(whole(NATIVE), replicates=30).save(tmp_path / "model.json")
+    for sizes in ("1000", "1000,2000,4000,8000,16000"):
+        words = ("predict", tmp_path / "model.json", "-n", sizes, "--gpus", "1-8")
+        assert core.of(partial(run, *words)) == {"forecast": 2, "best_probability": 1}
+
+
+def plan_values(jobs: int, **other: Any) -> dict[str, Any]:
+    return {
+        "machines": [planned_machine(gpus=8), planned_machine("remote", gpus=8)],
+        "jobs": [job(f"j{k}", 1000 + 7 * k, deadline="2h") for k in range(jobs)],
+        "window": "24h",
+        **other,
+    }
+
+
+@pytest.mark.parametrize("other", [{}, {"iso_efficiency": 0.8, "break_even": 0.2}])
+def test_a_plan_forecasts_all_jobs_at_once(core: Calls, other: dict[str, float]) -> None:
+    """The core is asked as often for 40 jobs as for 20, and Python calls are few for each."""
+
+    def planning(jobs: int) -> Callable[[], object]:
+        return partial(plan_request, of_values(plan_values(jobs, **other), planned_models()))
+
+    assert core.of(planning(20)) == core.of(planning(40))
+    assert more(planning, 20) <= 400
+    assert more(lambda jobs: partial(make, of_values(plan_values(jobs), planned_models())), 20) < 50
+
+
+def test_a_plan_is_read_with_few_calls_for_each_job(core: Calls, tmp_path: Path) -> None:
+    def reading(jobs: int) -> Callable[[], object]:
+        path = tmp_path / f"{jobs}.yaml"
+        lines = ["machines:", "  - {name: native, gpus: 8, price_per_gpu_hour: 2}", "jobs:"]
+        lines += [f"  - {{name: j{k}, n: {1000 + k}, steps: 1e6}}" for k in range(jobs)]
+        path.write_text("\n".join(lines))
+        return partial(read, path, {"native": planned_models()["native"]})
+
+    assert core.of(reading(20)) == core.of(reading(40))
+    assert more(reading, 20) <= 400
+
+
+def test_a_report_fits_nothing_and_forecasts_each_curve_in_few_calls(core: Calls) -> None:
+    data, model = jumping()
+    found = core.of(lambda: content([model], data, gpus=[1, 2, 3, 4]))
+    assert set(found) <= set(ANSWERS)
+    fewer = core.of(lambda: content([model], data, gpus=[1, 2]))
+    # What is drawn of a GPU count is refined where it bends, all sizes of a pass at once.
+    assert (found["forecast"] - fewer["forecast"]) / 2 <= 60
+
+
+def test_a_report_of_two_measured_paths_reads_the_dataset_once_and_is_small(
+    core: Calls, tmp_path: Path
+) -> None:
+    for path in ("native", "remote"):
+        h200(path)  # fitted before calls are counted
+    found = core.of(lambda: h200_page(tmp_path))
+    assert not set(found) & set(FITS)
+    assert found["parse"] == 1
+    assert (tmp_path / "report.html").stat().st_size <= 6_000_000

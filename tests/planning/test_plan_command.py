@@ -1,0 +1,140 @@
+"""``gpucast plan``: tables, JSON, files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+import gpucast as gc
+from command_line import Run, only_json
+from planning_samples import models, only_native, values
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "plan.yaml"
+
+OPTION = {
+    *("machine", "gpus", "step_seconds", "step_low", "step_high", "seconds", "low", "high"),
+    *("cost", "ns_per_day", "efficiency", "peak_efficiency", "probability_in_time"),
+    "extrapolated",
+}
+KEYS = {
+    "": {
+        *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
+        *("iso_efficiency", "break_even", "replicates"),
+    },
+    "jobs": {
+        *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
+        *("advised", "meets_deadline", "deadline_cost", "others", "front"),
+    },
+    "others": {
+        *("machine", "extra_seconds", "extra_seconds_low", "extra_seconds_high"),
+        *("probability_faster", "extra_cost", "extra_cost_low", "extra_cost_high"),
+        "probability_cheaper",
+    },
+    "mix": {
+        *("copies", "done", "share", "most_possible", "makespan", "shortest_possible", "late"),
+        *("cost", "probability", "schedule"),
+    },
+    "size": {"gpus", "n", "low", "high", "reached", "probability_reached", "extrapolated"},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documented example beside models of its machines, and a plan of all kinds of jobs."""
+    path = tmp_path_factory.mktemp("example")
+    for name, model in models().items():
+        model.save(path / f"{name}.json")
+    shutil.copy(EXAMPLE, path / "plan.yaml")
+    (path / "all.yaml").write_text(yaml.safe_dump(values(window="2h", break_even=0.5)))
+    return path
+
+
+def loaded(folder: Path) -> dict[str, gc.Model]:
+    """The models as their files hold them, to nine digits."""
+    return {name: gc.load_model(folder / f"{name}.json") for name in ("native", "remote")}
+
+
+def arguments(folder: Path, plan: str = "plan.yaml") -> list[str | Path]:
+    return ["plan", folder / plan, folder / "native.json", folder / "remote.json"]
+
+
+@pytest.mark.parametrize("plan", ["plan.yaml", "all.yaml"])
+def test_tables_fit_a_hundred_columns(run: Run, folder: Path, plan: str) -> None:
+    status, out, _ = run(*arguments(folder, plan))
+    assert status == 0
+    assert max(len(line) for line in out.splitlines()) <= 100
+    for said in ("What each job should get", "Beside native", "What less time costs", "together"):
+        assert said in out
+
+
+def test_json_has_the_keys_that_are_documented(run: Run, folder: Path) -> None:
+    status, out, _ = run(*arguments(folder), "--json")
+    assert status == 0
+    answer = only_json(out)
+    assert set(answer) == KEYS[""]
+    job = answer["jobs"][0]
+    assert set(job) == KEYS["jobs"]
+    assert set(job["advised"]) == set(job["front"][0]) == OPTION
+    assert set(job["fastest"]) == set(job["cheapest"]) == OPTION | {"probability"}
+    assert set(job["others"][0]) == KEYS["others"]
+    assert set(answer["mix"]) == KEYS["mix"]
+    for key in ("iso_efficiency", "break_even"):
+        assert set(answer[key]["machines"][0]["sizes"][0]) == KEYS["size"]
+    documented = (EXAMPLE.parents[1] / "plan.md").read_text()
+    for keys in (OPTION, *KEYS.values()):
+        for key in keys:
+            assert f"`{key}`" in documented, key
+
+
+def test_the_file_holds_what_json_prints_and_python_returns(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    _, out, _ = run(*arguments(folder, "all.yaml"), "--json", "-o", tmp_path / "a.json")
+    written = json.loads((tmp_path / "a.json").read_text())
+    assert written == only_json(out)
+    again = gc.plan(folder / "all.yaml", loaded(folder)).content
+    assert json.loads(json.dumps(again)) == written
+    status, _, _ = run(*arguments(folder, "all.yaml"), "-o", tmp_path / "a.json", "--force")
+    assert status == 0
+
+
+def test_models_named_by_the_plan_lie_beside_it(folder: Path, tmp_path: Path) -> None:
+    plan = values()
+    for each in plan["machines"]:
+        each["model"] = f"{each['name']}.json"
+    (folder / "named.yaml").write_text(yaml.safe_dump(plan))
+    assert gc.plan(folder / "named.yaml").content == gc.plan(values(), loaded(folder)).content
+
+
+def test_yaml_numbers_are_those_of_today() -> None:
+    text = "machines: [{name: native, gpus: 4, price_per_gpu_hour: 1e0}]\n"
+    text += 'jobs: [{name: "1e3", n: 8e3, steps: 1E+6, deadline: .5e4}]\n'
+    from gpucast.planning.yaml_lines import parse
+
+    found, lines = parse(text, "plan.yaml")
+    (job,) = gc.plan(found, only_native()).content["jobs"]
+    assert (job["name"], job["n"], job["steps"], job["deadline"]) == ("1e3", 8000, 10**6, 5000.0)
+    assert lines.line(("jobs", 0, "deadline")) == 2
+
+
+def test_sizes_alone_need_no_jobs(run: Run, folder: Path) -> None:
+    plan = {key: each for key, each in values(iso_efficiency=0.8).items() if key != "jobs"}
+    (folder / "sizes.yaml").write_text(yaml.safe_dump(plan))
+    status, out, _ = run(*arguments(folder, "sizes.yaml"))
+    assert status == 0
+    assert out.strip().startswith("From which n on are N GPUs 80 % efficient?")
+
+
+def test_a_deadline_that_nothing_meets_is_said_so(run: Run, folder: Path) -> None:
+    plan = values(window="2s")
+    plan["jobs"] = [{**plan["jobs"][0], "deadline": "1s"}]
+    (folder / "late.yaml").write_text(yaml.safe_dump(plan))
+    status, out, _ = run(*arguments(folder, "late.yaml"))
+    assert status == 0
+    assert "a: nothing is done in 1 s with 90 %; shown is the likeliest, 0 %." in out
+    assert "Within 2 s: 0 of 1" in out
+    assert "schedule found" not in out

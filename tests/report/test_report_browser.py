@@ -1,0 +1,311 @@
+"""The report in a real browser: headless Chromium, as a desktop, a phone, in the dark, in print."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpucast.model.fitted import Model
+from gpucast.report.content import content
+from gpucast.report.render import page as html
+from report_pages import HOSTILE, h200, h200_page, jumping
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
+]
+
+# Nothing that a browser does on its own: neither a sandbox, which root cannot have, nor networks.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+NEAR = 0.005
+"""Of the page's forecasts against the model's."""
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and what it complained of or asked a network for."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def choose(self, **values: object) -> None:
+        """Sets controls, by their ids; waits until the answer is about them."""
+        for name, value in values.items():
+            control = self.page.locator(f"#{name.replace('_', '-')}")
+            if control.evaluate("each => each.tagName") == "SELECT":
+                control.select_option(str(value))
+            else:
+                control.fill(str(value))
+        # Answers are made in the next frame.
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => "
+                           "requestAnimationFrame(done)))")  # fmt: skip
+
+    def text(self, where: str) -> str:
+        return " ".join(self.page.locator(where).inner_text().split())
+
+    def seconds(self) -> float:
+        """The step time that the answer shows, as a reader reads it."""
+        shown = re.search(r": ([\d.]+) (s|ms|µs|ns) a step", self.text("#verdict"))
+        assert shown is not None
+        return float(shown[1]) * UNITS[shown[2]]
+
+    def gpus(self) -> int:
+        return int(self.text("#verdict").split()[0])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def show(browser: Any) -> Iterator[Any]:
+    contexts = []
+
+    def opened(path: Path, **options: Any) -> Opened:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        made = Opened(context.new_page())
+        made.page.on("console", lambda message: made.complaints.append(message.text))
+        made.page.on("pageerror", lambda error: made.complaints.append(str(error)))
+        made.page.on("request", lambda request: made.requests.append(request.url))
+        made.page.goto(path.as_uri())
+        if options.get("java_script_enabled", True):
+            made.page.wait_for_selector("html[data-ready]", state="attached")
+        return made
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Native and remote H200 with their measurements."""
+    return h200_page(tmp_path_factory.mktemp("h200"))
+
+
+@pytest.fixture(scope="module")
+def jumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose curves jump, alone."""
+    data, model = jumping()
+    path = tmp_path_factory.mktemp("jumps") / "report.html"
+    path.write_text(html(content([model], data)), encoding="utf-8")
+    return path
+
+
+def test_it_opens_without_complaint_and_without_any_network(report: Path, show: Any) -> None:
+    opened = show(report)
+    opened.choose(n=5000, gpus="most:7", path="1")
+    assert opened.complaints == []
+    assert all(each.startswith(("file:", "data:")) for each in opened.requests)
+    charts = opened.page.locator(".chart svg[aria-label]")
+    assert charts.count() == 6  # time, terms, efficiency, remote against native, two of residuals
+
+
+@pytest.mark.parametrize("gpus", [1, 3, 8])
+def test_times_of_a_model_that_jumps_agree_with_its_forecasts(
+    jumps: Path, show: Any, gpus: int
+) -> None:
+    _, model = jumping()
+    opened = show(jumps)
+    for n in (1000, 9216 * gpus, 9216 * gpus + 1, 12345, 50000, 200001):
+        opened.choose(gpus=f"only:{gpus - 1}", n=n)
+        expected = model.forecasts([float(n)], [float(gpus)])
+        assert opened.seconds() == pytest.approx(expected.seconds[0], rel=NEAR)
+        _assert_interval(opened, expected.low[0], expected.high[0])
+        flagged = opened.page.locator("#verdict-flag").is_visible()
+        assert flagged == bool(expected.extrapolated[0])
+
+
+def test_the_best_of_both_paths_is_that_of_the_models(report: Path, show: Any) -> None:
+    opened = show(report)
+    rng = np.random.default_rng(5)
+    for n in np.round(np.exp(rng.uniform(np.log(216), np.log(1e6), 7))):
+        opened.choose(n=int(n), gpus="most:3", path="any")
+        best = {
+            path: h200(path).best_counts([float(n)], range(1, 5))[0]
+            for path in ("native", "remote")
+        }
+        least = min(each["seconds"] for each in best.values())
+        assert opened.seconds() == pytest.approx(least, rel=NEAR)
+        path = "native" if ", native:" in opened.text("#verdict") else "remote"
+        chosen = h200(path).forecasts([n], [float(opened.gpus())])
+        assert chosen.seconds[0] == pytest.approx(least, rel=NEAR)
+        opened.choose(path="1")
+        assert opened.seconds() == pytest.approx(best["remote"]["seconds"], rel=NEAR)
+
+
+def test_the_slider_moves_by_keys_to_the_models_own_points(report: Path, show: Any) -> None:
+    opened = show(report)
+    slider = opened.page.locator("#n-slider")
+    slider.focus()
+    before = opened.page.locator("#n").input_value()
+    for _ in range(3):
+        opened.page.keyboard.press("ArrowLeft")
+    n = float(opened.page.locator("#n").input_value())
+    assert n < float(before)
+    assert slider.get_attribute("aria-valuetext") == f"n = {n:,.0f}"
+    opened.choose()
+    assert opened.text("#verdict-question") == f"The fastest for n = {n:,.0f}"
+    best = h200("native").best_counts([n], range(1, 5))[0]
+    assert (opened.gpus(), opened.seconds()) == (
+        best["gpus"],
+        pytest.approx(best["seconds"], rel=1e-3),
+    )
+
+
+def test_deadline_and_prices_choose_the_cheapest_in_time(report: Path, show: Any) -> None:
+    opened = show(report)
+    n, steps, deadline = 110592, 1_000_000, 5000.0
+    prices = {"native": 4.0, "remote": 1.5}
+    opened.choose(n=n, path="any", gpus="most:3", steps=steps, unit="1", deadline=deadline)
+    opened.choose(price_0=prices["native"], price_1=prices["remote"])
+    rows = []
+    for path, price in prices.items():
+        found = h200(path).forecasts([float(n)] * 4, [1.0, 2.0, 3.0, 4.0])
+        rows += [
+            (gpus * second * steps / 3600 * price, second * steps, gpus, path)
+            for gpus, second in zip(found.gpus, found.seconds, strict=True)
+        ]
+    cost, _, gpus, path = min(row for row in rows if row[1] <= deadline)
+    assert opened.text("#verdict").startswith(f"{gpus:.0f} GPU")
+    assert f", {path}:" in opened.text("#verdict")
+    assert opened.text("#verdict-question") == f"The cheapest in time for n = {n:,}"
+    shown = re.search(r", cost ([\d.]+) \([\d.]+ GPU-hours\)", opened.text("#verdict-detail"))
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(cost, rel=2 * NEAR)
+    assert "meets the deadline" in opened.text("#verdict-detail")
+    opened.choose(deadline=1)
+    assert opened.text("#verdict-question").startswith("Nothing asked about meets the deadline")
+    assert "misses the deadline" in opened.text("#verdict-detail")
+
+
+def test_extrapolation_is_flagged(report: Path, show: Any) -> None:
+    opened = show(report)
+    flag = opened.page.locator("#verdict-flag")
+    assert not flag.is_visible()
+    opened.choose(n=1_000_000)
+    assert flag.is_visible()
+    opened.choose(n=10_000, gpus="only:7")
+    assert flag.is_visible()
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(report: Path, show: Any) -> None:
+    opened = show(report, **PHONE)
+    wide = opened.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= PHONE["viewport"]["width"]
+    for control in opened.page.locator("#controls input, #controls select").all():
+        box = control.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["viewport"]["width"]
+    verdict = opened.page.locator("#verdict").bounding_box()
+    assert verdict["y"] < 900  # the answer is about a screen down at most
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_the_light_and_in_the_dark(report: Path, show: Any, scheme: str) -> None:
+    opened = show(report, color_scheme=scheme)
+    paper = _colour(opened, "body", "background-color")
+    assert (sum(paper) < 200) == (scheme == "dark")
+    panel = _colour(opened, ".verdict", "background-color")
+    for text in ("#verdict", "#verdict strong", "#verdict-question", "figcaption", "nav a"):
+        assert _contrast(_colour(opened, text, "color"), panel) >= 4.5
+    assert opened.complaints == []
+
+
+def test_it_prints_with_everything_open(report: Path, show: Any) -> None:
+    opened = show(report, color_scheme="dark")
+    printed = opened.page.pdf(format="A4", print_background=True)
+    assert printed.startswith(b"%PDF")
+    pages = len(re.findall(rb"/Type\s*/Page\b", printed))
+    assert 5 <= pages <= 30
+    opened.page.emulate_media(media="print")
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.page.locator("details:not([open])").count() == 0
+    assert sum(_colour(opened, "body", "background-color")) == 3 * 255
+    opened.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.page.locator("details[open]").count() == 0
+
+
+def test_without_scripts_answer_table_and_picture_are_there(report: Path, show: Any) -> None:
+    opened = show(report, java_script_enabled=False)
+    n = 110592
+    best = h200("native").best_counts([float(n)], range(1, 5))[0]
+    assert opened.gpus() == best["gpus"]
+    assert opened.seconds() == pytest.approx(best["seconds"], rel=1e-3)
+    assert opened.page.locator("noscript svg polyline").count() == 8
+    assert opened.page.locator("#answer table tbody tr").count() >= 5
+    assert not opened.page.locator("#controls").is_visible()
+
+
+def test_what_scripts_write_is_what_stood_there_without_them(report: Path, show: Any) -> None:
+    still, moving = show(report, java_script_enabled=False), show(report)
+    for where in ("#verdict", "#verdict-question"):
+        assert still.text(where) == moving.text(where)
+    assert moving.text("#verdict-detail").startswith(still.text("#verdict-detail"))
+
+
+def test_hostile_names_are_text(tmp_path: Path, show: Any) -> None:
+    data, model = jumping(HOSTILE)
+    models: list[Model] = [replace(model, name=HOSTILE), replace(model, name="tame")]
+    path = tmp_path / "report.html"
+    path.write_text(html(content(models, data, title=HOSTILE)), encoding="utf-8")
+    opened = show(path)
+    opened.choose(n=20000, path="0")
+    assert opened.page.evaluate("window.hacked") is None
+    assert opened.complaints == []
+    assert opened.page.title() == HOSTILE
+    assert HOSTILE in opened.text("#verdict")
+    assert opened.page.locator("img").count() == 0
+
+
+def _assert_interval(opened: Opened, low: float, high: float) -> None:
+    pattern = r"take ([\d.]+) (\S+) to ([\d.]+) (\S+?)\."
+    shown = re.search(pattern, opened.text("#verdict-detail"))
+    assert shown is not None
+    assert float(shown[1]) * UNITS[shown[2]] == pytest.approx(low, rel=2 * NEAR)
+    assert float(shown[3]) * UNITS[shown[4]] == pytest.approx(high, rel=2 * NEAR)
+
+
+def _colour(opened: Opened, where: str, which: str) -> tuple[int, ...]:
+    style = opened.page.locator(where).first.evaluate(
+        "(each, which) => getComputedStyle(each).getPropertyValue(which)", which
+    )
+    return tuple(int(each) for each in re.findall(r"\d+", style)[:3])
+
+
+def _contrast(text: tuple[int, ...], paper: tuple[int, ...]) -> float:
+    """Contrast ratio of WCAG 2."""
+    lighter, darker = sorted((_luminance(text), _luminance(paper)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: tuple[int, ...]) -> float:
+    parts = [each / 255 for each in colour]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))

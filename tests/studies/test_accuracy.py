@@ -1,0 +1,53 @@
+"""Targets of accuracy on made data; studies/accuracy.py measures the same with more seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import accuracy
+from study import OUTLIERS, made, outcome, wrong_model
+from synthetic import TRUTHS
+
+pytestmark = pytest.mark.slow
+
+SEEDS = 20
+
+
+@pytest.mark.parametrize("outliers", [0.0, OUTLIERS])
+@pytest.mark.parametrize("name", list(TRUTHS))
+def test_forecasts_of_made_data_reach_their_targets(name: str, outliers: float) -> None:
+    found = [outcome(made(TRUTHS[name], seed, outliers)) for seed in range(SEEDS)]
+    missed = {
+        title: summarize(found)
+        for title, summarize, reached, _ in accuracy.targets(outliers)
+        if not reached(summarize(found))
+    }
+    assert not missed
+
+
+@pytest.mark.parametrize("name", list(TRUTHS))
+def test_a_wrong_form_is_flagged(name: str) -> None:
+    p = [outcome(wrong_model(made(TRUTHS[name], s, 0.0))).lack_of_fit_p for s in range(SEEDS // 2)]
+    assert np.mean(np.array(p) < 0.05) >= 0.9
+
+
+@pytest.mark.parametrize("name", ["native", "virtualized"])
+def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: str) -> None:
+    import gpucast
+
+    data = made(TRUTHS[name], 0, 0.0)
+    alone = gpucast.fit(data.dataset(), model="paper").content
+    joint = gpucast.fit(data.dataset(microbenchmarks=True), model="paper").content
+    assert (alone["rank"], len(alone["parameters"])) == (4, 7)
+    hidden = {key for key, entry in alone["parameters"].items() if entry["stderr"] is None}
+    assert hidden == {"t_cpu", "t_kernel", "L_h2d", "L_d2h", "B_d2h"}
+    assert joint["rank"] == 7
+    assert all(entry["stderr"] is not None for entry in joint["parameters"].values())
+
+
+def test_extra_p_is_at_least_ten_times_further_off() -> None:
+    if not accuracy.EXTRAP.exists():
+        pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
+    rows = accuracy.against_extrap(seeds=4)
+    assert [row for row in rows if row[-1] == "MISSED"] == []

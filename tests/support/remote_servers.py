@@ -1,0 +1,164 @@
+"""GPU servers over the fake driver, and programs that run over the client."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
+"""The folder `remote` of a build, with all that the step for remote GPUs of `make test` makes."""
+
+BIN = Path(sys.executable).parent
+
+
+def built(*names: str) -> Path:
+    """A file of that build: of the installed package's, unless another is named."""
+    root = Path(BUILD) if BUILD else Path(__file__).parents[2] / "build" / "wheel" / "remote"
+    return root.joinpath(*names)
+
+
+SERVER = built("gpucast-gpu-server")
+CLIENT = built("client")
+FAKE = built("fake", "libcuda.so.1")
+KERNELS = built("fake", "libprobe_kernels.so")
+PROBE = built("probe", "gpucast-remote-probe")
+
+
+PATIENCE = 60
+"""Seconds after which a wait for what has to happen is a hang, on however slow a machine."""
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it has not happened"
+        time.sleep(0.01)
+
+
+class Hold:
+    """Keeps the fake driver's operations of a kind from beginning until it is released."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._path = path
+        path.touch()
+        self.environment = {"GPUCAST_FAKE_HOLD": f"{kind}:{path}"}
+
+    def wait_until_reached(self) -> None:
+        wait_until(lambda: self._path.stat().st_size > 0)
+
+    def release(self) -> None:
+        self._path.unlink()
+
+
+class Server:
+    """One that runs; `address` is what clients are told."""
+
+    def __init__(self, *options: str, gpu: int = 0, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [SERVER, "--gpu", str(gpu), *options],
+            env={
+                **os.environ,
+                "GPUCAST_LIBCUDA": str(FAKE),
+                "GPUCAST_FAKE_KERNELS": str(KERNELS),
+                **environment,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"listening on (\S+)", line)
+        if found is None:
+            self.process.kill()
+            _, errors = self.process.communicate()
+            raise RuntimeError(f"{line}{errors}")
+        self.address = found[1]
+
+    def children(self) -> list[int]:
+        """The processes of its clients."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(word) for word in path.read_text().split()]
+
+    def descriptors(self) -> set[int]:
+        return {int(each.name) for each in Path(f"/proc/{self.process.pid}/fd").iterdir()}
+
+    def connect(self, address: str | None = None) -> socket.socket:
+        host, _, port = (address or self.address).rpartition(":")
+        return socket.create_connection((host, int(port)), timeout=PATIENCE)
+
+    def unread(self) -> int:
+        """Bytes on their way to the server and its clients' processes, over TCP."""
+        ours = f":{int(self.address.rpartition(':')[2]):04X}"
+        result = 0
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, state, queues = line.split()[:5]
+            sent, received = (int(each, 16) for each in queues.split(":"))
+            if state == "01":  # established
+                result += sent * remote.endswith(ours) + received * local.endswith(ours)
+        return result
+
+    def stop(self) -> tuple[int, str]:
+        """Exit status, and what it said on stderr."""
+        self.process.send_signal(signal.SIGTERM)
+        _, errors = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, errors
+
+
+def sockets_of(process: int) -> list[str]:
+    """The sockets that it has open."""
+    found = []
+    for each in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            found.append(os.readlink(each))
+    return [name for name in found if name.startswith("socket:")]
+
+
+@contextmanager
+def servers(count: int = 1, *options: str, **environment: str) -> Iterator[list[Server]]:
+    listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
+    running: list[Server] = []
+    try:
+        for gpu in range(count):
+            running.append(
+                Server(*options, *listen, gpu=gpu, GPUCAST_FAKE_DEVICES=str(count), **environment)
+            )
+        yield running
+    finally:
+        for server in running:
+            if server.process.poll() is None:
+                server.stop()
+
+
+def addresses(running: list[Server]) -> str:
+    return ",".join(server.address for server in running)
+
+
+def remote_environment(gpus: str, **environment: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(CLIENT),
+        "GPUCAST_REMOTE": gpus,
+        **environment,
+    }
+
+
+def run_remote(
+    gpus: str, *command: object, timeout: float = 2 * PATIENCE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        env=remote_environment(gpus, **environment),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
