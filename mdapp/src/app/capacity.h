@@ -12,6 +12,7 @@
 namespace gpucast::mdapp {
 
 inline constexpr int most_particles = 1'000'000'000;
+inline constexpr int most_gpus = 65536;
 
 // Memory of this host that is not in use, bytes.
 std::int64_t host_bytes_free();

@@ -12,8 +12,6 @@
 namespace gpucast::mdapp {
 namespace {
 
-constexpr int most_gpus = 65536;
-
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> words;

@@ -10,8 +10,6 @@
 namespace gpucast::mdapp {
 namespace {
 
-constexpr int most_gpus = 65536;
-
 // Nothing that was asked for is left out without a word.
 void require_used(const Grid& grid, bool memories_given) {
   const bool serial =
