@@ -23,14 +23,17 @@ PARTS = ("schema", "model", "fit", "support", "records")
 OWN = re.compile(r"^(\s*)// ?(.*)$")
 BEHIND = re.compile(r"^(\s*[^\s/].*\S) {1,2}// (.*)$")
 
+# Sphinx cannot read these.
+DESIGNATED = re.compile(r"\s*\{\s*\.[^;]*\};")
+
 # In a comment these are text, not Doxygen's or HTML's signs.
 SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\@<>&#"})
 
 
 def for_doxygen(text: str) -> str:
-    """A header with Doxygen's comments in place of ordinary ones."""
+    """A header with Doxygen's comments for ordinary ones, and without designated initializers."""
     result: list[str] = []
-    for line in text.splitlines():
+    for line in DESIGNATED.sub(";", text).splitlines():
         own, behind = OWN.match(line), BEHIND.match(line)
         if own:
             if not result:
