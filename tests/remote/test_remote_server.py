@@ -162,7 +162,7 @@ def test_nothing_is_left_of_a_client_that_is_killed_while_its_server_waits(
         program = f"d, p = memory(64 << 20), pinned(64 << 20)\n{waits}\nready(); sys.stdin.read()"
         client = start(server.address, program)
         hold.wait_until_reached()
-        wait_until(lambda: server.unread() == 0)
+        wait_until(lambda: server.in_flight() == 0)
         assert len(server.children()) == 1
         client.kill()
         client.wait()

@@ -95,16 +95,25 @@ class Server:
         host, _, port = (address or self.address).rpartition(":")
         return socket.create_connection((host, int(port)), timeout=PATIENCE)
 
+    def in_flight(self) -> int:
+        """Bytes that clients have sent over TCP and that are not here yet."""
+        return self._queued()[0]
+
     def unread(self) -> int:
-        """Bytes on their way to the server and its clients' processes, over TCP."""
+        """Bytes that clients have sent over TCP and that no process of the server has read."""
+        return sum(self._queued())
+
+    def _queued(self) -> tuple[int, int]:
+        """On the clients' side, and on the server's."""
         ours = f":{int(self.address.rpartition(':')[2]):04X}"
-        result = 0
+        there = here = 0
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             _, local, remote, state, queues = line.split()[:5]
             sent, received = (int(each, 16) for each in queues.split(":"))
             if state == "01":  # established
-                result += sent * remote.endswith(ours) + received * local.endswith(ours)
-        return result
+                there += sent * remote.endswith(ours)
+                here += received * local.endswith(ours)
+        return there, here
 
     def stop(self) -> tuple[int, str]:
         """Exit status, and what it said on stderr."""
