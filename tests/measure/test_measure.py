@@ -17,6 +17,7 @@ import pytest
 import gpucast as gc
 import mdapp
 from command_line import Run, assert_refused, only_json, start_measuring
+from gpucast.data import dataset as datasets
 from gpucast.data import jsonl
 from gpucast.errors import InputError
 from gpucast.measure import programs
