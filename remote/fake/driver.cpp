@@ -63,7 +63,7 @@ void Driver::pause(const char* name) const {
   if (hold == settings_.holds.end()) return;
   const char* file = hold->second.c_str();
   constexpr char reached = '.';
-  const records::Descriptor opened(::open(file, O_WRONLY | O_APPEND | O_CLOEXEC));
+  const support::Descriptor opened(::open(file, O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!opened || ::write(opened.get(), &reached, sizeof reached) != sizeof reached) return;
   constexpr std::chrono::milliseconds moment(1);
   while (::access(file, F_OK) == 0)

@@ -15,6 +15,7 @@ from gpucast import _core
 from gpucast.data import step_kinds, workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
+from gpucast.data.step_workloads import byte_contradictions, workload_of
 from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
@@ -252,8 +253,8 @@ def pose(
     if memory is not None:
         steps = _of_memory(steps, memory, dataset.name)
     kind = {name: step_kinds.only(steps, name, dataset.name) for name in step_kinds.FIELDS}
-    stated = workload.of_steps(steps, dataset.name) if steps else unless_stated
-    warnings = workload.contradictions(steps, workload.of(stated))
+    stated = workload_of(steps, dataset.name) if steps else unless_stated
+    warnings = byte_contradictions(steps, workload.of(stated))
     transfers = _usable(
         [t for t in chosen.transfers if t.machine == machine and t.path == path],
         memory,

@@ -18,6 +18,7 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
+from gpucast.data.step_workloads import workload_of
 from gpucast.data.steps import NATIVE_PATHS, Cell, Group, steps_of
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model, sizes_to_show
@@ -68,7 +69,7 @@ class Series:
         """What its steps do."""
         if self.model is not None:
             return self.model.workload
-        return workload.of(workload.of_steps(self.steps, self.label))
+        return workload.of(workload_of(self.steps, self.label))
 
     @cached_property
     def points(self) -> dict[Cell, Point]:
