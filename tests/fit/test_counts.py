@@ -20,7 +20,7 @@ from counting import Calls, python_calls
 from gpucast import _core
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
-from gpucast.planning.grid import make
+from gpucast.planning.option_table import make
 from gpucast.planning.plan import plan_request
 from gpucast.planning.reading import of_values, read
 from gpucast.report.content import content

@@ -13,6 +13,7 @@ import pytest
 import gpucast as gc
 from gpucast import _core
 from gpucast.data import jsonl, workload
+from gpucast.data.step_workloads import byte_contradictions
 from made_data import dataset, machine, steps_alone
 
 NEIGHBOURS: dict[str, Any] = {
@@ -127,7 +128,7 @@ def moved(n: int, gpus: int, h2d: int, d2h: int, exchange: int = 0) -> gc.Datase
     ],
 )
 def test_bytes_that_contradict_the_workload_are_told(bytes_: tuple[int, ...], wrong: bool) -> None:
-    found = workload.contradictions(moved(1000, 4, *bytes_).steps, _core.ALL_PAIRS)
+    found = byte_contradictions(moved(1000, 4, *bytes_).steps, _core.ALL_PAIRS)
     assert [("1 step record(s) moved other bytes" in each) for each in found] == [True] * wrong
 
 
@@ -137,14 +138,14 @@ def test_a_halo_is_compared_with_what_is_exchanged() -> None:
     for exchange, wrong in ((halo, False), (3 * halo, True)):
         each = {"h2d": 24 * n, "d2h": 0, "exchange": exchange}
         steps = dataset([machine(), step(n, gpus, bytes=each)]).steps
-        assert bool(workload.contradictions(steps, workload.of(steps[0].workload))) == wrong
+        assert bool(byte_contradictions(steps, workload.of(steps[0].workload))) == wrong
 
 
 @pytest.mark.parametrize("name", ["h200-x2", "h200-x4", "h200-mdapp"])
 def test_measured_bytes_are_those_of_all_pairs(name: str) -> None:
     steps = gc.load(name).steps
     assert any(each.bytes for each in steps)
-    assert workload.contradictions(steps, _core.ALL_PAIRS) == []
+    assert byte_contradictions(steps, _core.ALL_PAIRS) == []
 
 
 def test_a_fit_warns_of_other_bytes() -> None:
