@@ -20,7 +20,7 @@ void claret(const Shape& /*shape*/, cuda::ForceArguments a) {
                 .sums = a.sums,
                 .n = a.n,
                 .cations = a.cations,
-                .share = a.share,
+                .slice = a.slice,
                 .field = a.field,
                 .boundary = boundary});
 }
