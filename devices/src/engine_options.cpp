@@ -1,7 +1,7 @@
 #include "gpucast/devices/engine_options.h"
 
 #include "gpucast/support/errors.h"
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::devices {
 namespace {

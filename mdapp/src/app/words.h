@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/device.h"
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 #include "physics/boundary.h"
 #include "physics/motion.h"
 #include "physics/salt.h"

@@ -5,7 +5,7 @@
 #include "app/command.h"
 #include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace {

@@ -15,8 +15,8 @@
 #include "gpucast/records/output_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
+#include "gpucast/support/parse_word.h"
 #include "gpucast/support/progress.h"
-#include "gpucast/support/words.h"
 #include "measure/suite.h"
 
 namespace gpucast::microbench {

@@ -6,7 +6,7 @@
 
 #include "app/contention_report.h"
 #include "gpucast/support/human.h"
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace {

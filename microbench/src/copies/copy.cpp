@@ -1,6 +1,6 @@
 #include "copies/copy.h"
 
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 

@@ -1,7 +1,7 @@
 #include "measure/cell.h"
 
 #include "gpucast/support/human.h"
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace {

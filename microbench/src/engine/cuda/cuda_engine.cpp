@@ -14,7 +14,7 @@
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/devices/cuda/nvml.h"
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace cuda {

@@ -1,4 +1,4 @@
-#include "gpucast/support/words.h"
+#include "gpucast/support/parse_word.h"
 
 #include <gtest/gtest.h>
 
