@@ -37,7 +37,7 @@ consteval std::size_t count_fields() {
 // Calls `visit` with each of them.
 template <class T, class Visit>
   requires Fields<std::remove_const_t<T>>
-void for_each_field(T& value, Visit&& visit) {
+void for_each_field(T& value, Visit& visit) {
   constexpr std::size_t count = detail::count_fields<std::remove_const_t<T>>();
   static_assert(count <= 8, "one more line below");
   if constexpr (count == 1) {

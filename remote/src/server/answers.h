@@ -20,7 +20,7 @@ class Answers {
 
   // The result goes only with success.
   template <class Result>
-  void reply(std::uint32_t request, CUresult status, Result result, Bytes tail = {}) {
+  void reply(std::uint32_t request, CUresult status, const Result& result, Bytes tail = {}) {
     const std::size_t begin = out_.size();
     Writer writer(out_);
     Header header{.call = Call::reply, .request = request};

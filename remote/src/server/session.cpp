@@ -373,9 +373,11 @@ void Session::own<ModulePiece>(const Header& header, Bytes payload) {
 
 void Session::handle(const Header& header, Bytes payload) {
   switch (header.call) {
+// NOLINTBEGIN(bugprone-macro-parentheses): of a template's name and its argument
 #define GPUCAST_HANDLE(name, Message, handling, order) \
   case Call::name:                                     \
     return handling<Message>(header, payload);
+    // NOLINTEND(bugprone-macro-parentheses)
     GPUCAST_CALLS(GPUCAST_HANDLE)
 #undef GPUCAST_HANDLE
     case Call::none:
