@@ -47,7 +47,7 @@ def plan_text() -> str:
 
 
 def models(paths: Sequence[str]) -> dict[str, Model]:
-    """Of the three machines: two models, the second twice."""
+    """Models of the three machines: two, the second twice."""
     if paths:
         native, remote = (gc.load_model(path) for path in paths)
     else:

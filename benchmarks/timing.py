@@ -43,7 +43,7 @@ def least(what: str, work: Callable[[], object], runs: int, bound: float | None 
 
 
 def processor_seconds() -> float:
-    """Of this process and of those that it waited for."""
+    """Processor seconds of this process and of those that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

@@ -21,7 +21,7 @@
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS.
 #
-# Of a dataset: GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
+# A dataset takes GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE the machine's name (the host's),
 # GPUCAST_ROUNDS (3), each a visit of every cell, GPUCAST_CELL_SECONDS of a visit's timed steps at most
 # (0.1), GPUCAST_SIZES, GPUCAST_SCHEDULES, GPUCAST_MEMORIES and GPUCAST_KERNELS of steps in place of the
 # usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s; 0: without end), GPUCAST_INTERVAL of

@@ -49,7 +49,7 @@ def sources(build_dirs: list[Path]) -> list[Source]:
 
 
 def shared_fingerprint() -> bytes:
-    """Of what every check depends on: the rules, the tool and all headers."""
+    """A digest of what every check depends on: the rules, the tool and all headers."""
     version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout
     digest = hashlib.sha256(version)
     headers = (path for part in PARTS for path in (ROOT / part).rglob("*.h*"))

@@ -44,7 +44,7 @@ def forecasts(own: Dataset, other: Dataset) -> Iterator[list[str]]:
 
 
 def phases(own: Dataset, other: Dataset) -> Iterator[list[str]]:
-    """Of each series whose kernels are timed alone: by how much the other machine takes longer."""
+    """By how much the other machine takes longer, for each series whose kernels are timed alone."""
     here, away = steps_of(own), steps_of(other)
     for name, group, there in shared(own, other):
         if group.schedule == "star-serial":

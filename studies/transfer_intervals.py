@@ -160,7 +160,7 @@ def _coverage(kind: str, members: Sequence[list[Median]]) -> Coverage | None:
 
 
 def reproduced(found: dict[Cell, list[Median]]) -> list[Reproduced]:
-    """Of copies of 512 MiB, alone or beside their reverse."""
+    """Throughputs of copies of 512 MiB, alone or beside their reverse."""
     result = []
     for cell, medians in found.items():
         kind, devices, size, beside = cell

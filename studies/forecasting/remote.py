@@ -19,7 +19,7 @@ from gpucast.model.fitted import Model
 def what_ifs(
     data: Dataset, training: Dataset, studies: Mapping[Group, Study], native: str
 ) -> dict[Group, Any]:
-    """Of each group over another path: ``gpucast.validate``'s answer and the break-even sizes.
+    """``gpucast.validate``'s answer and the break-even sizes of each group over another path.
 
     Microbenchmarks come from ``training``, the steps to compare with from ``data``.
     """
@@ -60,7 +60,7 @@ def _what_if(data: Dataset, training: Dataset, native: Study, remote: Study) -> 
 def _break_evens(
     native: Study, remote: Study, model: Model, forecast: Model
 ) -> list[dict[str, Any]]:
-    """Of each GPU count: n from which on remote GPUs cost a tenth more at most, both ways.
+    """The n from which on remote GPUs cost a tenth more at most, for each GPU count, both ways.
 
     Measured and forecast are interpolated between the same sizes, those measured on both paths.
     """

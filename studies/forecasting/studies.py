@@ -207,7 +207,7 @@ def _by_kind(one: Subject, forecast: Callable[[Split], Result]) -> dict[str, lis
 
 
 def _extrap(one: Subject) -> dict[str, dict[str, Result]]:
-    """Of each kind of split what each set of options gives."""
+    """What each set of options gives on each kind of split."""
     if not rivals.EXTRAP.exists():
         return {}
     splits = [split for split in one.splits if split.kind in ALONE]

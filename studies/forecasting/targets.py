@@ -82,7 +82,7 @@ TARGETS: Mapping[str, tuple[Target, ...]] = {
 
 
 def judge(kind: str, result: Mapping[str, Any]) -> dict[str, bool]:
-    """Of each target of a table that applies to a result, whether it is reached.
+    """Whether each target of a table that applies to a result is reached.
 
     Where there is no forecast at all, every target is missed.
     """

@@ -149,7 +149,7 @@ def far(star: Star, *more: dict[str, Any], **how: Any) -> gc.Dataset:
 
 
 def errors(model: Model, star: Star) -> np.ndarray:
-    """Of forecasts for sizes and GPU counts, relative to the truth."""
+    """Errors of forecasts for sizes and GPU counts, relative to the truth."""
     cells = [(n, count) for n in (700, 3000, 12000, 50000) for count in (1, 2, 4, 6)]
     found = model.forecasts(*(np.array(column, dtype=float) for column in zip(*cells, strict=True)))
     return np.abs(found.seconds / [star.step(n, count) for n, count in cells] - 1)

@@ -91,7 +91,7 @@ def test_a_device_for_every_process(tmp_path: Path, ranks: int, devices: int, sa
 
 
 def test_an_overlap_across_processes_is_named_as_it_is_now(tmp_path: Path) -> None:
-    """Of the shot ion's position when it hits, not of the last one that was written."""
+    """Overlap is told at the shot ion's position when it hits, not at the last one written."""
     start = tmp_path / "start.xyz"
     r = np.array([[0.0, 0, 0], [10, 0, 0], [0, 3, 0], [10, 2.57, 0]])
     v = np.zeros((4, 3))

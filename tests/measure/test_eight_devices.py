@@ -46,7 +46,7 @@ SERIES = {
 }
 
 ANY_INTERVAL = "1e9"
-"""Of a median: so wide that the least number of samples will do, whatever they are."""
+"""A median's interval so wide that the least number of samples will do, whatever they are."""
 
 needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
 

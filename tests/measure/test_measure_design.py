@@ -105,7 +105,7 @@ def made(truth: Truth, seed: int) -> Dataset:
 
 
 def p95_error(data: Dataset, truth: Truth, chosen: list[tuple[int, int]]) -> float:
-    """Of forecasts of the whole grid, against the truth."""
+    """Errors of forecasts of the whole grid, against the truth."""
     kept = restricted(data, "native", SERIES, chosen)
     model = fit_on_the_way(kept, "native", SERIES, others=False).model
     n, gpus = np.array(GRID, dtype=float).T

@@ -92,7 +92,7 @@ def test_points_bear_the_interval_of_the_median_or_the_rounding() -> None:
     made = steps(NATIVE.seconds, np.random.default_rng(1), n=[1000], gpus=[1], repeats=31)
     (own,) = series_of(dataset([machine(), *made]), [])
     seconds = sorted(made[0]["seconds"])
-    # Of 31 samples the 10th and the 22nd hold the median with 95 % (binomial table).
+    # The 10th and the 22nd of 31 samples hold the median with 95 % (binomial table).
     point = own.points[1000, 1]
     assert (point.low, point.seconds, point.high) == (seconds[9], seconds[15], seconds[21])
     made[0]["uncertainty"] = 0.5

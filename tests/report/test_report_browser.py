@@ -38,7 +38,7 @@ ARGUMENTS = [
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 NEAR = 0.005
-"""Of the page's forecasts against the model's."""
+"""The relative difference of the page's forecasts from the model's."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ from gpucast.fitting.fit import fit
 from gpucast.model.fitted import Model
 
 REPLICATES = 60
-"""Of each fit on the way: enough for a covariance that only ranks cells."""
+"""Bootstrap replicates of each fit on the way: enough for a covariance that only ranks cells."""
 
 # Models are plausible by their held-out error; below this weight they are not fitted again.
 _LEAST_WEIGHT = 0.05
@@ -145,7 +145,7 @@ def _replicate(model: Model, b: int) -> Model:
 
 
 def _held_out_error(model: Model) -> float:
-    """Of the chosen model, relative; a form that is wrong shows there before it does elsewhere."""
+    """Relative held-out error of the chosen model, in which a wrong form shows first."""
     errors = {each.model: each.cv_error for each in model.candidates}
     return float(errors.get(model.chosen or "") or 0)
 

@@ -143,7 +143,7 @@ def summarize(
 
 
 def _regrets(cells: list[dict[str, Any]]) -> list[float]:
-    """Of each n with several counts: the time lost by following the forecast."""
+    """The time lost by following the forecast, for each n with several counts."""
     by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         by_n[cell["n"]].append(cell)

@@ -47,7 +47,7 @@ class Path:
         return ["--engine", "cuda"]
 
     def environment(self, secret_file: FilePath | None = None) -> dict[str, str] | None:
-        """Of a program that runs on the path; None: as it is here.
+        """The environment of a program that runs on the path; None: unchanged.
 
         Raises:
             GpucastError: gpucast was built without remote GPUs.

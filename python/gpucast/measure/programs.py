@@ -239,7 +239,7 @@ class Stepper:
         while (record := program.next_record()) is not None:
             yield record
             if _answers(record, cell):
-                # Of several processes none can go on alone: all end where one failed.
+                # Several processes cannot go on without one of them: all end where one failed.
                 if isinstance(record, Note) and self._ranks:
                     self._leave()
                 return

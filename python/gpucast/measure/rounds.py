@@ -15,7 +15,7 @@ from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 
 SECONDS = 4.0
-"""Of measuring between two fits."""
+"""Seconds of measuring between two fits."""
 
 
 class Costs:

@@ -13,7 +13,7 @@ from gpucast.measure.store import Store
 from gpucast.measure.work import Work
 
 _SHARE = 0.15
-"""Of a path's budget."""
+"""The share of a path's budget that its transfers may take."""
 
 _LEAST_LARGEST = 1 << 20
 """Bytes: of the largest transfer of a short suite, at least."""

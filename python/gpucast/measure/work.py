@@ -83,5 +83,5 @@ class Work:
         return bool(np.isfinite(self.deadline))
 
     def seconds_left(self) -> float:
-        """Of its time."""
+        """Seconds that are left of its time."""
         return self.deadline - time.monotonic()

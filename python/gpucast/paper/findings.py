@@ -365,7 +365,7 @@ def _shares_text(timed: float | None, fitted: float | None) -> str:
 
 
 def dearer_when_remote(data: Dataset, native: str) -> Finding:
-    """Of L, 1/B and t_kernel, each path beside the native one of the same host."""
+    """Whether L, 1/B and t_kernel are larger on each path than on its host's native one."""
     finding = Finding(
         "L, 1/B and t_kernel are all larger when remote (L: blocking copies of the fewest bytes; "
         "1/B: from half the most bytes to the most; t_kernel: launches; medians; larger: by more "

@@ -21,7 +21,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Copies:
-    """Of J jobs on M machines.
+    """How many copies of each of J jobs fit on each of M machines.
 
     Attributes:
         option: the option of which most copies fit (the cheapest of several), (J, M).

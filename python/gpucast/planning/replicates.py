@@ -15,7 +15,7 @@ from gpucast import _core
 from gpucast.model.fitted import Array, Model, outer
 
 MOST_EVALUATIONS = 500_000
-"""Of step times of replicates, for all machines of a plan together."""
+"""The most step times of replicates that are computed, for all machines of a plan together."""
 
 FEWEST_NODES = 16
 _WORTH_THREADS = 20_000

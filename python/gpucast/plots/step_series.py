@@ -73,7 +73,7 @@ class Series:
 
     @cached_property
     def points(self) -> dict[Cell, Point]:
-        """Of each cell, sorted by n and GPU count."""
+        """The median step time of each cell, sorted by n and GPU count."""
         samples: dict[Cell, list[float]] = {}
         rounding: dict[Cell, float] = {}
         for step in self.steps:
@@ -92,7 +92,7 @@ class Series:
 
     @cached_property
     def phases(self) -> dict[Cell, dict[str, float]]:
-        """Of each cell whose phases were timed: seconds of each term (medians of its phases)."""
+        """Seconds of each term (medians of its phases) for each cell whose phases were timed."""
         samples: dict[Cell, dict[str, list[float]]] = {}
         for step in self.steps:
             if step.phases is not None:

@@ -19,10 +19,10 @@ from gpucast.model.fitted import Forecasts, Model
 Array = NDArray[np.float64]
 
 TOLERANCE = 0.001
-"""Of log time, between points: half of it is spent by ``refined``, half by ``thinned``."""
+"""The largest error of log time between points: half is ``refined``'s, half ``thinned``'s."""
 
 MOST_POINTS = 20_000
-"""Of one curve; a curve that jumps at every other n is interpolated more roughly."""
+"""The most points of a curve; one that jumps at every other n is interpolated more roughly."""
 
 _PROBES = (0.25, 0.5, 0.75)
 _DRAWS = 4000

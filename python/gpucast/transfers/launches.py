@@ -46,7 +46,7 @@ class LaunchCost:
 
 
 def launch_costs(dataset: Dataset) -> list[LaunchCost]:
-    """Of each machine, path and method, where most launches were timed together.
+    """The launch cost of each machine, path and method, where most launches were timed together.
 
     Kernels without arguments are preferred, first calls left out.
     """

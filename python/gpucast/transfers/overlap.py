@@ -43,7 +43,7 @@ class OverlapEfficiency:
 
 
 def overlap_efficiencies(data: Dataset) -> list[OverlapEfficiency]:
-    """Of all records of several parts whose parts were also timed alone."""
+    """The efficiencies of all records of several parts whose parts were also timed alone."""
     samples: dict[tuple[str, str, str, str, int, tuple[str, ...]], list[float]] = {}
     for record in data.overlaps:
         where = (record.machine, record.path, record.memory, record.device, record.bytes)
