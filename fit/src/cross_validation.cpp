@@ -53,8 +53,9 @@ model::StepModel known(const model::StepModel& model, const std::vector<Cell>& c
   std::vector<double> x;
   for (const Cell& cell : cells) {
     if (cell.kind == Kind::step || cell.kind == Kind::kernel) {
-      x.push_back(
-          *model::coordinate(terms->gpu, {cell.n, cell.gpus, &model.workload()}, model.machine()));
+      const auto at =
+          model::coordinate(terms->gpu, {cell.n, cell.gpus, &model.workload()}, model.machine());
+      if (at) x.push_back(*at);
     }
   }
   model::Chains chains = model.chains();

@@ -14,9 +14,9 @@ namespace gpucast::remote {
 namespace {
 
 template <class Message>
-std::vector<std::byte> payload_of(Message message) {
+std::vector<std::byte> payload_of(const Message& message) {
   std::vector<std::byte> bytes;
-  encode(bytes, std::move(message), 7);
+  encode(bytes, message, 7);
   return {bytes.begin() + Header::size, bytes.end()};
 }
 

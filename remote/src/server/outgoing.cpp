@@ -60,9 +60,11 @@ bool Outgoing::behind_stream(const Streams& streams, Bytes payload) const {
 
 bool Outgoing::stops(const Streams& streams, Call call, Bytes payload) const {
   switch (call) {
+// NOLINTBEGIN(bugprone-macro-parentheses): of a template's name and its argument
 #define GPUCAST_ORDER(name, Message, handling, order) \
   case Call::name:                                    \
     return order<Message>(streams, payload);
+    // NOLINTEND(bugprone-macro-parentheses)
     GPUCAST_CALLS(GPUCAST_ORDER)
 #undef GPUCAST_ORDER
     case Call::none:
