@@ -151,7 +151,7 @@ void Session::at_once(const Header& header, Bytes payload) {
     status = error.status();
   }
   if (header.request != 0) {
-    answers_.reply(header.request, status, std::move(result));
+    answers_.reply(header.request, status, result);
   } else {
     answers_.report(header, status);
   }
@@ -248,7 +248,7 @@ void Session::own<Open>(const Header& header, Bytes /*payload*/) {
     result.problem = error.what();
     result.problem.resize(std::min(result.problem.size(), most_text_bytes));
   }
-  answers_.reply(header.request, CUDA_SUCCESS, std::move(result));
+  answers_.reply(header.request, CUDA_SUCCESS, result);
 }
 
 Staging::Slot Session::staging_slot(std::size_t bytes) {
