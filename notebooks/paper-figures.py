@@ -23,6 +23,7 @@ from IPython.display import Markdown, display
 
 import gpucast as gc
 from gpucast.cli import findings_text
+from gpucast.data.selection import StepSelection
 from gpucast.paper import figures, findings
 from gpucast.plots.step_series import series_of
 from gpucast.util.units import duration
@@ -31,8 +32,8 @@ OURS = "Reconstructed from public figures: ours, not the paper's."
 FITTED = "Points: measured. Lines: the paper's form, fitted."
 then = {path: gc.load_model(f"reconstructed-2015-{path}") for path in ("native", "remote")}
 data = gc.load("h200-x4")
-group = {"schedule": "star-serial", "kernel": "claret", "memory": "pageable"}
-now = {path: gc.fit(data, path=path, model="paper", **group) for path in ("native", "remote")}
+group = StepSelection(schedule="star-serial", kernel="claret", memory="pageable")
+now = {path: gc.fit(data, group, path=path, model="paper") for path in ("native", "remote")}
 assert all("ours" in model.warnings[0] for model in then.values())
 panels_then = series_of(None, list(then.values()))
 panels_now = [each for each in series_of(data, list(now.values()), group) if each.model]
@@ -62,7 +63,7 @@ def rates(model: gc.Model, n: float, gpus: np.ndarray) -> np.ndarray:
 for model in then.values():
     assert (np.diff(rates(model, 1000.0, eight)) < 0).all(), model.name
     assert (np.diff(rates(model, 1e5, eight[[0, 1, 3, 7]])) > 0).all(), model.name
-frame = data.select(**group).frame()
+frame = data.select(group).frame()
 steps = frame.groupby(["path", "n", "gpus"]).seconds.median()
 for path in now:
     assert (np.diff([steps[path, 1000, gpus] for gpus in (1, 2, 3, 4)]) > 0).all(), path

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.model.content import Domain, Gpu, Noise, Parameter, Selection, Terms
+from gpucast.model.content import Domain, FittedSteps, Gpu, Noise, Parameter, Terms
 from gpucast.model.fitted import Model
 from gpucast.paper.reconstructions import Quantity
 from gpucast.util import files
@@ -113,7 +113,7 @@ def model(path: str) -> Model:
         # Nothing was fitted: every forecast but of one particle on one GPU extrapolates.
         domain=Domain(n=(1, 1), gpus=(1, 1)),
         machine=Gpu(cores=int(known["cores"]), sms=int(known["sms"]), block=0),
-        data=Selection(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
+        data=FittedSteps(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
         warnings=[f"{about['label']}; every forecast is an extrapolation"],
         reconstruction={
             "title": about["title"],

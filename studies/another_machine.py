@@ -19,7 +19,8 @@ import gpucast as gc
 from forecasting.markdown import percent, table
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
-from gpucast.data.steps import Group, groups_of, medians_of, names_of, steps_of
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import groups_of, medians_of, names_of, steps_of
 
 FORECASTS = ["series", "model", "own: median / p95 / covered", "other", "best count", "regret"]
 PHASES = ["series", "step", "kernel", "host's own work"]
@@ -31,7 +32,7 @@ LEAST_N = 8000
 def forecasts(own: Dataset, other: Dataset) -> Iterator[list[str]]:
     """A row a series that both have."""
     for name, group, there in shared(own, other):
-        model = gc.fit(own, **group.choice)
+        model = gc.fit(own, group)
         at_home, away = validated(model, own, group), validated(model, other, there)
         yield [
             name,
@@ -67,7 +68,7 @@ def timed(steps: list[Step], phase: str | None) -> Iterator[Step]:
             yield step.model_copy(update={"seconds": seconds})
 
 
-def shared(own: Dataset, other: Dataset) -> Iterator[tuple[str, Group, Group]]:
+def shared(own: Dataset, other: Dataset) -> Iterator[tuple[str, StepSelection, StepSelection]]:
     """Name and groups of the series that both have."""
     for group, name in names_of(groups_of(own)).items():
         there = group.over(group.path, groups_of(other))
@@ -75,8 +76,8 @@ def shared(own: Dataset, other: Dataset) -> Iterator[tuple[str, Group, Group]]:
             yield name, group, there
 
 
-def validated(model: gc.Model, data: Dataset, group: Group) -> dict[str, Any]:
-    return gc.validate(model, data, **group.choice)
+def validated(model: gc.Model, data: Dataset, group: StepSelection) -> dict[str, Any]:
+    return gc.validate(model, data, group)
 
 
 def errors(answer: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpucast.data.bundled import bundled_files as bundled_files
     from gpucast.data.dataset import Dataset as Dataset
     from gpucast.data.dataset import load as load
+    from gpucast.data.selection import StepSelection as StepSelection
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
     from gpucast.fitting.fit import fit as fit
@@ -36,6 +37,7 @@ _HOME = {
     "InputError": "errors",
     "Model": "model.fitted",
     "Plan": "planning.plan",
+    "StepSelection": "data.selection",
     "bundled_files": "data.bundled",
     "compare": "forecast.comparison",
     "fit": "fitting.fit",

@@ -9,7 +9,8 @@ from typing import Any
 from forecasting.studies import ALONE, Settings, Study
 from forecasting.targets import judge
 from gpucast.data.dataset import Dataset
-from gpucast.data.steps import Group, data_of
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import data_of
 from gpucast.paper.findings import Finding
 
 
@@ -63,9 +64,9 @@ class Outcome:
 
 def gather(
     data: Dataset,
-    studies: Mapping[Group, Study],
-    names: Mapping[Group, str],
-    what_ifs: Mapping[Group, Any],
+    studies: Mapping[StepSelection, Study],
+    names: Mapping[StepSelection, str],
+    what_ifs: Mapping[StepSelection, Any],
     findings: Sequence[Finding],
     settings: Settings,
     command: str,
@@ -99,11 +100,11 @@ def gather(
     )
 
 
-def _first_of_machines(studies: Mapping[Group, Study]) -> list[Group]:
+def _first_of_machines(studies: Mapping[StepSelection, Study]) -> list[StepSelection]:
     return list({group.machine: group for group in studies}.values())
 
 
-def _machine(data: Dataset, group: Group) -> dict[str, Any]:
+def _machine(data: Dataset, group: StepSelection) -> dict[str, Any]:
     machine = data.machines[group.machine]
     gpus = [gpu.name for gpu in machine.gpus or []]
     return {

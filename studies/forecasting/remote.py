@@ -10,20 +10,21 @@ import numpy as np
 import gpucast as gc
 from forecasting.studies import Study
 from gpucast.data.dataset import Dataset
-from gpucast.data.steps import Cell, Group
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import Cell
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import break_even
 from gpucast.model.fitted import Model
 
 
 def what_ifs(
-    data: Dataset, training: Dataset, studies: Mapping[Group, Study], native: str
-) -> dict[Group, Any]:
+    data: Dataset, training: Dataset, studies: Mapping[StepSelection, Study], native: str
+) -> dict[StepSelection, Any]:
     """``gpucast.validate``'s answer and the break-even sizes of each group over another path.
 
     Microbenchmarks come from ``training``, the steps to compare with from ``data``.
     """
-    found: dict[Group, Any] = {}
+    found: dict[StepSelection, Any] = {}
     for group, study in studies.items():
         other = group.over(native, studies)
         if group.path == native or other is None:
@@ -49,7 +50,7 @@ def _what_if(data: Dataset, training: Dataset, native: Study, remote: Study) -> 
         machine=group.machine,
         memory=group.memory,
     )
-    answer = gc.validate(forecast, data, **group.choice)
+    answer = gc.validate(forecast, data, group)
     return {
         **answer,
         "chosen": model.content["chosen"],

@@ -11,7 +11,8 @@ import gpucast as gc
 from forecasting import rivals
 from forecasting.splits import QUARTER, Split, beyond, splits_of
 from gpucast.data.dataset import Dataset
-from gpucast.data.steps import Cell, Group, data_of, groups_of, medians
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import Cell, data_of, groups_of, medians
 from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
 from gpucast.fitting.selection import pose
@@ -57,7 +58,7 @@ class Subject:
             from it; None where they are forecast from the group's own.
     """
 
-    group: Group
+    group: StepSelection
     full: Dataset
     training: Dataset
     settings: Settings
@@ -98,7 +99,7 @@ class Study:
             that the design left out.
     """
 
-    group: Group
+    group: StepSelection
     measured: dict[Cell, float]
     results: dict[str, dict[str, Result]] = field(default_factory=dict)
     whole: Model | None = None
@@ -106,7 +107,7 @@ class Study:
 
 
 def subject(
-    data: Dataset, group: Group, settings: Settings, earlier: Dataset | None = None
+    data: Dataset, group: StepSelection, settings: Settings, earlier: Dataset | None = None
 ) -> Subject:
     """A group of a dataset, made ready, with the same steps of an earlier one.
 
@@ -120,16 +121,16 @@ def subject(
         return one
     there = group.over(group.path, groups_of(earlier))
     if there is None:
-        raise InputError(f"has no steps of {group.name}", file=earlier.name)
+        raise InputError(f"has no steps of {group.label}", file=earlier.name)
     before = subject(earlier, there, settings)
     if not beyond(list(before.measured), list(one.measured)):
-        raise InputError(f"has as many GPUs as {data.name}: {group.name}", file=earlier.name)
+        raise InputError(f"has as many GPUs as {data.name}: {group.label}", file=earlier.name)
     return replace(one, earlier=before)
 
 
 def run(
     subjects: Sequence[Subject], jobs: int, progress: Callable[[int, int], None]
-) -> dict[Group, Study]:
+) -> dict[StepSelection, Study]:
     """All fits of all subjects."""
     tasks = [(at, kind) for kind in TASKS for at in range(len(subjects))]
     fits = [partial(TASKS[kind], subjects[at]) for at, kind in tasks]
@@ -169,11 +170,11 @@ def _held_out(one: Subject, split: Split, model: str = "auto") -> Result:
     try:
         fitted = gc.fit(
             one.trained(split),
-            **one.source(split).group.choice,
+            one.source(split).group,
             model=model,
             replicates=one.settings.replicates,
         )
-        cells = gc.validate(fitted, one.full, **one.group.choice)["cells"]
+        cells = gc.validate(fitted, one.full, one.group)["cells"]
     except InputError as error:
         return {"refused": str(error)}
     return {"chosen": fitted.content["chosen"], **score(cells, split.has)}
@@ -190,7 +191,7 @@ def _paper(one: Subject) -> dict[str, list[Result]]:
 def _scipy(one: Subject) -> dict[str, list[Result]]:
     def forecast(split: Split) -> Result:
         source = one.source(split)
-        problem = pose(source.training, **source.group.choice)
+        problem = pose(source.training, source.group)
         return rivals.paper_by_scipy(
             source.measured, one.measured, split, problem.cores, problem.largest_k
         )
@@ -228,8 +229,8 @@ def _extrap(one: Subject) -> dict[str, dict[str, Result]]:
 def _whole(one: Subject) -> tuple[Model, list[dict[str, Any]]] | str:
     """The model of all cells, and how it fits them."""
     try:
-        fitted = gc.fit(one.training, **one.group.choice, replicates=one.settings.replicates)
-        return fitted, gc.validate(fitted, one.full, **one.group.choice)["cells"]
+        fitted = gc.fit(one.training, one.group, replicates=one.settings.replicates)
+        return fitted, gc.validate(fitted, one.full, one.group)["cells"]
     except InputError as error:
         return str(error)
 
@@ -237,7 +238,6 @@ def _whole(one: Subject) -> tuple[Model, list[dict[str, Any]]] | str:
 def _design(one: Subject) -> tuple[Split, Result] | str:
     """A quarter of the cells as `gpucast measure` would have chosen them."""
     try:
-        from gpucast.design.cells import Series
         from gpucast.design.ensembles import choose_steps
     except ImportError:
         return "this build has no budgeted design"
@@ -245,8 +245,7 @@ def _design(one: Subject) -> tuple[Split, Result] | str:
     if group.memory is None:
         return "the design knows steps by their memory, which these do not state"
     count = round(QUARTER * len(one.measured))
-    series = Series(group.schedule, group.kernel, group.memory)
-    chosen = choose_steps(one.training, count, group.path, series)
+    chosen = choose_steps(one.training, count, group)
     split = Split("quarter", frozenset(chosen))
     return split, _held_out(one, split)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpucast as gc
+from gpucast.data.selection import StepSelection
 from gpucast.fitting.selection import pose
 from made_data import (
     BLOCK,
@@ -156,7 +157,7 @@ def test_several_kinds_of_steps_are_listed(field: str, first: Any, other: Any) -
         f"made: {field}: there are several: {first}, {other}; choose one with --{field}"
     )
     for choice in (first, other):
-        steps = pose(data, **{field: choice}).steps
+        steps = pose(data, StepSelection(**{field: choice})).steps
         assert {getattr(step, field) for step in steps} == {choice}
 
 
@@ -168,32 +169,34 @@ def test_steps_with_and_without_a_graph_are_not_mixed() -> None:
         "made: graph: there are several: no-graph, graph; choose one with --graph or --no-graph"
     )
     for graph in (False, True):
-        found = pose(data, graph=graph)
-        assert found.graph is graph
+        found = pose(data, StepSelection(graph=graph))
+        assert found.selection.graph is graph
         assert {step.graph for step in found.steps} == {graph}
 
 
 def test_the_only_kind_of_steps_needs_no_choice() -> None:
     kind = {"block": 128, "memory": "pinned", "graph": True, "boundary": "periodic"}
     model = gc.fit(dataset([machine(), *some_steps(**kind)]), replicates=0)
-    assert model.step_kind == kind
+    assert {name: getattr(model.selection, name) for name in kind} == kind
 
 
 def test_steps_that_do_not_state_a_kind_go_with_every_one() -> None:
     stated = [*some_steps(memory="pinned", graph=True), *some_steps(memory="pageable", graph=False)]
     data = dataset([machine(), *some_steps(), *stated])
-    found = pose(data, memory="pageable", graph=False)
+    found = pose(data, StepSelection(memory="pageable", graph=False))
     assert [step.memory for step in found.steps] == [None] * 6 + ["pageable"] * 6
     one = pose(dataset([machine(), *some_steps(), *some_steps(memory="pinned", graph=True)]))
-    assert (len(one.steps), one.memory, one.graph) == (12, "pinned", True)
+    assert (len(one.steps), one.selection.memory, one.selection.graph) == (12, "pinned", True)
 
 
 def test_a_step_without_a_boundary_is_of_an_open_box() -> None:
     data = dataset([machine(), *some_steps(), *some_steps(boundary="periodic")])
     with pytest.raises(gc.InputError, match="boundary: there are several: open, periodic"):
         pose(data)
-    assert {step.boundary for step in pose(data, boundary="open").steps} == {None}
-    assert {step.boundary for step in pose(data, boundary="periodic").steps} == {"periodic"}
+    assert {step.boundary for step in pose(data, StepSelection(boundary="open")).steps} == {None}
+    assert {step.boundary for step in pose(data, StepSelection(boundary="periodic")).steps} == {
+        "periodic"
+    }
 
 
 def test_a_kind_that_no_step_has_is_refused_with_those_there_are() -> None:
@@ -205,7 +208,7 @@ def test_a_kind_that_no_step_has_is_refused_with_those_there_are() -> None:
         ({"boundary": "periodic"}, "boundary: no records of 'periodic'; there are: open"),
     ):
         with pytest.raises(gc.InputError, match=said):
-            pose(data, **choice)  # type: ignore[arg-type]
+            pose(data, StepSelection(**choice))  # type: ignore[arg-type]
 
 
 def test_transfers_are_of_the_memory_that_the_steps_used() -> None:
@@ -238,7 +241,7 @@ def test_pinned_memory_is_taken_unless_another_is_named() -> None:
     found = pose(data)
     assert {t.memory for route in found.transfers.values() for t in route} == {"pinned"}
     assert any("took pinned" in text for text in found.warnings)
-    chosen = pose(data, memory="pageable")
+    chosen = pose(data, StepSelection(memory="pageable"))
     assert {t.memory for route in chosen.transfers.values() for t in route} == {"pageable"}
     with pytest.raises(gc.InputError, match="no transfers with 'mapped'; there are: pinned, pag"):
         gc.fit(data, memory="mapped")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gpucast.data import dataset, jsonl
-from gpucast.forecast.remote_cost import Beside, medians
+from gpucast.data.steps import medians_of
+from gpucast.forecast.remote_cost import Beside
 from made_data import machine, step
 
 TWO_PATHS = Beside(
@@ -39,4 +40,4 @@ def test_cells_of_a_count_are_found_in_the_arrays() -> None:
 def test_visits_of_a_cell_share_one_median() -> None:
     lines = [machine(), step(64, 1, [1.0, 1.0, 2.0]), step(64, 1, [4.0, 4.0])]
     data = dataset.from_records("made", [jsonl.record(line) for line in lines])
-    assert medians(data) == {(64, 1): 2.0}
+    assert medians_of(data.steps) == {(64, 1): 2.0}

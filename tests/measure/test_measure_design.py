@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 import made_data
 from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
-from gpucast.design.cells import Series
+from gpucast.data.selection import StepSelection
 from gpucast.design.ensembles import choose_steps, fit_on_the_way, restricted
 from gpucast.design.optimal import Ensemble, choose, order, start_design
 from synthetic import TRUTHS, Truth, noisy
 
 Array = NDArray[np.float64]
 
-SERIES = Series("star-serial", "claret", "pageable")
+SERIES = StepSelection(path="native", schedule="star-serial", kernel="claret", memory="pageable")
 SIZES = [216, 512, 1000, 1728, 4096, 8000, 13824, 32768, 64000]
 GRID = [(n, gpus) for n in SIZES for gpus in (1, 2, 3, 4)]
 
@@ -106,8 +106,8 @@ def made(truth: Truth, seed: int) -> Dataset:
 
 def p95_error(data: Dataset, truth: Truth, chosen: list[tuple[int, int]]) -> float:
     """Errors of forecasts of the whole grid, against the truth."""
-    kept = restricted(data, "native", SERIES, chosen)
-    model = fit_on_the_way(kept, "native", SERIES, others=False).model
+    kept = restricted(data, SERIES, chosen)
+    model = fit_on_the_way(kept, SERIES, others=False).model
     n, gpus = np.array(GRID, dtype=float).T
     error = np.abs(model.forecasts(n, gpus).seconds / truth.seconds(n, gpus) - 1)
     return float(np.percentile(error, 95))
@@ -126,7 +126,7 @@ def test_a_quarter_of_the_cells_forecasts_nearly_as_all_do(name: str, than_all: 
         data = made(truth, seed)
         rng = np.random.default_rng(seed)
         all_.append(p95_error(data, truth, GRID))
-        designed.append(p95_error(data, truth, choose_steps(data, count, "native", SERIES)))
+        designed.append(p95_error(data, truth, choose_steps(data, count, SERIES)))
         for _ in range(4):
             picked = [GRID[j] for j in rng.permutation(len(GRID))[:count]]
             random.append(p95_error(data, truth, picked))

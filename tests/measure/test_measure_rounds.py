@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gpucast.design.cells import Cell, Choice, Series, Timing, all_series, grid
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell, Choice, Timing, all_series, grid
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed
 
 CELLS = grid("native", 4, Choice(schedules=("star-serial",), kernels=("claret",)))
-ONE, OTHER = Series("star-serial", "claret", "pageable"), Series("star-serial", "claret", "pinned")
+ONE, OTHER = (
+    StepSelection(schedule="star-serial", kernel="claret", memory="pageable"),
+    StepSelection(schedule="star-serial", kernel="claret", memory="pinned"),
+)
 
 
 def costs(timing: Timing | None = None) -> Costs:
@@ -67,7 +71,9 @@ def test_what_a_series_takes_is_learnt() -> None:
 
 
 def test_remote_gpus_have_no_allgather_and_only_star_serial_a_choice_of_memory() -> None:
-    assert Series("allgather", "tuned", "pinned") in all_series("native", Choice())
+    assert StepSelection(schedule="allgather", kernel="tuned", memory="pinned") in all_series(
+        "native", Choice()
+    )
     assert "allgather" not in {series.schedule for series in all_series("remote", Choice())}
     assert {s.memory for s in all_series("native", Choice()) if s.schedule != "star-serial"} == {
         "pinned"

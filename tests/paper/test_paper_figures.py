@@ -11,6 +11,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 import gpucast as gc
+from gpucast.data.selection import StepSelection
 from gpucast.model.fitted import Model
 from gpucast.paper import figures
 from gpucast.plots import style
@@ -76,10 +77,10 @@ def test_series_are_the_papers_kind_native_first(series: list[Series], model: Mo
 
 
 def test_the_kind_is_that_of_the_model_or_chosen(data: gc.Dataset, model: Model) -> None:
-    (chosen,) = series_of(data, [], {"kernel": "tuned"})
+    (chosen,) = series_of(data, [], StepSelection(kernel="tuned"))
     assert chosen.sizes == [512]
     with pytest.raises(gc.InputError, match="no records of 'moon'"):
-        series_of(data, [], {"kernel": "moon"})
+        series_of(data, [], StepSelection(kernel="moon"))
     with pytest.raises(gc.InputError, match="same steps as another model"):
         series_of(data, [model, model])
     with pytest.raises(gc.InputError, match="no steps and no models"):
@@ -164,7 +165,7 @@ def test_shares_beyond_what_was_fitted_are_pale(data: gc.Dataset) -> None:
 
 
 def test_shares_of_neither_phases_nor_model_are_refused(data: gc.Dataset) -> None:
-    (bare,) = series_of(data, [], {"kernel": "tuned"})
+    (bare,) = series_of(data, [], StepSelection(kernel="tuned"))
     with pytest.raises(gc.InputError, match="neither phases nor a model"):
         figures.shares([bare], 512, "title", "caption")
 

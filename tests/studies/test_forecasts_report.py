@@ -14,7 +14,8 @@ import forecasts
 from forecasting import remote, rivals, splits, studies, targets
 from gpucast.data import jsonl, thinning
 from gpucast.data.dataset import Dataset
-from gpucast.data.steps import Group, data_of, groups_of, names_of
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import data_of, groups_of, names_of
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import break_even
 from made_data import (
@@ -70,13 +71,13 @@ def _no_extrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def study_of(data: Dataset) -> dict[Group, studies.Study]:
+def study_of(data: Dataset) -> dict[StepSelection, studies.Study]:
     subjects = [studies.subject(data, each, SETTINGS) for each in groups_of(data)]
     return studies.run(subjects, 2, lambda done, total: None)
 
 
 @pytest.fixture(scope="module")
-def two_paths() -> tuple[Dataset, dict[Group, studies.Study]]:
+def two_paths() -> tuple[Dataset, dict[StepSelection, studies.Study]]:
     data = made(*native(), *over_network())
     return data, study_of(data)
 
@@ -204,7 +205,7 @@ def test_groups_are_told_apart_and_named() -> None:
 
 
 def test_the_truth_is_forecast_by_all_who_know_its_form(
-    two_paths: tuple[Dataset, dict[Group, studies.Study]],
+    two_paths: tuple[Dataset, dict[StepSelection, studies.Study]],
 ) -> None:
     for study in two_paths[1].values():
         for kind in ("gpus", "sizes", "random"):
@@ -220,7 +221,7 @@ def test_the_truth_is_forecast_by_all_who_know_its_form(
 
 
 def test_remote_steps_are_forecast_from_native_ones(
-    two_paths: tuple[Dataset, dict[Group, studies.Study]],
+    two_paths: tuple[Dataset, dict[StepSelection, studies.Study]],
 ) -> None:
     data, study = two_paths
     ((group, found),) = remote.what_ifs(data, data, study, "native").items()

@@ -25,6 +25,7 @@ from gpucast.data.records import (
     Step,
     Transfer,
 )
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.model.fitted import load_model
 from gpucast.paper.reconstructions import reconstructions
@@ -103,6 +104,7 @@ def _show_reconstruction(name: str, as_json: bool) -> None:
 
 
 @app.command()
+@options.with_selection
 def export(
     name: Name,
     csv: Annotated[bool, typer.Option("--csv", help="CSV, a row a sample.")] = False,
@@ -118,14 +120,7 @@ def export(
         str | None,
         typer.Option(help="Of CSV: step or transfer; without it, steps where there are any."),
     ] = None,
-    machine: Annotated[str | None, typer.Option(help="Records of this machine only.")] = None,
-    path: Annotated[str | None, typer.Option(help="Records of this path only.")] = None,
-    schedule: Annotated[str | None, typer.Option(help="Steps of this schedule only.")] = None,
-    kernel: Annotated[str | None, typer.Option(help="Steps of this kernel only.")] = None,
-    block: options.Block = None,
-    memory: options.Memory = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
+    selection: StepSelection = ANY,
     target: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write instead of stdout."),
@@ -151,16 +146,7 @@ def export(
         )
     if target is not None:
         files.check_output(target, force=force)
-    data = dataset.load(name).select(
-        machine,
-        path,
-        schedule,
-        kernel,
-        block=block,
-        memory=memory,
-        graph=graph,
-        boundary=boundary,
-    )
+    data = dataset.load(name).select(selection)
     for warning in data.warnings:
         output.warn(warning)
     form, text = _exported(data, chosen[0], kind)

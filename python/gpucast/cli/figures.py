@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from gpucast.cli import figure_files, options, step_figures
 from gpucast.cli.output import print_json, warn
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 
@@ -198,26 +199,25 @@ _OF_STEPS = {
 def _of_steps(name: str) -> Callable[..., None]:
     """The command that draws one of them."""
 
+    @options.with_selection
     def command(
         inputs: Inputs,
         output: Output,
         n: Lines = None,
         gpus: Counts = None,
         formats: Formats = ALL_FORMATS,
-        path: options.PathName = None,
-        schedule: options.Schedule = None,
-        kernel: options.Kernel = None,
-        memory: options.Memory = None,
-        machine: options.Machine = None,
-        block: options.Block = None,
-        graph: options.Graph = None,
-        boundary: options.Boundary = None,
+        selection: StepSelection = ANY,
         model: ModelName = "auto",
         force: options.Force = False,
         json: options.Json = False,
     ) -> None:
-        wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
-        _draw_steps(name, inputs, wanted, model, (n, gpus), output, formats, force, json)
+        # Before anything is fitted.
+        figure_files.targets([name], output, formats, force=force)
+        subject = step_figures.subject(inputs, selection, model)
+        found = step_figures.draws(subject, n, gpus, (name,))
+        if not found:
+            raise InputError(step_figures.NOTHING[name], file=" + ".join(inputs))
+        _draw(found, output, formats, force=force, json=json)
 
     command.__doc__ = _OF_STEPS[name]
     return command
@@ -285,20 +285,14 @@ def findings(
 
 
 @app.command()
+@options.with_selection
 def paper(
     inputs: Inputs,
     output: Folder,
     n: Lines = None,
     gpus: Counts = None,
     formats: Formats = ALL_FORMATS,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    memory: options.Memory = None,
-    machine: options.Machine = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
+    selection: StepSelection = ANY,
     model: ModelName = "auto",
     native: NativePath = None,
     beside: Annotated[
@@ -314,11 +308,10 @@ def paper(
 
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
-    wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
     # Whatever would be refused is refused before anything is fitted.
     figure_files.targets(list(step_figures.NAMES), output, formats, force=force,
                          beside=findings_text.FILES)  # fmt: skip
-    subject = step_figures.subject(inputs, wanted, model)
+    subject = step_figures.subject(inputs, selection, model)
     found = step_figures.draws(subject, n, gpus, step_figures.NAMES)
     others: dict[Path, bytes] = {}
     if subject.data is not None:
@@ -348,45 +341,3 @@ def _documents(beside: str, machine: str | None) -> dict[str, Callable[[], Figur
 
     own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)
     return document_figures.figures_of_documents(own)
-
-
-def _wanted(
-    path: str | None,
-    schedule: str | None,
-    kernel: str | None,
-    memory: str | None,
-    machine: str | None,
-    block: int | None,
-    graph: bool | None,
-    boundary: str | None,
-) -> dict[str, Any]:
-    return {
-        "path": path,
-        "schedule": schedule,
-        "kernel": kernel,
-        "memory": memory,
-        "machine": machine,
-        "block": block,
-        "graph": graph,
-        "boundary": boundary,
-    }
-
-
-def _draw_steps(
-    what: str,
-    inputs: list[str],
-    wanted: dict[str, Any],
-    model: str,
-    lines: tuple[str | None, str | None],
-    output: Path,
-    formats: str,
-    force: bool,
-    json: bool,
-) -> None:
-    # Before anything is fitted.
-    figure_files.targets([what], output, formats, force=force)
-    subject = step_figures.subject(inputs, wanted, model)
-    found = step_figures.draws(subject, *lines, (what,))
-    if not found:
-        raise InputError(step_figures.NOTHING[what], file=" + ".join(inputs))
-    _draw(found, output, formats, force=force, json=json)

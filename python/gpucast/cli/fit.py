@@ -9,6 +9,7 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.tables import print_table
 from gpucast.util.units import interval, p_value, percent, quantity
 
@@ -19,17 +20,11 @@ if TYPE_CHECKING:
 SHOWN_INTEGERS = 8
 
 
+@options.with_selection
 def command(
     data: options.Data,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    machine: options.Machine = None,
-    memory: options.Memory = None,
+    selection: StepSelection = ANY,
     method: options.Method = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
     model: Annotated[
         str, typer.Option(help="auto, paper, or GPU+CPU+COM such as occupancy+linear+star-async.")
     ] = "auto",
@@ -46,28 +41,14 @@ def command(
     if output is not None:
         files.check_output(output, force=force)
     dataset = load(*data)
-    chosen = dataset.select(machine=machine, path=path)
+    chosen = dataset.select(machine=selection.machine, path=selection.path)
     if not chosen.steps and chosen.transfers:
-        _fit_transfers(chosen, memory, method, replicates, seed, json, output)
+        _fit_transfers(chosen, selection.memory, method, replicates, seed, json, output)
         return
 
     from gpucast.fitting.fit import fit
 
-    fitted = fit(
-        dataset,
-        path,
-        schedule,
-        kernel,
-        machine=machine,
-        memory=memory,
-        method=method,
-        block=block,
-        graph=graph,
-        boundary=boundary,
-        model=model,
-        replicates=replicates,
-        seed=seed,
-    )
+    fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
     if output is not None:
         fitted.save(output, force=force)
     for text in [*fitted.warnings, *fitted.notes]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from gpucast.data.selection import StepSelection
 
 Data = Annotated[
     list[str],
@@ -32,6 +37,40 @@ Graph = Annotated[
 Boundary = Annotated[
     str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
 ]
+SELECTION = {
+    "path": PathName,
+    "schedule": Schedule,
+    "kernel": Kernel,
+    "machine": Machine,
+    "memory": Memory,
+    "block": Block,
+    "graph": Graph,
+    "boundary": Boundary,
+}
+"""The option of each field of a selection."""
+
+
+def with_selection(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each field of its argument ``selection``."""
+
+    @wraps(command)
+    def run(**given: object) -> None:
+        chosen = {name: given.pop(name) for name in SELECTION}
+        command(selection=StepSelection(**chosen), **given)  # type: ignore[arg-type]
+
+    own = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for each in own.parameters.values():
+        if each.name != "selection":
+            parameters.append(each)
+            continue
+        for name, option in SELECTION.items():
+            parameters.append(inspect.Parameter(name, each.kind, default=None, annotation=option))
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
+
+
 Sizes = Annotated[
     str, typer.Option("-n", help="Particles: 1000,1e5 or a range 512..1e6:9 (9 values).")
 ]

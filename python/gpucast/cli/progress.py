@@ -12,7 +12,7 @@ from gpucast.util.units import duration
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from gpucast.design.cells import Series
+    from gpucast.data.selection import StepSelection
     from gpucast.measure.work import Watcher
 
 
@@ -49,7 +49,7 @@ class Lines:
             print(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}",
                   file=sys.stderr)  # fmt: skip
 
-    def fitted(self, path: str, series: Series, error: float) -> None:
+    def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """Nothing: the table at the end says it."""
 
     def say(self, text: str) -> None:
@@ -76,7 +76,7 @@ class Bar:
         """The same, with the cell's time."""
         self.under_way(path, f"{what}: {duration(step)}", done, total, left)
 
-    def fitted(self, path: str, series: Series, error: float) -> None:
+    def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """The error of the fit so far."""
         self._bar.update(self._task, fit=f"fit {100 * error:.1f} %")
 

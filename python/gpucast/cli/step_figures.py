@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpucast.cli.output import warn
 from gpucast.cli.parsing import counts, sizes
@@ -16,7 +16,7 @@ from gpucast.util.processes import spread
 if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
-    from gpucast.data.steps import Group
+    from gpucast.data.selection import StepSelection
     from gpucast.model.fitted import Model
     from gpucast.plots.step_series import Series
 
@@ -42,7 +42,7 @@ class Subject:
     fitted: dict[str, Model] = field(default_factory=dict)
 
     @property
-    def models(self) -> dict[Group, Model]:
+    def models(self) -> dict[StepSelection, Model]:
         """By the group that each is about."""
         return {
             each.group: each.model
@@ -68,7 +68,7 @@ class Subject:
         return f"Models: {'; '.join(own)}." if own else ""
 
 
-def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subject:
+def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject:
     """Data and models that were named; paths without a model are fitted.
 
     Args:
@@ -111,7 +111,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     return data, models
 
 
-def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[Group, Model]:
+def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[StepSelection, Model]:
     """The group that each model is about; a model of no steps here is left out."""
     from gpucast.data.steps import groups_of
     from gpucast.plots.step_series import is_about
@@ -214,5 +214,5 @@ def _fit(data: Dataset, series: Series, model: str) -> Model:
 
     group = series.group
     assert group is not None
-    lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), group.schedule)
-    return fit(lean, **group.choice, model=model, replicates=_REPLICATES)
+    lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), str(group.schedule))
+    return fit(lean, group, model=model, replicates=_REPLICATES)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, percent
 
+if TYPE_CHECKING:
+    from gpucast.forecast.validation import Validation
 
+
+@options.with_selection
 def command(
     model: Annotated[str, typer.Argument(help="Model file.")],
     data: options.Data,
-    path: options.PathName = None,
-    schedule: options.Schedule = None,
-    kernel: options.Kernel = None,
-    machine: options.Machine = None,
-    memory: options.Memory = None,
-    block: options.Block = None,
-    graph: options.Graph = None,
-    boundary: options.Boundary = None,
+    selection: StepSelection = ANY,
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
@@ -31,18 +29,7 @@ def command(
     from gpucast.model.fitted import load_model
 
     loaded = load_model(model)
-    result = validate(
-        loaded,
-        load(*data),
-        path,
-        schedule,
-        kernel,
-        machine=machine,
-        memory=memory,
-        block=block,
-        graph=graph,
-        boundary=boundary,
-    )
+    result = validate(loaded, load(*data), selection)
     warn_of(loaded)
     if json:
         print_json(result)
@@ -50,7 +37,7 @@ def command(
     print_validation(result)
 
 
-def print_validation(result: dict[str, Any]) -> None:
+def print_validation(result: Validation) -> None:
     """The cells and their summary."""
     print_table(
         ["n", "GPUs", "measured", "forecast", "error", "in 90 % interval", ""],

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, Unpack, get_args
 
-from gpucast.data import jsonl, step_kinds
+from gpucast.data import jsonl
 from gpucast.data.bundled import bundled_files
 from gpucast.data.records import (
     Entry,
@@ -31,6 +31,7 @@ from gpucast.data.records import (
     Transfer,
     settings_of_steps,
 )
+from gpucast.data.selection import ANY, SelectionArguments, StepSelection, Value, distinct, word
 from gpucast.errors import InputError
 from gpucast.util.files import write_text
 
@@ -117,18 +118,9 @@ class Dataset:
         return ""
 
     def select(
-        self,
-        machine: str | None = None,
-        path: str | None = None,
-        schedule: str | None = None,
-        kernel: str | None = None,
-        *,
-        block: int | None = None,
-        memory: str | None = None,
-        graph: bool | None = None,
-        boundary: str | None = None,
+        self, selection: StepSelection = ANY, **choice: Unpack[SelectionArguments]
     ) -> Dataset:
-        """The records that match every criterion given.
+        """The records that match every criterion given: a selection, and fields of one.
 
         A criterion applies to the kinds that have such a field: ``schedule`` narrows steps and
         skeletons, ``kernel`` steps only, and host-memory records, which have no path, pass any
@@ -139,27 +131,11 @@ class Dataset:
         Raises:
             InputError: a value that no record has; the message lists those there are.
         """
-        criteria = {
-            "machine": machine,
-            "path": path,
-            "schedule": schedule,
-            "kernel": kernel,
-            "block": block,
-            "memory": memory,
-            "graph": graph,
-            "boundary": boundary,
-        }
-        wanted = {name: value for name, value in criteria.items() if value is not None}
-        for name, value in wanted.items():
+        wanted = replace(selection, **choice)
+        for name, value in wanted.chosen.items():
             self._check_occurs(name, value)
-        kept = [
-            record
-            for record in self.records
-            if all(
-                step_kinds.stated(record, name) in (None, value) for name, value in wanted.items()
-            )
-        ]
-        used = {record.machine for record in kept} | {machine}
+        kept = [record for record in self.records if wanted.admits(record)]
+        used = {record.machine for record in kept} | {wanted.machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
         return Dataset(self.name, machines, kept, list(self.warnings))
 
@@ -207,14 +183,14 @@ class Dataset:
         yield from self.machines.values()
         yield from self.records
 
-    def _check_occurs(self, name: str, value: object) -> None:
-        known = step_kinds.distinct(self.records, name)
+    def _check_occurs(self, name: str, value: Value) -> None:
+        known = distinct(self.records, name)
         if name == "machine":
             known += [machine for machine in self.machines if machine not in known]
         if value not in known:
-            there = ", ".join(step_kinds.word(name, each) for each in known) if known else "none"
+            there = ", ".join(word(name, each) for each in known) or "none"
             raise InputError(
-                f"no records of {step_kinds.word(name, value)!r}; there are: {there}",
+                f"no records of {word(name, value)!r}; there are: {there}",
                 file=self.name,
                 field=name,
             )
@@ -361,7 +337,7 @@ def _with_provenance_of(first: Machine, again: Machine) -> Machine:
 
 def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
     """A warning where measurements occur twice to the last digit: a file given in two guises?"""
-    seen: dict[tuple[Any, ...], int] = {}
+    seen: dict[tuple[object, ...], int] = {}
     repeated = 0
     for at, (_, lines) in enumerate(files):
         for record in lines.records:
@@ -391,7 +367,7 @@ _CELLS: dict[type[Measurement], tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def cell(record: Measurement) -> tuple[Any, ...]:
+def cell(record: Measurement) -> tuple[object, ...]:
     """What names the cell that a record's samples were measured in, its machine included."""
     fields = (getattr(record, name) for name in _CELLS[type(record)])
     return (

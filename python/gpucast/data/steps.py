@@ -1,20 +1,16 @@
-"""Groups of steps: those of one machine, path, schedule, kernel and kind, that n and N tell apart.
-
-A fit, a figure and a finding are about a group each.
-"""
+"""Groups of steps that n and GPU count alone tell apart, and the medians of their cells."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
+from gpucast.data.selection import StepSelection, selection_of
 
 Cell = tuple[int, int]
 """n and GPU count."""
@@ -23,89 +19,41 @@ NATIVE_PATHS = ("native", "local", "host")
 """What paths to GPUs (or CPU threads) of the same machine are called, the likeliest first."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """Steps that differ in n and GPU count only."""
-
-    machine: str
-    path: str
-    schedule: str
-    kernel: str
-    memory: str | None
-    block: int | None
-    graph: bool | None
-    boundary: str | None
-
-    @property
-    def choice(self) -> dict[str, Any]:
-        """The arguments that choose it in ``gpucast.fit`` and ``validate``."""
-        return asdict(self)
-
-    @property
-    def name(self) -> str:
-        """For tables; kinds that are the usual ones are not named."""
-        parts = [self.path, self.schedule, self.kernel, self.memory]
-        parts += ["graph" if self.graph else None]
-        parts += [self.boundary if self.boundary != step_kinds.OPEN else None]
-        return ", ".join(part for part in parts if part)
-
-    def over(self, path: str, groups: Iterable[Group]) -> Group | None:
-        """The same steps over another path, of the same host where there are several."""
-        alike = [g for g in groups if g == replace(self, path=path, machine=g.machine)]
-        return min(alike, key=lambda g: host_of(g.machine) != host_of(self.machine), default=None)
-
-
-def host_of(machine: str) -> str:
-    """``gpucast measure`` calls the machine of a path NAME/PATH."""
-    return machine.rpartition("/")[0] or machine
-
-
-def groups_of(data: Dataset) -> list[Group]:
-    """All groups of a dataset, in the order they first occur."""
+def groups_of(data: Dataset) -> list[StepSelection]:
+    """The selections that a dataset's steps are of, in the order they first occur."""
     return list(steps_of(data))
 
 
-def steps_of(data: Dataset) -> dict[Group, list[Step]]:
+def steps_of(data: Dataset) -> dict[StepSelection, list[Step]]:
     """The steps of each group, in the order they first occur."""
-    found: dict[Group, list[Step]] = {}
+    found: dict[StepSelection, list[Step]] = {}
     for step in data.steps:
-        group = Group(
-            machine=step.machine,
-            path=step.path,
-            schedule=step.schedule,
-            kernel=step.kernel,
-            **{field: step_kinds.stated(step, field) for field in step_kinds.FIELDS},
-        )
-        found.setdefault(group, []).append(step)
+        found.setdefault(selection_of(step), []).append(step)
     return found
 
 
-def names_of(groups: Iterable[Group]) -> dict[Group, str]:
-    """A name for each group, with machine and block where they are needed to tell them apart."""
-    names: dict[Group, str] = {group: group.name for group in groups}
-    for addition in (lambda g: f"block {g.block}", lambda g: g.machine):
+def names_of(groups: Iterable[StepSelection]) -> dict[StepSelection, str]:
+    """A name for each group, with numbers and machine where they are needed to tell them apart."""
+    names = {group: group.label for group in groups}
+    for addition in (_numbers, lambda group: str(group.machine)):
         taken = list(names.values())
-        names = {
-            group: f"{name}, {addition(group)}" if taken.count(name) > 1 else name
-            for group, name in names.items()
-        }
+        for group, name in list(names.items()):
+            if taken.count(name) > 1:
+                names[group] = ", ".join(filter(None, (name, addition(group))))
     return names
 
 
-def data_of(data: Dataset, group: Group) -> Dataset:
+def _numbers(group: StepSelection) -> str:
+    numbers = {name: value for name, value in group.chosen.items() if type(value) is int}
+    return ", ".join(f"{name} {value}" for name, value in numbers.items())
+
+
+def data_of(data: Dataset, group: StepSelection) -> Dataset:
     """The group's steps, and the transfers and launches of its path."""
-    return data.select(
-        group.machine,
-        group.path,
-        group.schedule,
-        group.kernel,
-        block=group.block,
-        graph=group.graph,
-        boundary=group.boundary,
-    ).where(lambda step: step.memory == group.memory)
+    return data.select(replace(group, memory=None)).where(lambda step: step.memory == group.memory)
 
 
-def medians(data: Dataset, group: Group) -> dict[Cell, float]:
+def medians(data: Dataset, group: StepSelection) -> dict[Cell, float]:
     """Median step time of each cell in seconds, by n and GPU count."""
     return medians_of(data_of(data, group).steps)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import HostMemory, Launch, Measurement, Overlap, Skeleton, Step, Transfer
+from gpucast.data.selection import KIND, word
 from gpucast.util.units import duration
 
 KINDS: dict[str, str] = {
@@ -84,8 +84,8 @@ def series(record: Measurement) -> dict[str, str]:
     if isinstance(record, Step):
         # A step that states no boundary is of an open box, as most are: not worth a column.
         kind = {
-            field: step_kinds.word(field, value)
-            for field in step_kinds.FIELDS
+            field: word(field, value)
+            for field in KIND
             if (value := getattr(record, field)) is not None
         }
         named = {

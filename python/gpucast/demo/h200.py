@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from gpucast.data.dataset import Dataset, load
-from gpucast.data.steps import Cell
+from gpucast.data.dataset import load
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import medians_of
 from gpucast.demo.shell import command, heading, save
-from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even, medians
+from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even
 from gpucast.model.fitted import load_model
 from gpucast.plots import steps
 from gpucast.util.tables import print_table
@@ -21,31 +21,16 @@ SHOWN_SIZES = (1000, 8000, 32768, 110592)
 SHOWN_COUNTS = (1, 2, 4)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Steps that were measured natively and remotely.
-
-    Attributes:
-        model: named, so that the fit is spared the choice among forms.
-    """
-
-    schedule: str
-    kernel: str
-    memory: str
-    model: str
-
-    def __str__(self) -> str:
-        return f"{self.schedule}, {self.kernel}"
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        return ("--schedule", self.schedule, "--kernel", self.kernel, "--memory", self.memory)
-
-
-KINDS = (
-    Kind("star-async", "tuned", "pinned", "work+linear+star-async-poll"),
-    Kind("star-serial", "claret", "pageable", "residency+cached+star-serial-poll"),
-)
+KINDS = {
+    StepSelection(
+        schedule="star-async", kernel="tuned", memory="pinned"
+    ): "work+linear+star-async-poll",
+    StepSelection(
+        schedule="star-serial", kernel="claret", memory="pageable"
+    ): "residency+cached+star-serial-poll",
+}
+"""Steps that were measured natively and remotely, and the model of each: named, so that the fit is
+spared the choice among forms."""
 
 
 def native_or_remote(folder: Path) -> None:
@@ -62,7 +47,7 @@ def native_or_remote(folder: Path) -> None:
     for kind in KINDS:
         found = _forecast_and_measured(folder, kind)
         _tell(kind, found)
-        panels.append((str(kind), found))
+        panels.append((f"{kind.schedule}, {kind.kernel}", found))
     print()
     save(
         steps.extra_cost(
@@ -72,16 +57,16 @@ def native_or_remote(folder: Path) -> None:
         ),
         folder / "native-remote.png",
     )
-    paths = [str(folder / f"{name}.json") for name in _models(KINDS[0])]
+    paths = [str(folder / f"{name}.json") for name in _models(next(iter(KINDS)))]
     command("report", *paths, "--data", DATA, "-o", str(folder / "report.html"), "--force")
 
 
 def how_many(folder: Path) -> None:
     """The paper's finding on today's GPUs: a small system is slower on more of them."""
     heading("2  The paper's schedule on four H200: how many GPUs?")
-    kind = ("--schedule", "star-serial", "--kernel", "tuned", "--memory", "pageable")
+    kind = StepSelection(schedule="star-serial", kernel="tuned", memory="pageable")
     model = folder / "h200.json"
-    command("fit", "h200-mdapp", *kind, "-o", str(model), "--force")
+    command("fit", "h200-mdapp", *options(kind), "-o", str(model), "--force")
     command("predict", str(model), "-n", "512,1000,4096,32768", "--gpus", "1-4", "--best")
     save(
         steps.gflops(
@@ -95,39 +80,40 @@ def how_many(folder: Path) -> None:
     )
 
 
-def _forecast_and_measured(folder: Path, kind: Kind) -> Beside:
+def _forecast_and_measured(folder: Path, kind: StepSelection) -> Beside:
     model, forecast = (folder / f"{name}.json" for name in _models(kind))
     command(
-        *("fit", DATA, "--path", "native", *kind.options, "--model", kind.model),
+        *("fit", DATA, "--path", "native", *options(kind), "--model", KINDS[kind]),
         *("--replicates", "40", "-o", str(model), "--force"),
         only="error of",
     )
     command(
         *("what-if", str(model), "--transfers", DATA, "--path", "remote"),
-        *("--memory", kind.memory, "-o", str(forecast), "--force"),
+        *("--memory", str(kind.memory), "-o", str(forecast), "--force"),
         only="Model written",
     )
     command("validate", str(forecast), DATA, "--path", "remote", only="error: ")
     data = load(DATA)
     return beside(
-        _measured(data, "native", kind),
-        _measured(data, "remote", kind),
+        medians_of(data.select(kind, path="native").steps),
+        medians_of(data.select(kind, path="remote").steps),
         load_model(model),
         load_model(forecast),
     )
 
 
-def _models(kind: Kind) -> tuple[str, str]:
+def options(kind: StepSelection) -> list[str]:
+    """The command line's, which choose a kind."""
+    return [word for name, value in kind.chosen.items() for word in (f"--{name}", str(value))]
+
+
+def _models(kind: StepSelection) -> tuple[str, str]:
     """Names of the model of native steps, and of the forecast of remote ones."""
     return f"native-{kind.schedule}", f"remote-{kind.schedule}-forecast"
 
 
-def _measured(data: Dataset, path: str, kind: Kind) -> dict[Cell, float]:
-    return medians(data.select(None, path, kind.schedule, kind.kernel, memory=kind.memory))
-
-
-def _tell(kind: Kind, found: Beside) -> None:
-    print(f"\n{kind}, measured, and what was forecast for remote GPUs:\n")
+def _tell(kind: StepSelection, found: Beside) -> None:
+    print(f"\n{kind.schedule}, {kind.kernel}, measured, and what was forecast for remote GPUs:\n")
     print_table(
         ["n", "GPUs", "native", "remote", "extra", "forecast", "error"],
         [

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from gpucast.data.records import Step
+from gpucast.data.selection import StepSelection
+from gpucast.data.vocabulary import Schedule
 from gpucast.data.workload import ALL_PAIRS
 
 PathKind = Literal["host", "native", "remote"]
 
 MPI = "mpi"
-SCHEDULES = ("star-serial", "star-async", "allgather", MPI)
+SCHEDULES: tuple[str, ...] = get_args(Schedule)
 KERNELS = ("claret", "tuned")
 MEMORIES = ("pageable", "pinned")
 
@@ -19,18 +22,8 @@ MEMORIES = ("pageable", "pinned")
 GPU_SIZES = tuple(8 * m**3 for m in (3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 33))
 HOST_SIZES = tuple(8 * m**3 for m in (3, 4, 5, 6, 7, 8))
 
-# What a path runs where nobody says: on CPU devices all memory is pageable, and NCCL, which
-# allgather needs, knows no remote GPUs. mpi needs a launcher and is measured where it is asked for.
-_USUAL_SCHEDULES: dict[PathKind, tuple[str, ...]] = {
-    "host": ("star-serial", "star-async", "allgather"),
-    "native": ("star-serial", "star-async", "allgather"),
-    "remote": ("star-serial", "star-async"),
-}
-_IMPOSSIBLE: dict[PathKind, frozenset[str]] = {
-    "host": frozenset(),
-    "native": frozenset(),
-    "remote": frozenset({"allgather"}),
-}
+_IMPOSSIBLE: dict[PathKind, set[str]] = {"host": set(), "native": set(), "remote": {"allgather"}}
+"""NCCL, which allgather needs, knows no remote GPUs."""
 
 # Ordered pairs a second of one device and seconds a device for launch and copies: rough, only to
 # put cells in order and to say how long they take before any has been measured.
@@ -44,22 +37,10 @@ _LATENCY: dict[PathKind, float] = {"host": 1e-5, "native": 2e-5, "remote": 1e-4}
 
 
 @dataclass(frozen=True, order=True)
-class Series:
-    """Cells that one fit is about: they differ in n and GPU count only."""
-
-    schedule: str
-    kernel: str
-    memory: str
-
-    def __str__(self) -> str:
-        return f"{self.schedule} {self.kernel} {self.memory}"
-
-
-@dataclass(frozen=True, order=True)
 class Cell:
-    """Steps of n particles on some GPUs."""
+    """Steps of n particles on some GPUs; ``series``: of which schedule, kernel and memory."""
 
-    series: Series
+    series: StepSelection
     n: int
     gpus: int
 
@@ -83,18 +64,25 @@ class Choice:
     memories: tuple[str, ...] | None = None
 
 
-def all_series(kind: PathKind, choice: Choice) -> list[Series]:
+def all_series(kind: PathKind, choice: Choice) -> list[StepSelection]:
     """The series of a path, without those that cannot run there."""
-    schedules = choice.schedules or _USUAL_SCHEDULES[kind]
+    # mpi needs a launcher and is measured where it is asked for.
+    schedules = choice.schedules or [each for each in SCHEDULES if each != MPI]
+    # On CPU devices all memory is pageable.
     star_serial = choice.memories or (MEMORIES[:1] if kind == "host" else MEMORIES)
     return [
-        Series(schedule, kernel, memory)
+        StepSelection(schedule=schedule, kernel=kernel, memory=memory)
         for schedule in schedules
         if schedule not in _IMPOSSIBLE[kind]
         for kernel in choice.kernels or KERNELS
         # Only star-serial has a choice; the others need pinned memory.
         for memory in (star_serial if schedule == "star-serial" else ("pinned",))
     ]
+
+
+def series_of(step: Step) -> StepSelection:
+    """The series that a step is of."""
+    return StepSelection(schedule=step.schedule, kernel=step.kernel, memory=step.memory)
 
 
 def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> list[Cell]:
@@ -111,7 +99,7 @@ def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> l
 
 def guess_seconds(kind: PathKind, cell: Cell) -> float:
     """Roughly the time of a step (s), of a machine of which nothing is known."""
-    pairs = _PAIRS[kind == "host", cell.series.kernel]
+    pairs = _PAIRS[kind == "host", str(cell.series.kernel)]
     return _LATENCY[kind] * cell.gpus + ALL_PAIRS.work(cell.n, cell.gpus) / pairs
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpucast.data.dataset import Dataset
+from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
-from gpucast.design.cells import Series
 from gpucast.design.optimal import START, Array, Ensemble, Pairs, choose
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit
@@ -61,21 +61,20 @@ class Fitted:
 
 
 def fit_on_the_way(
-    data: Dataset, path: str, series: Series, *, others: bool = True, seed: int = 1
+    data: Dataset, series: StepSelection, *, others: bool = True, seed: int = 1
 ) -> Fitted:
     """The fit of a series so far, and of the other plausible models.
 
     Raises:
         InputError: too little has been measured yet.
     """
-    which = {"schedule": series.schedule, "kernel": series.kernel, "memory": series.memory}
-    chosen = fit(data, path, **which, replicates=REPLICATES if others else 0, seed=seed)  # type: ignore[arg-type]
+    chosen = fit(data, series, replicates=REPLICATES if others else 0, seed=seed)
     if not others:
         return Fitted(chosen)
     plausible: list[tuple[Model, float]] = []
     for name, weight in _weights(chosen).items():
         try:
-            again = fit(data, path, **which, model=name, replicates=0, seed=seed)  # type: ignore[arg-type]
+            again = fit(data, series, model=name, replicates=0, seed=seed)
         except InputError:
             continue  # what cannot be fitted alone says nothing
         plausible.append((again, weight))
@@ -85,8 +84,7 @@ def fit_on_the_way(
 def choose_steps(
     data: Dataset,
     count: int,
-    path: str,
-    series: Series,
+    series: StepSelection,
     *,
     seconds: Array | None = None,
     start: int = START,
@@ -98,13 +96,13 @@ def choose_steps(
     Transfers and launches of the path count as measured. ``seconds``: what each of the series'
     cells costs, in the order of ``cells_of``; by default all cost the same.
     """
-    cells = cells_of(data, path, series)
+    cells = cells_of(data, series)
     data = coarsened(data)
 
     def ensemble_of(chosen: list[int]) -> Ensemble | None:
         try:
-            kept = restricted(data, path, series, [cells[j] for j in chosen])
-            return fit_on_the_way(kept, path, series, seed=seed).ensemble(cells)
+            kept = restricted(data, series, [cells[j] for j in chosen])
+            return fit_on_the_way(kept, series, seed=seed).ensemble(cells)
         except InputError:
             return None
 
@@ -112,24 +110,15 @@ def choose_steps(
     return [cells[j] for j in found]
 
 
-def cells_of(data: Dataset, path: str, series: Series) -> list[tuple[int, int]]:
+def cells_of(data: Dataset, series: StepSelection) -> list[tuple[int, int]]:
     """The cells of a series that a dataset has, sorted."""
-    return sorted({(step.n, step.gpus) for step in data.steps if _is_of(step, path, series)})
+    return sorted({(step.n, step.gpus) for step in data.steps if series.admits(step)})
 
 
-def restricted(
-    data: Dataset, path: str, series: Series, cells: Sequence[tuple[int, int]]
-) -> Dataset:
+def restricted(data: Dataset, series: StepSelection, cells: Sequence[tuple[int, int]]) -> Dataset:
     """A dataset without the series' steps of other cells."""
     kept = set(cells)
-    return data.where(lambda step: not _is_of(step, path, series) or (step.n, step.gpus) in kept)
-
-
-def _is_of(step: object, path: str, series: Series) -> bool:
-    names = ("path", "schedule", "kernel")
-    stated = tuple(getattr(step, name) for name in names)
-    memory = getattr(step, "memory", None)
-    return stated == (path, series.schedule, series.kernel) and memory in (None, series.memory)
+    return data.where(lambda step: not series.admits(step) or (step.n, step.gpus) in kept)
 
 
 def _replicate(model: Model, b: int) -> Model:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate, candidates, refined, routes_of
 from gpucast.fitting.selection import Problem, pose
 from gpucast.model.content import (
     Combination,
     Domain,
+    FittedSteps,
     Gpu,
     IntegerCost,
     Noise,
@@ -24,7 +27,6 @@ from gpucast.model.content import (
     Parameter,
     Pieces,
     Quality,
-    Selection,
     Terms,
     Tried,
 )
@@ -83,47 +85,32 @@ NEGLIGIBLE_SHARE = 1e-4
 
 def fit(
     data: Dataset,
-    path: str | None = None,
-    schedule: str | None = None,
-    kernel: str | None = None,
+    selection: StepSelection = ANY,
     *,
-    machine: str | None = None,
-    memory: str | None = None,
     method: str | None = None,
-    block: int | None = None,
-    graph: bool | None = None,
-    boundary: str | None = None,
     model: str = "auto",
     replicates: int = REPLICATES,
     seed: int = 1,
+    **choice: Unpack[SelectionArguments],
 ) -> Model:
     """Fit the step time of one path, schedule and kernel, jointly with its transfers and launches.
 
     Args:
         data: records; see ``gpucast.load``.
-        path, schedule, kernel, machine, memory, block, graph, boundary: which records, where there
-            are several.
+        selection: which records, where there are several.
+        method: how their transfers were timed, where both ways: ``call`` or ``gated``.
         model: ``auto`` (least cross-validated error), ``paper``, or ``GPU+CPU+COM``.
         replicates: bootstrap refits behind intervals and probabilities; 0: none.
         seed: of folds and bootstrap; the same seed gives the same answer.
+        choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
+            boundary.
 
     Raises:
         InputError: there are no steps, too few observations, several choices and none made, or
             replicates or seed are out of range.
     """
     check_sampling(replicates, seed)
-    problem = pose(
-        data,
-        path=path,
-        schedule=schedule,
-        kernel=kernel,
-        machine=machine,
-        memory=memory,
-        method=method,
-        block=block,
-        graph=graph,
-        boundary=boundary,
-    )
+    problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
     needed = routes_of(problem)
@@ -182,15 +169,10 @@ def fit(
         domain=_domain(problem),
         stated_workload=problem.workload,
         machine=Gpu(id=problem.machine, cores=problem.cores, sms=problem.sms, block=problem.block),
-        data=Selection(
+        data=FittedSteps(
             name=data.name,
             digest=data.digest,
-            path=problem.path,
-            schedule=problem.schedule or "",
-            kernel=problem.kernel or "",
-            memory=problem.memory,
-            graph=problem.graph,
-            boundary=problem.boundary,
+            **asdict(replace(problem.selection, machine=None, block=None)),
         ),
         bootstrap_seed=seed,
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpucast import _core
-from gpucast.data import step_kinds, workload
+from gpucast.data import workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
+from gpucast.data.selection import ANY, StepSelection, distinct, only
 from gpucast.data.step_workloads import byte_contradictions, workload_of
 from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
@@ -54,7 +55,7 @@ class Problem:
     """Records of one machine, path, schedule, kernel and kind of steps.
 
     Attributes:
-        memory, graph, boundary: of the steps; None where they do not say (or there are none).
+        selection: what the steps state; without steps, of machine, path and schedule.
         steps: empty in a problem of transfers alone.
         transfers: usable ones (valid, alone, warm) by route.
         launches: of one method.
@@ -69,18 +70,12 @@ class Problem:
     """
 
     dataset: Dataset
-    machine: str
-    path: str
-    schedule: str | None
-    kernel: str | None
+    selection: StepSelection
     steps: list[Step]
     transfers: dict[str, list[Transfer]]
     launches: list[Launch]
     skeletons: list[Skeleton] = field(default_factory=list)
     kernel_start: float | None = None
-    memory: str | None = None
-    graph: bool | None = None
-    boundary: str | None = None
     workload: Workload | None = None
     cores: int = 0
     sms: int = 0
@@ -88,6 +83,21 @@ class Problem:
     largest_k: int = LARGEST_K
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def machine(self) -> str:
+        """The machine of all records."""
+        return str(self.selection.machine)
+
+    @property
+    def path(self) -> str:
+        """The path of all records."""
+        return str(self.selection.path)
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule of steps and skeletons; None where there are none and none was chosen."""
+        return self.selection.schedule
 
     def observations(
         self,
@@ -216,84 +226,72 @@ def transfer_observations(
 
 def pose(
     dataset: Dataset,
+    selection: StepSelection = ANY,
     *,
-    path: str | None = None,
-    schedule: str | None = None,
-    kernel: str | None = None,
-    machine: str | None = None,
-    memory: str | None = None,
-    block: int | None = None,
-    graph: bool | None = None,
-    boundary: str | None = None,
     method: str | None = None,
     unless_stated: Workload | None = None,
 ) -> Problem:
     """Choose the records that a fit is about.
 
-    ``memory`` is that of the transfers, and of steps that state one; transfers follow the steps'.
+    The memory selected is that of the transfers, and of steps that state one; transfers follow the
+    steps'.
     ``method`` is how transfers were timed; by default as the steps' schedule pays for them.
     ``unless_stated``: the workload of skeletons where there are no steps to state it.
 
     Raises:
         InputError: nothing fits the choice, or it leaves several possibilities.
     """
-    chosen = dataset.select(
-        machine, path, schedule, kernel, block=block, graph=graph, boundary=boundary
-    )
-    about_steps = bool(chosen.steps)
-    timed: Sequence[Step | Transfer | Launch] = chosen.steps or chosen.transfers or chosen.launches
+    memory = selection.memory
+    chosen = dataset.select(selection, memory=None)
+    steps = _of_memory(chosen.steps, memory, dataset.name)
+    timed: Sequence[Step | Transfer | Launch] = steps or chosen.transfers or chosen.launches
     if not timed:
         raise InputError("there are no steps and no transfers to fit", file=dataset.name)
-    machine = _only("machine", (record.machine for record in timed), dataset.name)
-    path = _only("path", (r.path for r in timed if r.machine == machine), dataset.name)
-    steps = [s for s in chosen.steps if s.machine == machine and s.path == path]
-    if steps:
-        schedule = _only("schedule", (s.schedule for s in steps), dataset.name)
-    kernel = _only("kernel", (s.kernel for s in steps), dataset.name) if steps else None
-    if memory is not None:
-        steps = _of_memory(steps, memory, dataset.name)
-    kind = {name: step_kinds.only(steps, name, dataset.name) for name in step_kinds.FIELDS}
+    found = (
+        StepSelection.of(timed, dataset.name)
+        if steps
+        else StepSelection(
+            machine=only(timed, "machine", dataset.name),
+            path=only(timed, "path", dataset.name),
+            schedule=selection.schedule,
+        )
+    )
+    beside = chosen.select(machine=found.machine, path=found.path)
     stated = workload_of(steps, dataset.name) if steps else unless_stated
     warnings = byte_contradictions(steps, workload.of(stated))
     transfers = _usable(
-        [t for t in chosen.transfers if t.machine == machine and t.path == path],
+        beside.transfers,
         memory,
-        kind["memory"],
-        _methods(method, schedule),
+        found.memory,
+        _methods(method, found.schedule),
         warnings,
         dataset.name,
     )
-    launches = _launches([x for x in chosen.launches if x.machine == machine and x.path == path])
+    launches = _launches(beside.launches)
     skeletons = _skeletons(
-        [s for s in chosen.skeletons if s.machine == machine and s.path == path],
-        schedule,
-        kind["memory"] or memory,
+        beside.skeletons,
+        found.schedule,
+        found.memory or memory,
         workload.of(stated),
         warnings,
     )
     problem = Problem(
         dataset=dataset,
-        machine=machine,
-        path=path,
-        schedule=schedule,
-        kernel=kernel,
+        selection=found,
         steps=steps,
         transfers=transfers,
         launches=launches,
         skeletons=skeletons,
         kernel_start=_kernel_start(skeletons),
-        memory=kind["memory"],
-        graph=kind["graph"],
-        boundary=kind["boundary"],
         workload=stated,
-        block=kind["block"] or 0,
+        block=found.block or 0,
         warnings=[*dataset.warnings, *warnings],
     )
-    _add_machine(problem, dataset.machines[machine])
+    _add_machine(problem, dataset.machines[problem.machine])
     require_plausible(steps, dataset.name)
     require_plausible([t for route in transfers.values() for t in route], dataset.name)
     require_plausible(launches, dataset.name)
-    if about_steps:
+    if steps:
         problem.steps = _warm(steps, problem.warnings)
     return problem
 
@@ -326,17 +324,10 @@ def _warm(steps: list[Step], warnings: list[str]) -> list[Step]:
     return warm
 
 
-def _only(what: str, values: Iterable[str], name: str) -> str:
-    distinct = list(dict.fromkeys(values))
-    if len(distinct) != 1:
-        raise step_kinds.several(what, distinct, name)
-    return distinct[0]
-
-
-def _of_memory(steps: list[Step], memory: str, name: str) -> list[Step]:
-    kept = [step for step in steps if step.memory in (None, memory)]
+def _of_memory(steps: list[Step], memory: str | None, name: str) -> list[Step]:
+    kept = [step for step in steps if memory is None or step.memory in (None, memory)]
     if steps and not kept:
-        there = ", ".join(step_kinds.distinct(steps, "memory"))
+        there = ", ".join(map(str, distinct(steps, "memory")))
         raise InputError(f"no steps with {memory!r}; there are: {there}", file=name, field="memory")
     return kept
 

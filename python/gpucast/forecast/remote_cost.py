@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.data.dataset import Dataset
-from gpucast.data.steps import Cell, medians_of
+from gpucast.data.steps import Cell
 from gpucast.model.fitted import Model
 
 TENTH = 0.1
@@ -57,11 +56,6 @@ class Beside:
         """The GPU count that is fastest for n, and its time, by one of the arrays."""
         at = min((i for i, cell in enumerate(self.cells) if cell[0] == n), key=lambda i: seconds[i])
         return self.cells[at][1], float(seconds[at])
-
-
-def medians(data: Dataset) -> dict[Cell, float]:
-    """Median step time of each cell of a dataset whose steps are of one kind."""
-    return medians_of(data.steps)
 
 
 def beside(

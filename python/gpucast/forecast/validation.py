@@ -4,75 +4,92 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import NotRequired, TypedDict, Unpack
 
 import numpy as np
 
 from gpucast import _core
-from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
+from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
 from gpucast.model.fitted import Model
 
 
+class Cell(TypedDict):
+    """Measured and forecast time of a cell (s), and whether its 90 % interval holds the measured
+    one; ``covered`` may be missing where there is no interval."""
+
+    n: int
+    gpus: int
+    measured: float
+    predicted: float
+    relative_error: float
+    covered: NotRequired[bool]
+    repetitions: NotRequired[int]
+    extrapolated: NotRequired[bool]
+
+
+class Summary(TypedDict):
+    """Of many cells; None where nothing is known."""
+
+    median_relative_error: float
+    p95_relative_error: float
+    max_relative_error: float
+    best_hits: int
+    best_total: int
+    mean_regret: float | None
+    max_regret: float | None
+    coverage: float | None
+
+
+class Score(Summary):
+    """A summary with its cells."""
+
+    cells: list[Cell]
+
+
+class Validation(Score):
+    """A summary with its cells and the name of the model."""
+
+    model: str
+
+
 def validate(
     model: Model,
     data: Dataset,
-    path: str | None = None,
-    schedule: str | None = None,
-    kernel: str | None = None,
-    *,
-    machine: str | None = None,
-    memory: str | None = None,
-    block: int | None = None,
-    graph: bool | None = None,
-    boundary: str | None = None,
-) -> dict[str, Any]:
+    selection: StepSelection = ANY,
+    **choice: Unpack[SelectionArguments],
+) -> Validation:
     """Errors of the model on the steps of ``data``, cell by cell and summed up.
 
     A cell's measured time is the median of its repetitions; ``covered`` says whether it lies in the
     90 % prediction interval of such a median. Best counts are compared for every n that was
     measured with several GPU counts; regret is the time lost by following the forecast. Steps are
-    of the kind that the model was fitted to, where the data have it.
+    of the selection, or of fields of one, and as those that the model was fitted to, where the data
+    have such.
 
     Raises:
         InputError: there are no steps to compare with.
     """
-    about = model.data
-    chosen = data.select(
-        machine,
-        path,
-        schedule or None,
-        kernel or None,
-        memory=memory,
-        block=block,
-        graph=graph,
-        boundary=boundary,
-    )
+    wanted = replace(selection, **choice)
     samples: dict[tuple[int, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[int, int], float] = defaultdict(float)
-    wanted_path = path or _preferred(chosen, "path", about.forecast_path)
-    wanted_schedule = schedule or _preferred(chosen, "schedule", about.schedule)
-    wanted_kernel = kernel or _preferred(chosen, "kernel", about.kernel)
-    wanted = (wanted_path, wanted_schedule, wanted_kernel)
-    steps = [s for s in chosen.steps if (s.path, s.schedule, s.kernel) == wanted]
-    steps = step_kinds.alike(steps, model.step_kind, data.name)
+    steps = alike(data.select(wanted).steps, model.selection, data.name)
     require_plausible(steps, data.name)
     for step in steps:
         key = (step.n, step.gpus)
         samples[key].extend(step.seconds)
         rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
     if not samples:
-        raise InputError(
-            f"there are no steps of path {wanted_path!r}, schedule {wanted_schedule!r}, kernel "
-            f"{wanted_kernel!r}",
-            file=data.name,
-        )
+        about = {**model.selection.chosen, **wanted.chosen}
+        named = ", ".join(f"{name} {about[name]!r}" for name in ("path", "schedule", "kernel"))
+        raise InputError(f"there are no steps of {named}", file=data.name)
     keys = sorted(samples)
     found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
     noise = model.noise
-    cells = []
+    cells: list[Cell] = []
     for i, key in enumerate(keys):
         measured = float(np.median(samples[key]))
         within = noise.sample if noise.pure_error is None else noise.pure_error
@@ -97,7 +114,7 @@ def validate(
     return {"model": model.name, "cells": cells, **summarize(cells)}
 
 
-def score(cells: list[dict[str, Any]], trained: Callable[[int, int], bool]) -> dict[str, Any]:
+def score(cells: list[Cell], trained: Callable[[int, int], bool]) -> Score:
     """Errors and coverage of the cells that were not trained on; hits and regret of best counts.
 
     A count is chosen for every n of which a cell was left out, among all its counts: who asks for
@@ -109,19 +126,7 @@ def score(cells: list[dict[str, Any]], trained: Callable[[int, int], bool]) -> d
     return {"cells": left_out, **summarize(left_out, choices)}
 
 
-def _preferred(data: Dataset, field: str, value: str) -> str:
-    """The model's own word where the data have it; else the data's only one."""
-    there: dict[str, None] = dict.fromkeys(getattr(step, field) for step in data.steps)
-    if value in there or not there:
-        return value
-    if len(there) > 1:
-        raise step_kinds.several(field, there, data.name)
-    return next(iter(there))
-
-
-def summarize(
-    cells: list[dict[str, Any]], choices: list[dict[str, Any]] | None = None
-) -> dict[str, Any]:
+def summarize(cells: list[Cell], choices: list[Cell] | None = None) -> Summary:
     """Errors and coverage of ``cells``; hits and regret of the best count among ``choices``.
 
     ``choices`` are the cells themselves if not given. Cells that do not say whether they are
@@ -142,9 +147,9 @@ def summarize(
     }
 
 
-def _regrets(cells: list[dict[str, Any]]) -> list[float]:
+def _regrets(cells: list[Cell]) -> list[float]:
     """The time lost by following the forecast, for each n with several counts."""
-    by_n: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    by_n: dict[int, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_n[cell["n"]].append(cell)
     regrets = []

@@ -15,6 +15,7 @@ import numpy as np
 from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Entry
+from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
@@ -163,10 +164,7 @@ def _microbenchmarks(
         schedule = None
     return pose(
         only,
-        path=path,
-        machine=machine,
-        memory=memory or model.data.memory,
-        schedule=schedule,
+        StepSelection(machine, path, schedule, memory=memory or model.data.memory),
         unless_stated=model.stated_workload,
     )
 

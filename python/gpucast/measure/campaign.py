@@ -162,7 +162,7 @@ class Campaign:
                 run.note(f"a GPU is in use by another program: {occupant}")
         self._report.paths.append(run.run())
         for series in dict.fromkeys(cell.series for cell in cells):
-            self._report.fits.append({"path": path.label, **vars(series),
+            self._report.fits.append({"path": path.label, **series.chosen,
                                       **_summary(run.fit_of(series))})  # fmt: skip
 
     def _deadline(self, paths_left: int) -> float:

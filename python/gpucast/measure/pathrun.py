@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from gpucast.data.records import Note, Record, Step
+from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
-from gpucast.design.cells import Cell, Series
+from gpucast.design.cells import Cell, series_of
 from gpucast.design.ensembles import Fitted, fit_on_the_way
 from gpucast.errors import InputError
 from gpucast.measure import programs
@@ -35,15 +37,15 @@ class PathRun:
         self._costs = Costs(work.path.kind, work.timing)
         self._left: list[Cell] = []  # of this pass over the cells
         self._visits: Counter[Cell] = Counter()
-        self._fits: dict[Series, Fitted] = {}
-        self._why_not: dict[Series, str] = {}
+        self._fits: dict[StepSelection, Fitted] = {}
+        self._why_not: dict[StepSelection, str] = {}
         self._fit_seconds = 0.0
-        self._unfitted: set[Series] = set()
+        self._unfitted: set[StepSelection] = set()
         self._lost = False  # the last cell failed: perhaps its device is lost
-        self._reasons: set[tuple[Series, str]] = set()
+        self._reasons: set[tuple[StepSelection, str]] = set()
         self.report = PathReport(self._path, self._machine)
 
-    def fit_of(self, series: Series) -> Fitted | str:
+    def fit_of(self, series: StepSelection) -> Fitted | str:
         """The last fit of a series, or why there is none."""
         return self._fits.get(series) or self._why_not.get(series, "nothing measured")
 
@@ -72,8 +74,7 @@ class PathRun:
         found = {}
         for step in self._store.steps(self._machine, self._path):
             if not step.graph and step.boundary in (None, "open"):
-                series = Series(step.schedule, step.kernel, str(step.memory))
-                cell = Cell(series, step.n, step.gpus)
+                cell = Cell(series_of(step), step.n, step.gpus)
                 found[cell] = step
                 self._visits[cell] += 1
         for cell in self._work.cells:
@@ -156,9 +157,7 @@ class PathRun:
         series = cell.series
         missing = MISSING_LIBRARY in text
         self.report.failed += not missing or self._work.asked
-        about = {"schedule": series.schedule, "kernel": series.kernel, "memory": series.memory,
-                 "n": cell.n, "gpus": cell.gpus}  # fmt: skip
-        self.note(text, **about)
+        self.note(text, **series.chosen, n=cell.n, gpus=cell.gpus)
         reason = text.partition(": ")[2]
         if missing or (series, reason) in self._reasons:
             rest = [left for left in self._left if left.series == series]
@@ -181,7 +180,8 @@ class PathRun:
         data = coarsened(self._store.dataset().select(machine=self._machine))
         for series in sorted(self._unfitted):
             try:
-                self._fits[series] = fit_on_the_way(data, self._path, series, others=others)
+                here = replace(series, path=self._path)
+                self._fits[series] = fit_on_the_way(data, here, others=others)
             except InputError as error:
                 self._why_not[series] = error.message
                 continue

@@ -267,12 +267,8 @@ def _labels(path: Path, machine: str) -> list[str]:
 
 
 def _answers(record: Record, cell: Cell) -> bool:
+    asked: dict[str, object] = {**cell.series.chosen, "n": cell.n, "gpus": cell.gpus}
     if isinstance(record, Step):
-        said = (record.schedule, record.kernel, record.memory, record.n, record.gpus)
-    elif isinstance(record, Note) and record.about is not None:
-        about = record.about
-        said = tuple(about.get(key) for key in ("schedule", "kernel", "memory", "n", "gpus"))  # type: ignore[assignment]
-    else:
-        return False
-    series = cell.series
-    return said == (series.schedule, series.kernel, series.memory, cell.n, cell.gpus)
+        return all(getattr(record, name) == value for name, value in asked.items())
+    about = record.about if isinstance(record, Note) else None
+    return about is not None and all(about.get(name) == value for name, value in asked.items())

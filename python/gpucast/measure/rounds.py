@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from gpucast.design.cells import Cell, PathKind, Series, Timing, guess_seconds, pairs_of
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell, PathKind, Timing, guess_seconds, pairs_of
 from gpucast.design.ensembles import Fitted
 from gpucast.design.optimal import START, order, start_design
 from gpucast.errors import InputError
@@ -25,7 +26,7 @@ class Costs:
     def __init__(self, kind: PathKind, timing: Timing) -> None:
         self._kind = kind
         self._timing = timing
-        self._ratios: dict[Series, list[float]] = {}
+        self._ratios: dict[StepSelection, list[float]] = {}
         self._forecast: dict[Cell, float] = {}
 
     def learn(self, cell: Cell, step: float) -> None:
@@ -85,12 +86,12 @@ class Designed(Rounds):
         self,
         cells: Sequence[Cell],
         costs: Costs,
-        fits: Mapping[Series, Fitted],
+        fits: Mapping[StepSelection, Fitted],
         fit_seconds: Callable[[], float],
     ) -> None:
         """``fits``: of each series that could be fitted, kept up to date by the caller;
         ``fit_seconds``: as ``CheapestFirst``."""
-        self._series: dict[Series, list[Cell]] = {}
+        self._series: dict[StepSelection, list[Cell]] = {}
         for cell in cells:
             self._series.setdefault(cell.series, []).append(cell)
         self._costs = costs
@@ -135,7 +136,7 @@ class Designed(Rounds):
         return _up_to(seconds, [cell for _, cell in ranked], self._costs)
 
     def _ranked(
-        self, series: Series, measured: Sequence[int], among: Sequence[int], seconds: float
+        self, series: StepSelection, measured: Sequence[int], among: Sequence[int], seconds: float
     ) -> list[tuple[float, Cell]]:
         """Cells of one series with what each tells per second, given those before it."""
         cells = self._series[series]

@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 import numpy as np
 
 from gpucast.data.records import Machine
-from gpucast.design.cells import Cell, Series, Timing
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell, Timing
 from gpucast.measure.paths import Path
 
 Status = Literal["complete", "budget", "ended", "failed"]
@@ -27,7 +28,7 @@ class Watcher(Protocol):
     ) -> None:
         """The same, once it is measured; ``step``: seconds."""
 
-    def fitted(self, path: str, series: Series, error: float) -> None:
+    def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """``error``: median relative error of the cells that were fitted."""
 
     def say(self, text: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from gpucast.data.selection import StepSelection
 from gpucast.data.workload import Workload
 from gpucast.util.typed_json import Ascending, Bounds
 from gpucast.util.units import interval, quantity
@@ -187,18 +188,24 @@ class Source:
     launch_factor: float | None = None
 
 
-@dataclass(kw_only=True, eq=False, match_args=False)
-class Selection:
-    """Which steps were fitted; None: they did not say."""
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The dataset that was fitted."""
 
     name: str
     digest: str | None = None
-    path: str
-    schedule: str
-    kernel: str
-    memory: str | None = None
-    graph: bool | None = None
-    boundary: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedSteps(StepSelection, Origin):
+    """Which steps were fitted; None: they did not say. Machine and block are the fitted GPU's."""
+
+    machine: None = field(default=None, metadata={"key": None})
+    block: None = field(default=None, metadata={"key": None})
+    # Without default, other than in a selection: all steps state these.
+    path: str = field()
+    schedule: str = field()
+    kernel: str = field()
     what_if: Source | None = field(default=None, metadata={"omit": True})
 
     @property
@@ -230,7 +237,7 @@ class Fitted:
     domain: Domain
     stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
     machine: Gpu
-    data: Selection
+    data: FittedSteps
     bootstrap_seed: int | None = None
     created: str | None = None
     warnings: list[str]

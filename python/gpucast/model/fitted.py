@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.bundled import reconstructed_files
+from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Fitted, Replicates
 from gpucast.util import files
@@ -129,10 +130,11 @@ class Model(Fitted):
         return np.array([self.parameters[name].value for name in names], dtype=np.float64)
 
     @property
-    def step_kind(self) -> dict[str, Any]:
-        """The fitted steps' ``step_kinds.FIELDS``; None where the steps did not state one."""
-        kind = {name: getattr(self.data, name) for name in ("memory", "graph", "boundary")}
-        return {"block": self.machine.block or None, **kind}
+    def selection(self) -> StepSelection:
+        """The steps that it forecasts: those fitted, on the path of a what-if; of any machine."""
+        fitted = {name: getattr(self.data, name) for name in FIELDS}
+        block = int(self.machine.block) or None
+        return StepSelection(**{**fitted, "path": self.data.forecast_path, "block": block})
 
     def parameter(self, name: str) -> float:
         """Value of a parameter in SI units."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
-from gpucast.data.steps import NATIVE_PATHS, Cell, Group, host_of, medians_of, names_of, steps_of
+from gpucast.data.selection import StepSelection, host_of
+from gpucast.data.steps import NATIVE_PATHS, Cell, medians_of, names_of, steps_of
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.transfers.launches import launch_costs
@@ -47,6 +48,10 @@ class Studied(Protocol):
     def measured(self) -> Mapping[Cell, float]: ...
     @property
     def whole(self) -> Model | None: ...
+
+
+Studies = Mapping[StepSelection, Studied]
+Names = Mapping[StepSelection, str]
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class Finding:
 
 
 def findings(
-    data: Dataset, models: Mapping[Group, Model] | None = None, native: str | None = None
+    data: Dataset, models: Mapping[StepSelection, Model] | None = None, native: str | None = None
 ) -> list[Finding]:
     """All findings of a dataset, in the paper's order.
 
@@ -151,9 +156,7 @@ def findings(
     return findings_of(data, studies, names_of(studies), native or native_path(data))
 
 
-def findings_of(
-    data: Dataset, studies: Mapping[Group, Studied], names: Mapping[Group, str], native: str
-) -> list[Finding]:
+def findings_of(data: Dataset, studies: Studies, names: Names, native: str) -> list[Finding]:
     """All findings, in the paper's order."""
     several = {g: s for g, s in studies.items() if len({gpus for _, gpus in s.measured}) > 1}
     return [
@@ -187,20 +190,20 @@ _ONE_COUNT = "steps were measured on one number of GPUs only, or none were"
 # --- Gflops against N ------------------------------------------------------------------------
 
 
-def gflops_at_small_n(studies: Mapping[Group, Studied], names: Mapping[Group, str]) -> Finding:
+def gflops_at_small_n(studies: Studies, names: Names) -> Finding:
     """The paper's figure 2, left to right falling."""
     return _gflops("Gflops fall with N at small n", studies, names, _near_small_n, rising=False)
 
 
-def gflops_at_large_n(studies: Mapping[Group, Studied], names: Mapping[Group, str]) -> Finding:
+def gflops_at_large_n(studies: Studies, names: Names) -> Finding:
     """The paper's figure 2, left to right rising."""
     return _gflops("Gflops rise with N at large n", studies, names, max, rising=True)
 
 
 def _gflops(
     statement: str,
-    studies: Mapping[Group, Studied],
-    names: Mapping[Group, str],
+    studies: Studies,
+    names: Names,
     size_of: Callable[[Sequence[int]], int],
     *,
     rising: bool,
@@ -230,14 +233,14 @@ def _gflops(
     return finding
 
 
-def _counts(studies: Mapping[Group, Studied]) -> list[int]:
+def _counts(studies: Studies) -> list[int]:
     return sorted({gpus for study in studies.values() for _, gpus in study.measured})
 
 
 # --- step time against n ---------------------------------------------------------------------
 
 
-def linear_then_quadratic(studies: Mapping[Group, Studied], names: Mapping[Group, str]) -> Finding:
+def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
     """The paper's figure 3."""
     finding = Finding(
         "Step time grows linearly, then quadratically with n (exponent of n on the fewest GPUs, "
@@ -299,9 +302,7 @@ def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
 # --- share of communication ------------------------------------------------------------------
 
 
-def communication_share(
-    data: Dataset, studies: Mapping[Group, Studied], names: Mapping[Group, str]
-) -> Finding:
+def communication_share(data: Dataset, studies: Studies, names: Names) -> Finding:
     """The paper's figure 4."""
     counts, steps = _counts(studies), steps_of(data)
     finding = Finding(
@@ -443,9 +444,7 @@ def _inverse(seconds_a_byte: float) -> str:
 # --- native beside remote --------------------------------------------------------------------
 
 
-def widest_gap(
-    studies: Mapping[Group, Studied], names: Mapping[Group, str], native: str
-) -> Finding:
+def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
     """Where remote steps take longest beside native ones: cells measured on both paths."""
     finding = Finding(
         "Remote steps are farthest behind native ones at small n and large N (measured; extra time "

@@ -7,10 +7,10 @@ else the one nearest to the paper's program: ``star-serial``, ``claret``, pageab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,22 +18,18 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
+from gpucast.data.selection import ANY, OPEN, StepSelection
 from gpucast.data.step_workloads import workload_of
-from gpucast.data.steps import NATIVE_PATHS, Cell, Group, steps_of
+from gpucast.data.steps import NATIVE_PATHS, Cell, steps_of
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model, sizes_to_show
 from gpucast.util.order_statistics import median_of
 
-PAPERS = {
-    "schedule": "star-serial",
-    "kernel": "claret",
-    "memory": "pageable",
-    "graph": False,
-    "boundary": "open",
-}
+PAPERS = StepSelection(
+    schedule="star-serial", kernel="claret", memory="pageable", graph=False, boundary=OPEN
+)
 """The paper's program, in our words."""
 
-_KIND = ("schedule", "kernel", "memory", "block", "graph", "boundary")
 PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exchange")}
 """The phases that a program times, by the term that models them."""
 
@@ -60,7 +56,7 @@ class Series:
     """
 
     label: str
-    group: Group | None
+    group: StepSelection | None
     steps: tuple[Step, ...]
     model: Model | None
 
@@ -128,18 +124,17 @@ class Series:
 
 
 def series_of(
-    data: Dataset | None, models: Sequence[Model], wanted: Mapping[str, Any] | None = None
+    data: Dataset | None, models: Sequence[Model], wanted: StepSelection = ANY
 ) -> list[Series]:
     """The series of a figure: native first, then the other paths.
 
     Args:
         models: each goes with the steps it is about; one that is about none stands alone.
-        wanted: machine, path, and fields of the kind (``block``, ...), where chosen.
 
     Raises:
         InputError: neither steps nor models; nothing like ``wanted``; two models of the same steps.
     """
-    found = _measured(data, models, wanted or {}) if data is not None else []
+    found = _measured(data, models, wanted) if data is not None else []
     for model in models:
         its = [i for i, each in enumerate(found) if each.group and is_about(model, each.group)]
         free = [i for i in its if found[i].model is None]
@@ -148,7 +143,8 @@ def series_of(
         elif its:
             raise InputError("is about the same steps as another model given", file=model.name)
         else:
-            found.append(Series(f"{_path(model)} ({model.name})", None, (), model))
+            label = f"{model.data.forecast_path} ({model.name})"
+            found.append(Series(label, None, (), model))
     if not found:
         name = None if data is None else data.name
         raise InputError("there are no steps and no models to draw", file=name)
@@ -159,40 +155,32 @@ def kind_in_words(series: Sequence[Series]) -> str:
     """What steps the series are of: schedule, kernel, memory; empty if nobody knows."""
     for each in series:
         if each.group is not None:
-            graph = "graph" if each.group.graph else None
-            parts = (each.group.schedule, each.group.kernel, each.group.memory, graph)
-            return ", ".join(part for part in parts if part)
+            return _kind(each.group).label
         if each.model is not None:
-            about = each.model.data
-            return ", ".join(filter(None, (about.schedule, about.kernel, about.memory)))
+            return _kind(each.model.selection).label
     return ""
 
 
-def _measured(data: Dataset, models: Sequence[Model], wanted: Mapping[str, Any]) -> list[Series]:
+def _measured(data: Dataset, models: Sequence[Model], wanted: StepSelection) -> list[Series]:
     if not data.steps:
         return []
-    chosen = data.select(**{key: value for key, value in wanted.items() if value is not None})
-    groups = steps_of(chosen)
+    groups = steps_of(data.select(wanted))
     if not groups:
         raise InputError("no steps are of all that was chosen", file=data.name)
-    kinds = dict.fromkeys(map(_kind, groups))
-    likes = [dict(zip(_KIND, kind, strict=True)) for kind in kinds]
-    paths = [sum(_kind(group) == kind for group in groups) for kind in kinds]
-    about = [_kind_of_model(model) for model in models]
-    best = max(
-        range(len(likes)),
-        key=lambda i: (
-            sum(_agree(likes[i], each) for each in about),
-            _nearness(likes[i]),
-            paths[i],
+    paths = Counter(map(_kind, groups))
+    kind = max(
+        paths,
+        key=lambda kind: (
+            sum(model.selection.agrees(kind) for model in models),
+            _nearness(kind),
+            paths[kind],
         ),
     )
-    kind = list(kinds)[best]
     own = sorted((group for group in groups if _kind(group) == kind), key=_order)
     labels = [group.path for group in own]
     return [
         Series(
-            group.path if labels.count(group.path) == 1 else f"{group.path}, {group.machine}",
+            str(group.path) if labels.count(group.path) == 1 else f"{group.path}, {group.machine}",
             group,
             tuple(groups[group]),
             None,
@@ -201,34 +189,19 @@ def _measured(data: Dataset, models: Sequence[Model], wanted: Mapping[str, Any])
     ]
 
 
-def _kind(group: Group) -> tuple[Any, ...]:
-    return tuple(getattr(group, name) for name in _KIND)
+def _kind(group: StepSelection) -> StepSelection:
+    return replace(group, machine=None, path=None)
 
 
-def _order(group: Group) -> int:
+def _order(group: StepSelection) -> int:
     return NATIVE_PATHS.index(group.path) if group.path in NATIVE_PATHS else len(NATIVE_PATHS)
 
 
-def _nearness(kind: Mapping[str, Any]) -> tuple[bool, ...]:
+def _nearness(kind: StepSelection) -> tuple[bool, ...]:
     """To the paper's program; what is first weighs most."""
-    return tuple(kind[name] in (value, None) for name, value in PAPERS.items())
+    return tuple(getattr(kind, name) in (value, None) for name, value in PAPERS.chosen.items())
 
 
-def _path(model: Model) -> str:
-    return model.data.forecast_path
-
-
-def _kind_of_model(model: Model) -> dict[str, Any]:
-    about = model.data
-    return {"schedule": about.schedule, "kernel": about.kernel, **model.step_kind}
-
-
-def _agree(kind: Mapping[str, Any], model: Mapping[str, Any]) -> bool:
-    return all(None in (kind[name], model.get(name)) or kind[name] == model[name] for name in _KIND)
-
-
-def is_about(model: Model, group: Group) -> bool:
+def is_about(model: Model, group: StepSelection) -> bool:
     """Whether a model is of a group's steps, or a what-if for its path."""
-    if group.path != _path(model):
-        return False
-    return _agree({name: getattr(group, name) for name in _KIND}, _kind_of_model(model))
+    return model.selection.agrees(group)

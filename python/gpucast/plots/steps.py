@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
+from gpucast.data.selection import alike
 from gpucast.forecast.remote_cost import TENTH, Beside
 from gpucast.model.fitted import Model, outer
 from gpucast.plots import style
@@ -161,4 +161,4 @@ def _steps(data: Dataset, model: Model) -> list[Any]:
     about = model.data
     wanted = (about.forecast_path, about.schedule, about.kernel)
     steps = [step for step in data.steps if (step.path, step.schedule, step.kernel) == wanted]
-    return step_kinds.alike(steps, model.step_kind, data.name)
+    return alike(steps, model.selection, data.name)

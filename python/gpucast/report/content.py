@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.dataset import Dataset
+from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
-from gpucast.forecast.validation import validate
+from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
@@ -230,26 +231,20 @@ def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | 
     ]
 
 
-def _cells(model: Model, data: Dataset | None) -> list[dict[str, Any]]:
+def _cells(model: Model, data: Dataset | None) -> list[Cell]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
-    about = model.data
-    wanted = (about.forecast_path, about.schedule, about.kernel)
-    machine = model.machine.id
-    of_model = [s for s in data.steps if (s.path, s.schedule, s.kernel) == wanted]
+    about = model.selection
+    wanted = StepSelection(path=about.path, schedule=about.schedule, kernel=about.kernel)
+    of_model = [step for step in data.steps if wanted.admits(step)]
     if not of_model:
         return []
-    there = any(step.machine == machine for step in of_model)
-    cells: list[dict[str, Any]] = validate(
-        model, data, *wanted, machine=machine if there else None
-    )["cells"]
-    return cells
+    there = any(step.machine == model.machine.id for step in of_model)
+    return validate(model, data, wanted, machine=model.machine.id if there else None)["cells"]
 
 
-def _next(
-    model: Model, cells: Sequence[dict[str, Any]], data: Dataset | None
-) -> dict[str, Any] | None:
+def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> dict[str, Any] | None:
     if data is None or not cells:
         return None
     machine = data.machines.get(str(model.machine.id))

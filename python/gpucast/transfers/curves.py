@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.fitting.selection import Problem, pose, transfer_observations
@@ -119,7 +120,7 @@ def fit_transfers(
             data.name, chosen.machines, list(chosen.transfers), list(chosen.warnings)
         )
         problem = pose(
-            transfers_only, path=of_path, machine=of_machine, memory=memory, method=method
+            transfers_only, StepSelection(of_machine, of_path, memory=memory), method=method
         )
         for route in problem.transfers:
             result.append(_fit_route(problem, route, piecewise, replicates, seed))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpucast.data import step_kinds
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Measurement
+from gpucast.data.selection import KIND, only
 from gpucast.errors import InputError
 
 
@@ -23,5 +23,5 @@ def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: st
 
 def check_single_kind(data: Dataset) -> None:
     """Raise InputError where steps that differ in kind alone would become repetitions."""
-    for field in step_kinds.FIELDS:
-        step_kinds.only(data.steps, field, data.name)
+    for field in KIND:
+        only(data.steps, field, data.name)

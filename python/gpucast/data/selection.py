@@ -1,0 +1,165 @@
+"""Which steps: what tells steps apart that differ in more than n and GPU count.
+
+A fit, a figure and a finding are about the steps of one selection. Steps of several block sizes,
+kinds of host memory, with and without a CUDA graph, or in boxes with different boundaries do
+different work. A step that does not state an optional field goes with every value of it, except
+that a step without a boundary ran in an open box.
+
+A new field of steps that tells them apart is added to ``records.Step`` and to the two classes
+below; the command line's option for it, to ``cli/options.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from gpucast.errors import InputError
+
+if TYPE_CHECKING:
+    from gpucast.data.records import Entry, Step
+
+Value = str | int | bool
+OPEN = "open"
+
+
+class SelectionArguments(TypedDict, total=False):
+    """A selection as keyword arguments of a function."""
+
+    machine: str | None
+    path: str | None
+    schedule: str | None
+    kernel: str | None
+    block: int | None
+    memory: str | None
+    graph: bool | None
+    boundary: str | None
+
+
+@dataclass(frozen=True, order=True)
+class StepSelection:
+    """Steps that agree in these fields; None: not chosen, or not stated by the steps."""
+
+    machine: str | None = None
+    path: str | None = None
+    schedule: str | None = None
+    kernel: str | None = None
+    block: int | None = None
+    memory: str | None = None
+    graph: bool | None = None
+    boundary: str | None = None
+
+    @classmethod
+    def of(cls, records: Sequence[Entry], name: str) -> StepSelection:
+        """The only one that the records state.
+
+        Raises:
+            InputError: they state several values of a field, which the message lists; ``name`` is
+                their dataset's.
+        """
+        return cls(**{field: only(records, field, name) for field in FIELDS})
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.chosen.values()))
+
+    @cached_property
+    def chosen(self) -> dict[str, Value]:
+        """The fields that are not None."""
+        found = {name: getattr(self, name) for name in FIELDS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def label(self) -> str:
+        """For tables; neither machine nor numbers are named, nor what is usual."""
+        usual = {("machine", self.machine), ("boundary", OPEN)}
+        return ", ".join(
+            word(name, value)
+            for name, value in self.chosen.items()
+            if (name, value) not in usual and value is not False and type(value) is not int
+        )
+
+    def admits(self, record: Entry) -> bool:
+        """Whether a record states nothing else than what is chosen."""
+        return all(stated(record, name) in (None, value) for name, value in self.chosen.items())
+
+    def agrees(self, other: StepSelection) -> bool:
+        """Whether no field differs that both have."""
+        return all(getattr(other, name) in (None, value) for name, value in self.chosen.items())
+
+    def over(self, path: str, selections: Iterable[StepSelection]) -> StepSelection | None:
+        """The same steps over another path, of the same host where there are several."""
+        alike = [s for s in selections if s == replace(self, path=path, machine=s.machine)]
+        return min(alike, key=lambda s: host_of(s.machine) != host_of(self.machine), default=None)
+
+
+ANY = StepSelection()
+FIELDS = tuple(field.name for field in fields(StepSelection))
+KIND = FIELDS[FIELDS.index("kernel") + 1 :]
+"""The fields that steps need not state."""
+
+
+def host_of(machine: str | None) -> str | None:
+    """``gpucast measure`` calls the machine of a path NAME/PATH."""
+    return machine and (machine.rpartition("/")[0] or machine)
+
+
+def selection_of(step: Step) -> StepSelection:
+    """What a step states."""
+    return StepSelection(**{name: stated(step, name) for name in FIELDS})
+
+
+def stated(record: Entry, field: str) -> Any:
+    """What a record says of a field; None where it says nothing."""
+    value = getattr(record, field, None)
+    if field == "boundary" and value is None and record.kind == "step":
+        return OPEN
+    return value
+
+
+def distinct(records: Iterable[Entry], field: str) -> list[Value]:
+    """The values that records state, in the order they first occur."""
+    return list(dict.fromkeys(v for record in records if (v := stated(record, field)) is not None))
+
+
+def word(field: str, value: Value) -> str:
+    """A value as a user would choose it."""
+    if isinstance(value, bool):
+        return field if value else f"no-{field}"
+    return str(value)
+
+
+def only(records: Sequence[Entry], field: str, name: str) -> Any:
+    """The one value that records state; None where none states any.
+
+    Raises:
+        InputError: they state several; ``name`` is their dataset's.
+    """
+    values = distinct(records, field)
+    if len(values) > 1:
+        listed = ", ".join(word(field, value) for value in values)
+        option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
+        raise InputError(
+            f"there are several: {listed}; choose one with {option}", file=name, field=field
+        )
+    return values[0] if values else None
+
+
+def alike(steps: Sequence[Step], preferred: StepSelection, name: str) -> list[Step]:
+    """The steps that are as preferred in each field, as far as there are such.
+
+    Else those of their own only value; where nothing is preferred, steps of any machine.
+
+    Raises:
+        InputError: steps state several values of a field, none of them preferred.
+    """
+    kept = list(steps)
+    for field in FIELDS:
+        if field == "machine" and preferred.machine is None:
+            continue
+        wanted = getattr(preferred, field)
+        if wanted not in distinct(kept, field):
+            wanted = only(kept, field, name)
+        kept = [step for step in kept if stated(step, field) in (None, wanted)]
+    return kept

@@ -1,0 +1,48 @@
+"""Which steps a fit, a figure or a finding is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpucast.cli.options import SELECTION
+from gpucast.data.records import Step
+from gpucast.data.selection import FIELDS, SelectionArguments, StepSelection, alike
+from gpucast.data.steps import groups_of, names_of
+from gpucast.errors import InputError
+from made_data import dataset, machine, step
+
+OURS = StepSelection(path="native", schedule="star-serial", kernel="claret", graph=True)
+
+
+def test_every_field_is_one_of_steps_and_has_an_argument_and_an_option() -> None:
+    assert set(FIELDS) == SelectionArguments.__optional_keys__ == set(SELECTION)
+    assert set(FIELDS) <= set(Step.model_fields)
+
+
+def test_a_label_names_what_is_not_usual() -> None:
+    assert OURS.label == "native, star-serial, claret, graph"
+    usual = replace(OURS, machine="m", block=128, graph=False, boundary="open")
+    assert usual.label == "native, star-serial, claret"
+    assert replace(usual, boundary="periodic").label.endswith(", periodic")
+
+
+def test_selections_agree_where_both_say_something() -> None:
+    assert OURS.agrees(StepSelection(kernel="claret", memory="pinned"))
+    assert not OURS.agrees(StepSelection(graph=False))
+
+
+def test_numbers_and_machines_tell_names_apart() -> None:
+    kinds = [{"block": 64}, {"block": 128}, {"block": 128, "machine": "b"}]
+    data = dataset([machine(), machine(name="b"), *(step(8, 1, [1.0], **kind) for kind in kinds)])
+    first, *others = names_of(groups_of(data)).values()
+    assert first.endswith("block 64")
+    assert [name.rpartition("block ")[2] for name in others] == ["128, m", "128, b"]
+
+
+def test_steps_are_as_preferred_or_of_their_only_kind() -> None:
+    data = dataset([machine(), step(8, 1, [1.0], graph=False), step(8, 1, [1.0], graph=True)])
+    assert [each.graph for each in alike(data.steps, OURS, data.name)] == [True]
+    with pytest.raises(InputError, match="graph: there are several: no-graph, graph"):
+        alike(data.steps, StepSelection(), data.name)
