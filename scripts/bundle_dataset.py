@@ -15,17 +15,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gpucast.data.thinning import evenly
+
 SAMPLES = {"step": 21, "transfer": 12, "launch": 24, "overlap": 12, "skeleton": 6}
 """The most samples of a record of each kind: they settle a visit's median far better than visits
 agree."""
-
-
-def spaced(samples: list[float], most: int) -> list[float]:
-    """At most ``most`` of them, the first and the last among them."""
-    if len(samples) <= most:
-        return samples
-    last = len(samples) - 1
-    return [samples[round(k * last / (most - 1))] for k in range(most)]
 
 
 def lean(record: dict[str, Any]) -> dict[str, Any]:
@@ -33,10 +27,10 @@ def lean(record: dict[str, Any]) -> dict[str, Any]:
     most = SAMPLES.get(record["kind"])
     if most is None:
         return record
-    kept = {**record, "seconds": rounded(spaced(record["seconds"], most))}
+    kept = {**record, "seconds": rounded(evenly(record["seconds"], most))}
     if "phases" in record:
         kept["phases"] = {
-            name: rounded(spaced(seconds, most)) for name, seconds in record["phases"].items()
+            name: rounded(evenly(seconds, most)) for name, seconds in record["phases"].items()
         }
     return kept
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpucast.data import jsonl
+from gpucast.data.workload import ALL_PAIRS
 
 FOLDER = Path(__file__).parents[1] / "data" / "published"
 MIB = 2**20
@@ -136,7 +137,8 @@ def _claret_step(machine: str, path: str, n: int, gflops: str) -> Fields:
         }  # fmt: skip
     return {
         "kind": "step", "machine": machine, "path": path, "schedule": "star-serial",
-        "kernel": "claret", "n": n, "gpus": 1, "seconds": [78 * n**2 / (float(gflops) * 1e9)],
+        "kernel": "claret", "n": n, "gpus": 1,
+        "seconds": [ALL_PAIRS.operations_of_step(n) / (float(gflops) * 1e9)],
         "uncertainty": _rounding(gflops),
     }  # fmt: skip
 

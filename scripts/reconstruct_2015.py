@@ -20,9 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.model.content import Domain, FittedSteps, Gpu, Noise, Parameter, Terms
+from gpucast.model.content import (
+    Domain,
+    FittedSteps,
+    Gpu,
+    Noise,
+    Parameter,
+    Quantity,
+    Reconstruction,
+    Terms,
+)  # fmt: skip
 from gpucast.model.fitted import Model
-from gpucast.paper.reconstructions import Quantity
 from gpucast.util import files
 from gpucast.util.units import duration, interval, percent, quantity
 
@@ -115,15 +123,12 @@ def model(path: str) -> Model:
         machine=Gpu(cores=int(known["cores"]), sms=int(known["sms"]), block=0),
         data=FittedSteps(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
         warnings=[f"{about['label']}; every forecast is an extrapolation"],
-        reconstruction={
-            "title": about["title"],
-            "label": about["label"],
-            "path": about["paths"][path],
-            "quantities": [
-                {key: value for key, value in vars(each).items() if value is not None}
-                for each, _ in made_of
-            ],
-        },
+        reconstruction=Reconstruction(
+            title=about["title"],
+            label=about["label"],
+            path=about["paths"][path],
+            quantities=[each for each, _ in made_of],
+        ),
         replicates=_rounded(np.column_stack([drawn[name] for name, _, _ in core.parameters])),
         integers=[int(known["k"])] * DRAWS,
     )

@@ -13,8 +13,8 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, shell
+from gpucast.model.content import Quantity
 from gpucast.model.fitted import outer
-from gpucast.paper import reconstructions
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("reconstructed-2015-native", "reconstructed-2015-remote")
@@ -37,9 +37,15 @@ def test_models_and_page_are_what_the_script_makes(script: dict[str, Any], tmp_p
     assert page == script["page"](models), "run python scripts/reconstruct_2015.py"
 
 
+def quantities(name: str) -> list[Quantity]:
+    found = gc.load_model(name).reconstruction
+    assert found is not None
+    return found.quantities
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_quantity_has_a_source_or_is_marked_as_assumed(name: str) -> None:
-    for each in reconstructions.quantities(gc.load_model(name)):
+    for each in quantities(name):
         assert (each.source is None) != (each.assumed is None), each.name
         assert (each.low is None) == (each.high is None) == (each.range is None), each.name
         if each.low is not None and each.high is not None:
@@ -98,7 +104,7 @@ def test_the_papers_findings_hold_and_the_doubtful_one_is_stated(script: dict[st
 def test_values_that_name_a_fit_are_what_it_finds(
     dscuda: gc.Model, path: str, quantity: str, parameter: str
 ) -> None:
-    made_of = {q.name: q for q in reconstructions.quantities(gc.load_model(NAMES[1]))}
+    made_of = {q.name: q for q in quantities(NAMES[1])}
     assert made_of[quantity].value == pytest.approx(dscuda.parameter(parameter), rel=0.02)
     assert f"--path {path}" in (made_of[quantity].source or "")
 
@@ -109,7 +115,7 @@ def dscuda() -> gc.Model:
 
 
 def test_bounds_that_name_a_fit_are_what_it_finds() -> None:
-    made_of = {q.name: q for q in reconstructions.quantities(gc.load_model(NAMES[0]))}
+    made_of = {q.name: q for q in quantities(NAMES[0])}
     local = gc.fit(gc.load("dscuda"), path="local", replicates=0)
     cycles = made_of["cycles_per_pair"]
     assert cycles.low == pytest.approx(local.parameter("t_pair") * 240 * 1.296e9, rel=0.05)

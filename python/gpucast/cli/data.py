@@ -28,7 +28,6 @@ from gpucast.data.records import (
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.model.fitted import load_model
-from gpucast.paper.reconstructions import reconstructions
 from gpucast.util import files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration
@@ -47,7 +46,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer as one JSON object.
 @app.command("list")
 def list_datasets(as_json: AsJson = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
-    models = reconstructions()
+    models = [load_model(path) for path in reconstructed_files().values()]
     found = {name: dataset.load(name) for name in bundled_files()}
     if as_json:
         rows = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpucast.model.fitted import Model, reconstruction_of
-from gpucast.paper.reconstructions import Quantity, quantities
+from gpucast.model.content import Quantity, Reconstruction
+from gpucast.model.fitted import Model
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import interval, quantity
@@ -15,7 +15,7 @@ HEADING = "reconstructed models: from public figures, ours, not measured, not th
 
 def listed(models: list[Model]) -> list[dict[str, Any]]:
     """A row each, JSON-ready."""
-    return [{"name": model.name, **(reconstruction_of(model) or {})} for model in models]
+    return [_said(model) for model in models]
 
 
 def print_listed(models: list[Model]) -> None:
@@ -32,17 +32,15 @@ def print_listed(models: list[Model]) -> None:
 def shown(model: Model) -> dict[str, Any]:
     """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
     return {
-        "name": model.name,
-        **(reconstruction_of(model) or {}),
-        "quantities": [vars(each) for each in quantities(model)],
+        **_said(model),
+        "quantities": [vars(each) for each in of(model).quantities],
         "parameters": to_json(model.parameters),
     }
 
 
 def print_shown(model: Model) -> None:
     """Label first, then every quantity with its source or why it was assumed."""
-    said = reconstruction_of(model) or {}
-    print(f"{model.name}: {said['title']}\n{said['label']}\n{said['path']}\n")
+    print("{name}: {title}\n{label}\n{path}\n".format(**_said(model)))
     print_table(
         ("parameter", "value", "95 % of the draws"),
         [
@@ -52,11 +50,22 @@ def print_shown(model: Model) -> None:
         "lrl",
     )
     print("\nmade of:")
-    for each in quantities(model):
+    for each in of(model).quantities:
         print(f"\n  {each.name} = {_value(each)}: {each.meaning}")
         print(f"    source:  {each.source}" if each.source else f"    assumed: {each.assumed}")
         if each.range is not None:
             print(f"    bounds:  {each.range}")
+
+
+def of(model: Model) -> Reconstruction:
+    """What a reconstructed model says of itself."""
+    assert model.reconstruction is not None
+    return model.reconstruction
+
+
+def _said(model: Model) -> dict[str, str]:
+    found = of(model)
+    return {"name": model.name, "title": found.title, "label": found.label, "path": found.path}
 
 
 def _value(each: Quantity) -> str:

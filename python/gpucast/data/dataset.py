@@ -45,6 +45,13 @@ FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 _R = TypeVar("_R", Transfer, Launch, Step, Overlap, Skeleton, HostMemory, Note)
 
 
+def _of_kind(kind: type[_R]) -> cached_property[list[_R]]:
+    def records(data: Dataset) -> list[_R]:
+        return [record for record in data.records if isinstance(record, kind)]
+
+    return cached_property(records)
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Records that belong together.
@@ -53,6 +60,7 @@ class Dataset:
         name: names of what was loaded, joined by " + ".
         machines: machine records by id.
         records: everything but machines, in the order read.
+        transfers, launches, steps, overlaps, skeletons, host_memory, notes: those of one kind.
         warnings: one line each: cut-off lines, repeated records, machines that changed.
     """
 
@@ -61,40 +69,13 @@ class Dataset:
     records: list[Entry]
     warnings: list[str] = field(default_factory=list)
 
-    @cached_property
-    def transfers(self) -> list[Transfer]:
-        """Transfer records, in the order read."""
-        return self._of(Transfer)
-
-    @cached_property
-    def launches(self) -> list[Launch]:
-        """Launch records, in the order read."""
-        return self._of(Launch)
-
-    @cached_property
-    def steps(self) -> list[Step]:
-        """Step records, in the order read."""
-        return self._of(Step)
-
-    @cached_property
-    def overlaps(self) -> list[Overlap]:
-        """Overlap records, in the order read."""
-        return self._of(Overlap)
-
-    @cached_property
-    def skeletons(self) -> list[Skeleton]:
-        """Skeleton records, in the order read."""
-        return self._of(Skeleton)
-
-    @cached_property
-    def host_memory(self) -> list[HostMemory]:
-        """Host-memory records, in the order read."""
-        return self._of(HostMemory)
-
-    @cached_property
-    def notes(self) -> list[Note]:
-        """Notes, in the order read."""
-        return self._of(Note)
+    transfers = _of_kind(Transfer)
+    launches = _of_kind(Launch)
+    steps = _of_kind(Step)
+    overlaps = _of_kind(Overlap)
+    skeletons = _of_kind(Skeleton)
+    host_memory = _of_kind(HostMemory)
+    notes = _of_kind(Note)
 
     @cached_property
     def digest(self) -> str:
@@ -175,9 +156,6 @@ class Dataset:
             InputError: the file exists and ``force`` is not given, or cannot be written.
         """
         write_text(path, jsonl.to_text(self._all()), force=force)
-
-    def _of(self, kind: type[_R]) -> list[_R]:
-        return [record for record in self.records if isinstance(record, kind)]
 
     def _all(self) -> Iterable[Record]:
         yield from self.machines.values()

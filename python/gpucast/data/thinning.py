@@ -7,7 +7,7 @@ spaced quantiles, which keep median and spread; a forecast is held against the m
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ _SAMPLES = 8
 _SIZES = 10
 
 _Lean = Launch | Skeleton | Step | Transfer
+_T = TypeVar("_T")
 
 
 def thinned(data: Dataset, most: int) -> Dataset:
@@ -51,13 +52,13 @@ def coarsened(data: Dataset) -> Dataset:
     sizes: dict[tuple[object, ...], set[int]] = {}
     for transfer in data.transfers:
         sizes.setdefault(_curve(transfer), set()).add(transfer.bytes)
-    kept = {curve: set(_spread(sorted(found), _SIZES)) for curve, found in sizes.items()}
+    kept = {curve: set(evenly(sorted(found), _SIZES)) for curve, found in sizes.items()}
     return replace(
         data,
         records=[
             record
             if isinstance(record, Note)
-            else record.model_copy(update={"seconds": _spread(record.seconds, _SAMPLES)})
+            else record.model_copy(update={"seconds": evenly(record.seconds, _SAMPLES)})
             for record in data.records
             if not isinstance(record, Transfer) or record.bytes in kept[_curve(record)]
         ],
@@ -68,8 +69,8 @@ def _curve(transfer: Transfer) -> tuple[object, ...]:
     return (transfer.path, transfer.route, transfer.memory, transfer.method, transfer.engine)
 
 
-def _spread(values: list[Any], most: int) -> list[Any]:
-    """So many of the values, evenly spaced, both ends among them."""
+def evenly(values: list[_T], most: int) -> list[_T]:
+    """At most so many of the values, evenly spaced, both ends among them."""
     if len(values) <= most:
         return values
     return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data import workload
@@ -172,10 +173,10 @@ def _evenly(samples: Sequence[float], most: int) -> Sequence[float]:
 
 
 class _Rows:
-    """Columns of samples under construction."""
+    """Samples under construction, a row each."""
 
     def __init__(self) -> None:
-        self._columns: list[list[float]] = [[] for _ in range(9)]
+        self._blocks: list[NDArray[np.float64]] = [np.empty((0, 9))]
 
     def add(
         self,
@@ -192,12 +193,10 @@ class _Rows:
     ) -> None:
         # A rounded value is uniform within its half-width: variance a third of its square.
         variance = 0.0 if uncertainty is None else uncertainty**2 / 3
-        size = len(seconds)
-        constants = (int(kind), route, n, gpus, bytes_, count, busy)
-        for column, value in zip(self._columns, constants, strict=False):
-            column.extend([value] * size)
-        self._columns[7].extend(seconds)
-        self._columns[8].extend([variance] * size)
+        block = np.empty((len(seconds), 9))
+        block[:] = (kind, route, n, gpus, bytes_, count, busy, 0, variance)
+        block[:, 7] = seconds
+        self._blocks.append(block)
 
     def add_transfer(
         self, route: str, size: int, seconds: Sequence[float], uncertainty: float | None
@@ -206,12 +205,8 @@ class _Rows:
         self.add(ObservationKind.transfer, seconds, uncertainty, route=where, bytes_=size)
 
     def observations(self) -> _core.Observations:
-        kind, route, *rest = self._columns
-        return _core.Observations(
-            np.array(kind, dtype=np.uint8),
-            np.array(route, dtype=np.uint8),
-            *(np.array(column, dtype=np.float64) for column in rest),
-        )
+        kind, route, *rest = np.ascontiguousarray(np.concatenate(self._blocks).T)
+        return _core.Observations(kind.astype(np.uint8), route.astype(np.uint8), *rest)
 
 
 def transfer_observations(

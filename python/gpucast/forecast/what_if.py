@@ -158,7 +158,7 @@ def _microbenchmarks(
     kept: list[Entry] = [*data.transfers, *data.launches, *data.skeletons]
     if not kept:
         raise InputError("there are no transfers", file=data.name)
-    only = Dataset(data.name, data.machines, kept, list(data.warnings))
+    only = replace(data, records=kept)
     schedule: str | None = model.data.schedule
     if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
         schedule = None

@@ -8,7 +8,6 @@ import json
 import os
 import stat
 from collections import Counter
-from types import TracebackType
 from typing import Self
 
 from gpucast.data import jsonl
@@ -57,12 +56,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property

@@ -7,7 +7,7 @@ them); a key with a default may be missing. All values are SI.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import Workload
@@ -214,6 +214,43 @@ class FittedSteps(StepSelection, Origin):
         return self.path if self.what_if is None else self.what_if.path
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity that a reconstruction is made of.
+
+    Attributes:
+        name, unit, meaning: SI.
+        value: the most likely.
+        low, high: bounds of what is held possible; None: taken as known.
+        source: the public figure that the value comes from, or None.
+        assumed: why the value was assumed, or None; exactly one of the two is there.
+        range: what the bounds rest on.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    value: float
+    low: float | None = field(default=None, metadata={"omit": True})
+    high: float | None = field(default=None, metadata={"omit": True})
+    source: str | None = field(default=None, metadata={"omit": True})
+    assumed: str | None = field(default=None, metadata={"omit": True})
+    range: str | None = field(default=None, metadata={"omit": True})
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """What a model says of itself that nobody fitted, put together from public figures.
+
+    Such models are never datasets: what was not measured must not be taken for a measurement.
+    """
+
+    title: str
+    label: str
+    path: str
+    quantities: list[Quantity]
+
+
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Fitted:
     """The content of a model file but its replicates."""
@@ -242,7 +279,7 @@ class Fitted:
     created: str | None = None
     warnings: list[str]
     notes: list[str] = field(default_factory=list)
-    reconstruction: dict[str, Any] | None = field(default=None, metadata={"omit": True})
+    reconstruction: Reconstruction | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)

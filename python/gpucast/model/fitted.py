@@ -93,8 +93,7 @@ class Model(Fitted):
     @property
     def content(self) -> dict[str, Any]:
         """The model file but its replicates, as JSON values: what ``fit --json`` prints."""
-        content: dict[str, Any] = to_json(self)
-        return content
+        return dict(to_json(self))
 
     @property
     def core(self) -> _core.Model:
@@ -346,16 +345,9 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     return model
 
 
-def reconstruction_of(model: Model) -> dict[str, Any] | None:
-    """What a reconstruction says of itself (title, label, path); None for any other model."""
-    found = model.reconstruction
-    return None if found is None else {k: v for k, v in found.items() if k != "quantities"}
-
-
 def sizes_to_show(model: Model) -> tuple[float, float]:
     """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
-    fitted = reconstruction_of(model) is None
-    least, largest = model.domain.n if fitted else USUAL_SIZES
+    least, largest = model.domain.n if model.reconstruction is None else USUAL_SIZES
     return float(least), float(largest)
 
 

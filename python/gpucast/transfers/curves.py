@@ -7,7 +7,7 @@ where a driver changes from one way of copying to another (model/transfer_curve.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,13 +115,9 @@ def fit_transfers(
         raise InputError("there are no transfers to fit", file=data.name)
     result = []
     groups = dict.fromkeys((t.machine, t.path) for t in chosen.transfers)
+    only = replace(chosen, records=list(chosen.transfers))
     for of_machine, of_path in groups:
-        transfers_only = Dataset(
-            data.name, chosen.machines, list(chosen.transfers), list(chosen.warnings)
-        )
-        problem = pose(
-            transfers_only, StepSelection(of_machine, of_path, memory=memory), method=method
-        )
+        problem = pose(only, StepSelection(of_machine, of_path, memory=memory), method=method)
         for route in problem.transfers:
             result.append(_fit_route(problem, route, piecewise, replicates, seed))
     if not result:

@@ -3,14 +3,13 @@
 Keys are the fields' names, or ``key`` of a field's metadata (None: no key). A field with a default
 may be missing; one with ``omit`` in its metadata is not written where it is None. Annotations may
 be dataclasses, ``str``, ``bool``, ``int``, ``float``, ``list``, ``dict`` of strings, pairs,
-``| None``, ``Any``, and these with ``Bounds`` or ``Ascending``.
+``None``, ``| None``, and these with ``Bounds`` or ``Ascending``.
 
 No schema library: it would take longer to load than a forecast takes to make.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import UnionType
@@ -44,7 +43,7 @@ class Bounds:
     ) -> None:
         self.above, self.least, self.most, self.characters = above, least, most, characters
 
-    def allow(self, value: Any) -> bool:
+    def allow(self, value: float | str) -> bool:
         """Whether a value is within."""
         if isinstance(value, str):
             return self.characters is None or len(value) >= self.characters
@@ -54,14 +53,9 @@ class Bounds:
             and (self.most is None or value <= self.most)
         )
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        limits = {
-            "gt": self.above,
-            "ge": self.least,
-            "le": self.most,
-            "min_length": self.characters,
-        }
-        stated = {name: value for name, value in limits.items() if value is not None}
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> dict[str, object]:
+        names = {"gt": self.above, "ge": self.least, "le": self.most, "min_length": self.characters}
+        stated = {name: value for name, value in names.items() if value is not None}
         return {**handler(source), **stated, "strict": True}
 
 
@@ -69,10 +63,15 @@ class WrongValueError(InputError):
     """A value that is not what its place needs; ``field`` says where."""
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """JSON values of a dataclass and all it holds. Numbers and strings are as they were."""
     if is_dataclass(value):
-        return {_key(each): to_json(getattr(value, each.name)) for each in _present(value)}
+        held = {each: getattr(value, each.name) for each, _ in _fields(type(value))}  # type: ignore[arg-type]
+        return {
+            _key(each): to_json(inner)
+            for each, inner in held.items()
+            if inner is not None or not each.metadata.get("omit")
+        }
     if isinstance(value, dict):
         return {key: to_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -80,21 +79,22 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(kind: type[T], value: Any, field: str = "") -> T:
+def from_json(kind: type[T], value: object, field: str = "") -> T:
     """The object of class ``kind`` that JSON values describe; unknown keys are left out.
 
     Raises:
         WrongValueError: the first key that is missing or wrong.
     """
-    found: T = _read(kind, value, field)
-    return found
-
-
-def _present(value: Any) -> Iterator[Field[Any]]:
-    kind: Any = type(value)
-    for each in _fields(kind):
-        if not each.metadata.get("omit") or getattr(value, each.name) is not None:
-            yield each
+    given = _container(dict, value, "an object", field)
+    found = {}
+    for each, of in _fields(kind):  # type: ignore[arg-type]
+        key = _key(each)
+        within = f"{field}.{key}" if field else key
+        if key in given:
+            found[each.name] = _read(of, given[key], within)
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise _wrong("missing", within)
+    return kind(**found)
 
 
 def _key(field: Field[Any]) -> str:
@@ -102,101 +102,73 @@ def _key(field: Field[Any]) -> str:
 
 
 @cache
-def _fields(kind: Any) -> tuple[Field[Any], ...]:
-    return tuple(each for each in fields(kind) if each.metadata.get("key", "") is not None)
+def _fields(kind: Any) -> list[tuple[Field[Any], object]]:
+    """The fields that have keys, with their types."""
+    types = get_type_hints(kind, include_extras=True)
+    keyed = (each for each in fields(kind) if each.metadata.get("key", "") is not None)
+    return [(each, types[each.name]) for each in keyed]
 
 
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
-
-
-def _read(kind: Any, value: Any, field: str) -> Any:
+def _read(kind: object, value: object, field: str) -> object:
     bare, rules, nullable = _taken_apart(kind)
     if value is None and nullable:
         return None
-    if is_dataclass(bare):
-        return _read_object(bare, value, field)
-    inner = get_args(bare)
-    origin = get_origin(bare)
+    if isinstance(bare, type) and is_dataclass(bare):
+        return from_json(bare, value, field)
+    origin, inner = get_origin(bare), get_args(bare)
     if origin is dict:
         items = _container(dict, value, "an object", field).items()
         return {key: _read(inner[1], each, f"{field}.{key}") for key, each in items}
     if origin is list:
         values = _container(list, value, "a list", field)
-        if _all_hold(inner[0], values):
+        # A replicate's values are many: numbers are looked at first without their place.
+        number, number_rules, _ = _taken_apart(inner[0])
+        if number in (int, float) and all(_holds(number, number_rules, each) for each in values):
             return values
         return [_read(inner[0], each, f"{field}[{i}]") for i, each in enumerate(values)]
     if not _holds(bare, rules, value):
         raise _wrong(f"must be {'null or ' if nullable else ''}{_words(bare, rules)}", field)
-    return tuple(value) if origin is tuple else value
-
-
-def _read_object(kind: Any, value: Any, field: str) -> Any:
-    _container(dict, value, "an object", field)
-    types = _types(kind)
-    found = {}
-    for each in _fields(kind):
-        key = _key(each)
-        within = f"{field}.{key}" if field else key
-        if key in value:
-            found[each.name] = _read(types[each.name], value[key], within)
-        elif each.default is MISSING and each.default_factory is MISSING:
-            raise _wrong("missing", within)
-    return kind(**found)
+    return tuple(value) if isinstance(value, list) else value
 
 
 @cache
-def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...], bool]:
+def _taken_apart(kind: object) -> tuple[object, tuple[object, ...], bool]:
     """A type without bounds and ``| None``, its bounds, and whether there was a None."""
-    rules: tuple[Any, ...] = ()
-    nullable = False
-    while True:
-        if get_origin(kind) is Annotated:
-            kind, *more = get_args(kind)
-            rules += tuple(more)
-        elif get_origin(kind) in (Union, UnionType):
-            (kind,) = (each for each in get_args(kind) if each is not type(None))
-            nullable = True
-        else:
-            return kind, rules, nullable
+    if get_origin(kind) is Annotated:
+        inner, *more = get_args(kind)
+        bare, rules, nullable = _taken_apart(inner)
+        return bare, (*rules, *more), nullable
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
+        (inner,) = (each for each in get_args(kind) if each is not type(None))
+        return *_taken_apart(inner)[:2], True
+    return kind, (), False
 
 
-def _container(kind: type[T], value: Any, words: str, field: str) -> T:
+def _container(kind: type[T], value: object, words: str, field: str) -> T:
     if not isinstance(value, kind):
         raise _wrong(f"must be {words}", field)
     return value
 
 
-def _holds(kind: Any, rules: tuple[Any, ...], value: Any) -> bool:
+def _holds(kind: object, rules: tuple[object, ...], value: Any) -> bool:
+    if get_origin(kind) is tuple:
+        bare, inner_rules, _ = _taken_apart(get_args(kind)[0])
+        pair = isinstance(value, (list, tuple)) and len(value) == 2
+        right = pair and all(_holds(bare, inner_rules, each) for each in value)
+        return right and (Ascending not in rules or value[0] <= value[1])
     if kind is float:
         right = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
-    elif kind is Any:
-        return True
-    elif get_origin(kind) is tuple:
-        pair = isinstance(value, (list, tuple)) and len(value) == 2
-        if not pair or not all(_holds(*_taken_apart(get_args(kind)[0])[:2], v) for v in value):
-            return False
-        return Ascending not in rules or value[0] <= value[1]
     else:
         right = type(value) is kind
     return right and all(rule.allow(value) for rule in rules if isinstance(rule, Bounds))
 
 
-def _all_hold(kind: Any, values: list[Any]) -> bool:
-    """Whether all of a list are numbers as they should be: a replicate's values are many."""
-    bare, rules, _ = _taken_apart(kind)
-    return bare in (float, int) and all(_holds(bare, rules, each) for each in values)
-
-
-def _words(kind: Any, rules: tuple[Any, ...]) -> str:
+def _words(kind: object, rules: tuple[object, ...]) -> str:
     if get_origin(kind) is tuple:
         several = "whole numbers" if _taken_apart(get_args(kind)[0])[0] is int else "numbers"
         return f"two {several}" + (", ascending" if Ascending in rules else "")
-    if kind is str:
-        return "a string"
-    if kind is bool:
-        return "true or false"
+    if kind in (str, bool):
+        return "a string" if kind is str else "true or false"
     bounds = next((rule for rule in rules if isinstance(rule, Bounds)), Bounds())
     least = bounds.least
     if kind is int:
