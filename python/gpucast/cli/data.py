@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,13 +16,8 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
 from gpucast.data.formats.csv_transfers import expressible
 from gpucast.data.records import (
-    HostMemory,
-    Launch,
     Machine,
     Measurement,
-    Overlap,
-    Skeleton,
-    Step,
     Transfer,
 )
 from gpucast.data.selection import ANY, StepSelection
@@ -128,17 +123,14 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a dataset in another format."""
-    chosen = [
-        form
-        for form, wanted in (
-            ("csv", csv),
-            ("extrap-json", extrap_json),
-            ("extrap-jsonl", extrap_jsonl),
-            ("extrap-text", extrap_text),
-            ("jsonl", records),
-        )
-        if wanted
-    ]
+    given = {
+        "csv": csv,
+        "extrap-json": extrap_json,
+        "extrap-jsonl": extrap_jsonl,
+        "extrap-text": extrap_text,
+        "jsonl": records,
+    }
+    chosen = [form for form, wanted in given.items() if wanted]
     if len(chosen) != 1:
         raise InputError(
             "name one format: --csv, --extrap-json, --extrap-jsonl, --extrap-text or --jsonl"
@@ -267,18 +259,6 @@ def _print_columns(rows: Sequence[dict[str, object]]) -> None:
     )
 
 
-_SIZE_OF: dict[type, Callable[[Any], dict[str, object]]] = {
-    Step: lambda record: {"n": record.n, "gpus": record.gpus},
-    Transfer: lambda record: {"bytes": record.bytes},
-    Launch: lambda record: {"count": record.count},
-    Overlap: lambda record: {"bytes": record.bytes},
-    Skeleton: lambda record: {
-        "bytes up": record.h2d_bytes, "bytes down": record.d2h_bytes, "gpus": record.gpus
-    },
-    HostMemory: lambda record: {"phase": record.phase},
-}  # fmt: skip
-
-
 def _record_row(record: Measurement) -> dict[str, object]:
     median = statistics.median(record.seconds)
     remarks = ["cold"] if record.cold else []
@@ -286,7 +266,7 @@ def _record_row(record: Measurement) -> dict[str, object]:
         remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
     return {
         **summary.series(record),
-        **_SIZE_OF[type(record)](record),
+        **{column: getattr(record, name) for column, name in summary.SIZES[record.kind].items()},
         "samples": len(record.seconds),
         "median": duration(median),
         "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
@@ -295,16 +275,10 @@ def _record_row(record: Measurement) -> dict[str, object]:
 
 
 def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
-    limits = None if group.smallest is None or group.largest is None else (
-        group.smallest, group.largest
-    )  # fmt: skip
-    sizes = {
-        "step": "n", "transfer": "bytes", "launch": "count", "overlap": "bytes",
-        "skeleton": "bytes up",
-    }  # fmt: skip
+    size = next(iter(summary.SIZES[kind]))
     return {
         **group.series,
-        **({sizes[kind]: _range(limits)} if kind in sizes else {}),
+        size: _range(group.sizes),
         "gpus": ",".join(map(str, group.gpus)) or None,
         "records": group.records,
         "samples": group.samples,

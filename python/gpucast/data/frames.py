@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from gpucast.data.records import Entry, Note, Phases, Step, settings_of_steps
 
@@ -38,7 +37,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 is the kernel's label."""
 
 
-def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[Any, ...]]:
+def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
     """Rows of ``COLUMNS[kind]``, one a sample, in the order of the records."""
     columns = COLUMNS[kind]
     for record in records:

@@ -85,7 +85,7 @@ def parse(content: bytes, file: str) -> Lines:
 
 
 def record(
-    value: Mapping[str, Any],
+    value: Mapping[str, object],
     *,
     file: str | None = None,
     line: int | None = None,
@@ -104,7 +104,7 @@ def record(
     return made
 
 
-def to_object(record: Record) -> dict[str, Any]:
+def to_object(record: Record) -> dict[str, object]:
     """The record as a JSON object, with the keys it was made with (nothing added or dropped)."""
     return record.model_dump(by_alias=True, exclude_unset=True)
 

@@ -11,7 +11,7 @@ Attribute names are the JSON keys, except ``from``, which is a Python keyword (`
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -42,7 +42,7 @@ _LARGEST_INT = 2**63 - 1
 _LARGEST_DOUBLE = 1.7976931348623157e308
 
 
-def _integral(value: Any) -> Any:
+def _integral(value: object) -> object:
     # JSON does not tell 1000 from 1000.0, and JSON Schema calls both integers.
     if type(value) is float and value.is_integer():
         return int(value)
@@ -326,7 +326,7 @@ RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator=
 """Checks any one record; ``gpucast.data.jsonl`` turns what it finds into one-line errors."""
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, object]:
     """The records' JSON Schema (draft 2020-12), for programs in other languages."""
     schema = RECORD.json_schema(by_alias=True)
     return {

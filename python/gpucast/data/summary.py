@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpucast.data.dataset import Dataset
-from gpucast.data.records import HostMemory, Launch, Measurement, Overlap, Skeleton, Step, Transfer
+from gpucast.data.records import Measurement, Skeleton, Step
 from gpucast.data.selection import KIND, word
 from gpucast.util.units import duration
 
@@ -30,7 +30,7 @@ class Group:
     Attributes:
         series: what they agree in, by column.
         records, samples: how many.
-        smallest, largest: range of n (steps), bytes (transfers), bytes to each GPU (skeletons) or
+        sizes: least and greatest n (steps), bytes (transfers), bytes to each GPU (skeletons) or
             count (launches), or None.
         gpus: GPU counts measured, sorted; of steps and skeletons.
         fastest, slowest: smallest and largest median of a record, s.
@@ -39,8 +39,7 @@ class Group:
     series: dict[str, str]
     records: int
     samples: int
-    smallest: int | None
-    largest: int | None
+    sizes: list[int] | None
     gpus: tuple[int, ...]
     fastest: float
     slowest: float
@@ -80,82 +79,61 @@ def groups(records: Sequence[Measurement]) -> list[Group]:
 
 def series(record: Measurement) -> dict[str, str]:
     """What names a record's series: everything but its size and its samples."""
-    named: dict[str, str]
-    if isinstance(record, Step):
-        # A step that states no boundary is of an open box, as most are: not worth a column.
-        kind = {
-            field: word(field, value)
-            for field in KIND
-            if (value := getattr(record, field)) is not None
-        }
-        named = {
-            "path": record.path,
-            "schedule": record.schedule,
-            "kernel": record.kernel,
-            **kind,
-        }
-    elif isinstance(record, Transfer):
-        beside = ", ".join(f"{copy.from_}>{copy.to}" for copy in record.concurrent)
-        named = {
-            "path": record.path,
-            "route": record.route,
-            "memory": record.memory,
-            "engine": record.engine,
-            "copy": f"{record.from_}>{record.to}",
-            "beside": beside or "-",
-            "method": record.method or "-",
-        }
-    elif isinstance(record, Launch):
-        arguments = "-" if record.arguments is None else str(record.arguments)
-        named = {"path": record.path, "method": record.method, "arguments": arguments}
-    elif isinstance(record, Overlap):
-        named = {
-            "path": record.path,
-            "memory": record.memory,
-            "device": record.device,
-            "parts": "+".join(record.parts),
-        }
-    elif isinstance(record, Skeleton):
-        named = {
-            "path": record.path,
-            "schedule": record.schedule,
-            "memory": record.memory,
-            "busy": duration(record.busy),
-        }
-    else:
-        named = {"memory": record.memory, "pattern": record.pattern, "runner": record.runner}
-    return {"machine": record.machine, **named}
+    named = {"machine": record.machine}
+    for name in _SERIES[record.kind]:
+        value = _MADE[name](record) if name in _MADE else getattr(record, name)
+        if value is not None:
+            named[name] = word(name, value)
+        elif not isinstance(record, Step):
+            named[name] = "-"
+    return named
+
+
+_SERIES: dict[str, tuple[str, ...]] = {
+    # A step that states no boundary is of an open box, as most are: not worth a column.
+    "step": ("path", "schedule", "kernel", *KIND),
+    "transfer": ("path", "route", "memory", "engine", "copy", "beside", "method"),
+    "launch": ("path", "method", "arguments"),
+    "overlap": ("path", "memory", "device", "parts"),
+    "skeleton": ("path", "schedule", "memory", "busy"),
+    "host_memory": ("memory", "pattern", "runner"),
+}
+_MADE: dict[str, Callable[[Any], str]] = {
+    "copy": lambda transfer: f"{transfer.from_}>{transfer.to}",
+    "beside": lambda transfer: (
+        ", ".join(f"{copy.from_}>{copy.to}" for copy in transfer.concurrent) or "-"
+    ),
+    "parts": lambda overlap: "+".join(overlap.parts),
+    "busy": lambda skeleton: duration(skeleton.busy),
+}
+"""Columns that no field holds as it is shown."""
+
+SIZES: dict[str, dict[str, str]] = {
+    "step": {"n": "n", "gpus": "gpus"},
+    "transfer": {"bytes": "bytes"},
+    "launch": {"count": "count"},
+    "overlap": {"bytes": "bytes"},
+    "skeleton": {"bytes up": "h2d_bytes", "bytes down": "d2h_bytes", "gpus": "gpus"},
+    "host_memory": {"phase": "phase"},
+}
+"""What tells records of a series apart, by column: the first is their size, a number but of host
+memory."""
 
 
 def _group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
     medians = [statistics.median(record.seconds) for record in members]
-    sizes = [size for record in members if (size := _size(record)) is not None]
+    size = next(iter(SIZES[members[0].kind].values()))
+    sizes = [value for record in members if isinstance(value := getattr(record, size), int)]
     gpus = sorted({record.gpus for record in members if isinstance(record, (Step, Skeleton))})
     return Group(
         named,
         len(members),
         sum(len(record.seconds) for record in members),
-        min(sizes, default=None),
-        max(sizes, default=None),
+        _range(sizes),
         tuple(gpus),
         min(medians),
         max(medians),
     )
-
-
-_SIZES: dict[type, Callable[[Any], int]] = {
-    Step: lambda record: record.n,
-    Transfer: lambda record: record.bytes,
-    Launch: lambda record: record.count,
-    Overlap: lambda record: record.bytes,
-    Skeleton: lambda record: record.h2d_bytes,
-}
-
-
-def _size(record: Measurement) -> int | None:
-    if isinstance(record, HostMemory):
-        return None
-    return _SIZES[type(record)](record)
 
 
 def _range(values: Sequence[int]) -> list[int] | None:

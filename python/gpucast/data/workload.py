@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from gpucast import _core
 from gpucast.util.typed_json import Bounds
@@ -25,7 +25,7 @@ _Exponent = Annotated[float, Bounds(least=-_LARGEST_EXPONENT, most=_LARGEST_EXPO
 class Amount:
     """A function of a step's size n and its GPU count N: factor * n^p * N^q."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = _CHECKED
+    __pydantic_config__: ClassVar[dict[str, object]] = _CHECKED
 
     factor: Annotated[float, Bounds(least=0, most=_LARGEST_FACTOR)]
     n: _Exponent = 0.0
@@ -38,7 +38,7 @@ class Amount:
 class Workload:
     """What a step does: its elements (particles, cells) are shared out, ceil(n / N) to a GPU."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = _CHECKED
+    __pydantic_config__: ClassVar[dict[str, object]] = _CHECKED
 
     name: Annotated[str, Bounds(characters=1)]
     visits: Amount

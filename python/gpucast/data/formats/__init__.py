@@ -10,7 +10,6 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
@@ -48,7 +47,7 @@ class Imported:
     """
 
     entries: list[Entry]
-    machine: dict[str, Any] = field(default_factory=dict)
+    machine: dict[str, object] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -100,7 +99,7 @@ def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imp
 
 def entry(
     options: Options,
-    value: Mapping[str, Any],
+    value: Mapping[str, object],
     *,
     file: str,
     line: int | None = None,

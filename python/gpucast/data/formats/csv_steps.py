@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Format, Imported, Options, csv_table
@@ -27,8 +26,8 @@ def detect(text: str) -> bool:
 def read(text: str, file: str, options: Options) -> Imported:
     """Step records, one a cell, in the order the cells first occur. Raises InputError."""
 
-    def cell(row: csv_table.Row) -> dict[str, Any]:
-        value = {
+    def cell(row: csv_table.Row) -> dict[str, object]:
+        value: dict[str, object] = {
             "kind": "step",
             "path": row.text("path", options.path),
             "schedule": row.text("schedule", options.schedule),

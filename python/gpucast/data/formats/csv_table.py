@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gpucast.data.formats import Options, entry
 from gpucast.data.records import Entry
@@ -127,7 +126,7 @@ def rows(text: str, file: str, required: Sequence[str], optional: Sequence[str])
 def cells(
     table: Iterator[Row],
     options: Options,
-    cell: Callable[[Row], dict[str, Any]],
+    cell: Callable[[Row], dict[str, object]],
     *,
     numbered: bool = False,
 ) -> list[Entry]:
@@ -143,22 +142,21 @@ def cells(
     Raises:
         InputError: a value out of range, or a repeat number twice in one cell (both lines named).
     """
-    samples: dict[tuple[Any, ...], list[tuple[int, float, int]]] = {}
-    fields: dict[tuple[Any, ...], dict[str, Any]] = {}
+    samples: dict[tuple[object, ...], list[tuple[int, float, Row]]] = {}
+    records: dict[tuple[object, ...], Entry] = {}
     for row in table:
         value = cell(row)
         seconds = row.positive("seconds")
         key = tuple(each for each in value.values() if each != [])
         if key not in samples:
-            # Made once now, so that a value out of range is reported with its own line.
-            entry(options, {**value, "seconds": [seconds]}, file=row.file, line=row.line)
-            samples[key], fields[key] = [], value
+            made = {**value, "seconds": [seconds]}
+            records[key] = entry(options, made, file=row.file, line=row.line)
+            samples[key] = []
         repeat = row.integer("repeat") if numbered else len(samples[key])
-        samples[key].append((repeat, seconds, row.line))
-    file = row.file
+        samples[key].append((repeat, seconds, row))
     return [
-        entry(options, {**fields[key], "seconds": _in_order(gathered, file)}, file=file)
-        for key, gathered in samples.items()
+        record.model_copy(update={"seconds": _in_order(samples[key])})
+        for key, record in records.items()
     ]
 
 
@@ -171,18 +169,15 @@ def write(columns: Sequence[str], lines: Iterator[Sequence[object]]) -> str:
     return stream.getvalue()
 
 
-def _in_order(gathered: list[tuple[int, float, int]], file: str) -> list[float]:
-    lines: dict[int, int] = {}
-    for repeat, _, line in gathered:
-        if repeat in lines:
-            raise InputError(
-                f"{repeat} is there twice for this cell, first in line {lines[repeat]}",
-                file=file,
-                line=line,
-                field="repeat",
-            )
-        lines[repeat] = line
-    return [seconds for _, seconds, _ in sorted(gathered)]
+def _in_order(gathered: list[tuple[int, float, Row]]) -> list[float]:
+    found: dict[int, tuple[float, int]] = {}
+    for repeat, seconds, row in gathered:
+        if repeat in found:
+            first = found[repeat][1]
+            problem = f"{repeat} is there twice for this cell, first in line {first}"
+            raise row.error("repeat", problem)
+        found[repeat] = seconds, row.line
+    return [found[repeat][0] for repeat in sorted(found)]
 
 
 def _delimiter(line: str) -> str:

@@ -6,7 +6,6 @@ Rows that agree in everything but seconds become one record with several samples
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Format, Imported, Options, csv_table
@@ -37,7 +36,7 @@ def detect(text: str) -> bool:
 def read(text: str, file: str, options: Options) -> Imported:
     """Transfer records: copy engine, alone, valid. Raises InputError."""
 
-    def cell(row: csv_table.Row) -> dict[str, Any]:
+    def cell(row: csv_table.Row) -> dict[str, object]:
         route = row.text("route", "").lower()
         if route not in ENDS:
             problem = f"{route!r} is unknown" if route else "missing"

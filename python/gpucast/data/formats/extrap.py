@@ -31,8 +31,12 @@ METRIC = "seconds"
 _TIME = {"seconds", "time", "runtime", "<default>", ""}
 _KEYWORDS = ("PARAMETER", "POINTS", "METRIC", "REGION", "DATA")
 
-Point = tuple[Any, ...]
-Sample = tuple[str, str, Point, list[Any], int | None]
+Json = dict[str, Any]
+"""An object whose keys are looked up as they are; what then is raised is reported."""
+
+Point = tuple[object, ...]
+Number = int | float | str
+Sample = tuple[str, str, Point, list[object], int | None]
 """Call path, metric, point (in the order of the parameters), values, line."""
 
 
@@ -110,7 +114,7 @@ def _imported(
             field="parameters",
         )
     n_at, gpus_at = names.index("n"), names.index("gpus")
-    gathered: dict[tuple[str, Any, Any], tuple[list[Any], int | None]] = {}
+    gathered: dict[tuple[str, Number, Number], tuple[list[object], int | None]] = {}
     others: dict[str, int] = {}
     for call, metric, point, values, line in samples:
         if metric.lower() not in _TIME:
@@ -127,9 +131,8 @@ def _imported(
         gathered.setdefault(key, ([], line))[0].extend(values)
     entries: list[Entry] = []
     for (call, n, gpus), (seconds, line) in gathered.items():
-        value = {"kind": "step", **labels(call, options), "n": n, "gpus": gpus, "seconds": seconds}
-        if options.block is not None:
-            value["block"] = options.block
+        value: dict[str, object] = {"kind": "step", **labels(call, options), "n": n, "gpus": gpus}
+        value |= {"seconds": seconds} | ({"block": options.block} if options.block else {})
         entries.append(entry(options, value, file=file, line=line))
     if not entries:
         there = ", ".join(others) or "none"
@@ -142,7 +145,7 @@ def _imported(
     return Imported(entries, {}, warnings)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Number:
     # Lists and objects cannot be keys; the record's check then reports them.
     return value if isinstance(value, (int, float, str)) else repr(value)
 
@@ -187,7 +190,7 @@ def write_json(data: Dataset) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
-def _json(text: str, file: str, line: int | None = None) -> dict[str, Any]:
+def _json(text: str, file: str, line: int | None = None) -> Json:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -203,7 +206,7 @@ def _json(text: str, file: str, line: int | None = None) -> dict[str, Any]:
     return value
 
 
-def _new_samples(value: dict[str, Any]) -> Iterator[Sample]:
+def _new_samples(value: Json) -> Iterator[Sample]:
     for call, metrics in value["measurements"].items():
         for metric, measurements in metrics.items():
             for measurement in measurements:
@@ -211,11 +214,11 @@ def _new_samples(value: dict[str, Any]) -> Iterator[Sample]:
                 yield call, metric, _list(point), list(_list(values)), None
 
 
-def _old_parameters(value: dict[str, Any]) -> list[str]:
+def _old_parameters(value: Json) -> list[str]:
     return [each["name"] for each in sorted(value["parameters"], key=lambda each: each["id"])]
 
 
-def _old_samples(value: dict[str, Any]) -> Iterator[Sample]:
+def _old_samples(value: Json) -> Iterator[Sample]:
     calls = {each["id"]: str(each["name"]) for each in value["callpaths"]}
     metrics = {each["id"]: str(each["name"]) for each in value["metrics"]}
     points = {
@@ -235,7 +238,7 @@ def _old_samples(value: dict[str, Any]) -> Iterator[Sample]:
         )
 
 
-def _list(value: Any) -> tuple[Any, ...]:
+def _list(value: object) -> Point:
     return tuple(value) if isinstance(value, list) else (value,)
 
 

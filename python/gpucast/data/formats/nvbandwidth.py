@@ -20,10 +20,10 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from gpucast.data import jsonl
 from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.data.records import Entry
 from gpucast.errors import InputError
 
 _DIGITS = 6  # of the default C++ stream, by which the tool prints rates
@@ -75,7 +75,7 @@ def read(text: str, file: str, options: Options) -> Imported:
 
 
 def _read_test(
-    test: dict[str, Any], field: str, file: str, options: Options, found: Imported
+    test: dict[str, object], field: str, file: str, options: Options, found: Imported
 ) -> None:
     name = str(test.get("name", ""))
     try:
@@ -165,7 +165,7 @@ def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[_Measure
             yield _Measured(ends, [ends[::-1]] if both else [], rate)
 
 
-def _transfer(how: _How, measured: _Measured, rate: float, file: str, options: Options) -> Any:
+def _transfer(how: _How, measured: _Measured, rate: float, file: str, options: Options) -> Entry:
     last_digit = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
     value = {
         "kind": "transfer",
@@ -192,7 +192,7 @@ def _rate(text: str) -> float | None:
     return rate if math.isfinite(rate) and rate > 0 else None
 
 
-def _matrix(test: dict[str, Any]) -> list[list[str]]:
+def _matrix(test: dict[str, object]) -> list[list[str]]:
     matrix = test.get("bandwidth_matrix")
     if "GB/s" not in str(test.get("bandwidth_description")):
         raise _UnclearError(f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}")
@@ -210,9 +210,10 @@ def _check_rows(matrix: list[list[str]], rows: int) -> None:
         raise _UnclearError(f"its matrix has {len(matrix)} rows instead of {rows}")
 
 
-def _machine(top: dict[str, Any], options: Options) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "tool": {"name": "nvbandwidth"},
+def _machine(top: dict[str, object], options: Options) -> dict[str, object]:
+    tool = {"name": "nvbandwidth"}
+    facts: dict[str, object] = {
+        "tool": tool,
         "caveats": [
             (
                 "nvbandwidth gives rates only: seconds = bytes / rate for buffers of "
@@ -223,7 +224,7 @@ def _machine(top: dict[str, Any], options: Options) -> dict[str, Any]:
     }
     version = top.get("version") or top.get("git_version")
     if version:
-        facts["tool"]["version"] = _line(version)
+        tool["version"] = _line(version)
     if "Driver Version" in top:
         facts["driver"] = _line(top["Driver Version"])
     runtime = top.get("CUDA Runtime Version")
@@ -244,18 +245,18 @@ def _machine(top: dict[str, Any], options: Options) -> dict[str, Any]:
     return facts
 
 
-def _note(options: Options, file: str, text: str, about: Any = None) -> Any:
-    value: dict[str, Any] = {"kind": "note", "path": options.path, "text": text}
+def _note(options: Options, file: str, text: str, about: object = None) -> Entry:
+    value: dict[str, object] = {"kind": "note", "path": options.path, "text": text}
     if about is not None:
         value["about"] = {"nvbandwidth": about}
     return entry(options, value, file=file)
 
 
-def _line(value: Any) -> str:
+def _line(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def _top(text: str, file: str) -> dict[str, Any]:
+def _top(text: str, file: str) -> dict[str, object]:
     try:
         value = jsonl.strict_loads(text)
     except json.JSONDecodeError as error:
