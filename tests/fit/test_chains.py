@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from gpucast.fitting import selection as problems
+from gpucast.fitting import problem as problems
 from gpucast.fitting.candidates import Candidate, candidates, refined, routes_of, straight
 from gpucast.fitting.piecewise import CELLS_A_PIECE, MOST_PIECES, cpu_breakpoints, gpu_breakpoints
-from gpucast.fitting.selection import Problem, pose
+from gpucast.fitting.problem import Problem
+from gpucast.fitting.selection import pose
 from made_data import (
     BLOCK,
     NATIVE,

@@ -17,7 +17,8 @@ from command_line import Run, assert_refused, only_json
 from gpucast.data import jsonl
 from gpucast.data.selection import StepSelection
 from gpucast.fitting.candidates import Candidate
-from gpucast.fitting.selection import Problem, pose
+from gpucast.fitting.problem import Problem
+from gpucast.fitting.selection import pose
 from gpucast.forecast.skeletons import communication, relative_errors
 from gpucast.model.fitted import Model
 from made_data import LAUNCH_COUNTS, dataset, launch, machine, skeleton, step, transfer

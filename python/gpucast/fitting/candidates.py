@@ -8,7 +8,10 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.errors import InputError
 from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
-from gpucast.fitting.selection import Problem
+from gpucast.fitting.problem import Problem
+
+Curves = tuple[tuple[str, tuple[float, ...]], ...]
+"""Breakpoints of transfer curves in bytes, by route; a straight line has none."""
 
 PAPER = ("wave", "linear", "star-serial")
 
@@ -26,7 +29,7 @@ class Candidate:
     gpu: str
     cpu: str
     com: str
-    breakpoints: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    breakpoints: Curves = ()
     gpu_breakpoints: tuple[float, ...] = ()
     cpu_breakpoints: tuple[float, ...] = ()
 
@@ -60,9 +63,7 @@ class Candidate:
             workload=workload.of(problem.workload),
         )
 
-    def with_communication(
-        self, com: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
-    ) -> Candidate:
+    def with_communication(self, com: str, breakpoints: Curves) -> Candidate:
         """The same computation with another communication term and its curves."""
         return replace(self, com=com, breakpoints=breakpoints)
 
@@ -81,14 +82,12 @@ class Candidate:
         return None
 
 
-def straight(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def straight(problem: Problem) -> Curves:
     """A straight line for every route that was measured."""
     return tuple((route, ()) for route in problem.transfers)
 
 
-def candidates(
-    problem: Problem, model: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
-) -> list[Candidate]:
+def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candidate]:
     """The models to try for ``model``: ``auto``, ``paper``, or ``GPU+CPU+COM``.
 
     The paper's is always among them where it can be, so that it can be shown beside the winner.
@@ -143,9 +142,7 @@ def routes_of(problem: Problem) -> set[str]:
     return {route for com in terms for route in _core.COM_TERMS[com].routes}
 
 
-def _named(
-    problem: Problem, model: str, breakpoints: tuple[tuple[str, tuple[float, ...]], ...]
-) -> Candidate:
+def _named(problem: Problem, model: str, breakpoints: Curves) -> Candidate:
     parts = model.split("+")
     choices = (_core.GPU_TERMS, _core.CPU_TERMS, _core.COM_TERMS)
     if len(parts) != 3:

@@ -14,8 +14,9 @@ from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.errors import InputError
-from gpucast.fitting.candidates import Candidate, candidates, refined, routes_of
-from gpucast.fitting.selection import Problem, pose
+from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
+from gpucast.fitting.problem import Problem, transfer_observations
+from gpucast.fitting.selection import pose
 from gpucast.model.content import (
     Combination,
     Domain,
@@ -197,15 +198,15 @@ def check_sampling(replicates: int, seed: int) -> None:
             raise InputError(f"{value} is no whole number from 0 to {largest}", field=field)
 
 
-def find_breakpoints(problem: Problem) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def find_breakpoints(problem: Problem) -> Curves:
     """Breakpoints (bytes) of each measured route's transfer curve, found from its timings."""
-    return tuple(
-        (
-            route,
-            tuple(_core.find_breakpoints(problem.observations(route=route), LARGEST_BREAKPOINTS)),
+    found = {
+        route: _core.find_breakpoints(
+            transfer_observations(route, problem.transfer_cells(route)), LARGEST_BREAKPOINTS
         )
         for route in problem.transfers
-    )
+    }
+    return tuple((route, tuple(points)) for route, points in found.items())
 
 
 def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> None:

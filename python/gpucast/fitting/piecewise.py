@@ -10,7 +10,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data import workload
-from gpucast.fitting.selection import Problem, transfer_observations
+from gpucast.fitting.problem import Problem, transfer_observations
 
 MOST_PIECES = 16
 """The most pieces of one term; where more values were measured, neighbours share a piece."""

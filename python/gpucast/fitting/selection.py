@@ -1,4 +1,4 @@
-"""What one fit is about: the records of one path, schedule and kernel, as arrays for the core.
+"""Which records a fit is about: those of one machine, path, schedule, kernel and kind of steps.
 
 A dataset may hold several machines, paths, schedules, kernels and kinds of steps. A fit is about
 one of each; where there are several and none was named, the message lists them.
@@ -6,11 +6,10 @@ one of each; where there are several and none was named, the message lists them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data import workload
@@ -18,19 +17,9 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
 from gpucast.data.selection import ANY, StepSelection, distinct, only
 from gpucast.data.step_workloads import byte_contradictions, workload_of
-from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
-
-# The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
-LARGEST_K = 128
-
-# Seconds; far beyond anything measured on either side.
-SHORTEST, LONGEST = 1e-30, 1e30
-
-# At most this many samples of a transfer or launch record are fitted, evenly taken: more cost time
-# and add nothing, as all repetitions of a size share its quirks.
-MOST_SAMPLES = 64
+from gpucast.fitting.problem import LONGEST, SHORTEST, Problem
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
@@ -40,183 +29,11 @@ _LAUNCH_METHODS = ("submit", "sync")
 _METHODS = ("call", "gated")
 _WAITS_FOR_EACH_COPY = (None, "star-serial")
 
-# Schedules whose kernel phase is the kernel alone. Where copies are queued around a kernel, the
-# events that mark its beginning and end wait for the copies.
-_KERNELS_ALONE = ("star-serial",)
-
 # A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
 _MEMORIES = (
     "pinned", "pageable", "unknown", "portable", "write-combined", "mapped",
     "mapped-write-combined",
 )  # fmt: skip
-
-
-@dataclass
-class Problem:
-    """Records of one machine, path, schedule, kernel and kind of steps.
-
-    Attributes:
-        selection: what the steps state; without steps, of machine, path and schedule.
-        steps: empty in a problem of transfers alone.
-        transfers: usable ones (valid, alone, warm) by route.
-        launches: of one method.
-        skeletons: of the steps' schedule and memory.
-        kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy, as
-            T_gpu of steps counts it; None without skeletons.
-        workload: what steps and skeletons do; None: all-pairs.
-        cores, sms, block: of a GPU and the timed kernel; 0 where not known.
-        largest_k: threads a core can hold resident at most.
-        warnings: one line each.
-        notes: the same for what changes no answer, such as models that could not be tried.
-    """
-
-    dataset: Dataset
-    selection: StepSelection
-    steps: list[Step]
-    transfers: dict[str, list[Transfer]]
-    launches: list[Launch]
-    skeletons: list[Skeleton] = field(default_factory=list)
-    kernel_start: float | None = None
-    workload: Workload | None = None
-    cores: int = 0
-    sms: int = 0
-    block: int = 0
-    largest_k: int = LARGEST_K
-    warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def machine(self) -> str:
-        """The machine of all records."""
-        return str(self.selection.machine)
-
-    @property
-    def path(self) -> str:
-        """The path of all records."""
-        return str(self.selection.path)
-
-    @property
-    def schedule(self) -> str | None:
-        """The schedule of steps and skeletons; None where there are none and none was chosen."""
-        return self.selection.schedule
-
-    def observations(
-        self,
-        *,
-        steps: bool = True,
-        transfers: bool = True,
-        route: str | None = None,
-        most_samples: int | None = None,
-    ) -> _core.Observations:
-        """Samples for the core: everything, or without steps, or one route's transfers only.
-
-        ``most_samples``: of a record, evenly taken; None: all of steps, MOST_SAMPLES of the rest.
-        """
-        rows = _Rows()
-        most = most_samples or MOST_SAMPLES
-        if steps and route is None:
-            for step in self.steps:
-                seconds = step.seconds if most_samples is None else _evenly(step.seconds, most)
-                rows.add(ObservationKind.step, seconds, step.uncertainty, n=step.n, gpus=step.gpus)
-                if step.phases is not None:
-                    rows.add(ObservationKind.cpu, _measured(step.phases.cpu), None, n=step.n)
-                    if self.schedule in _KERNELS_ALONE:
-                        kernel = _measured(step.phases.kernel)
-                        rows.add(ObservationKind.kernel, kernel, None, n=step.n, gpus=step.gpus)
-        if transfers:
-            for name, records in self.transfers.items():
-                if route is None or route == name:
-                    for record in records:
-                        rows.add_transfer(
-                            name, record.bytes, _evenly(record.seconds, most), record.uncertainty
-                        )
-            if route is None:
-                for launch in self.launches:
-                    seconds = _evenly(launch.seconds, most)
-                    rows.add(
-                        ObservationKind.launch, seconds, launch.uncertainty, count=launch.count
-                    )
-        if route is None:
-            self._add_skeletons(rows, self.skeletons, most)
-        return rows.observations()
-
-    def skeleton_observations(
-        self, skeletons: Sequence[Skeleton], most_samples: int
-    ) -> _core.Observations:
-        """Samples of some skeletons for the core, so many of a record at most."""
-        rows = _Rows()
-        self._add_skeletons(rows, skeletons, most_samples)
-        return rows.observations()
-
-    def skeleton_cell(self, skeleton: Skeleton) -> tuple[float, float, float]:
-        """n, GPU count, and for how many seconds the kernel keeps a GPU busy."""
-        n = workload.of(self.workload).size_of(skeleton.h2d_bytes, skeleton.gpus)
-        return n, skeleton.gpus, skeleton.busy + (self.kernel_start or 0.0)
-
-    def _add_skeletons(self, rows: _Rows, skeletons: Iterable[Skeleton], most: int) -> None:
-        for skeleton in skeletons:
-            n, gpus, busy = self.skeleton_cell(skeleton)
-            seconds = _evenly(skeleton.seconds, most)
-            rows.add(
-                ObservationKind.skeleton, seconds, skeleton.uncertainty, n=n, gpus=gpus, busy=busy
-            )
-
-
-def _measured(samples: Sequence[float] | None) -> list[float]:
-    return [seconds for seconds in samples or () if seconds >= SHORTEST]
-
-
-def _evenly(samples: Sequence[float], most: int) -> Sequence[float]:
-    if len(samples) <= most:
-        return samples
-    return [samples[i * len(samples) // most] for i in range(most)]
-
-
-class _Rows:
-    """Samples under construction, a row each."""
-
-    def __init__(self) -> None:
-        self._blocks: list[NDArray[np.float64]] = [np.empty((0, 9))]
-
-    def add(
-        self,
-        kind: ObservationKind,
-        seconds: Sequence[float],
-        uncertainty: float | None,
-        *,
-        route: int = 0,
-        n: float = 0,
-        gpus: float = 0,
-        bytes_: float = 0,
-        count: float = 0,
-        busy: float = 0,
-    ) -> None:
-        # A rounded value is uniform within its half-width: variance a third of its square.
-        variance = 0.0 if uncertainty is None else uncertainty**2 / 3
-        block = np.empty((len(seconds), 9))
-        block[:] = (kind, route, n, gpus, bytes_, count, busy, 0, variance)
-        block[:, 7] = seconds
-        self._blocks.append(block)
-
-    def add_transfer(
-        self, route: str, size: int, seconds: Sequence[float], uncertainty: float | None
-    ) -> None:
-        where = _core.ROUTES.index(route)
-        self.add(ObservationKind.transfer, seconds, uncertainty, route=where, bytes_=size)
-
-    def observations(self) -> _core.Observations:
-        kind, route, *rest = np.ascontiguousarray(np.concatenate(self._blocks).T)
-        return _core.Observations(kind.astype(np.uint8), route.astype(np.uint8), *rest)
-
-
-def transfer_observations(
-    route: str, cells: Iterable[tuple[int, Sequence[float], float | None]]
-) -> _core.Observations:
-    """Transfers of one route for the core: size in bytes, samples in s, relative rounding."""
-    rows = _Rows()
-    for size, seconds, uncertainty in cells:
-        rows.add_transfer(route, size, seconds, uncertainty)
-    return rows.observations()
 
 
 def pose(
@@ -335,42 +152,34 @@ def _usable(
     warnings: list[str],
     name: str,
 ) -> dict[str, list[Transfer]]:
-    kept: list[Transfer] = []
-    left_out: dict[str, int] = {}
-    for transfer in transfers:
-        reason = _unusable(transfer)
-        if reason is None:
-            kept.append(transfer)
-        else:
-            left_out[reason] = left_out.get(reason, 0) + 1
+    left_out = Counter(filter(None, map(_unusable, transfers)))
     if left_out:
         counted = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
         warnings.append(f"left out transfers: {counted}")
+    usable = [transfer for transfer in transfers if _unusable(transfer) is None]
+    kept = usable
     if of_steps is not None:
-        kept = _like_steps(kept, of_steps, warnings)
+        kept = _like_steps(usable, of_steps, warnings)
     elif memory is not None:
-        if not any(t.memory == memory for t in kept):
-            there = ", ".join(dict.fromkeys(t.memory for t in kept)) or "none"
+        kept = [t for t in usable if t.memory == memory]
+        if not kept:
+            there = ", ".join(dict.fromkeys(t.memory for t in usable)) or "none"
             raise InputError(
                 f"no transfers with {memory!r}; there are: {there}", file=name, field="memory"
             )
-        kept = [t for t in kept if t.memory == memory]
     by_route: dict[str, list[Transfer]] = {}
     for route in dict.fromkeys(t.route for t in kept):
         records = [t for t in kept if t.route == route]
-        if any(t.engine == "copy" for t in records):
-            records = [t for t in records if t.engine == "copy"]
+        records = [t for t in records if t.engine == "copy"] or records
         memories = {t.memory for t in records}
+        best = min(memories, key=_MEMORIES.index)
         if len(memories) > 1:
-            best = min(memories, key=_MEMORIES.index)
             warnings.append(
                 f"{route}: transfers with {', '.join(sorted(memories))} memory; "
                 f"took {best} (--memory chooses)"
             )
-            records = [t for t in records if t.memory == best]
-        if any(not _is_read(t) for t in records):
-            records = [t for t in records if not _is_read(t)]
-        by_route[route] = records
+        records = [t for t in records if t.memory == best]
+        by_route[route] = [t for t in records if not _is_read(t)] or records
     return _of_method(by_route, methods, warnings, name)
 
 
@@ -431,11 +240,8 @@ def _unusable(transfer: Transfer) -> str | None:
 
 def _launches(launches: list[Launch]) -> list[Launch]:
     warm = [launch for launch in launches if not launch.cold]
-    for method in _LAUNCH_METHODS:
-        of_method = [launch for launch in warm if launch.method == method]
-        if of_method:
-            return of_method
-    return []
+    by_method = ([each for each in warm if each.method == method] for method in _LAUNCH_METHODS)
+    return next(filter(None, by_method), [])
 
 
 def _skeletons(

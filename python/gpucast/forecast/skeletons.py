@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.records import Skeleton
-from gpucast.fitting.candidates import Candidate, terms_of
+from gpucast.fitting.candidates import Candidate, Curves, terms_of
 from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, choose, find_breakpoints
-from gpucast.fitting.selection import MOST_SAMPLES, Problem
+from gpucast.fitting.problem import MOST_SAMPLES, Problem
 
 Array = NDArray[np.float64]
 
@@ -53,9 +53,7 @@ def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
     return list(dict.fromkeys(found))
 
 
-def _within_skeletons(
-    bends: tuple[tuple[str, tuple[float, ...]], ...], skeletons: Sequence[Skeleton]
-) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def _within_skeletons(bends: Curves, skeletons: Sequence[Skeleton]) -> Curves:
     """Breakpoints below the largest copies of skeletons: a piece beyond them has no observation, so
     its throughput would be arbitrary."""
     largest = {

@@ -19,7 +19,8 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
-from gpucast.fitting.selection import Problem, pose
+from gpucast.fitting.problem import Problem
+from gpucast.fitting.selection import pose
 from gpucast.forecast.skeletons import communication, relative_errors
 from gpucast.model.content import Source
 from gpucast.model.fitted import Model

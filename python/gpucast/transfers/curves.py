@@ -18,7 +18,8 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
-from gpucast.fitting.selection import Problem, pose, transfer_observations
+from gpucast.fitting.problem import Problem, transfer_observations
+from gpucast.fitting.selection import pose
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,190 @@
+"""The records that one fit is about, as arrays for the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.data import workload
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Launch, Measurement, Skeleton, Step, Transfer
+from gpucast.data.selection import StepSelection
+from gpucast.data.vocabulary import ObservationKind
+from gpucast.data.workload import Workload
+
+# The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
+LARGEST_K = 128
+
+# Seconds; far beyond anything measured on either side.
+SHORTEST, LONGEST = 1e-30, 1e30
+
+# At most this many samples of a transfer or launch record are fitted, evenly taken: more cost time
+# and add nothing, as all repetitions of a size share its quirks.
+MOST_SAMPLES = 64
+
+# Schedules whose kernel phase is the kernel alone. Where copies are queued around a kernel, the
+# events that mark its beginning and end wait for the copies.
+_KERNELS_ALONE = ("star-serial",)
+
+
+@dataclass
+class Problem:
+    """Records of one machine, path, schedule, kernel and kind of steps.
+
+    Attributes:
+        selection: what the steps state; without steps, of machine, path and schedule.
+        steps: empty in a problem of transfers alone.
+        transfers: usable ones (valid, alone, warm) by route.
+        launches: of one method.
+        skeletons: of the steps' schedule and memory.
+        kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy, as
+            T_gpu of steps counts it; None without skeletons.
+        workload: what steps and skeletons do; None: all-pairs.
+        cores, sms, block: of a GPU and the timed kernel; 0 where not known.
+        largest_k: threads a core can hold resident at most.
+        warnings: one line each.
+        notes: the same for what changes no answer, such as models that could not be tried.
+    """
+
+    dataset: Dataset
+    selection: StepSelection
+    steps: list[Step]
+    transfers: dict[str, list[Transfer]]
+    launches: list[Launch]
+    skeletons: list[Skeleton] = field(default_factory=list)
+    kernel_start: float | None = None
+    workload: Workload | None = None
+    cores: int = 0
+    sms: int = 0
+    block: int = 0
+    largest_k: int = LARGEST_K
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def machine(self) -> str:
+        """The machine of all records."""
+        return str(self.selection.machine)
+
+    @property
+    def path(self) -> str:
+        """The path of all records."""
+        return str(self.selection.path)
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule of steps and skeletons; None where there are none and none was chosen."""
+        return self.selection.schedule
+
+    def observations(self, most_samples: int | None = None) -> _core.Observations:
+        """All samples for the core.
+
+        ``most_samples``: of a record, evenly taken; None: all of steps, MOST_SAMPLES of the rest.
+        """
+        rows = _Rows()
+        most = most_samples or MOST_SAMPLES
+        for step in self.steps:
+            rows.add_record(ObservationKind.step, step, most_samples, n=step.n, gpus=step.gpus)
+            if step.phases is not None:
+                rows.add(ObservationKind.cpu, _measured(step.phases.cpu), n=step.n)
+                if self.schedule in _KERNELS_ALONE:
+                    kernel = _measured(step.phases.kernel)
+                    rows.add(ObservationKind.kernel, kernel, n=step.n, gpus=step.gpus)
+        for route in self.transfers:
+            rows.add_transfers(route, self.transfer_cells(route, most))
+        for launch in self.launches:
+            rows.add_record(ObservationKind.launch, launch, most, count=launch.count)
+        self._add_skeletons(rows, self.skeletons, most)
+        return rows.observations()
+
+    def transfer_cells(self, route: str, most_samples: int = MOST_SAMPLES) -> list[TransferCell]:
+        """The transfers of a route."""
+        return [
+            (each.bytes, _evenly(each.seconds, most_samples), each.uncertainty)
+            for each in self.transfers[route]
+        ]
+
+    def skeleton_observations(
+        self, skeletons: Sequence[Skeleton], most_samples: int
+    ) -> _core.Observations:
+        """Samples of some skeletons for the core, so many of a record at most."""
+        rows = _Rows()
+        self._add_skeletons(rows, skeletons, most_samples)
+        return rows.observations()
+
+    def skeleton_cell(self, skeleton: Skeleton) -> tuple[float, float, float]:
+        """n, GPU count, and for how many seconds the kernel keeps a GPU busy."""
+        n = workload.of(self.workload).size_of(skeleton.h2d_bytes, skeleton.gpus)
+        return n, skeleton.gpus, skeleton.busy + (self.kernel_start or 0.0)
+
+    def _add_skeletons(self, rows: _Rows, skeletons: Iterable[Skeleton], most: int) -> None:
+        for skeleton in skeletons:
+            n, gpus, busy = self.skeleton_cell(skeleton)
+            rows.add_record(ObservationKind.skeleton, skeleton, most, n=n, gpus=gpus, busy=busy)
+
+
+TransferCell = tuple[int, Sequence[float], float | None]
+"""Size in bytes, samples in s, relative rounding."""
+
+
+def transfer_observations(route: str, cells: Iterable[TransferCell]) -> _core.Observations:
+    """Transfers of one route for the core."""
+    rows = _Rows()
+    rows.add_transfers(route, cells)
+    return rows.observations()
+
+
+def _measured(samples: Sequence[float] | None) -> list[float]:
+    return [seconds for seconds in samples or () if seconds >= SHORTEST]
+
+
+def _evenly(samples: Sequence[float], most: int) -> Sequence[float]:
+    if len(samples) <= most:
+        return samples
+    return [samples[i * len(samples) // most] for i in range(most)]
+
+
+class _Rows:
+    """Samples under construction, a row each."""
+
+    def __init__(self) -> None:
+        self._blocks: list[NDArray[np.float64]] = [np.empty((0, 9))]
+
+    def add(
+        self,
+        kind: ObservationKind,
+        seconds: Sequence[float],
+        uncertainty: float | None = None,
+        *,
+        route: int = 0,
+        n: float = 0,
+        gpus: float = 0,
+        bytes_: float = 0,
+        count: float = 0,
+        busy: float = 0,
+    ) -> None:
+        # A rounded value is uniform within its half-width: variance a third of its square.
+        variance = 0.0 if uncertainty is None else uncertainty**2 / 3
+        block = np.empty((len(seconds), 9))
+        block[:] = (kind, route, n, gpus, bytes_, count, busy, 0, variance)
+        block[:, 7] = seconds
+        self._blocks.append(block)
+
+    def add_record(
+        self, kind: ObservationKind, record: Measurement, most: int | None, **cell: float
+    ) -> None:
+        seconds = record.seconds if most is None else _evenly(record.seconds, most)
+        self.add(kind, seconds, record.uncertainty, **cell)  # type: ignore[arg-type]
+
+    def add_transfers(self, route: str, cells: Iterable[TransferCell]) -> None:
+        at = _core.ROUTES.index(route)
+        for size, seconds, uncertainty in cells:
+            self.add(ObservationKind.transfer, seconds, uncertainty, route=at, bytes_=size)
+
+    def observations(self) -> _core.Observations:
+        kind, route, *rest = np.ascontiguousarray(np.concatenate(self._blocks).T)
+        return _core.Observations(kind.astype(np.uint8), route.astype(np.uint8), *rest)
