@@ -82,9 +82,10 @@ def command(
     """Measure transfers and steps of this machine's paths; a second start goes on."""
     from gpucast.cli.progress import progress
     from gpucast.design.cells import KERNELS, MEMORIES, SCHEDULES, Choice
-    from gpucast.measure.campaign import Campaign, Request
+    from gpucast.measure.campaign import Campaign
     from gpucast.measure.paths import parse_paths
     from gpucast.measure.store import Store
+    from gpucast.measure.work import Request
 
     request = Request(
         paths=None if paths is None else tuple(parse_paths(paths)),
@@ -158,10 +159,10 @@ def _print(report: Report) -> None:
         ["path", "schedule", "kernel", "memory", "cells", "model", "median", "95 %"],
         [
             [
-                *(fit[key] for key in ("path", "schedule", "kernel", "memory", "cells")),
-                fit["model"] or fit["why_not"],
-                percent(fit["median_relative_error"]),
-                percent(fit["p95_relative_error"]),
+                *(fit.path, fit.schedule, fit.kernel, fit.memory, fit.cells),
+                fit.model or fit.why_not,
+                percent(fit.median_relative_error),
+                percent(fit.p95_relative_error),
             ]
             for fit in report.fits
         ],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, percent
+
+if TYPE_CHECKING:
+    from gpucast.model.fitted import Best
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
@@ -32,27 +35,14 @@ def command(
     particles, gpu_counts = sizes(n), counts(gpus)
     loaded: list[Model] = [load_model(path) for path in models]
     forecast: list[dict[str, Any]] = []
-    best: list[dict[str, Any]] = []
+    best: list[Best] = []
     rates: list[float] = []
     for model in loaded:
         found = model.forecasts(*outer(particles, gpu_counts))
         rates += map(model.workload.gflops, found.n.tolist(), found.seconds.tolist())
-        for i in range(found.n.size):
-            forecast.append(
-                {
-                    "model": model.name,
-                    "n": int(found.n[i]),
-                    "gpus": int(found.gpus[i]),
-                    **{
-                        key: float(getattr(found, key)[i])
-                        for key in (
-                            *("seconds", "low", "high", "mean_low", "mean_high"),
-                            *("t_gpu", "t_cpu", "t_com"),
-                        )
-                    },
-                    "extrapolated": bool(found.extrapolated[i]),
-                }
-            )
+        columns = found.columns()
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        forecast += [{"model": model.name, **dict(zip(columns, row, strict=True))} for row in rows]
         best += model.best_counts(particles, gpu_counts)
         warn_of(model)
     if json:
@@ -85,10 +75,10 @@ def print_forecast(rows: list[dict[str, Any]], rates: Sequence[float]) -> None:
         ],
         "lrrrlrrrrl",
     )
-    _explain_mark(rows)
+    _explain_mark(row["extrapolated"] for row in rows)
 
 
-def print_best(rows: list[dict[str, Any]]) -> None:
+def print_best(rows: list[Best]) -> None:
     """A line an n."""
     print_table(
         ["model", "n", "best GPUs", "step time", "probability", "within 2 %", ""],
@@ -106,9 +96,9 @@ def print_best(rows: list[dict[str, Any]]) -> None:
         ],
         "lrrrrll",
     )
-    _explain_mark(rows)
+    _explain_mark(row["extrapolated"] for row in rows)
 
 
-def _explain_mark(rows: list[dict[str, Any]]) -> None:
-    if any(row["extrapolated"] for row in rows):
+def _explain_mark(extrapolated: Iterable[bool]) -> None:
+    if any(extrapolated):
         print(EXTRAPOLATED)

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from pydantic import ValidationError
 
@@ -139,9 +139,10 @@ def _record(line: bytes) -> Record:
     return record
 
 
-def strict_loads(text: str | bytes) -> Any:
+def strict_loads(text: str | bytes) -> object:
     """``json.loads`` without Python's extensions NaN and Infinity. Raises ValueError."""
-    return json.loads(text, parse_constant=_refuse_constant)
+    found: object = json.loads(text, parse_constant=_refuse_constant)
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from math import erf, sqrt
+from typing import TypedDict
 
 import numpy as np
 
-from gpucast.model.fitted import Model, Numbers, as_list, interval_width, outer
+from gpucast.model.fitted import Best, Model, Numbers, as_list, interval_width, outer
 
 
-def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str, Any]:
+class Ratio(TypedDict):
+    """Forecasts of one cell by both (s), and second over first with its 90 % interval."""
+
+    n: int
+    gpus: int
+    first: float
+    second: float
+    ratio: float
+    low: float
+    high: float
+    probability_first_faster: float
+    extrapolated: bool
+
+
+class BestTime(TypedDict):
+    """As ``Best``."""
+
+    gpus: int
+    seconds: float
+    probability: float | None
+
+
+class BestOfBoth(TypedDict):
+    """What each does best for an n, and the ratio of their times."""
+
+    n: int
+    first: BestTime
+    second: BestTime
+    ratio: float
+
+
+class Compared(TypedDict):
+    """Two models, by their names."""
+
+    first: str
+    second: str
+    ratio: list[Ratio]
+    best: list[BestOfBoth]
+
+
+def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> Compared:
     """Forecasts of both, their ratio, and what each does best.
 
     Returns:
@@ -19,15 +59,16 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
         ratio of the two best times.
     """
     sizes, counts = outer(n, gpus)
-    a = first.forecasts(sizes, counts)
-    b = second.forecasts(sizes, counts)
-    rows = []
-    for i in range(sizes.size):
+    a, b = first.forecasts(sizes, counts), second.forecasts(sizes, counts)
+    # The two fits share no measurement: their errors add as independent ones.
+    spread = np.hypot(
+        np.hypot(a.spread, first.noise.between_cells),
+        np.hypot(b.spread, second.noise.between_cells),
+    )
+    widths = interval_width(max(first.noise.t90, second.noise.t90) * spread)
+    rows: list[Ratio] = []
+    for i, width in enumerate(widths.tolist()):
         ratio = float(b.seconds[i] / a.seconds[i])
-        # The two fits share no measurement: their errors add as independent ones.
-        spread = float(np.hypot(_spread(first, a, i), _spread(second, b, i)))
-        t90 = max(first.noise.t90, second.noise.t90)
-        width = float(interval_width(np.asarray(t90 * spread)))
         rows.append(
             {
                 "n": int(sizes[i]),
@@ -37,7 +78,7 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
                 "ratio": ratio,
                 "low": ratio * float(np.exp(-width)),
                 "high": ratio * float(np.exp(width)),
-                "probability_first_faster": _probability(np.log(ratio), spread),
+                "probability_first_faster": _probability(np.log(ratio), float(spread[i])),
                 "extrapolated": bool(a.extrapolated[i] or b.extrapolated[i]),
             }
         )
@@ -45,33 +86,28 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> dict[str,
         "first": first.name,
         "second": second.name,
         "ratio": rows,
-        "best": _best(first, second, as_list(n), as_list(gpus)),
+        "best": [
+            {
+                "n": one["n"],
+                "first": _short(one),
+                "second": _short(other),
+                "ratio": other["seconds"] / one["seconds"],
+            }
+            for one, other in zip(
+                first.best_counts(as_list(n), as_list(gpus)),
+                second.best_counts(as_list(n), as_list(gpus)),
+                strict=True,
+            )
+        ],
     }
 
 
-def _spread(model: Model, found: Any, i: int) -> float:
-    return float(np.hypot(found.spread[i], model.noise.between_cells))
+def _short(best: Best) -> BestTime:
+    return {"gpus": best["gpus"], "seconds": best["seconds"], "probability": best["probability"]}
 
 
 def _probability(log_ratio: float, spread: float) -> float:
     """P(ratio > 1) for a normal log ratio."""
-    from math import erf, sqrt
-
     if spread == 0:
         return float(log_ratio > 0) if log_ratio != 0 else 0.5
     return 0.5 * (1 + erf(log_ratio / spread / sqrt(2)))
-
-
-def _best(
-    first: Model, second: Model, n: Sequence[float], gpus: Sequence[float]
-) -> list[dict[str, Any]]:
-    pairs = zip(first.best_counts(n, gpus), second.best_counts(n, gpus), strict=True)
-    return [
-        {
-            "n": a["n"],
-            "first": {key: a[key] for key in ("gpus", "seconds", "probability")},
-            "second": {key: b[key] for key in ("gpus", "seconds", "probability")},
-            "ratio": b["seconds"] / a["seconds"],
-        }
-        for a, b in pairs
-    ]

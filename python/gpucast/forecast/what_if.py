@@ -54,7 +54,7 @@ def what_if(
         launch: where t_kernel comes from without skeletons: ``measured`` (launch records),
             ``keep`` (the model's own), ``scale`` (the model's own times the ratio of latencies:
             right where a launch is a number of messages to the GPU's host); ``auto`` is measured if
-            there are records, else keep. Any but ``auto`` leaves skeletons aside.
+            there are records, else keep. All but ``auto`` leave skeletons aside.
 
     Raises:
         InputError: the other path lacks a route that the model needs, or sizes on it; launches

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import dataclass, field
-from pathlib import Path as FilePath
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from gpucast.data.records import Machine
-from gpucast.design.cells import MPI, Cell, Choice, Timing, grid
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import MPI, Cell, Timing, grid
 from gpucast.design.ensembles import Fitted
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
@@ -18,31 +17,22 @@ from gpucast.measure.identity import identified
 from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import HOST, NATIVE, Path, occupants
 from gpucast.measure.store import Store
-from gpucast.measure.work import PathReport, Watcher, Work
+from gpucast.measure.work import PathReport, Request, Watcher, Work
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the user wants.
+class FitReport:
+    """How well the cells of a series that were measured are fitted, or why they are not."""
 
-    Attributes:
-        paths: None for those that are there.
-        budget: seconds for all of it; None: the whole grid.
-        visits: how often each cell is measured, in passes over all cells.
-        cell_seconds: of timed steps of a cell at most, each visit; None: what suits the budget.
-        machine: name of this machine in the records; None: the file's, or a new one.
-        launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
-    """
-
-    paths: tuple[Path, ...] | None = None
-    choice: Choice = field(default_factory=Choice)
-    budget: float | None = None
-    transfers: bool = True
-    visits: int = 1
-    cell_seconds: float | None = None
-    machine: str | None = None
-    launcher: str | None = None
-    secret_file: FilePath | None = None
+    path: str
+    schedule: str | None
+    kernel: str | None
+    memory: str | None
+    model: str | None = None
+    cells: int = 0
+    median_relative_error: float | None = None
+    p95_relative_error: float | None = None
+    why_not: str | None = None
 
 
 @dataclass
@@ -51,14 +41,14 @@ class Report:
 
     file: str
     paths: list[PathReport] = field(default_factory=list)
-    fits: list[dict[str, Any]] = field(default_factory=list)
+    fits: list[FitReport] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
         """Whether a path ended early or a cell could not be measured."""
         return any(path.status in ("ended", "failed") for path in self.paths)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """One JSON object."""
         return {
             "file": self.file,
@@ -68,7 +58,7 @@ class Report:
             "transfers": sum(path.transfers for path in self.paths),
             "notes": [note for path in self.paths for note in path.notes],
             "paths": [vars(path) for path in self.paths],
-            "fits": self.fits,
+            "fits": [vars(each) for each in self.fits],
         }
 
 
@@ -144,26 +134,15 @@ class Campaign:
         machine = identified(self._store, facts, path.label, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
-        work = Work(
-            path=path,
-            machine=machine,
-            cells=cells,
-            timing=self._timing,
-            launcher=launcher,
-            transfers=self._request.transfers,
-            deadline=self._deadline(paths_left),
-            asked=self._request.choice.schedules is not None,
-            visits=self._request.visits,
-            secret_file=self._request.secret_file,
-        )
+        deadline = self._deadline(paths_left)
+        work = Work(self._request, path, machine, cells, self._timing, launcher, deadline)
         run = PathRun(work, self._store, self._watcher)
         if path.kind == "native":
             for occupant in occupants():
                 run.note(f"a GPU is in use by another program: {occupant}")
         self._report.paths.append(run.run())
         for series in dict.fromkeys(cell.series for cell in cells):
-            self._report.fits.append({"path": path.label, **series.chosen,
-                                      **_summary(run.fit_of(series))})  # fmt: skip
+            self._report.fits.append(_report_of(path, series, run.fit_of(series)))
 
     def _deadline(self, paths_left: int) -> float:
         """What is left of the budget is shared out evenly."""
@@ -192,17 +171,17 @@ def usual_launcher() -> str:
     raise InputError("schedule mpi: neither srun nor mpirun is here", field="launcher")
 
 
-def _summary(fitted: Fitted | str) -> dict[str, Any]:
+def _report_of(path: Path, series: StepSelection, fitted: Fitted | str) -> FitReport:
+    which = FitReport(path.label, series.schedule, series.kernel, series.memory)
     if isinstance(fitted, str):
-        return {"model": None, "cells": 0, "median_relative_error": None,
-                "p95_relative_error": None, "why_not": fitted}  # fmt: skip
+        return replace(which, why_not=fitted)
     found, quality = fitted.model.observations, fitted.model.quality
     assert found is not None  # it was fitted, not read
     assert quality is not None
-    return {
-        "model": fitted.model.chosen,
-        "cells": found.step_cells,
-        "median_relative_error": quality.median_relative_error,
-        "p95_relative_error": quality.p95_relative_error,
-        "why_not": None,
-    }
+    return replace(
+        which,
+        model=fitted.model.chosen,
+        cells=found.step_cells,
+        median_relative_error=quality.median_relative_error,
+        p95_relative_error=quality.p95_relative_error,
+    )

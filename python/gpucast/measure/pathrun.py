@@ -31,7 +31,7 @@ class PathRun:
         self._work = work
         self._path = work.path.label
         self._machine = work.machine.id
-        self._environment = work.path.environment(work.secret_file)
+        self._environment = work.path.environment(work.request.secret_file)
         self._store = store
         self._watcher = watcher
         self._costs = Costs(work.path.kind, work.timing)
@@ -53,7 +53,7 @@ class PathRun:
         """Everything that is not in the file yet."""
         try:
             self._skip_measured()
-            if self._work.transfers:
+            if self._work.request.transfers:
                 self._measure_transfers()
             self._measure_steps()
         except ProgramError as error:
@@ -80,7 +80,7 @@ class PathRun:
         for cell in self._work.cells:
             if cell in found:
                 self._costs.learn(cell, float(np.median(found[cell].seconds)))
-                self.report.skipped += self._visits[cell] >= self._work.visits
+                self.report.skipped += self._visits[cell] >= self._work.request.visits
                 self._unfitted.add(cell.series)
 
     def _measure_transfers(self) -> None:
@@ -103,7 +103,7 @@ class PathRun:
         with programs.Stepper(
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
-            for visit in range(work.visits):
+            for visit in range(work.request.visits):
                 self._left = [cell for cell in work.cells if self._visits[cell] <= visit]
                 self._pass(rounds, stepper)
         if self._to_do() and self.report.status == "complete":
@@ -156,7 +156,8 @@ class PathRun:
         where it needs a library that is not there; if nobody asked for it, that is no failure."""
         series = cell.series
         missing = MISSING_LIBRARY in text
-        self.report.failed += not missing or self._work.asked
+        asked = self._work.request.choice.schedules is not None
+        self.report.failed += not missing or asked
         self.note(text, **series.chosen, n=cell.n, gpus=cell.gpus)
         reason = text.partition(": ")[2]
         if missing or (series, reason) in self._reasons:
@@ -164,7 +165,7 @@ class PathRun:
             self._left = [left for left in self._left if left.series != series]
             for given_up in self._work.cells:
                 if given_up.series == series:
-                    self._visits[given_up] = self._work.visits
+                    self._visits[given_up] = self._work.request.visits
             if rest:
                 self._watcher.say(f"{self._path}: {len(rest)} more cells of {series} left out")
         self._reasons.add((series, reason))
@@ -196,12 +197,12 @@ class PathRun:
 
     def _progress(self) -> tuple[int, int, float]:
         """Cells done and in all, and about how many seconds are left."""
-        total = self._work.visits * len(self._work.cells)
+        total = self._work.request.visits * len(self._work.cells)
         to_do = self._to_do()
         left = self._work.seconds_left() if self._work.has_budget else sum(map(self._costs, to_do))
         return total - len(to_do), total, max(0.0, left)
 
     def _to_do(self) -> list[Cell]:
         """A cell for each visit that is left."""
-        visits = self._work.visits
+        visits = self._work.request.visits
         return [cell for cell in self._work.cells for _ in range(visits - self._visits[cell])]

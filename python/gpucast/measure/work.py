@@ -11,7 +11,7 @@ import numpy as np
 
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, Timing
+from gpucast.design.cells import Cell, Choice, Timing
 from gpucast.measure.paths import Path
 
 Status = Literal["complete", "budget", "ended", "failed"]
@@ -57,26 +57,45 @@ class PathReport:
 
 
 @dataclass(frozen=True)
+class Request:
+    """What the user wants.
+
+    Attributes:
+        paths: None for those that are there.
+        budget: seconds for all of it; None: the whole grid.
+        visits: how often each cell is measured, in passes over all cells.
+        cell_seconds: of timed steps of a cell at most, each visit; None: what suits the budget.
+        machine: name of this machine in the records; None: the file's, or a new one.
+        launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
+    """
+
+    paths: tuple[Path, ...] | None = None
+    choice: Choice = field(default_factory=Choice)
+    budget: float | None = None
+    transfers: bool = True
+    visits: int = 1
+    cell_seconds: float | None = None
+    machine: str | None = None
+    launcher: str | None = None
+    secret_file: FilePath | None = None
+
+
+@dataclass(frozen=True)
 class Work:
     """What is to be measured on a path.
 
     Attributes:
         cells: all of them, those that the file has included.
-        asked: the user named the schedules.
-        visits: how often each cell is measured, once over all cells before the next time.
         deadline: when its time is over (``time.monotonic``); infinite without a budget.
     """
 
+    request: Request
     path: Path
     machine: Machine
     cells: list[Cell]
     timing: Timing
     launcher: str
-    transfers: bool
     deadline: float
-    asked: bool = False
-    visits: int = 1
-    secret_file: FilePath | None = None
 
     @property
     def has_budget(self) -> bool:

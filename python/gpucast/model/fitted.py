@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,28 @@ class Forecasts:
     t_com: Array
     extrapolated: NDArray[np.bool_]
     spread: Array = field(repr=False)
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """What tables show: all but the spread; n and GPU counts as whole numbers."""
+        shown = {each.name: getattr(self, each.name) for each in fields(self)[:-1]}
+        return {**shown, "n": self.n.astype(np.int64), "gpus": self.gpus.astype(np.int64)}
+
+
+class Best(TypedDict):
+    """The fastest GPU count for an n.
+
+    ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
+    ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether any of the counts
+    compared is outside what was fitted.
+    """
+
+    model: str
+    n: int
+    gpus: int
+    seconds: float
+    probability: float | None
+    within_2_percent: list[int]
+    extrapolated: bool
 
 
 def _no_values() -> Array:
@@ -190,15 +212,7 @@ class Model(Fitted):
         """
         import pandas
 
-        found = self.forecasts(*outer(n, gpus))
-        columns = {
-            name: getattr(found, name)
-            for name in Forecasts.__dataclass_fields__
-            if name != "spread"
-        }
-        columns["n"] = columns["n"].astype(np.int64)
-        columns["gpus"] = columns["gpus"].astype(np.int64)
-        frame = pandas.DataFrame(columns)
+        frame = pandas.DataFrame(self.forecasts(*outer(n, gpus)).columns())
         frame.insert(0, "model", self.name)
         return frame
 
@@ -208,14 +222,8 @@ class Model(Fitted):
 
         return pandas.DataFrame(self.best_counts(as_list(n), as_list(gpus)))
 
-    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[dict[str, Any]]:
-        """The fastest GPU count for each n.
-
-        Returns:
-            for each n: gpus, seconds, probability (share of bootstrap replicates in which that
-            count is the fastest), within_2_percent (all counts at most 2 % slower), extrapolated
-            (whether any of the counts compared is outside what was fitted).
-        """
+    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
+        """The fastest GPU count for each n."""
         counts = _checked(sorted(set(gpus)), "gpus", LARGEST_GPUS)
         sizes = _checked(n, "n", LARGEST_N)
         if not counts.size:
@@ -224,7 +232,7 @@ class Model(Fitted):
         seconds = found.seconds.reshape(sizes.size, counts.size)
         outside: NDArray[np.bool_] = np.any(found.extrapolated.reshape(seconds.shape), axis=1)
         share = self.best_shares(sizes, counts)
-        result = []
+        result: list[Best] = []
         for row, size in enumerate(sizes):
             at = int(np.argmin(seconds[row]))
             close = counts[seconds[row] <= 1.02 * seconds[row, at]]

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -426,13 +425,13 @@ def describe(copies: Sequence[Copy]) -> str:
     return ", ".join(f"{start}>{end}" for start, end in copies)
 
 
-def to_dict(found: Contention) -> dict[str, Any]:
+def to_dict(found: Contention) -> dict[str, object]:
     """JSON-ready."""
 
     def name(copy: Copy) -> str:
         return f"{copy[0]}>{copy[1]}"
 
-    def measured(each: Measured) -> dict[str, Any]:
+    def measured(each: Measured) -> dict[str, object]:
         return {
             "copy": name(each.copy),
             "beside": [name(copy) for copy in each.beside],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,14 @@ from gpucast.fitting.selection import pose
 Array = NDArray[np.float64]
 
 FEWEST_SIZES = 3
+
+
+class CurveParameter(TypedDict):
+    """A parameter of a curve, in its unit."""
+
+    value: float
+    unit: str
+    ci95: list[float]
 
 
 @dataclass(frozen=True)
@@ -66,24 +74,24 @@ class TransferFit:
         rows = [core.transfer_seconds(v, self.route, sizes) for v in self.replicates]
         return np.array(rows).reshape(len(rows), sizes.size)
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, CurveParameter]:
+        """Values and 95 % intervals by name."""
+        ends = np.percentile(self.replicates, [2.5, 97.5], axis=0).T.tolist()
+        found = zip(self.core.parameters, self.values.tolist(), ends, strict=True)
+        return {
+            name: {"value": value, "unit": unit, "ci95": interval}
+            for (name, unit, _), value, interval in found
+        }
+
+    def to_dict(self) -> dict[str, object]:
         """JSON-ready: names, values and 95 % intervals."""
-        low, high = np.percentile(self.replicates, [2.5, 97.5], axis=0)
         return {
             "machine": self.machine,
             "path": self.path,
             "route": self.route,
             "breakpoints": self.breakpoints,
-            "parameters": {
-                name: {
-                    "value": float(value),
-                    "unit": unit,
-                    "ci95": [float(low[i]), float(high[i])],
-                }
-                for i, ((name, unit, _), value) in enumerate(
-                    zip(self.core.parameters, self.values, strict=True)
-                )
-            },
+            "parameters": self.parameters,
             "noise": self.noise,
             "bytes": list(self.bytes),
             "sizes": self.sizes,

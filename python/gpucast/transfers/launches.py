@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
@@ -29,19 +28,20 @@ class LaunchCost:
     count: int
     t_kernel: Median
 
-    def to_dict(self) -> dict[str, Any]:
-        """The content of a JSON answer; ci95 is null with fewer than six samples."""
-        known = self.t_kernel.low is not None
+    @property
+    def ci95(self) -> tuple[float, float] | None:
+        """95 % interval of t_kernel; None with fewer than six samples."""
+        low, high = self.t_kernel.low, self.t_kernel.high
+        return None if low is None or high is None else (low, high)
+
+    def to_dict(self) -> dict[str, object]:
+        """The content of a JSON answer."""
         return {
             "machine": self.machine,
             "path": self.path,
             "method": self.method,
             "count": self.count,
-            "t_kernel": {
-                "value": self.t_kernel.value,
-                "unit": "s",
-                "ci95": [self.t_kernel.low, self.t_kernel.high] if known else None,
-            },
+            "t_kernel": {"value": self.t_kernel.value, "unit": "s", "ci95": self.ci95},
         }
 
 

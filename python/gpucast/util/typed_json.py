@@ -10,6 +10,7 @@ No schema library: it would take longer to load than a forecast takes to make.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import UnionType
@@ -21,6 +22,7 @@ LARGEST_NUMBER = 1e150
 """Nothing measured comes near, and beyond it squares overflow."""
 
 T = TypeVar("T")
+_Handler = Callable[[object], dict[str, object]]
 
 
 class Ascending:
@@ -53,7 +55,7 @@ class Bounds:
             and (self.most is None or value <= self.most)
         )
 
-    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> dict[str, object]:
+    def __get_pydantic_core_schema__(self, source: object, handler: _Handler) -> dict[str, object]:
         names = {"gt": self.above, "ge": self.least, "le": self.most, "min_length": self.characters}
         stated = {name: value for name, value in names.items() if value is not None}
         return {**handler(source), **stated, "strict": True}
@@ -97,12 +99,12 @@ def from_json(kind: type[T], value: object, field: str = "") -> T:
     return kind(**found)
 
 
-def _key(field: Field[Any]) -> str:
+def _key(field: Field[object]) -> str:
     return str(field.metadata.get("key", field.name))
 
 
 @cache
-def _fields(kind: Any) -> list[tuple[Field[Any], object]]:
+def _fields(kind: Any) -> list[tuple[Field[object], object]]:
     """The fields that have keys, with their types."""
     types = get_type_hints(kind, include_extras=True)
     keyed = (each for each in fields(kind) if each.metadata.get("key", "") is not None)
