@@ -11,7 +11,7 @@ import typer
 
 from gpucast.cli.app import version
 from gpucast.cli.output import print_json, warn
-from gpucast.data import dataset, jsonl
+from gpucast.data import dataset, jsonl, summary
 from gpucast.data.formats import Imported, Options, read_file
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
@@ -126,22 +126,16 @@ def _cited(name: str) -> str:
 def _answer(
     data: dataset.Dataset, output: str, formats: list[tuple[str, str]], as_json: bool
 ) -> None:
-    kinds = [
-        (kind, records, sum(len(record.seconds) for record in records))
-        for kind, records in (
-            ("step", data.steps),
-            ("transfer", data.transfers),
-        )
-        if records
-    ]
+    kinds = summary.counts(data)
+    notes = len(data.notes)
     if as_json:
+        counted = {kind: each["records"] for kind, each in kinds.items()}
         print_json(
             {
                 "output": output,
                 "files": [{"file": name, "format": form} for name, form in formats],
-                "records": {kind: len(records) for kind, records, _ in kinds}
-                | {"note": len(data.notes)},
-                "samples": {kind: samples for kind, _, samples in kinds},
+                "records": counted | {"note": notes},
+                "samples": {kind: each["samples"] for kind, each in kinds.items()},
                 "digest": data.digest,
                 "warnings": data.warnings,
             }
@@ -149,8 +143,8 @@ def _answer(
         return
     print_table(
         ("kind", "records", "samples"),
-        [(kind, len(records), samples) for kind, records, samples in kinds]
-        + ([("note", len(data.notes), None)] if data.notes else []),
+        [(kind, each["records"], each["samples"]) for kind, each in kinds.items()]
+        + ([("note", notes, None)] if notes else []),
         "lrr",
     )
     print(f"written: {output}")

@@ -29,7 +29,7 @@ from gpucast.data.records import (
     Skeleton,
     Step,
     Transfer,
-    settings_of_steps,
+    settings_of,
 )
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection, Value, distinct, word
 from gpucast.errors import InputError
@@ -332,24 +332,8 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
     ]
 
 
-_CELLS: dict[type[Measurement], tuple[str, ...]] = {
-    Step: settings_of_steps(),
-    Transfer: (
-        "path", "memory", "engine", "route", "from_", "to", "bytes", "concurrent", "method",
-        "issuer",
-    ),
-    Launch: ("path", "method", "count", "arguments"),
-    Overlap: ("path", "memory", "device", "bytes", "parts"),
-    Skeleton: ("path", "schedule", "memory", "gpus", "h2d_bytes", "d2h_bytes", "busy"),
-    HostMemory: ("memory", "pattern", "runner", "phase", "bytes"),
-}  # fmt: skip
-
-
 def cell(record: Measurement) -> tuple[object, ...]:
     """What names the cell that a record's samples were measured in, its machine included."""
-    fields = (getattr(record, name) for name in _CELLS[type(record)])
-    return (
-        record.kind,
-        record.machine,
-        *(tuple(field) if isinstance(field, list) else field for field in fields),
-    )
+    fields = [getattr(record, name) for name in settings_of(type(record))]
+    hashable = (tuple(each) if isinstance(each, list) else each for each in fields)
+    return (record.kind, record.machine, *hashable)

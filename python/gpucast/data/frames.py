@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpucast.data.records import Entry, Note, Phases, Step, settings_of_steps
+from gpucast.data.records import (
+    Entry,
+    HostMemory,
+    Launch,
+    Note,
+    Overlap,
+    Phases,
+    Skeleton,
+    Step,
+    settings_of,
+)
 
 _TAIL = ("sample", "seconds", "uncertainty", "cold", "caveat")
 _PHASES = {
@@ -18,20 +28,17 @@ _BYTES = {"bytes_h2d": "h2d", "bytes_d2h": "d2h", "bytes_exchange": "exchange"}
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "step": (
-        "machine", *(name for name in settings_of_steps() if name != "workload"), *_BYTES, *_TAIL,
+        "machine", *(name for name in settings_of(Step) if name != "workload"), *_BYTES, *_TAIL,
         *_PHASES.values(), "energy_drift",
     ),
     "transfer": (
         "machine", "path", "memory", "engine", "route", "from", "to", "bytes", "concurrent",
         "valid", "method", *_TAIL,
     ),
-    "launch": ("machine", "path", "method", "count", "arguments", *_TAIL),
-    "overlap": ("machine", "path", "memory", "device", "bytes", "parts", *_TAIL),
-    "skeleton": (
-        "machine", "path", "schedule", "memory", "gpus", "h2d_bytes", "d2h_bytes", "busy",
-        "kernel_seconds", *_TAIL,
-    ),
-    "host_memory": ("machine", "memory", "pattern", "runner", "phase", "bytes", *_TAIL),
+    "launch": ("machine", *settings_of(Launch), *_TAIL),
+    "overlap": ("machine", *settings_of(Overlap), *_TAIL),
+    "skeleton": ("machine", *settings_of(Skeleton), "kernel_seconds", *_TAIL),
+    "host_memory": ("machine", *settings_of(HostMemory), *_TAIL),
 }  # fmt: skip
 """Columns by kind of record. A step's time in its kernel is ``kernel_phase``, because ``kernel``
 is the kernel's label."""

@@ -75,7 +75,8 @@ def parse(content: bytes, file: str) -> Lines:
                     f"{file}:{number}: the last line is cut off (a killed run?); it was left out"
                 )
                 continue
-            _raise_first(error, line, file, number)
+            _check_schema_key(line, file, number)
+            _raise(error.errors(include_url=False)[0], file, number)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file, line=number) from None
         numbers.append(number)
@@ -139,6 +140,24 @@ def _record(line: bytes) -> Record:
     return record
 
 
+def load(text: str, file: str, line: int | None = None) -> object:
+    """The JSON value in a foreign file, or in one line of it.
+
+    Raises:
+        InputError: it is none; names the line.
+    """
+    try:
+        return strict_loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not valid JSON: {error.msg} at column {error.colno}",
+            file=file,
+            line=line or error.lineno,
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {error}", file=file, line=line) from None
+
+
 def strict_loads(text: str | bytes) -> object:
     """``json.loads`` without Python's extensions NaN and Infinity. Raises ValueError."""
     found: object = json.loads(text, parse_constant=_refuse_constant)
@@ -156,11 +175,6 @@ def _is_cut_off(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return True
     return False
-
-
-def _raise_first(error: ValidationError, line: bytes, file: str, number: int) -> NoReturn:
-    _check_schema_key(line, file, number)
-    _raise(error.errors(include_url=False)[0], file, number)
 
 
 def _check_schema_key(line: bytes, file: str, number: int) -> None:

@@ -11,6 +11,7 @@ Attribute names are the JSON keys, except ``from``, which is a Python keyword (`
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Literal, get_args
 
 from pydantic import (
@@ -248,16 +249,6 @@ class Step(_Measurement):
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
 
 
-OUTCOMES = frozenset({"bytes", "phases", "energy_drift"})
-"""Fields of a step that say what came out, not what was run."""
-
-
-def settings_of_steps() -> tuple[str, ...]:
-    """The fields that say which step was run, in the order of the class."""
-    own = (name for name in Step.model_fields if name not in _Measurement.model_fields)
-    return tuple(name for name in own if name not in OUTCOMES)
-
-
 class Overlap(_Measurement):
     """Copies up, copies down and a kernel of one device, begun together: until all have ended.
 
@@ -316,6 +307,20 @@ Record = Machine | Transfer | Launch | Step | Overlap | Skeleton | HostMemory | 
 Measurement = Transfer | Launch | Step | Overlap | Skeleton | HostMemory
 Entry = Measurement | Note
 """Everything but machines."""
+
+_OUTCOMES: dict[type[Measurement], set[str]] = {
+    Transfer: {"valid"},
+    Step: {"bytes", "phases", "energy_drift"},
+    Skeleton: {"kernel_seconds"},
+}
+
+
+@cache
+def settings_of(kind: type[Measurement]) -> tuple[str, ...]:
+    """The fields that say what was run, not what came out, in the order of the class."""
+    outcomes = _Measurement.model_fields.keys() | _OUTCOMES.get(kind, set())
+    return tuple(name for name in kind.model_fields if name not in outcomes)
+
 
 KINDS: tuple[str, ...] = tuple(
     get_args(each.model_fields["kind"].annotation)[0] for each in get_args(Record)

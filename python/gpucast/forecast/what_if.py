@@ -7,7 +7,7 @@ of steps where there are some, else transfers and launches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -71,26 +71,6 @@ def what_if(
     return _by_transfers(model, problem, launch, seed)
 
 
-@dataclass(frozen=True)
-class _Communication:
-    """What another path's measurements say, as parameters of ``target``.
-
-    Attributes:
-        com: its communication term.
-        replaced: parameters that they give; the others are the model's.
-        scale: what the model's own t_kernel is multiplied by.
-        launch: where launches come from.
-    """
-
-    com: str
-    target: _core.Model
-    found: _core.Fit
-    drawn: np.ndarray
-    replaced: frozenset[str]
-    scale: float
-    launch: str
-
-
 def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     if model.kernel_start is not None:
         # As the model's T_gpu counts it: events on another path see messages on their way, too.
@@ -102,17 +82,9 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     target = model.core_with(
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )
-    drawn = np.asarray(found.bootstrap(max(len(model.integers), _FEWEST), seed)[0])
-    new = _Communication(
-        chosen.com,
-        target,
-        found,
-        drawn[: len(model.integers)],
-        frozenset(target.communication),
-        1.0,
-        "skeletons",
-    )
-    result = _merge(model, problem, new)
+    source = _source(problem, "skeletons")
+    result = _merge(model, problem, target, found, set(target.communication), source, seed)
+    result.terms = replace(terms, com=chosen.com)
     errors = relative_errors(found, problem, problem.skeletons)
     # How well the term follows the medians that it was fitted to, as between_cells says of steps.
     form = float(np.sqrt(np.mean(np.minimum(errors, np.percentile(errors, 95)) ** 2)))
@@ -143,14 +115,21 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     breakpoints = find_breakpoints(problem)
     target = model.core_with({route: list(points) for route, points in breakpoints})
     found = _core.fit(target, problem.observations(), [target.integer])
-    count = len(model.integers)
-    drawn = np.asarray(found.bootstrap(max(count, _FEWEST), seed)[0])[:count]
     replaced = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
     if launch == "measured":
         replaced.add("t_kernel")
-    scale = _latency_ratio(model, target, found) if launch == "scale" else 1.0
-    new = _Communication(com, target, found, drawn, frozenset(replaced), scale, launch)
-    return _merge(model, problem, new)
+    scale = _latency_ratio(model, target, found) if launch == "scale" else None
+    return _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
+
+
+def _source(problem: Problem, launch: str, scale: float | None = None) -> Source:
+    return Source(
+        path=problem.path,
+        data=problem.dataset.name,
+        digest=problem.dataset.digest,
+        launch=launch,
+        launch_factor=scale,
+    )
 
 
 def _microbenchmarks(
@@ -200,44 +179,45 @@ def _refuse_mixed(model: Model) -> None:
             )
 
 
-def _merge(model: Model, problem: Problem, new: _Communication) -> Model:
+def _merge(
+    model: Model,
+    problem: Problem,
+    target: _core.Model,
+    fit: _core.Fit,
+    replaced: set[str],
+    source: Source,
+    seed: int,
+) -> Model:
+    """``model`` with parameters of ``target`` in place of its own.
+
+    Args:
+        fit: of ``target`` to what was measured on the other path.
+        replaced: names of the parameters that ``fit`` gives; the others are the model's.
+    """
+    count = len(model.integers)
+    drawn = np.asarray(fit.bootstrap(max(count, _FEWEST), seed)[0])[:count]
     old = {name: i for i, (name, _, _) in enumerate(model.core.parameters)}
     columns = []
     parameters = {}
-    for i, (name, _, _) in enumerate(new.target.parameters):
-        if name in new.replaced:
-            columns.append(new.drawn[:, i])
-            parameters[name] = parameter(new.found, i, new.drawn[:, i])
+    for i, (name, _, _) in enumerate(target.parameters):
+        if name in replaced:
+            columns.append(drawn[:, i])
+            parameters[name] = parameter(fit, i, drawn[:, i])
             continue
-        factor = new.scale if name == "t_kernel" else 1.0
+        factor = (source.launch_factor or 1.0) if name == "t_kernel" else 1.0
         columns.append(model.replicates[:, old[name]] * factor)
         parameters[name] = model.parameters[name].scaled(factor)
-        if name != "t_kernel" and name in new.target.communication:
+        if name != "t_kernel" and name in target.communication:
             problem.warnings.append(f"{name} is kept from the model: no transfer measures it")
-    found = [
-        each
-        for each in combinations(new.found, new.drawn)
-        if new.replaced.issuperset(each.parameters)
-    ]
-    kept = [
-        each
-        for each in model.combinations
-        if not set(model.core.communication) & set(each.parameters)
-    ]
-    source = Source(
-        path=problem.path,
-        data=problem.dataset.name,
-        digest=problem.dataset.digest,
-        launch=new.launch,
-        launch_factor=new.scale if new.launch == "scale" else None,
-    )
+    found = [each for each in combinations(fit, drawn) if replaced.issuperset(each.parameters)]
+    communication = set(model.core.communication)
+    kept = [each for each in model.combinations if communication.isdisjoint(each.parameters)]
     return replace(
         model,
         name=f"{model.name} as {problem.path}",
-        terms=replace(model.terms, com=new.com),
         parameters=parameters,
         combinations=[*found, *kept],
-        breakpoints=new.target.curves,
+        breakpoints=target.curves,
         data=replace(model.data, what_if=source),
         warnings=[*model.warnings, *problem.warnings],
         replicates=np.column_stack(columns),

@@ -289,3 +289,10 @@ class Replicates:
     parameters: list[str]
     integers: list[Integer]
     values: list[list[Positive]]
+
+
+@dataclass
+class Bootstrap:
+    """The part of a model file that holds its replicates."""
+
+    bootstrap: Replicates

@@ -17,7 +17,7 @@ from gpucast.data import workload
 from gpucast.data.bundled import reconstructed_files
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.errors import InputError, from_os_error
-from gpucast.model.content import Fitted, Replicates
+from gpucast.model.content import Bootstrap, Fitted
 from gpucast.util import files
 from gpucast.util.typed_json import WrongValueError, from_json, to_json
 
@@ -332,10 +332,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
             field="schema",
         )
     try:
-        if "bootstrap" not in content:
-            raise WrongValueError("missing", field="bootstrap")
+        drawn = from_json(Bootstrap, content).bootstrap
         model = from_json(Model, content)
-        drawn = from_json(Replicates, content["bootstrap"], "bootstrap")
     except WrongValueError as error:
         raise InputError(
             f"{error.message}; the model file is damaged", file=name, field=error.field

@@ -127,28 +127,23 @@ def fit_transfers(
     only = replace(chosen, records=list(chosen.transfers))
     for of_machine, of_path in groups:
         problem = pose(only, StepSelection(of_machine, of_path, memory=memory), method=method)
-        for route in problem.transfers:
-            result.append(_fit_route(problem, route, piecewise, replicates, seed))
+        for route, transfers in problem.transfers.items():
+            require_sizes(problem, route)
+            cells = [(each.bytes, each.seconds, each.uncertainty) for each in transfers]
+            # Percentiles of fewer than forty draws do not reach 2.5 %.
+            draws = max(40, replicates)
+            result.append(
+                fit_curve(
+                    *(problem.machine, problem.path, route, cells),
+                    piecewise=piecewise,
+                    replicates=draws,
+                    seed=seed,
+                    warnings=tuple(problem.warnings),
+                )
+            )
     if not result:
         raise InputError("there are no transfers alone, warm and whole to fit", file=data.name)
     return result
-
-
-def _fit_route(
-    problem: Problem, route: str, piecewise: bool, replicates: int, seed: int
-) -> TransferFit:
-    require_sizes(problem, route)
-    return fit_curve(
-        problem.machine,
-        problem.path,
-        route,
-        [(each.bytes, each.seconds, each.uncertainty) for each in problem.transfers[route]],
-        piecewise=piecewise,
-        # Percentiles of fewer than forty draws do not reach 2.5 %.
-        replicates=max(40, replicates),
-        seed=seed,
-        warnings=tuple(problem.warnings),
-    )
 
 
 def fit_curve(

@@ -155,17 +155,9 @@ def series_of(data: Dataset) -> list[Series]:
 
 def way_of(record: Transfer) -> Way:
     """The way that a record is about."""
-    return Way(
-        record.machine,
-        record.path,
-        record.route,
-        record.memory,
-        record.engine,
-        record.method,
-        record.from_,
-        record.to,
-        record.issuer,
-    )
+    where = (record.machine, record.path, record.route)
+    how = (record.memory, record.engine, record.method)
+    return Way(*where, *how, record.from_, record.to, record.issuer)
 
 
 def fit_series(series: Series, *, replicates: int = 0, seed: int = 1) -> SeriesFit:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
+from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Format, Imported, Options, entry
 from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
@@ -191,16 +192,7 @@ def write_json(data: Dataset) -> str:
 
 
 def _json(text: str, file: str, line: int | None = None) -> Json:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"not valid JSON: {error.msg} at column {error.colno}",
-            file=file,
-            line=line or error.lineno,
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid JSON: {error}", file=file, line=line) from None
+    value = jsonl.load(text, file, line)
     if not isinstance(value, dict):
         raise InputError("must be a JSON object", file=file, line=line)
     return value

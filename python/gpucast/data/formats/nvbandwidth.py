@@ -15,7 +15,6 @@ Source: json_output.cpp, testcases_ce.cpp, testcases_sm.cpp and README of NVIDIA
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -257,14 +256,7 @@ def _line(value: object) -> str:
 
 
 def _top(text: str, file: str) -> dict[str, object]:
-    try:
-        value = jsonl.strict_loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"not valid JSON: {error.msg} at column {error.colno}", file=file, line=error.lineno
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid JSON: {error}", file=file) from None
+    value = jsonl.load(text, file)
     top = value.get("nvbandwidth") if isinstance(value, dict) else None
     if not isinstance(top, dict):
         raise InputError("missing", file=file, field="nvbandwidth")
