@@ -19,8 +19,6 @@ Data = Annotated[
 PathName = Annotated[
     str | None, typer.Option("--path", help="Path, where there are several.", show_default=False)
 ]
-Schedule = Annotated[str | None, typer.Option(help="Schedule, where there are several.")]
-Kernel = Annotated[str | None, typer.Option(help="Kernel, where there are several.")]
 Machine = Annotated[str | None, typer.Option(help="Machine id, where there are several.")]
 Memory = Annotated[
     str | None, typer.Option(help="Host memory of transfers and steps, where there are several.")
@@ -29,23 +27,22 @@ Method = Annotated[
     str | None,
     typer.Option(help="How transfers were timed, where both: call (blocking) or gated (queued)."),
 ]
-Block = Annotated[int | None, typer.Option(min=1, help="Threads a block, where several.")]
-Graph = Annotated[
-    bool | None,
-    typer.Option("--graph/--no-graph", help="Steps as CUDA graphs or not, where there are both."),
-]
-Boundary = Annotated[
-    str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
-]
 SELECTION = {
     "path": PathName,
-    "schedule": Schedule,
-    "kernel": Kernel,
+    "schedule": Annotated[str | None, typer.Option(help="Schedule, where there are several.")],
+    "kernel": Annotated[str | None, typer.Option(help="Kernel, where there are several.")],
     "machine": Machine,
     "memory": Memory,
-    "block": Block,
-    "graph": Graph,
-    "boundary": Boundary,
+    "block": Annotated[int | None, typer.Option(min=1, help="Threads a block, where several.")],
+    "graph": Annotated[
+        bool | None,
+        typer.Option(
+            "--graph/--no-graph", help="Steps as CUDA graphs or not, where there are both."
+        ),
+    ],
+    "boundary": Annotated[
+        str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
+    ],
 }
 """The option of each field of a selection."""
 

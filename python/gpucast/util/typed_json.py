@@ -153,15 +153,15 @@ def _container(kind: type[T], value: object, words: str, field: str) -> T:
 
 
 def _holds(kind: object, rules: tuple[object, ...], value: Any) -> bool:
-    if get_origin(kind) is tuple:
+    if kind is float:
+        right = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
+    elif kind in (int, str, bool):
+        right = type(value) is kind
+    else:
         bare, inner_rules, _ = _taken_apart(get_args(kind)[0])
         pair = isinstance(value, (list, tuple)) and len(value) == 2
         right = pair and all(_holds(bare, inner_rules, each) for each in value)
-        return right and (Ascending not in rules or value[0] <= value[1])
-    if kind is float:
-        right = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
-    else:
-        right = type(value) is kind
+        right = right and (Ascending not in rules or value[0] <= value[1])
     return right and all(rule.allow(value) for rule in rules if isinstance(rule, Bounds))
 
 
