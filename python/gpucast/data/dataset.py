@@ -228,35 +228,30 @@ def _same_file(path: Path, other: Path) -> bool:
 
 def _merge(files: Sequence[tuple[str, jsonl.Lines]]) -> Dataset:
     machines: dict[str, Machine] = {}
-    records: list[Entry] = []
+    records: list[tuple[Entry, str, int]] = []
     warnings: list[str] = []
     for name, lines in files:
         warnings += lines.warnings
         for number, record in zip(lines.numbers, lines.records, strict=True):
             if not isinstance(record, Machine):
-                records.append(record)
+                records.append((record, name, number))
             elif record.id not in machines:
                 machines[record.id] = record
             else:
                 first = machines[record.id]
                 warnings += _check_same(first, record, name, number)
                 machines[record.id] = _with_provenance_of(first, record)
-    for name, lines in files:
-        _check_machines_known(machines, name, lines)
+    for entry, name, number in records:
+        if entry.machine is not None and entry.machine not in machines:
+            raise InputError(
+                f"{entry.machine!r} is described by no machine record of these files",
+                file=name,
+                line=number,
+                field="machine",
+            )
     warnings += _repeated(files)
-    return Dataset(" + ".join(name for name, _ in files), machines, records, warnings)
-
-
-def _check_machines_known(machines: dict[str, Machine], name: str, lines: jsonl.Lines) -> None:
-    for number, record in zip(lines.numbers, lines.records, strict=True):
-        if isinstance(record, Machine) or record.machine is None or record.machine in machines:
-            continue
-        raise InputError(
-            f"{record.machine!r} is described by no machine record of these files",
-            file=name,
-            line=number,
-            field="machine",
-        )
+    names = " + ".join(name for name, _ in files)
+    return Dataset(names, machines, [entry for entry, _, _ in records], warnings)
 
 
 # Fields that every run states anew, about the run and not about the machine.

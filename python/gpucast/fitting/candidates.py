@@ -103,9 +103,8 @@ def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candid
         return [_required(paper, problem)]
     schedule = problem.schedule or "star-serial"
     if model != "auto":
-        return list(
-            dict.fromkeys([_named(problem, model, breakpoints), *_if_usable(paper, problem)])
-        )
+        beside = [paper] if paper.usable(problem) is None else []
+        return list(dict.fromkeys([_named(problem, model, breakpoints), *beside]))
     tried_always = {"always"} if problem.workload is None else {"always", "decomposed"}
     gpu_terms = [gpu for gpu in _core.GPU_TERMS.values() if gpu.tried in tried_always]
     tried = [paper]
@@ -123,10 +122,9 @@ def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candid
             if gpu.bends != "nowhere" or (gpu.constant and com != schedule):
                 pieces = gpu_breakpoints(problem, gpu.name)
                 tried.append(Candidate(gpu.name, PAPER[1], com, breakpoints, pieces))
-    usable = list(dict.fromkeys(c for c in tried if c.usable(problem) is None))
-    for reason in dict.fromkeys(filter(None, (c.usable(problem) for c in tried))):
-        problem.notes.append(f"not tried: {reason}")
-    return usable
+    why_not = {candidate: candidate.usable(problem) for candidate in tried}
+    problem.notes += [f"not tried: {why}" for why in dict.fromkeys(why_not.values()) if why]
+    return [candidate for candidate, why in why_not.items() if why is None]
 
 
 def refined(problem: Problem, best: Candidate) -> list[Candidate]:
@@ -169,7 +167,3 @@ def _required(candidate: Candidate, problem: Problem) -> Candidate:
     if reason is not None:
         raise InputError(reason, file=problem.dataset.name, field="model")
     return candidate
-
-
-def _if_usable(candidate: Candidate, problem: Problem) -> list[Candidate]:
-    return [candidate] if candidate.usable(problem) is None else []

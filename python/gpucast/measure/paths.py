@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
@@ -103,19 +103,7 @@ def _threads(text: str) -> int:
     return count
 
 
-@dataclass(frozen=True)
-class Occupant:
-    """A process that computes on one of this machine's GPUs."""
-
-    pid: int
-    name: str
-    memory: str
-
-    def __str__(self) -> str:
-        return f"{self.name} (process {self.pid}, {self.memory})"
-
-
-def occupants() -> list[Occupant]:
+def occupants() -> list[str]:
     """Who computes on this machine's GPUs now, as far as the driver tells."""
     query = ["nvidia-smi", "--query-compute-apps=pid,process_name,used_memory"]
     try:
@@ -125,11 +113,9 @@ def occupants() -> list[Occupant]:
         ).stdout  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return []  # nobody who could tell
-    return [found for line in listing.splitlines() if (found := _occupant(line.split(",")))]
+    found = map(_OCCUPANT.fullmatch, listing.splitlines())
+    return [each.expand(r"\2 (process \1, \3)") for each in found if each is not None]
 
 
-def _occupant(fields: Sequence[str]) -> Occupant | None:
-    if len(fields) < 3 or not fields[0].strip().isdecimal():
-        return None
-    name = ",".join(fields[1:-1]).strip()
-    return Occupant(int(fields[0]), name, fields[-1].strip())
+_OCCUPANT = re.compile(r"\s*(\d+)\s*,\s*(.*?)\s*,\s*([^,]*?)\s*")
+"""Process, name (which may hold commas) and memory."""
