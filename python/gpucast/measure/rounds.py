@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 
@@ -53,18 +52,7 @@ class Costs:
         return self._timing.cell_seconds(self.step(cell))
 
 
-class Rounds(ABC):
-    """An order of cells."""
-
-    @abstractmethod
-    def next_round(self, left: Sequence[Cell], seconds_left: float) -> list[Cell]:
-        """The cells to measure now, of those left; none ends the path.
-
-        ``seconds_left``: of the path's time; infinite where there is no budget.
-        """
-
-
-class CheapestFirst(Rounds):
+class CheapestFirst:
     """All of them, the cheapest first: an interruption then loses little."""
 
     def __init__(self, costs: Costs, fit_seconds: Callable[[], float]) -> None:
@@ -73,13 +61,16 @@ class CheapestFirst(Rounds):
         self._fit_seconds = fit_seconds
 
     def next_round(self, left: Sequence[Cell], seconds_left: float) -> list[Cell]:
-        """As ``Rounds``."""
+        """The cells to measure now, of those left; none ends the path.
+
+        ``seconds_left``: of the path's time; infinite where there is no budget.
+        """
         return _up_to(
             _round_seconds(self._fit_seconds()), sorted(left, key=self._costs), self._costs
         )
 
 
-class Designed(Rounds):
+class Designed:
     """A start design of each series, then what tells most per second (``design``)."""
 
     def __init__(
@@ -99,7 +90,7 @@ class Designed(Rounds):
         self._fit_seconds = fit_seconds
 
     def next_round(self, left: Sequence[Cell], seconds_left: float) -> list[Cell]:
-        """As ``Rounds``."""
+        """As ``CheapestFirst``."""
         round_seconds = min(_round_seconds(self._fit_seconds()), seconds_left)
         start = self._start(set(left), seconds_left)
         if start:
@@ -157,6 +148,10 @@ class Designed(Rounds):
                 found.covariance(pairs, measured), found.noise, costs, budget=seconds, among=among
             )
         ]
+
+
+Rounds = CheapestFirst | Designed
+"""An order of cells."""
 
 
 def _round_seconds(fit_seconds: float) -> float:

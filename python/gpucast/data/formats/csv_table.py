@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpucast.data.formats import Options, entry
@@ -75,10 +75,17 @@ class Row:
 
 def header(text: str) -> list[str]:
     """The column names of a CSV text, lower case; empty where there is no header to be seen."""
-    for line in text.splitlines():
+    return _header(text.splitlines())[0]
+
+
+def _header(lines: Iterable[str]) -> tuple[list[str], str, int]:
+    """Column names, delimiter, and the number of the line that holds them; 0: there is none."""
+    for number, line in enumerate(lines, start=1):
         if line.strip() and not line.startswith("#"):
-            return _names(line, _delimiter(line))
-    return []
+            delimiter = max(DELIMITERS, key=line.count)
+            values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+            return [value.strip().lower() for value in values], delimiter, number
+    return [], DELIMITERS[0], 0
 
 
 def rows(text: str, file: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[Row]:
@@ -88,20 +95,12 @@ def rows(text: str, file: str, required: Sequence[str], optional: Sequence[str])
         InputError: a required column is missing, one is unknown or twice there, a line has
             another number of fields than the header, or quotes do not match.
     """
-    reader = None
-    skipped = 0
     lines = io.StringIO(text, newline="")
-    names: list[str] = []
-    for first in lines:
-        skipped += 1
-        if first.strip() and not first.startswith("#"):
-            delimiter = _delimiter(first)
-            names = _names(first, delimiter)
-            _check_names(names, file, skipped, required, optional)
-            reader = csv.reader(lines, delimiter=delimiter, strict=True)
-            break
-    if reader is None:
+    names, delimiter, skipped = _header(lines)
+    if not skipped:
         raise InputError("holds no header line", file=file)
+    _check_names(names, file, skipped, required, optional)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     found = False
     while True:
         line = skipped + reader.line_num + 1
@@ -178,15 +177,6 @@ def _in_order(gathered: list[tuple[int, float, Row]]) -> list[float]:
             raise row.error("repeat", problem)
         found[repeat] = seconds, row.line
     return [found[repeat][0] for repeat in sorted(found)]
-
-
-def _delimiter(line: str) -> str:
-    return max(DELIMITERS, key=line.count)
-
-
-def _names(line: str, delimiter: str) -> list[str]:
-    values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
-    return [value.strip().lower() for value in values]
 
 
 def _check_names(
