@@ -104,8 +104,11 @@ void add_measured(Json& json, const Measurement& measured) {
   add(json, "caveat", measured.caveat, prose);
 }
 
-Json begin(schema::RecordKind kind, const Measurement& measured) {
-  return Json{{"kind", name(kind)}, {"machine", label("machine", measured.machine)}};
+template <class Record>
+Json begin(schema::RecordKind kind, const Record& record) {
+  Json json{{"kind", name(kind)}, {"machine", label("machine", record.machine)}};
+  if constexpr (requires { record.path; }) json["path"] = label("path", record.path);
+  return json;
 }
 
 }  // namespace
@@ -133,7 +136,6 @@ Json to_json(const Machine& machine) {
 
 Json to_json(const Transfer& transfer) {
   Json json = begin(schema::RecordKind::transfer, transfer);
-  json["path"] = label("path", transfer.path);
   json["memory"] = name(transfer.memory);
   json["engine"] = name(transfer.engine);
   json["route"] = name(transfer.route);
@@ -150,7 +152,6 @@ Json to_json(const Transfer& transfer) {
 
 Json to_json(const Launch& launch) {
   Json json = begin(schema::RecordKind::launch, launch);
-  json["path"] = label("path", launch.path);
   json["method"] = name(launch.method);
   json["count"] = count("count", launch.count);
   add(json, "arguments", launch.arguments, at_least_zero);
@@ -160,7 +161,6 @@ Json to_json(const Launch& launch) {
 
 Json to_json(const Step& step) {
   Json json = begin(schema::RecordKind::step, step);
-  json["path"] = label("path", step.path);
   json["schedule"] = name(step.schedule);
   json["kernel"] = label("kernel", step.kernel);
   json["n"] = count("n", step.n);
@@ -178,7 +178,6 @@ Json to_json(const Step& step) {
 
 Json to_json(const Overlap& overlap) {
   Json json = begin(schema::RecordKind::overlap, overlap);
-  json["path"] = label("path", overlap.path);
   json["memory"] = name(overlap.memory);
   json["device"] = label("device", overlap.device);
   json["bytes"] = count("bytes", overlap.bytes);
@@ -190,7 +189,6 @@ Json to_json(const Overlap& overlap) {
 
 Json to_json(const Skeleton& skeleton) {
   Json json = begin(schema::RecordKind::skeleton, skeleton);
-  json["path"] = label("path", skeleton.path);
   json["schedule"] = name(skeleton.schedule);
   json["memory"] = name(skeleton.memory);
   json["gpus"] = count("gpus", skeleton.gpus);

@@ -114,11 +114,12 @@ class Measurement {
 
   std::string take(const TransferCell& cell) {
     CopySet& copies = copies_.of(cell.copies, [&] { return engine_.open(cell.copies); });
-    const Samples samples = sample(copies, cell.method, options_, interrupted_);
-    if (samples.seconds.empty()) return "";
+    records::Transfer record;
+    record.seconds = sample(copies, cell.method, options_, interrupted_);
+    if (record.seconds.empty()) return "";
+    record.valid = copies.correct();
     const Copy& first = cell.copies.front();
     const bool by_host = first.from == host || first.to == host || first.staged;
-    records::Transfer record;
     record.memory = by_host ? first.memory : records::Memory::unknown;
     record.engine = first.engine;
     record.route = route(first);
@@ -131,11 +132,9 @@ class Measurement {
     }
     record.method = cell.method;
     if (record.route == records::Route::peer) record.issuer = place(issuer(first));
-    record.valid = samples.valid;
-    record.seconds = samples.seconds;
     const Json written = write(record);
-    if (!samples.valid) return wrong_bytes;
-    done(cell, samples.seconds, written);
+    if (!record.valid) return wrong_bytes;
+    done(cell, record.seconds, written);
     if (cell.method == TransferMethod::gated && cell.copies.size() == 1 &&
         first.bytes == smallest_timed_twice) {
       estimate(first, copies);

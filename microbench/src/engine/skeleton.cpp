@@ -47,10 +47,9 @@ double Skeleton::step() {
 bool Skeleton::correct() {
   std::ranges::fill(received(), 0.0F);
   step();
-  const auto up = std::as_bytes(sent()).first(static_cast<std::size_t>(shape_.h2d_bytes));
-  const auto size = static_cast<std::size_t>(shape_.d2h_bytes);
+  const auto up = std::as_bytes(sent()).first(up_bytes());
   for (std::size_t k = 0; k < shape_.devices.size(); ++k) {
-    const auto down = std::as_bytes(received()).subspan(k * size, size);
+    const auto down = std::as_bytes(received()).subspan(k * down_bytes(), down_bytes());
     if (!std::ranges::equal(arrived(k), up) ||
         std::ranges::count(down, mark(k)) != std::ssize(down)) {
       return false;

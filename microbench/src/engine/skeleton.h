@@ -43,6 +43,8 @@ class Skeleton : public support::Interface {
 
  protected:
   const StepShape& shape() const { return shape_; }
+  std::size_t up_bytes() const { return static_cast<std::size_t>(shape_.h2d_bytes); }
+  std::size_t down_bytes() const { return static_cast<std::size_t>(shape_.d2h_bytes); }
   bool blocking() const { return shape_.schedule == records::Schedule::star_serial; }
 
   // In the schedule's manner: blocking, or queued. k counts the shape's devices.

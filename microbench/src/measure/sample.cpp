@@ -58,31 +58,25 @@ int batch_of(double seconds, const CopySet::Batch& wanted) {
   return static_cast<int>(std::clamp(std::ceil(wanted.seconds / seconds), 1.0, most));
 }
 
-Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
-               const std::stop_token& interrupted) {
-  Samples samples;
+std::vector<double> sample(CopySet& copies, records::TransferMethod method,
+                           const SampleOptions& options, const std::stop_token& interrupted) {
   if (method == records::TransferMethod::call) {
-    samples.seconds = take_samples(
-        [&] {
-          copies.next_queue();
-          return copies.call();
-        },
-        options, interrupted);
-  } else {
-    using Payload = CopySet::Payload;
-    const double nothing = nothing_behind_gate(copies, 5);
-    const double alone = copies.between_kernels(1, Payload::copies, 0) -
-                         copies.between_kernels(1, Payload::nothing, 0);
-    const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
-    samples.seconds = take_samples(
-        [&] {
-          copies.next_queue();
-          return (copies.gated(batch) - nothing) / batch;
-        },
-        options, interrupted);
+    const auto once = [&] {
+      copies.next_queue();
+      return copies.call();
+    };
+    return take_samples(once, options, interrupted);
   }
-  samples.valid = copies.correct();
-  return samples;
+  using Payload = CopySet::Payload;
+  const double nothing = nothing_behind_gate(copies, 5);
+  const double alone = copies.between_kernels(1, Payload::copies, 0) -
+                       copies.between_kernels(1, Payload::nothing, 0);
+  const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
+  const auto once = [&] {
+    copies.next_queue();
+    return (copies.gated(batch) - nothing) / batch;
+  };
+  return take_samples(once, options, interrupted);
 }
 
 std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,

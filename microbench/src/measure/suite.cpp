@@ -219,6 +219,7 @@ class Builder {
 
   std::vector<Copy> peers(const std::vector<std::pair<int, int>>& ends) const {
     std::vector<Copy> copies;
+    copies.reserve(ends.size());
     for (const auto& [from, to] : ends)
       copies.push_back(peer(from, to));
     return copies;

@@ -20,8 +20,6 @@ class CudaSkeleton : public Skeleton {
  public:
   CudaSkeleton(BufferPool& pool, const StepShape& shape)
       : Skeleton(shape),
-        up_bytes_(static_cast<std::size_t>(shape.h2d_bytes)),
-        down_bytes_(static_cast<std::size_t>(shape.d2h_bytes)),
         up_floats_(floats_of(shape.h2d_bytes)),
         down_floats_(floats_of(shape.gpus() * shape.d2h_bytes)),
         up_(pool.on_host(shape.devices.front(), shape.memory, Role::source, 0,
@@ -33,9 +31,9 @@ class CudaSkeleton : public Skeleton {
     for (std::size_t k = 0; k < shape.devices.size(); ++k) {
       use(k);
       streams_.push_back(blocking() ? Stream() : Stream::independent());
-      received_.emplace_back(up_bytes_);
-      held_.emplace_back(down_bytes_);
-      check(cudaMemset(held_.back().data(), std::to_integer<int>(mark(k)), down_bytes_),
+      received_.emplace_back(up_bytes());
+      held_.emplace_back(down_bytes());
+      check(cudaMemset(held_.back().data(), std::to_integer<int>(mark(k)), down_bytes()),
             "cudaMemset");
       check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
@@ -72,14 +70,14 @@ class CudaSkeleton : public Skeleton {
     }
   }
   void upload(std::size_t k) override {
-    copy(k, received_[k].data(), up_.data(), up_bytes_, cudaMemcpyHostToDevice);
+    copy(k, received_[k].data(), up_.data(), up_bytes(), cudaMemcpyHostToDevice);
   }
   void compute(std::size_t k) override {
     use(k);
     queue_spin(shape().busy, stream(k));
   }
   void download(std::size_t k) override {
-    copy(k, static_cast<std::byte*>(down_.data()) + k * down_bytes_, held_[k].data(), down_bytes_,
+    copy(k, static_cast<std::byte*>(down_.data()) + k * down_bytes(), held_[k].data(), down_bytes(),
          cudaMemcpyDeviceToHost);
   }
   void wait(std::size_t k) override {
@@ -90,14 +88,13 @@ class CudaSkeleton : public Skeleton {
   std::span<float> sent() override { return {static_cast<float*>(up_.data()), up_floats_}; }
   std::span<float> received() override { return {static_cast<float*>(down_.data()), down_floats_}; }
   std::vector<std::byte> arrived(std::size_t k) override {
-    std::vector<std::byte> bytes(up_bytes_);
+    std::vector<std::byte> bytes(up_bytes());
     use(k);
-    check(cudaMemcpy(bytes.data(), received_[k].data(), up_bytes_, cudaMemcpyDeviceToHost),
+    check(cudaMemcpy(bytes.data(), received_[k].data(), up_bytes(), cudaMemcpyDeviceToHost),
           "cudaMemcpy");
     return bytes;
   }
 
-  std::size_t up_bytes_, down_bytes_;
   std::size_t up_floats_, down_floats_;
   Buffer& up_;  // on the host
   Buffer& down_;

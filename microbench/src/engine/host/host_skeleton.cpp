@@ -18,10 +18,9 @@ class HostSkeleton : public Skeleton {
         workers_(workers),
         up_(floats_of(shape.h2d_bytes)),
         down_(floats_of(shape.gpus() * shape.d2h_bytes)) {
-    const auto up = static_cast<std::size_t>(shape.h2d_bytes);
-    const auto down = static_cast<std::size_t>(shape.d2h_bytes);
     for (std::size_t k = 0; k < shape.devices.size(); ++k)
-      memories_.push_back({std::vector<std::byte>(up), std::vector<std::byte>(down, mark(k))});
+      memories_.push_back(
+          {std::vector<std::byte>(up_bytes()), std::vector<std::byte>(down_bytes(), mark(k))});
   }
   ~HostSkeleton() override {
     for (std::size_t k = 0; k < memories_.size(); ++k)
