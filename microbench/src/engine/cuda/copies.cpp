@@ -22,18 +22,22 @@ using devices::cuda::Event;
 class Lane {
  public:
   Lane(BufferPool& pool, const StreamRing& streams, const Copy& copy, std::size_t number)
-      : pool_(pool), copy_(copy), device_(issuer(copy)), streams_(streams), turn_(number) {
-    source_ = &buffer(copy.from, Role::source, number);
-    destination_ = &buffer(copy.to, Role::destination, number);
-    if (copy.staged) between_ = &buffer(host, Role::destination, number);
-    seed_ = static_cast<std::uint32_t>(number);
-    if (source_->seed != seed_) {
-      pool.fill(*source_, source_->bytes(), seed_, gpu_of(copy.from, copy.to));
-      source_->seed = seed_;
+      : pool_(pool),
+        copy_(copy),
+        device_(issuer(copy)),
+        seed_(static_cast<std::uint32_t>(number)),
+        streams_(streams),
+        turn_(number),
+        source_(buffer(copy.from, Role::source, number)),
+        destination_(buffer(copy.to, Role::destination, number)),
+        between_(copy.staged ? &buffer(host, Role::destination, number) : nullptr) {
+    if (source_.seed != seed_) {
+      pool.fill(source_, source_.bytes(), seed_, gpu_of(copy.from, copy.to));
+      source_.seed = seed_;
     }
     constexpr std::uint32_t other = 0x5bd1e995;
-    pool.fill(*destination_, bytes(), seed_ ^ other, gpu_of(copy.to, copy.from));
-    destination_->seed.reset();
+    pool.fill(destination_, bytes(), seed_ ^ other, gpu_of(copy.to, copy.from));
+    destination_.seed.reset();
     use();
     end_ = std::make_unique<Event>(cudaEventDisableTiming);
   }
@@ -60,9 +64,9 @@ class Lane {
 
   void queue() const {
     if (copy_.engine == records::Engine::kernel) {
-      queue_copy(destination_->data(), source_->data(), copy_.bytes, stream());
+      queue_copy(destination_.data(), source_.data(), copy_.bytes, stream());
     } else {
-      check(cudaMemcpyAsync(destination_->data(), source_->data(), bytes(), cudaMemcpyDefault,
+      check(cudaMemcpyAsync(destination_.data(), source_.data(), bytes(), cudaMemcpyDefault,
                             stream()),
             "cudaMemcpyAsync");
     }
@@ -71,13 +75,13 @@ class Lane {
   // As a program waits for it that knows no streams.
   void block() const {
     if (copy_.staged) {
-      block(*between_, *source_);
-      block(*destination_, *between_);
+      block(*between_, source_);
+      block(destination_, *between_);
     } else if (copy_.engine == records::Engine::kernel) {
       queue();
       check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
     } else {
-      block(*destination_, *source_);
+      block(destination_, source_);
       // Copies within and between GPUs return before they have ended.
       if (copy_.from != host && copy_.to != host) {
         check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
@@ -86,7 +90,7 @@ class Lane {
   }
 
   bool correct() const {
-    return pool_.holds(*destination_, bytes(), seed_, gpu_of(copy_.to, copy_.from));
+    return pool_.holds(destination_, bytes(), seed_, gpu_of(copy_.to, copy_.from));
   }
 
  private:
@@ -107,12 +111,12 @@ class Lane {
   BufferPool& pool_;
   Copy copy_;
   int device_;
-  std::uint32_t seed_ = 0;
+  std::uint32_t seed_;
   const StreamRing& streams_;
   std::size_t turn_;
-  Buffer* source_ = nullptr;
-  Buffer* destination_ = nullptr;
-  Buffer* between_ = nullptr;
+  Buffer& source_;
+  Buffer& destination_;
+  Buffer* between_;
   std::unique_ptr<Event> end_;
 };
 
