@@ -28,12 +28,6 @@ endif()
 # Sanitizers change the ABI of instrumented containers and link their own
 # runtime, so they hold for the whole build tree.
 if(GPUCAST_SANITIZE)
-  # GCC starts to collect garbage at 128 MB, and gains little by it: allowed 1 GB, it compiles
-  # sources full of templates up to a fifth faster and takes a fifth more memory (Eigen: 0.8 GB).
-  # Not in other builds: clang-tidy reads their compile commands and complains of the option.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>")
-  endif()
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUCAST_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   # What AddressSanitizer sees as well, checked at every reference in Eigen, makes compiling three
@@ -75,21 +69,4 @@ function(gpucast_tests target)
   target_link_libraries(${target} PRIVATE GTest::gtest_main)
   gpucast_compile(${target})
   gtest_discover_tests(${target} ${ARGN})
-  # GoogleTest's header is most of what a small test compiles (1.4 s of one core without, 0.4 s with
-  # it precompiled, for each of 90 sources). It is compiled once, for the first
-  # target, but not where clang-tidy and editors read how sources are compiled: they cannot read
-  # GCC's precompiled headers, and a missing #include is still seen there.
-  if(NOT GPUCAST_PRECOMPILE)
-    return()
-  endif()
-  # A part may have flags of its own, and then needs a header of its own.
-  set(first_tests "GPUCAST_FIRST_TESTS ${CMAKE_CXX_FLAGS_DEBUG}")
-  get_property(first GLOBAL PROPERTY "${first_tests}")
-  if(first)
-    target_precompile_headers(${target} REUSE_FROM ${first})
-  else()
-    target_precompile_headers(${target} PRIVATE
-      <gtest/gtest.h> <algorithm> <cmath> <functional> <memory> <optional> <string> <vector>)
-    set_property(GLOBAL PROPERTY "${first_tests}" ${target})
-  endif()
 endfunction()

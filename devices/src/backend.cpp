@@ -1,13 +1,9 @@
 #include "gpucast/devices/backend.h"
 
-#include <nlohmann/json.hpp>
-
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/version.h"
 
 namespace gpucast::devices {
-
-nlohmann::ordered_json Backend::topology() const { return nullptr; }
 
 records::Machine machine_record(const Backend& backend, const support::Context& context,
                                 const std::string& id) {

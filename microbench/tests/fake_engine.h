@@ -85,7 +85,8 @@ class FakeSkeleton : public Skeleton {
   void download(std::size_t /*k*/) override {}
   void wait(std::size_t /*k*/) override {}
   std::span<float> sent() override { return {}; }
-  std::span<const float> received() override { return {}; }
+  std::span<float> received() override { return {}; }
+  std::vector<std::byte> arrived(std::size_t /*k*/) override { return {}; }
 
   Fake& fake_;
 };
@@ -119,13 +120,15 @@ class FakeEngine : public Engine {
   std::string driver() const override { return "1"; }
   std::string runtime() const override { return "2"; }
   nlohmann::ordered_json topology() const override { return {{"devices", count_}}; }
-  std::vector<nlohmann::ordered_json> placements() const override { return {}; }
   std::optional<std::string> refuses(const Copy& copy,
                                      records::TransferMethod /*method*/) const override {
     if (copy.memory == records::Memory::mapped) return "no mapped memory here";
     return std::nullopt;
   }
-  std::optional<std::string> refuses_graphs() const override { return "no graphs here"; }
+  std::optional<std::string> refuses(records::LaunchMethod method) const override {
+    if (method == records::LaunchMethod::graph) return "no graphs here";
+    return std::nullopt;
+  }
   std::optional<std::string> refuses_overlap() const override { return std::nullopt; }
   std::optional<std::string> refuses_loops(records::Memory /*memory*/,
                                            Runner /*runner*/) const override {
@@ -149,7 +152,6 @@ class FakeEngine : public Engine {
                                         std::int64_t /*bytes*/) override {
     return std::make_unique<FakeLoops>(fake_);
   }
-  std::vector<SelfTest> self_tests() override { return {}; }
 
  private:
   Fake& fake_;

@@ -50,7 +50,7 @@ TEST(HostEngine, LaunchesTakeTime) {
   EXPECT_GT(launches->sync(), 0);
   EXPECT_GT(launches->submit(), 0);
   EXPECT_GT(launches->gated(256), 0);
-  EXPECT_TRUE(engine->refuses_graphs().has_value());
+  EXPECT_TRUE(engine->refuses(records::LaunchMethod::graph).has_value());
 }
 
 TEST(HostEngine, StepsWithoutWork) {

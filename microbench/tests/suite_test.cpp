@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -29,14 +30,14 @@ Suite suite_of(int gpus) {
 TEST(Suite, AsksEachQuestionOnce) {
   for (const int gpus : {1, 2, 4}) {
     std::set<std::string> asked;
-    for (const Cell& cell : cells_of({}, suite_of(gpus)))
+    for (const Cell& cell : cells_of(schema::all<Question>(), suite_of(gpus)))
       EXPECT_TRUE(asked.insert(describe(cell)).second) << describe(cell);
     EXPECT_GT(asked.size(), 100U);
   }
 }
 
 TEST(Suite, NeverQueuesWhatBlocks) {
-  for (const Cell& cell : cells_of({}, suite_of(4))) {
+  for (const Cell& cell : cells_of(schema::all<Question>(), suite_of(4))) {
     const auto* transfer = std::get_if<TransferCell>(&cell);
     if (transfer == nullptr || transfer->method != records::TransferMethod::gated) continue;
     for (const Copy& copy : transfer->copies) {
@@ -50,7 +51,8 @@ TEST(Suite, NeverQueuesWhatBlocks) {
 
 TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   std::set<std::string> pairs;
-  for (const Cell& cell : cells_of({.transfers = false, .launches = false}, suite_of(3))) {
+  for (const Cell& cell :
+       cells_of(std::array{Question::concurrent, Question::overlap}, suite_of(3))) {
     const auto* transfer = std::get_if<TransferCell>(&cell);
     if (transfer != nullptr && transfer->copies.size() == 2) pairs.insert(describe(cell));
   }
@@ -65,7 +67,8 @@ TEST(Suite, AsksForAllHostLinksTogetherBeforeEveryTwo) {
   int pairs = 0;
   int all_up = -1;
   int all_down = -1;
-  for (const Cell& cell : cells_of({.transfers = false, .launches = false}, suite_of(8))) {
+  for (const Cell& cell :
+       cells_of(std::array{Question::concurrent, Question::overlap}, suite_of(8))) {
     const auto* transfer = std::get_if<TransferCell>(&cell);
     if (transfer == nullptr) continue;
     const auto& copies = transfer->copies;
@@ -85,7 +88,7 @@ TEST(Suite, AsksForAllHostLinksTogetherBeforeEveryTwo) {
 
 TEST(Suite, SkeletonsGoFromOneDeviceToAll) {
   std::map<int, int> cells;
-  for (const Cell& cell : cells_of({}, suite_of(6))) {
+  for (const Cell& cell : cells_of(schema::all<Question>(), suite_of(6))) {
     const auto* skeleton = std::get_if<SkeletonCell>(&cell);
     if (skeleton == nullptr) continue;
     const StepShape& shape = skeleton->shape;
@@ -104,7 +107,7 @@ TEST(Suite, SkeletonsGoFromOneDeviceToAll) {
 }
 
 TEST(Suite, OneDeviceHasNobodyToCopyTo) {
-  for (const Cell& cell : cells_of({}, suite_of(1))) {
+  for (const Cell& cell : cells_of(schema::all<Question>(), suite_of(1))) {
     const auto* transfer = std::get_if<TransferCell>(&cell);
     if (transfer == nullptr) continue;
     for (const Copy& copy : transfer->copies)

@@ -9,8 +9,13 @@ namespace gpucast::records {
 
 namespace {
 
-[[noreturn]] void refuse(std::string_view field, const std::string& why) {
-  throw std::invalid_argument(std::string(field) + ": " + why);
+void require(bool holds, std::string_view field, std::string_view otherwise) {
+  if (!holds) throw std::invalid_argument(std::string(field) + ": " + std::string(otherwise));
+}
+
+template <class Number>
+void require(bool holds, std::string_view field, Number value, std::string_view otherwise) {
+  if (!holds) require(false, field, std::to_string(value) + std::string(otherwise));
 }
 
 // U+0000 to U+001F and U+007F to U+009F, the latter in UTF-8: c2 80 to c2 9f.
@@ -30,65 +35,47 @@ bool has_control_character(std::string_view text) {
 
 std::string label(std::string_view field, std::string text) {
   text = prose(field, std::move(text));
-  if (has_control_character(text)) {
-    refuse(field, "has control characters");
-  }
+  require(!has_control_character(text), field, "has control characters");
   return text;
 }
 
 std::string prose(std::string_view field, std::string text) {
-  if (text.empty()) {
-    refuse(field, "must not be empty");
-  }
+  require(!text.empty(), field, "must not be empty");
   return text;
 }
 
 std::int64_t count(std::string_view field, std::int64_t value, std::int64_t least) {
-  if (value < least) {
-    refuse(field, std::to_string(value) + " is less than " + std::to_string(least));
-  }
+  if (value < least) require(false, field, value, " is less than " + std::to_string(least));
   return value;
 }
 
 double finite(std::string_view field, double value) {
-  if (!std::isfinite(value)) {
-    refuse(field, "not a finite number");
-  }
+  require(std::isfinite(value), field, "not a finite number");
   return value;
 }
 
 double positive(std::string_view field, double value) {
-  if (finite(field, value) <= 0) {
-    refuse(field, std::to_string(value) + " is not greater than 0");
-  }
+  require(finite(field, value) > 0, field, value, " is not greater than 0");
   return value;
 }
 
 double not_negative(std::string_view field, double value) {
-  if (finite(field, value) < 0) {
-    refuse(field, std::to_string(value) + " is less than 0");
-  }
+  require(finite(field, value) >= 0, field, value, " is less than 0");
   return value;
 }
 
 std::vector<double> samples(std::string_view field, std::vector<double> seconds) {
-  if (seconds.empty()) {
-    refuse(field, "no samples");
-  }
+  require(!seconds.empty(), field, "no samples");
   std::ranges::for_each(seconds, [&](double value) { positive(field, value); });
   return seconds;
 }
 
 void require_array(std::string_view field, const nlohmann::ordered_json& value) {
-  if (!value.is_array()) {
-    refuse(field, "not an array");
-  }
+  require(value.is_array(), field, "not an array");
 }
 
 void require_object(std::string_view field, const nlohmann::ordered_json& value) {
-  if (!value.is_object()) {
-    refuse(field, "not an object");
-  }
+  require(value.is_object(), field, "not an object");
 }
 
 void require_finite(std::string_view field, const nlohmann::ordered_json& value) {

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "gpucast/records/label.h"
-
 namespace gpucast::records {
+
+// Names things in records (machines, paths, kernels): not empty, no control characters.
+std::string label(std::string_view field, std::string text);
 
 // Not empty.
 std::string prose(std::string_view field, std::string text);

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "gpucast/records/label.h"
+#include "checked.h"
 
 namespace gpucast::records {
 namespace {

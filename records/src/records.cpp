@@ -1,7 +1,5 @@
 #include "gpucast/records/records.h"
 
-#include <nlohmann/json.hpp>
-
 #include "checked.h"
 
 namespace gpucast::records {
@@ -22,18 +20,30 @@ std::int64_t at_least_one(std::string_view field, std::int64_t value) {
   return count(field, value);
 }
 
-void add_object(Json& json, const char* field, const Json& value) {
-  if (!value.is_null()) {
-    require_object(field, value);
-    json[field] = value;
-  }
-}
-
 std::int64_t at_least_zero(std::string_view field, std::int64_t value) {
   return count(field, value, 0);
 }
 
 bool flag(std::string_view /*field*/, bool value) { return value; }
+
+void add_object(Json& json, const char* field, const Json& value) {
+  if (value.is_null()) return;
+  require_object(field, value);
+  json[field] = value;
+}
+
+template <class Word>
+std::string_view word(std::string_view /*field*/, Word value) {
+  return name(value);
+}
+
+template <class Values, class Make>
+Json list(const Values& values, Make make) {
+  Json json = Json::array();
+  for (const auto& value : values)
+    json.push_back(make(value));
+  return json;
+}
 
 Json gpu_json(const Gpu& gpu) {
   Json json;
@@ -44,9 +54,9 @@ Json gpu_json(const Gpu& gpu) {
   add(json, "memory_bytes", gpu.memory_bytes, at_least_one);
   add(json, "max_threads_per_sm", gpu.max_threads_per_sm, at_least_one);
   add(json, "pci", gpu.pci, prose);
-  if (const Json& links = gpu.links.get(); !links.is_null()) {
-    require_array("gpus.links", links);
-    json["links"] = links;
+  if (!gpu.links.is_null()) {
+    require_array("gpus.links", gpu.links);
+    json["links"] = gpu.links;
   }
   return json;
 }
@@ -67,10 +77,7 @@ Json copy_json(const Copy& copy) {
 // A list for each phase, with an entry for each step.
 Json phases_json(const std::vector<Phases>& steps) {
   const auto seconds = [&](const char* name, double Phases::* phase) {
-    Json list = Json::array();
-    for (const Phases& step : steps)
-      list.push_back(not_negative(name, step.*phase));
-    return list;
+    return list(steps, [&](const Phases& step) { return not_negative(name, step.*phase); });
   };
   return {{"h2d", seconds("h2d", &Phases::h2d)},
           {"kernel", seconds("kernel", &Phases::kernel)},
@@ -81,9 +88,7 @@ Json phases_json(const std::vector<Phases>& steps) {
 
 Json bytes_json(const StepBytes& bytes) {
   Json json{{"h2d", count("bytes.h2d", bytes.h2d, 0)}, {"d2h", count("bytes.d2h", bytes.d2h, 0)}};
-  if (bytes.exchange) {
-    json["exchange"] = count("bytes.exchange", *bytes.exchange, 0);
-  }
+  if (bytes.exchange) json["exchange"] = count("bytes.exchange", *bytes.exchange, 0);
   return json;
 }
 
@@ -99,46 +104,31 @@ void add_measured(Json& json, const Measurement& measured) {
   add(json, "caveat", measured.caveat, prose);
 }
 
-Json begin(schema::RecordKind kind, const Measurement& measured) {
-  return Json{{"kind", name(kind)}, {"machine", label("machine", measured.machine)}};
+template <class Record>
+Json begin(schema::RecordKind kind, const Record& record) {
+  Json json{{"kind", name(kind)}, {"machine", label("machine", record.machine)}};
+  if constexpr (requires { record.path; }) json["path"] = label("path", record.path);
+  return json;
 }
 
 }  // namespace
-
-JsonValue::JsonValue(Json value) : value_(std::make_shared<const Json>(std::move(value))) {}
-
-const Json& JsonValue::get() const {
-  static const Json null;
-  return value_ ? *value_ : null;
-}
 
 Json to_json(const Machine& machine) {
   Json json{{"kind", name(schema::RecordKind::machine)}, {"id", label("id", machine.id)}};
   add(json, "host", machine.host, label);
   add(json, "cpu", machine.cpu, label);
   add(json, "cpu_cores", machine.cpu_cores, at_least_one);
-  if (machine.gpus) {
-    json["gpus"] = Json::array();
-    for (const Gpu& gpu : *machine.gpus) {
-      json["gpus"].push_back(gpu_json(gpu));
-    }
-  }
+  if (machine.gpus) json["gpus"] = list(*machine.gpus, gpu_json);
   add(json, "driver", machine.driver, prose);
   add(json, "runtime", machine.runtime, prose);
-  add_object(json, "topology", machine.topology.get());
-  if (machine.tool) {
-    json["tool"] = tool_json(*machine.tool);
-  }
+  add_object(json, "topology", machine.topology);
+  if (machine.tool) json["tool"] = tool_json(*machine.tool);
   add(json, "started", machine.started, label);
-  if (machine.command) {
-    json["command"] = *machine.command;
-  }
+  if (machine.command) json["command"] = *machine.command;
   add(json, "source", machine.source, prose);
   if (machine.caveats) {
-    json["caveats"] = Json::array();
-    for (const std::string& caveat : *machine.caveats) {
-      json["caveats"].push_back(prose("caveats", caveat));
-    }
+    json["caveats"] =
+        list(*machine.caveats, [](const std::string& caveat) { return prose("caveats", caveat); });
   }
   require_finite("machine", json);
   return json;
@@ -146,23 +136,15 @@ Json to_json(const Machine& machine) {
 
 Json to_json(const Transfer& transfer) {
   Json json = begin(schema::RecordKind::transfer, transfer);
-  json["path"] = label("path", transfer.path);
   json["memory"] = name(transfer.memory);
   json["engine"] = name(transfer.engine);
   json["route"] = name(transfer.route);
   json["from"] = label("from", transfer.from);
   json["to"] = label("to", transfer.to);
   json["bytes"] = count("bytes", transfer.bytes);
-  json["concurrent"] = Json::array();
-  for (const Copy& copy : transfer.concurrent) {
-    json["concurrent"].push_back(copy_json(copy));
-  }
-  if (transfer.method) {
-    json["method"] = name(*transfer.method);
-  }
-  if (transfer.issuer) {
-    json["issuer"] = label("issuer", *transfer.issuer);
-  }
+  json["concurrent"] = list(transfer.concurrent, copy_json);
+  add(json, "method", transfer.method, word<TransferMethod>);
+  add(json, "issuer", transfer.issuer, label);
   json["valid"] = transfer.valid;
   add_measured(json, transfer);
   return json;
@@ -170,7 +152,6 @@ Json to_json(const Transfer& transfer) {
 
 Json to_json(const Launch& launch) {
   Json json = begin(schema::RecordKind::launch, launch);
-  json["path"] = label("path", launch.path);
   json["method"] = name(launch.method);
   json["count"] = count("count", launch.count);
   add(json, "arguments", launch.arguments, at_least_zero);
@@ -180,38 +161,27 @@ Json to_json(const Launch& launch) {
 
 Json to_json(const Step& step) {
   Json json = begin(schema::RecordKind::step, step);
-  json["path"] = label("path", step.path);
   json["schedule"] = name(step.schedule);
   json["kernel"] = label("kernel", step.kernel);
   json["n"] = count("n", step.n);
   json["gpus"] = count("gpus", step.gpus);
   add(json, "block", step.block, at_least_one);
-  if (step.memory) {
-    json["memory"] = name(*step.memory);
-  }
+  add(json, "memory", step.memory, word<Memory>);
   add(json, "graph", step.graph, flag);
   add(json, "boundary", step.boundary, label);
-  if (step.bytes) {
-    json["bytes"] = bytes_json(*step.bytes);
-  }
+  if (step.bytes) json["bytes"] = bytes_json(*step.bytes);
   add(json, "energy_drift", step.energy_drift, finite);
   add_measured(json, step);
-  if (!step.phases.empty()) {
-    json["phases"] = phases_json(step.phases);
-  }
+  if (!step.phases.empty()) json["phases"] = phases_json(step.phases);
   return json;
 }
 
 Json to_json(const Overlap& overlap) {
   Json json = begin(schema::RecordKind::overlap, overlap);
-  json["path"] = label("path", overlap.path);
   json["memory"] = name(overlap.memory);
   json["device"] = label("device", overlap.device);
   json["bytes"] = count("bytes", overlap.bytes);
-  json["parts"] = Json::array();
-  for (const OverlapPart part : overlap.parts) {
-    json["parts"].push_back(name(part));
-  }
+  json["parts"] = list(overlap.parts, schema::name<OverlapPart>);
   if (overlap.parts.empty()) throw std::invalid_argument("parts: is empty");
   add_measured(json, overlap);
   return json;
@@ -219,7 +189,6 @@ Json to_json(const Overlap& overlap) {
 
 Json to_json(const Skeleton& skeleton) {
   Json json = begin(schema::RecordKind::skeleton, skeleton);
-  json["path"] = label("path", skeleton.path);
   json["schedule"] = name(skeleton.schedule);
   json["memory"] = name(skeleton.memory);
   json["gpus"] = count("gpus", skeleton.gpus);
@@ -248,7 +217,7 @@ Json to_json(const Note& note) {
   add(json, "machine", note.machine, label);
   add(json, "path", note.path, label);
   json["text"] = prose("text", note.text);
-  add_object(json, "about", note.about.get());
+  add_object(json, "about", note.about);
   require_finite("note", json);
   return json;
 }

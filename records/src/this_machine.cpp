@@ -7,19 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <thread>
 
 namespace gpucast::records {
 
 namespace {
-
-utsname system_names() {
-  utsname names{};
-  ::uname(&names);
-  return names;
-}
 
 // 20250131T120000.250Z: what of a time is fit for an id and for a file's name.
 std::string compact(std::string moment) {
@@ -58,22 +51,23 @@ std::int64_t allowed_cores() {
 }
 
 std::string utc(std::chrono::system_clock::time_point moment) {
-  using std::chrono::milliseconds;
-  const auto since = std::chrono::floor<milliseconds>(moment.time_since_epoch());
-  const auto whole = std::chrono::floor<std::chrono::seconds>(since);
-  const auto seconds = static_cast<std::time_t>(whole.count());
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> date{};
-  const std::size_t length = std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::string fraction = std::to_string((since - whole).count());
-  fraction.insert(0, 3 - fraction.size(), '0');
-  return std::string(date.data(), length) + "." + fraction + "Z";
+  using namespace std::chrono;
+  const auto day = floor<days>(moment);
+  const year_month_day date(day);
+  const hh_mm_ss time(floor<milliseconds>(moment - day));
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", int{date.year()},
+                unsigned{date.month()}, unsigned{date.day()},
+                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                static_cast<int>(time.seconds().count()),
+                static_cast<int>(time.subseconds().count()));
+  return text.data();
 }
 
 Machine this_machine(const Tool& tool, const std::vector<std::string>& command,
                      const std::string& id) {
-  const utsname names = system_names();
+  utsname names{};
+  ::uname(&names);
   std::ifstream cpuinfo("/proc/cpuinfo");
   Machine machine;
   machine.host = std::string(std::begin(names.nodename));

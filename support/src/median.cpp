@@ -23,12 +23,6 @@ double middle_probability(std::size_t n) {
   return result;
 }
 
-double sorted_median(const std::vector<double>& sorted) {
-  const std::size_t half = sorted.size() / 2;
-  // The sum of the two could overflow, their half-sum cannot.
-  return sorted.size() % 2 != 0 ? sorted[half] : sorted[half - 1] / 2 + sorted[half] / 2;
-}
-
 }  // namespace
 
 double median(std::vector<double> samples) {
@@ -69,7 +63,7 @@ std::optional<MedianInterval> median_interval(std::vector<double> samples, doubl
     return std::nullopt;
   }
   std::ranges::sort(samples);
-  return MedianInterval{sorted_median(samples), samples[ranks->low - 1], samples[ranks->high - 1],
+  return MedianInterval{median(samples), samples[ranks->low - 1], samples[ranks->high - 1],
                         ranks->coverage};
 }
 

@@ -56,77 +56,52 @@ std::size_t find_dash(std::string_view item) {
   return std::string_view::npos;
 }
 
-// The numbers of one item are appended to a list that stays free of repetitions.
-class List {
- public:
-  List(std::string_view option, Bounds bounds) : option_(option), bounds_(bounds) {}
-
-  void add_item(std::string_view item) {
-    const std::size_t dash = find_dash(item);
-    if (dash == std::string_view::npos) {
-      add(parse_number(option_, item, bounds_), item);
-      return;
-    }
-    const std::string_view rest = item.substr(dash + 1);
-    const std::size_t colon = rest.find(':');
-    const std::int64_t first = parse_number(option_, item.substr(0, dash), bounds_);
-    const std::int64_t last = parse_number(option_, rest.substr(0, colon), bounds_);
-    const std::int64_t step =
-        colon == std::string_view::npos ? 1 : parse_number(option_, rest.substr(colon + 1), {});
-    if (last < first) {
-      refuse(option_, item, "ends before it begins");
-    }
-    for (std::int64_t value = first;; value += step) {
-      add(value, item);
-      if (last - value < step) {
-        return;
-      }
-    }
-  }
-
-  std::vector<std::int64_t> take() && { return std::move(numbers_); }
-
- private:
-  void add(std::int64_t value, std::string_view item) {
-    if (seen_.insert(value).second) {
-      numbers_.push_back(value);
-    }
-    if (numbers_.size() > most_numbers) {
-      refuse(option_, item, "makes more than " + std::to_string(most_numbers) + " numbers");
-    }
-  }
-
-  std::string_view option_;
-  Bounds bounds_;
-  std::vector<std::int64_t> numbers_;
-  std::unordered_set<std::int64_t> seen_;
+struct Range {
+  std::int64_t first = 0, last = 0, step = 1;
 };
+
+// FIRST, FIRST-LAST or FIRST-LAST:STEP
+Range parse_range(std::string_view option, std::string_view item, Bounds bounds) {
+  const std::size_t dash = find_dash(item);
+  const std::int64_t first = parse_number(option, item.substr(0, dash), bounds);
+  if (dash == std::string_view::npos) return {.first = first, .last = first};
+  const std::string_view rest = item.substr(dash + 1);
+  const std::size_t colon = rest.find(':');
+  Range range{.first = first, .last = parse_number(option, rest.substr(0, colon), bounds)};
+  if (colon != std::string_view::npos)
+    range.step = parse_number(option, rest.substr(colon + 1), {});
+  if (range.last < first) refuse(option, item, "ends before it begins");
+  return range;
+}
 
 }  // namespace
 
 std::int64_t parse_number(std::string_view option, std::string_view text, Bounds bounds) {
   const auto value = whole(trimmed(text));
-  if (!value) {
-    refuse(option, text, "is no whole number");
-  }
-  if (*value < bounds.least) {
-    refuse(option, text, "is less than " + std::to_string(bounds.least));
-  }
-  if (*value > bounds.most) {
-    refuse(option, text, "is more than " + std::to_string(bounds.most));
-  }
+  if (!value) refuse(option, text, "is no whole number");
+  if (*value < bounds.least) refuse(option, text, "is less than " + std::to_string(bounds.least));
+  if (*value > bounds.most) refuse(option, text, "is more than " + std::to_string(bounds.most));
   return *value;
 }
 
 std::vector<std::int64_t> parse_number_list(std::string_view option, std::string_view text,
                                             Bounds bounds) {
-  List list(option, bounds);
+  std::vector<std::int64_t> numbers;
+  std::unordered_set<std::int64_t> seen;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
-    list.add_item(trimmed(text.substr(begin, comma - begin)));
+    const std::string_view item = trimmed(text.substr(begin, comma - begin));
     begin = comma + 1;
+    const auto [first, last, step] = parse_range(option, item, bounds);
+    for (std::int64_t value = first;; value += step) {
+      if (seen.insert(value).second) numbers.push_back(value);
+      if (numbers.size() > most_numbers) {
+        refuse(option, item, "makes more than " + std::to_string(most_numbers) + " numbers");
+      }
+      if (last - value < step) break;
+    }
   }
-  return std::move(list).take();
+  return numbers;
 }
 
 }  // namespace gpucast::support

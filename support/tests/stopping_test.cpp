@@ -10,16 +10,6 @@
 namespace gpucast::support {
 namespace {
 
-TEST(StopByCount, StopsAtItsCount) {
-  StopByCount stop(3);
-  for (int sample = 0; sample < 3; ++sample) {
-    EXPECT_FALSE(stop.done());
-    stop.add(1);
-  }
-  EXPECT_TRUE(stop.done());
-  EXPECT_TRUE(StopByCount(0).done());
-}
-
 TEST(StopByInterval, StopsAtTheLeastCountWhereSamplesAgree) {
   StopByInterval stop({.relative_half_width = 0.01, .min_samples = 8});
   for (int sample = 0; sample < 8; ++sample) {

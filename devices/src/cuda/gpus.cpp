@@ -1,10 +1,8 @@
 #include "gpucast/devices/cuda/gpus.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "gpucast/devices/cuda/check.h"
-#include "gpucast/devices/cuda/nvml.h"
 
 namespace gpucast::devices::cuda {
 namespace {
@@ -15,7 +13,9 @@ int lanes_per_sm(int major, int minor) {
   return major >= 8 ? 128 : 64;
 }
 
-std::string version(int number) {
+std::string version(cudaError_t (*get)(int*), const char* call) {
+  int number = 0;
+  check(get(&number), call);
   return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
@@ -63,28 +63,8 @@ records::Gpu describe(int device) {
       .pci = pci.data()};
 }
 
-std::vector<records::Gpu> describe_all(int count) {
-  std::vector<records::Gpu> result;
-  result.reserve(static_cast<std::size_t>(count));
-  std::string why_not;
-  const auto nvml = Nvml::open(why_not);
-  for (int device = 0; device < count; ++device) {
-    result.push_back(describe(device));
-    if (nvml) result.back().links = nvml->links(result.back().pci.value_or(""));
-  }
-  return result;
-}
+std::string driver_version() { return version(cudaDriverGetVersion, "cudaDriverGetVersion"); }
 
-std::string driver_version() {
-  int number = 0;
-  check(cudaDriverGetVersion(&number), "cudaDriverGetVersion");
-  return version(number);
-}
-
-std::string runtime_version() {
-  int number = 0;
-  check(cudaRuntimeGetVersion(&number), "cudaRuntimeGetVersion");
-  return version(number);
-}
+std::string runtime_version() { return version(cudaRuntimeGetVersion, "cudaRuntimeGetVersion"); }
 
 }  // namespace gpucast::devices::cuda

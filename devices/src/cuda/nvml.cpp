@@ -1,88 +1,111 @@
-#include "gpucast/devices/cuda/nvml.h"
-
+// What the driver's management library (NVML) knows of a GPU's links. It is loaded at run time:
+// machines without it are served without.
 #include <dlfcn.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "gpucast/devices/cuda/gpus.h"
+#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::devices::cuda {
+namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As NVML's reference states them; its header is not part of every toolkit.
-struct Nvml::Calls {
+// Its functions as NVML's reference states them; its header is not part of every toolkit.
+class Nvml {
+ public:
+  // Throws std::runtime_error with the reason where it is not there.
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    if (!library_) throw std::runtime_error("libnvidia-ml.so.1 cannot be loaded");
+    Status (*init)() = nullptr;
+    find(init, "nvmlInit_v2");
+    find(shutdown_, "nvmlShutdown");
+    find(device_, "nvmlDeviceGetHandleByPciBusId_v2");
+    find(generation_, "nvmlDeviceGetCurrPcieLinkGeneration");
+    find(width_, "nvmlDeviceGetCurrPcieLinkWidth");
+    find(link_state_, "nvmlDeviceGetNvLinkState");
+    find(link_version_, "nvmlDeviceGetNvLinkVersion");
+    if (const Status status = init(); status != 0) {
+      throw std::runtime_error("nvmlInit_v2 returned " + std::to_string(status));
+    }
+  }
+  ~Nvml() { shutdown_(); }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  // The links of the GPU with this PCI bus id: an array of {kind: "pcie", generation, width} and
+  // {kind: "nvlink", version, count} with the links that are up. null: not known.
+  Json links(const std::string& pci) const {
+    Device device = nullptr;
+    if (device_(pci.c_str(), &device) != 0) return nullptr;
+    Json links = Json::array();
+    unsigned generation = 0;
+    unsigned width = 0;
+    if (generation_(device, &generation) == 0 && width_(device, &width) == 0) {
+      links.push_back({{"kind", "pcie"}, {"generation", generation}, {"width", width}});
+    }
+    constexpr unsigned most_links = 18;
+    unsigned count = 0;
+    unsigned version = 0;
+    for (unsigned link = 0; link < most_links; ++link) {
+      unsigned active = 0;
+      if (link_state_(device, link, &active) != 0 || active == 0) continue;
+      ++count;
+      link_version_(device, link, &version);
+    }
+    if (count > 0) links.push_back({{"kind", "nvlink"}, {"version", version}, {"count", count}});
+    return links;
+  }
+
+ private:
   using Status = int;  // 0: success
   using Device = void*;
 
-  void* library = nullptr;
-  Status (*init)() = nullptr;
-  Status (*shutdown)() = nullptr;
-  Status (*device)(const char* pci, Device*) = nullptr;
-  Status (*generation)(Device, unsigned*) = nullptr;
-  Status (*width)(Device, unsigned*) = nullptr;
-  Status (*link_state)(Device, unsigned link, unsigned* active) = nullptr;
-  Status (*link_version)(Device, unsigned link, unsigned* version) = nullptr;
-
-  Calls() = default;
-  Calls(const Calls&) = delete;
-  Calls& operator=(const Calls&) = delete;
-  ~Calls() {
-    if (library != nullptr) dlclose(library);
-  }
-
   template <class Call>
-  bool find(Call& call, const char* name) const {
-    call = reinterpret_cast<Call>(dlsym(library, name));
-    return call != nullptr;
+  void find(Call& call, const char* name) const {
+    call = reinterpret_cast<Call>(dlsym(library_.get(), name));
+    if (call == nullptr) throw std::runtime_error("libnvidia-ml.so.1 lacks functions");
   }
-  bool find_all() {
-    return find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
-           find(device, "nvmlDeviceGetHandleByPciBusId_v2") &&
-           find(generation, "nvmlDeviceGetCurrPcieLinkGeneration") &&
-           find(width, "nvmlDeviceGetCurrPcieLinkWidth") &&
-           find(link_state, "nvmlDeviceGetNvLinkState") &&
-           find(link_version, "nvmlDeviceGetNvLinkVersion");
-  }
+
+  std::unique_ptr<void, Destroy<dlclose>> library_;
+  Status (*shutdown_)() = nullptr;
+  Status (*device_)(const char* pci, Device*) = nullptr;
+  Status (*generation_)(Device, unsigned*) = nullptr;
+  Status (*width_)(Device, unsigned*) = nullptr;
+  Status (*link_state_)(Device, unsigned link, unsigned* active) = nullptr;
+  Status (*link_version_)(Device, unsigned link, unsigned* version) = nullptr;
 };
 
-Nvml::Nvml(std::unique_ptr<Calls> calls) : calls_(std::move(calls)) {}
-
-Nvml::~Nvml() { calls_->shutdown(); }
-
-std::unique_ptr<Nvml> Nvml::open(std::string& why_not) {
-  auto calls = std::make_unique<Calls>();
-  calls->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (calls->library == nullptr) {
-    why_not = "libnvidia-ml.so.1 cannot be loaded";
-  } else if (!calls->find_all()) {
-    why_not = "libnvidia-ml.so.1 lacks functions";
-  } else if (const int status = calls->init(); status != 0) {
-    why_not = "nvmlInit_v2 returned " + std::to_string(status);
-  } else {
-    return std::unique_ptr<Nvml>(new Nvml(std::move(calls)));
+std::unique_ptr<Nvml> open_nvml(std::string& why_not) {
+  try {
+    return std::make_unique<Nvml>();
+  } catch (const std::runtime_error& error) {
+    why_not = error.what();
+    return nullptr;
   }
-  return nullptr;
 }
 
-Json Nvml::links(const std::string& pci) const {
-  Calls::Device device = nullptr;
-  if (calls_->device(pci.c_str(), &device) != 0) return nullptr;
-  Json links = Json::array();
-  unsigned generation = 0;
-  unsigned width = 0;
-  if (calls_->generation(device, &generation) == 0 && calls_->width(device, &width) == 0) {
-    links.push_back({{"kind", "pcie"}, {"generation", generation}, {"width", width}});
+}  // namespace
+
+std::string why_no_nvml() {
+  std::string why_not;
+  open_nvml(why_not);
+  return why_not;
+}
+
+std::vector<records::Gpu> describe_all(int count) {
+  std::vector<records::Gpu> result;
+  result.reserve(static_cast<std::size_t>(count));
+  std::string why_not;
+  const auto nvml = open_nvml(why_not);
+  for (int device = 0; device < count; ++device) {
+    result.push_back(describe(device));
+    if (nvml) result.back().links = nvml->links(result.back().pci.value_or(""));
   }
-  constexpr unsigned most_links = 18;
-  unsigned count = 0;
-  unsigned version = 0;
-  for (unsigned link = 0; link < most_links; ++link) {
-    unsigned active = 0;
-    if (calls_->link_state(device, link, &active) != 0 || active == 0) continue;
-    ++count;
-    calls_->link_version(device, link, &version);
-  }
-  if (count > 0) links.push_back({{"kind", "nvlink"}, {"version", version}, {"count", count}});
-  return links;
+  return result;
 }
 
 }  // namespace gpucast::devices::cuda

@@ -41,12 +41,16 @@ void Worker::queue(std::function<void()> operation, When when) {
 }
 
 void Worker::wait() {
+  wait_quietly();
+  if (!failure_.empty()) throw DeviceError(name_ + ": " + failure_);
+}
+
+void Worker::wait_quietly() noexcept {
   const std::uint32_t all = queued_.load(std::memory_order_acquire);
   for (std::uint32_t done = done_.load(std::memory_order_acquire); done != all;
        done = done_.load(std::memory_order_acquire)) {
     wait_while(done_, done);
   }
-  if (!failure_.empty()) throw DeviceError(name_ + ": " + failure_);
 }
 
 void Worker::run() {

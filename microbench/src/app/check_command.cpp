@@ -27,14 +27,10 @@ std::vector<Copy> all_copies(int devices) {
               {.from = device, .to = host, .bytes = bytes, .memory = memory, .engine = engine});
         }
         for (int other = 0; other < devices; ++other) {
-          Copy copy{.from = device, .to = other, .bytes = bytes, .engine = engine};
-          copies.push_back(copy);
+          copies.push_back({.from = device, .to = other, .bytes = bytes, .engine = engine});
           if (device == other || engine == records::Engine::kernel) continue;
-          copy.reads = true;
-          copies.push_back(copy);
-          copy.reads = false;
-          copy.staged = true;
-          copies.push_back(copy);
+          copies.push_back({.from = device, .to = other, .bytes = bytes, .reads = true});
+          copies.push_back({.from = device, .to = other, .bytes = bytes, .staged = true});
         }
       }
     }

@@ -3,11 +3,14 @@
 
 #include <memory>
 
-#include "app/context.h"
 #include "gpucast/support/command_line.h"
+#include "gpucast/support/context.h"
 
 namespace gpucast::microbench {
 
+inline constexpr const char* program = "gpucast-microbench";
+
+using support::Context;
 using Command = support::Command<Context>;
 
 std::unique_ptr<Command> measure_command();

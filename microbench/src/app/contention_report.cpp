@@ -1,10 +1,8 @@
-#include "app/contention_report.h"
-
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
+#include "app/report.h"
 #include "gpucast/support/human.h"
 
 namespace gpucast::microbench {
@@ -32,28 +30,23 @@ std::string right(const std::string& text, std::size_t width) {
 std::vector<Beside> besides(const Outcome& outcome) {
   const auto key = [](const Copy& c) { return describe(c) + std::to_string(c.bytes); };
   std::map<std::string, double> alone;
+  each<TransferCell>(outcome, [&](const TransferCell& cell, const Result& result) {
+    if (cell.copies.size() > 1 || cell.method != records::TransferMethod::gated) return;
+    alone[key(cell.copies.front())] = result.median;
+  });
   std::vector<Beside> found;
-  for (const Result& result : outcome.results) {
-    const auto* cell = std::get_if<TransferCell>(&result.cell);
-    if (cell == nullptr || cell->method != records::TransferMethod::gated) continue;
-    const std::string first = key(cell->copies.front());
-    if (cell->copies.size() == 1) alone[first] = result.median;
-  }
-  for (const Result& result : outcome.results) {
-    const auto* cell = std::get_if<TransferCell>(&result.cell);
-    if (cell == nullptr || cell->copies.size() < 2) continue;
-    const auto single = alone.find(key(cell->copies.front()));
-    if (single == alone.end()) continue;
-    found.push_back({.copies = &cell->copies, .factor = result.median / single->second});
-  }
+  each<TransferCell>(outcome, [&](const TransferCell& cell, const Result& result) {
+    const auto single = alone.find(key(cell.copies.front()));
+    if (cell.copies.size() < 2 || single == alone.end()) return;
+    found.push_back({.copies = &cell.copies, .factor = result.median / single->second});
+  });
   return found;
 }
 
 void print_matrix(const std::vector<Beside>& all, std::ostream& out) {
   constexpr std::size_t width = 6;
-  std::vector<std::string> rows;
-  std::vector<std::string> columns;
-  std::map<std::pair<std::string, std::string>, double> factors;
+  std::set<std::string> others;
+  std::map<std::string, std::map<std::string, double>> factors;
   std::map<std::string, std::int64_t> sizes;
   for (const Beside& beside : all) {
     if (beside.copies->size() != 2) continue;
@@ -61,23 +54,20 @@ void print_matrix(const std::vector<Beside>& all, std::ostream& out) {
     const std::string one = short_name(first);
     const std::string two = short_name(beside.copies->back());
     // Where copies of several sizes were measured, the first size counts.
-    const auto [size, is_new] = sizes.try_emplace(one, first.bytes);
-    if (is_new) rows.push_back(one);
-    if (std::ranges::find(columns, two) == columns.end()) columns.push_back(two);
-    if (size->second == first.bytes) factors.try_emplace({one, two}, beside.factor);
+    const std::int64_t size = sizes.try_emplace(one, first.bytes).first->second;
+    others.insert(two);
+    if (size == first.bytes) factors[one].try_emplace(two, beside.factor);
   }
-  if (rows.empty()) return;
-  std::ranges::sort(rows);
-  std::ranges::sort(columns);
+  if (factors.empty()) return;
   out << "\ntimes as long beside another copy (h: host, a number: a GPU)\n" << right("", width);
-  for (const std::string& other : columns)
+  for (const std::string& other : others)
     out << right(other, width);
   out << "\n";
-  for (const std::string& name : rows) {
+  for (const auto& [name, row] : factors) {
     out << right(name, width);
-    for (const std::string& other : columns) {
-      const auto factor = factors.find({name, other});
-      out << right(factor == factors.end() ? "-" : figure("%.2f", factor->second), width);
+    for (const std::string& other : others) {
+      const auto factor = row.find(other);
+      out << right(factor == row.end() ? "-" : figure("%.2f", factor->second), width);
     }
     out << "\n";
   }

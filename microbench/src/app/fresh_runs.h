@@ -14,4 +14,8 @@ namespace gpucast::microbench {
 RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
                     const std::stop_token& interrupted);
 
+// What a command of the shell writes to stdout; its stderr is lost. Throws DeviceError where it
+// does not end with 0.
+std::string output_of(const std::string& command);
+
 }  // namespace gpucast::microbench

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <sstream>
 
 #include "app/command.h"
 #include "app/device_list.h"
@@ -24,21 +22,13 @@ namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::stringstream stream(list);
-  for (std::string word; std::getline(stream, word, ',');)
-    words.push_back(word);
-  return words;
-}
-
 class Measure : public Command {
  public:
   support::Options declare(support::CommandLine& line) override {
     support::Options command = line.command(
         "measure",
         "transfers, launches, overlap, contention, steps without work, kinds of host memory");
-    command.add("--what", what_, "list of " + std::string(questions_)).show_default();
+    command.add("--what", what_, "list of " + support::choices<Question>()).show_default();
     engine_.declare(command);
     command.add("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
     command.add("--memory", memories_,
@@ -74,7 +64,7 @@ class Measure : public Command {
     constexpr int most_fresh = 100;
     require(fresh_ == 0 || (fresh_ >= 2 && fresh_ <= most_fresh),
             "--fresh: must be 0, or 2 to 100");
-    const Questions questions = questions_of();
+    const auto questions = support::parse_words<Question>("--what", what_);
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context, host_engine, cuda_engine);
     const Suite suite = suite_of(*engine);
@@ -131,52 +121,25 @@ class Measure : public Command {
     if (!holds) throw support::InputError(otherwise);
   }
 
-  Questions questions_of() const {
-    Questions questions{.transfers = false,
-                        .concurrent = false,
-                        .launches = false,
-                        .overlap = false,
-                        .skeleton = false,
-                        .host_memory = false};
-    for (const std::string& word : words_of(what_)) {
-      if (word == "transfers") {
-        questions.transfers = true;
-      } else if (word == "concurrent") {
-        questions.concurrent = true;
-      } else if (word == "launches") {
-        questions.launches = true;
-      } else if (word == "overlap") {
-        questions.overlap = true;
-      } else if (word == "skeleton") {
-        questions.skeleton = true;
-      } else if (word == "host-memory") {
-        questions.host_memory = true;
-      } else {
-        support::refuse_word("--what", word, questions_);
-      }
-    }
-    return questions;
-  }
-
   Suite suite_of(const Engine& engine) const {
     using records::Memory;
     const bool gpus = engine.path() != schema::Path::host;
     Suite suite;
     suite.devices = devices_of(devices_, engine);
     suite.gpus = gpus;
-    for (const std::string& word : words_of(memories_)) {
-      const auto memory = support::parse_word<Memory>("--memory", word);
-      if (memory == Memory::unknown || (!gpus && memory != Memory::pageable)) {
-        throw support::InputError("--memory: \"" + word + "\" is not there on " +
-                                  (gpus ? "GPUs" : "CPU devices"));
-      }
-      suite.memories.push_back(memory);
-    }
-    if (suite.memories.empty()) {
+    if (!memories_.empty()) {
+      suite.memories = support::parse_words<Memory>("--memory", memories_);
+    } else {
       suite.memories =
           gpus ? std::vector{Memory::pinned, Memory::pageable, Memory::write_combined,
                              Memory::mapped, Memory::portable, Memory::mapped_write_combined}
                : std::vector{Memory::pageable};
+    }
+    for (const Memory memory : suite.memories) {
+      if (memory == Memory::unknown || (!gpus && memory != Memory::pageable)) {
+        throw support::InputError("--memory: \"" + support::name(memory) + "\" is not there on " +
+                                  (gpus ? "GPUs" : "CPU devices"));
+      }
     }
     constexpr std::int64_t most = std::int64_t{1} << 34;
     suite.largest = largest_.empty()
@@ -189,8 +152,6 @@ class Measure : public Command {
     return suite;
   }
 
-  static constexpr const char* questions_ =
-      "transfers, concurrent, launches, overlap, skeleton, host-memory";
   std::string what_ = "transfers,concurrent,launches,overlap,skeleton,host-memory";
   devices::EngineOptions engine_;
   std::string devices_;

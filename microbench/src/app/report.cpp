@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 
-#include "app/contention_report.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/parse_word.h"
 
@@ -24,18 +23,15 @@ std::string rate(std::int64_t bytes, double seconds) {
   return figure("%8.2f GB/s", static_cast<double>(bytes) / seconds / giga);
 }
 
-template <class Wanted, class Body>
-void each(const Outcome& outcome, Body body) {
-  for (const Result& result : outcome.results) {
-    if (const auto* cell = std::get_if<Wanted>(&result.cell)) body(*cell, result);
-  }
-}
-
-// The smallest and the largest copy of one kind.
+// The results at the smallest and the largest copy of one kind.
 struct Ends {
-  std::int64_t smallest = 0, largest = 0;
-  Result at_smallest, at_largest;
+  const Result* smallest;
+  const Result* largest;
 };
+
+std::int64_t bytes_of(const Result* result) {
+  return std::get<TransferCell>(result->cell).copies.front().bytes;
+}
 
 // Half the width of the median's 95 % interval.
 std::string plus_minus(const Result& result) {
@@ -52,25 +48,19 @@ void print_transfers(const Outcome& outcome, std::ostream& out) {
     const Copy& copy = cell.copies.front();
     const std::string name = padded(describe(copy), 49) + padded(support::name(cell.method), 7);
     if (!curves.contains(name)) order.push_back(name);
-    Ends& ends = curves[name];
-    if (ends.largest < copy.bytes) {
-      ends.largest = copy.bytes;
-      ends.at_largest = result;
-    }
-    if (ends.smallest == 0 || copy.bytes < ends.smallest) {
-      ends.smallest = copy.bytes;
-      ends.at_smallest = result;
-    }
+    Ends& ends = curves.try_emplace(name, Ends{&result, &result}).first->second;
+    if (bytes_of(ends.largest) < copy.bytes) ends.largest = &result;
+    if (bytes_of(ends.smallest) > copy.bytes) ends.smallest = &result;
   });
   if (order.empty()) return;
   out << "\n"
       << padded("transfer, alone", 49) << "timed  smallest" << padded("", 23) << "largest\n";
   for (const std::string& name : order) {
-    const Ends& ends = curves[name];
-    out << name << padded(human_seconds(ends.at_smallest.median), 11)
-        << plus_minus(ends.at_smallest) << padded(std::to_string(ends.smallest) + " B", 6)
-        << rate(ends.largest, ends.at_largest.median) << " " << plus_minus(ends.at_largest)
-        << ends.largest << " B\n";
+    const auto& [smallest, largest] = curves.at(name);
+    out << name << padded(human_seconds(smallest->median), 11) << plus_minus(*smallest)
+        << padded(std::to_string(bytes_of(smallest)) + " B", 6)
+        << rate(bytes_of(largest), largest->median) << " " << plus_minus(*largest)
+        << bytes_of(largest) << " B\n";
   }
 }
 
@@ -100,11 +90,9 @@ void print_launches(const Outcome& outcome, std::ostream& out) {
 // How much was hidden behind the longest part, as a fraction of what could be.
 void print_overlap(const Outcome& outcome, std::ostream& out) {
   std::map<records::OverlapPart, double> alone;
-  each<OverlapCell>(outcome, [&](const OverlapCell& cell, const Result& result) {
-    if (cell.parts.size() == 1) alone[cell.parts.front()] = result.median;
-  });
   bool head = false;
   each<OverlapCell>(outcome, [&](const OverlapCell& cell, const Result& result) {
+    if (cell.parts.size() == 1) alone[cell.parts.front()] = result.median;
     const double seconds = result.median;
     double sum = 0;
     double longest = 0;
@@ -130,9 +118,9 @@ void print_host_memory(const Outcome& outcome, std::ostream& out) {
   each<HostMemoryCell>(outcome, [&](const HostMemoryCell& cell, const Result& result) {
     const std::string row = support::name(cell.memory);
     const std::string column = cell.phase == HostPhase::loop
-                                   ? name(cell.runner) + " " + pattern_name(cell)
+                                   ? support::name(cell.runner) + " " + pattern_name(cell)
                                : cell.phase == HostPhase::first_touch ? "touch"
-                                                                      : name(cell.phase);
+                                                                      : support::name(cell.phase);
     if (!table.contains(row)) rows.push_back(row);
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
     table[row][column] = result.median;

@@ -4,11 +4,12 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 #include <tuple>
 
-#include "app/record_of.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/median.h"
+#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -17,6 +18,28 @@ using records::TransferMethod;
 
 // The smallest copies that all routes measure: their time is latency alone.
 constexpr std::int64_t smallest_timed_twice = 64;
+
+constexpr const char* wrong_bytes = "what arrived is not what was sent";
+
+// What was opened for the last cell, which may serve the next.
+template <class Opened, class Key>
+class Last {
+ public:
+  template <class Open>
+  Opened& of(const Key& key, Open open) {
+    if (!opened_ || key_ != key) {
+      opened_.reset();
+      opened_ = open();
+      key_ = key;
+    }
+    return *opened_;
+  }
+  void forget() { opened_.reset(); }
+
+ private:
+  std::unique_ptr<Opened> opened_;
+  Key key_;
+};
 
 class Measurement {
  public:
@@ -77,9 +100,7 @@ class Measurement {
     return std::nullopt;
   }
   std::optional<std::string> refused(const LaunchCell& cell) const {
-    if (cell.method == records::LaunchMethod::graph) return engine_.refuses_graphs();
-    if (cell.method == records::LaunchMethod::gated) return engine_.refuses_gated_launches();
-    return std::nullopt;
+    return engine_.refuses(cell.method);
   }
   std::optional<std::string> refused(const OverlapCell& /*cell*/) const {
     return engine_.refuses_overlap();
@@ -92,78 +113,99 @@ class Measurement {
   // ---- measuring: each returns why it failed, if it did ----
 
   std::string take(const TransferCell& cell) {
-    if (!copies_ || copies_of_ != cell.copies) {
-      copies_.reset();
-      copies_ = engine_.open(cell.copies);
-      copies_of_ = cell.copies;
-    }
-    const Samples samples = sample(*copies_, cell.method, options_, interrupted_);
-    if (samples.seconds.empty()) return "";
-    const Json written = write(record_of(cell, samples));
-    if (!samples.valid) return "what arrived is not what was sent";
-    done(cell, samples.seconds, written);
+    CopySet& copies = copies_.of(cell.copies, [&] { return engine_.open(cell.copies); });
+    records::Transfer record;
+    record.seconds = sample(copies, cell.method, options_, interrupted_);
+    if (record.seconds.empty()) return "";
+    record.valid = copies.correct();
     const Copy& first = cell.copies.front();
+    const bool by_host = first.from == host || first.to == host || first.staged;
+    record.memory = by_host ? first.memory : records::Memory::unknown;
+    record.engine = first.engine;
+    record.route = route(first);
+    record.from = place(first.from);
+    record.to = place(first.to);
+    record.bytes = first.bytes;
+    for (const Copy& other : cell.copies | std::views::drop(1)) {
+      record.concurrent.push_back(
+          {.from = place(other.from), .to = place(other.to), .bytes = other.bytes});
+    }
+    record.method = cell.method;
+    if (record.route == records::Route::peer) record.issuer = place(issuer(first));
+    const Json written = write(record);
+    if (!record.valid) return wrong_bytes;
+    done(cell, record.seconds, written);
     if (cell.method == TransferMethod::gated && cell.copies.size() == 1 &&
         first.bytes == smallest_timed_twice) {
-      estimate(first);
+      estimate(first, copies);
     }
     return "";
   }
 
   std::string take(const LaunchCell& cell) {
-    if (!launches_ || launches_of_ != std::pair(cell.device, cell.arguments)) {
-      launches_ = engine_.launches(cell.device, cell.arguments);
-      launches_of_ = {cell.device, cell.arguments};
-    }
-    const auto seconds = sample(*launches_, cell, options_, interrupted_);
-    if (seconds.empty()) return "";
-    done(cell, seconds, write(record_of(cell, seconds)));
+    Launches& launches = launches_.of({cell.device, cell.arguments}, [&] {
+      return engine_.launches(cell.device, cell.arguments);
+    });
+    records::Launch record;
+    record.method = cell.method;
+    record.count = cell.count;
+    record.arguments = cell.arguments;
+    record.seconds = sample(launches, cell, options_, interrupted_);
+    keep(cell, record);
     return "";
   }
 
   std::string take(const OverlapCell& cell) {
-    if (!overlaps_ || overlaps_of_ != std::pair(cell.device, cell.bytes)) {
-      overlaps_.reset();
-      overlaps_ = engine_.overlaps(cell.device, cell.bytes);
-      overlaps_of_ = {cell.device, cell.bytes};
-    }
-    const auto seconds =
-        take_samples([&] { return overlaps_->together(cell.parts); }, options_, interrupted_);
-    if (seconds.empty()) return "";
-    done(cell, seconds, write(record_of(cell, seconds)));
+    Overlaps& overlaps = overlaps_.of({cell.device, cell.bytes},
+                                      [&] { return engine_.overlaps(cell.device, cell.bytes); });
+    records::Overlap record;
+    record.memory = records::Memory::pinned;
+    record.device = place(cell.device);
+    record.bytes = cell.bytes;
+    record.parts = cell.parts;
+    record.seconds =
+        take_samples([&] { return overlaps.together(cell.parts); }, options_, interrupted_);
+    keep(cell, record);
     return "";
   }
 
   std::string take(const SkeletonCell& cell) {
     const auto skeleton = engine_.skeleton(cell.shape);
-    const double kernel_seconds = skeleton->kernel_seconds();
-    const auto seconds = take_samples([&] { return skeleton->step(); }, options_, interrupted_);
-    if (seconds.empty()) return "";
-    if (!skeleton->correct()) return "what arrived is not what was sent";
-    done(cell, seconds, write(record_of(cell, kernel_seconds, seconds)));
+    records::Skeleton record;
+    record.schedule = cell.shape.schedule;
+    record.memory = cell.shape.memory;
+    record.gpus = cell.shape.gpus();
+    record.h2d_bytes = cell.shape.h2d_bytes;
+    record.d2h_bytes = cell.shape.d2h_bytes;
+    record.busy = cell.shape.busy;
+    record.kernel_seconds = skeleton->kernel_seconds();
+    record.seconds = take_samples([&] { return skeleton->step(); }, options_, interrupted_);
+    if (!record.seconds.empty() && !skeleton->correct()) return wrong_bytes;
+    keep(cell, record);
     return "";
   }
 
   std::string take(const HostMemoryCell& cell) {
-    if (!loops_ || loops_of_ != std::tuple(cell.device, cell.memory, cell.bytes)) {
-      loops_.reset();
-      loops_ = engine_.host_loops(cell.device, cell.memory, cell.bytes);
-      loops_of_ = {cell.device, cell.memory, cell.bytes};
+    HostLoops& loops = loops_.of({cell.device, cell.memory, cell.bytes}, [&] {
+      return engine_.host_loops(cell.device, cell.memory, cell.bytes);
+    });
+    records::HostMemory record;
+    record.memory = cell.memory;
+    record.pattern = pattern_name(cell);
+    record.runner = support::name(runner_of(cell));
+    record.phase = support::name(cell.phase);
+    record.bytes = cell.bytes;
+    record.seconds = sample(loops, cell, options_, interrupted_);
+    if (!record.seconds.empty() && cell.phase == HostPhase::loop && !loops.correct()) {
+      return "the results are wrong";
     }
-    const auto seconds = sample(*loops_, cell, options_, interrupted_);
-    if (seconds.empty()) return "";
-    if (cell.phase == HostPhase::loop && !loops_->correct()) return "the results are wrong";
-    auto record = record_of(cell, seconds);
-    record.machine = run_.machine;
-    const Json written = to_json(record);
-    run_.write(written);
-    done(cell, seconds, written);
+    keep(cell, record);
     return "";
   }
 
   // Two ways to the same latency, which should agree.
-  void estimate(const Copy& copy) {
-    const Latency found = latency(*copies_);
+  void estimate(const Copy& copy, CopySet& copies) {
+    const Latency found = latency(copies);
     outcome_.latencies.push_back({copy, found});
     note("latency of " + describe(copy) + " behind a gate, by two estimates",
          {{"copy", describe(copy)},
@@ -175,10 +217,15 @@ class Measurement {
 
   // ---- what came of it ----
 
+  // Nothing where an interrupt came before the first sample.
+  template <class Record>
+  void keep(const Cell& cell, const Record& record) {
+    if (!record.seconds.empty()) done(cell, record.seconds, write(record));
+  }
   template <class Record>
   Json write(Record record) {
     record.machine = run_.machine;
-    record.path = run_.path;
+    if constexpr (requires { record.path; }) record.path = run_.path;
     Json json = to_json(record);
     run_.run_to_run.annotate(json);
     run_.write(json);
@@ -204,10 +251,10 @@ class Measurement {
   }
   // What was open may be in any state.
   void fail(const std::string& what, const std::string& why) {
-    copies_.reset();
-    launches_.reset();
-    overlaps_.reset();
-    loops_.reset();
+    copies_.forget();
+    launches_.forget();
+    overlaps_.forget();
+    loops_.forget();
     ++outcome_.failed;
     note(what + ": failed, " + why, nullptr);
     progress_.message(what + ": failed, " + why);
@@ -223,15 +270,10 @@ class Measurement {
   std::stop_token interrupted_;
   Budget budget_;
   SampleOptions options_;
-  // What was opened for the last cell may serve the next.
-  std::unique_ptr<CopySet> copies_;
-  std::vector<Copy> copies_of_;
-  std::unique_ptr<Launches> launches_;
-  std::pair<int, int> launches_of_;
-  std::unique_ptr<Overlaps> overlaps_;
-  std::pair<int, std::int64_t> overlaps_of_;
-  std::unique_ptr<HostLoops> loops_;
-  std::tuple<int, records::Memory, std::int64_t> loops_of_;
+  Last<CopySet, std::vector<Copy>> copies_;
+  Last<Launches, std::pair<int, int>> launches_;
+  Last<Overlaps, std::pair<int, std::int64_t>> overlaps_;
+  Last<HostLoops, std::tuple<int, records::Memory, std::int64_t>> loops_;
   Outcome outcome_;
 };
 

@@ -4,18 +4,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "copies/copy.h"
+#include "engine/loop.h"
 #include "engine/skeleton.h"
 #include "gpucast/devices/backend.h"
 #include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
+#include "gpucast/support/interface.h"
 
 namespace gpucast::microbench {
 
@@ -23,13 +24,8 @@ using devices::DeviceError;
 
 // Copies that are under way together, with buffers of their own. What is sent is known, and
 // destinations hold something else before.
-class CopySet {
+class CopySet : public support::Interface {
  public:
-  CopySet() = default;
-  CopySet(const CopySet&) = delete;
-  CopySet& operator=(const CopySet&) = delete;
-  virtual ~CopySet() = default;
-
   // Goes on to the next of the hardware's queues, which differ; what follows uses that one.
   virtual void next_queue() = 0;
   // Seconds that the caller of the first copy waits for it, blocking; the others rest.
@@ -58,13 +54,8 @@ class CopySet {
 };
 
 // Empty kernels of one device.
-class Launches {
+class Launches : public support::Interface {
  public:
-  Launches() = default;
-  Launches(const Launches&) = delete;
-  Launches& operator=(const Launches&) = delete;
-  virtual ~Launches() = default;
-
   virtual void next_queue() = 0;        // as of copies
   virtual double submit() = 0;          // seconds that the caller of one launch waits, queue empty
   virtual double sync() = 0;            // seconds until one has run
@@ -73,30 +64,16 @@ class Launches {
 };
 
 // A copy up, a copy down and a kernel of one device, each as long as the longer copy alone.
-class Overlaps {
+class Overlaps : public support::Interface {
  public:
-  Overlaps() = default;
-  Overlaps(const Overlaps&) = delete;
-  Overlaps& operator=(const Overlaps&) = delete;
-  virtual ~Overlaps() = default;
   // Seconds from the common start until all of `parts` have ended.
   virtual double together(std::span<const records::OverlapPart> parts) = 0;
 };
 
-// How a loop reads its array: in order; in the order that a list says, which is in order; in one
-// that is random.
-enum class LoopPattern { sequential, indirect, random };
-enum class Runner { gpu, cpu };
-
 // Two arrays of floats in one kind of host memory, and a loop from one to the other:
 // out[k] = 2 in[list[k]] + 1.
-class HostLoops {
+class HostLoops : public support::Interface {
  public:
-  HostLoops() = default;
-  HostLoops(const HostLoops&) = delete;
-  HostLoops& operator=(const HostLoops&) = delete;
-  virtual ~HostLoops() = default;
-
   virtual double allocate() = 0;     // seconds to get memory for one array
   virtual double first_touch() = 0;  // seconds of a CPU's first write to all pages of one array
   // Seconds of one array up and one down.
@@ -121,8 +98,7 @@ class Engine : public devices::Backend {
   // Why it cannot be made or timed so; nothing where it can.
   virtual std::optional<std::string> refuses(const Copy& copy,
                                              records::TransferMethod method) const = 0;
-  virtual std::optional<std::string> refuses_graphs() const = 0;
-  virtual std::optional<std::string> refuses_gated_launches() const { return std::nullopt; }
+  virtual std::optional<std::string> refuses(records::LaunchMethod method) const = 0;
   virtual std::optional<std::string> refuses_overlap() const = 0;
   virtual std::optional<std::string> refuses_loops(records::Memory memory, Runner runner) const = 0;
 
@@ -139,10 +115,10 @@ class Engine : public devices::Backend {
 
   // What was found out on the way about where host memory lies, an object each: `gpu`, `memory`,
   // `wanted` (NUMA node), `obtained` (null: the system does not say).
-  virtual std::vector<nlohmann::ordered_json> placements() const = 0;
+  virtual std::vector<nlohmann::ordered_json> placements() const { return {}; }
 
   // Tests of what measurements rely on; the engine must outlive them.
-  virtual std::vector<SelfTest> self_tests() = 0;
+  virtual std::vector<SelfTest> self_tests() { return {}; }
 };
 
 // CPU threads as devices; 0: one for each core.

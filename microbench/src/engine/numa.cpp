@@ -4,8 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
+#include <cctype>
 #include <fstream>
 #include <limits>
 
@@ -20,9 +20,8 @@ constexpr unsigned long mask_bits = bits * std::tuple_size_v<Mask>;
 }  // namespace
 
 std::optional<int> node_of_pci(std::string bus_id) {
-  std::ranges::transform(bus_id, bus_id.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  for (char& c : bus_id)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/numa_node");
   int node = -1;
   if (!(file >> node) || node < 0) return std::nullopt;

@@ -3,14 +3,16 @@
 #include <algorithm>
 
 #include "gpucast/devices/clock.h"
+#include "gpucast/model/workload.h"
 
 namespace gpucast::microbench {
 namespace {
 
-// For each particle, a position and a type go to the devices and a force comes back; position and
-// force have three components.
-constexpr std::size_t components = 3;
-constexpr std::size_t sent_a_particle = 4;
+// Floats of each particle: a position and its type go to the devices, a force comes back.
+constexpr auto sent_a_particle =
+    static_cast<std::size_t>(model::all_pairs.to_gpu.factor) / sizeof(float);
+constexpr auto components =
+    static_cast<std::size_t>(model::all_pairs.from_gpu.factor) / sizeof(float);
 
 }  // namespace
 
@@ -23,7 +25,7 @@ double Skeleton::step() {
   integrate();
   const auto begin = devices::Clock::now();
   const std::size_t count = shape_.devices.size();
-  if (shape_.schedule == records::Schedule::star_serial) {
+  if (blocking()) {
     for (std::size_t k = 0; k < count; ++k)
       upload(k);
     for (std::size_t k = 0; k < count; ++k)
@@ -42,11 +44,25 @@ double Skeleton::step() {
   return devices::seconds_since(begin);
 }
 
+bool Skeleton::correct() {
+  std::ranges::fill(received(), 0.0F);
+  step();
+  const auto up = std::as_bytes(sent()).first(up_bytes());
+  for (std::size_t k = 0; k < shape_.devices.size(); ++k) {
+    const auto down = std::as_bytes(received()).subspan(k * down_bytes(), down_bytes());
+    if (!std::ranges::equal(arrived(k), up) ||
+        std::ranges::count(down, mark(k)) != std::ssize(down)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Velocities from forces, positions from velocities, kept in double precision as programs do, and
 // packed for the devices.
 void Skeleton::integrate() {
   constexpr double dt = 1e-3;
-  const auto forces = received();
+  const std::span<const float> forces = received();
   const auto packed = sent();
   const std::size_t particles =
       std::min(forces.size() / components, packed.size() / sent_a_particle);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpucast/records/records.h"
+#include "gpucast/support/interface.h"
 
 namespace gpucast::microbench {
 
@@ -26,12 +27,9 @@ struct StepShape {
   int gpus() const { return static_cast<int>(devices.size()); }
 };
 
-class Skeleton {
+class Skeleton : public support::Interface {
  public:
   explicit Skeleton(const StepShape& shape);
-  Skeleton(const Skeleton&) = delete;
-  Skeleton& operator=(const Skeleton&) = delete;
-  virtual ~Skeleton() = default;
 
   // Seconds of one step: from the first copy until the host has everything. Before, the host
   // integrates: reads what came last and writes what goes next.
@@ -39,19 +37,30 @@ class Skeleton {
   // Seconds that the kernel takes by the device's own clock, its start included: a little more than
   // `busy`.
   virtual double kernel_seconds() = 0;
-  // Whether each device has what the host sent, and the host what each device holds.
-  virtual bool correct() = 0;
+  // Whether each device has what the host sent, and the host what each device holds, after another
+  // step.
+  virtual bool correct();
 
  protected:
   const StepShape& shape() const { return shape_; }
+  std::size_t up_bytes() const { return static_cast<std::size_t>(shape_.h2d_bytes); }
+  std::size_t down_bytes() const { return static_cast<std::size_t>(shape_.d2h_bytes); }
+  bool blocking() const { return shape_.schedule == records::Schedule::star_serial; }
 
   // In the schedule's manner: blocking, or queued. k counts the shape's devices.
   virtual void upload(std::size_t k) = 0;
   virtual void compute(std::size_t k) = 0;
   virtual void download(std::size_t k) = 0;
   virtual void wait(std::size_t k) = 0;
-  virtual std::span<float> sent() = 0;            // on the host
-  virtual std::span<const float> received() = 0;  // of all devices, one behind the other
+  virtual std::span<float> sent() = 0;      // on the host
+  virtual std::span<float> received() = 0;  // of all devices, one behind the other
+  // What came to a device.
+  virtual std::vector<std::byte> arrived(std::size_t k) = 0;
+  // What every byte holds that comes from a device.
+  static std::byte mark(std::size_t k) {
+    constexpr std::size_t most = 100;  // floats of such bytes are numbers
+    return static_cast<std::byte>(k % most + 1);
+  }
 
  private:
   void integrate();

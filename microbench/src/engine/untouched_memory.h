@@ -39,4 +39,15 @@ inline double touch_pages(void* data, std::size_t bytes) {
   return devices::seconds_since(begin);
 }
 
+inline double seconds_to_allocate(std::size_t bytes) {
+  const auto begin = devices::Clock::now();
+  const UntouchedMemory array(bytes);
+  return devices::seconds_since(begin);
+}
+
+inline double seconds_to_touch(std::size_t bytes) {
+  const UntouchedMemory array(bytes);
+  return touch_pages(array.data(), bytes);
+}
+
 }  // namespace gpucast::microbench

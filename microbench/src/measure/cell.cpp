@@ -40,48 +40,23 @@ std::string text_of(const SkeletonCell& cell) {
 }
 
 std::string text_of(const HostMemoryCell& cell) {
-  std::string text = support::name(cell.memory) + " host memory, " + name(cell.phase);
+  std::string text = support::name(cell.memory) + " host memory, " + support::name(cell.phase);
   if (cell.phase == HostPhase::loop) {
-    text += " " + pattern_name(cell) + " by the " + name(cell.runner);
+    text += " " + pattern_name(cell) + " by the " + support::name(cell.runner);
   }
   return text + ", " + std::to_string(cell.bytes) + " bytes";
 }
 
 }  // namespace
 
-std::string name(HostPhase phase) {
-  switch (phase) {
-    case HostPhase::allocate:
-      return "allocate";
-    case HostPhase::first_touch:
-      return "first_touch";
-    case HostPhase::copy:
-      return "copy";
-    case HostPhase::loop:
-      break;
-  }
-  return "loop";
-}
-
 std::string pattern_name(const HostMemoryCell& cell) {
-  if (cell.phase != HostPhase::loop) return "none";
-  switch (cell.pattern) {
-    case LoopPattern::sequential:
-      return "sequential";
-    case LoopPattern::indirect:
-      return "indirect";
-    case LoopPattern::random:
-      break;
-  }
-  return "random";
+  return cell.phase == HostPhase::loop ? support::name(cell.pattern) : "none";
 }
 
 Runner runner_of(const HostMemoryCell& cell) {
   if (cell.phase == HostPhase::loop) return cell.runner;
   return cell.phase == HostPhase::copy ? Runner::gpu : Runner::cpu;
 }
-
-std::string name(Runner runner) { return runner == Runner::gpu ? "gpu" : "cpu"; }
 
 std::string describe(const Cell& cell) {
   return std::visit([](const auto& one) { return text_of(one); }, cell);

@@ -9,6 +9,7 @@
 #include "copies/copy.h"
 #include "engine/engine.h"
 #include "gpucast/records/records.h"
+#include "gpucast/schema/words.h"
 
 namespace gpucast::microbench {
 
@@ -47,10 +48,8 @@ struct HostMemoryCell {
   Runner runner = Runner::cpu;                    // of a loop
 };
 
-// As they stand in records; "none" for the pattern of what is no loop.
-std::string name(HostPhase phase);
+// As it stands in records; "none" for what is no loop.
 std::string pattern_name(const HostMemoryCell& cell);
-std::string name(Runner runner);
 // Who is needed: a GPU for copies and its own loops, the CPU for the rest.
 Runner runner_of(const HostMemoryCell& cell);
 
@@ -60,3 +59,22 @@ using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, SkeletonCell, H
 std::string describe(const Cell& cell);
 
 }  // namespace gpucast::microbench
+
+namespace gpucast::schema {
+
+template <>
+inline constexpr Words<microbench::HostPhase, 4> words<microbench::HostPhase>{
+    {{microbench::HostPhase::allocate, "allocate"},
+     {microbench::HostPhase::first_touch, "first_touch"},
+     {microbench::HostPhase::copy, "copy"},
+     {microbench::HostPhase::loop, "loop"}}};
+template <>
+inline constexpr Words<microbench::LoopPattern, 3> words<microbench::LoopPattern>{
+    {{microbench::LoopPattern::sequential, "sequential"},
+     {microbench::LoopPattern::indirect, "indirect"},
+     {microbench::LoopPattern::random, "random"}}};
+template <>
+inline constexpr Words<microbench::Runner, 2> words<microbench::Runner>{
+    {{microbench::Runner::gpu, "gpu"}, {microbench::Runner::cpu, "cpu"}}};
+
+}  // namespace gpucast::schema

@@ -16,9 +16,14 @@ constexpr double shortest = 1e-9;  // s: differences may come out as nothing, re
 
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
 
-double median_of(int count, const std::function<double()>& next) {
-  std::vector<double> samples(static_cast<std::size_t>(count));
-  std::ranges::generate(samples, next);
+// Median of so many times of nothing behind a gate.
+template <class Queued>
+double nothing_behind_gate(Queued& queued, std::size_t times) {
+  std::vector<double> samples(times);
+  std::ranges::generate(samples, [&] {
+    queued.next_queue();
+    return queued.gated(0);
+  });
   return support::median(samples);
 }
 
@@ -53,35 +58,25 @@ int batch_of(double seconds, const CopySet::Batch& wanted) {
   return static_cast<int>(std::clamp(std::ceil(wanted.seconds / seconds), 1.0, most));
 }
 
-Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
-               const std::stop_token& interrupted) {
-  Samples samples;
+std::vector<double> sample(CopySet& copies, records::TransferMethod method,
+                           const SampleOptions& options, const std::stop_token& interrupted) {
   if (method == records::TransferMethod::call) {
-    samples.seconds = take_samples(
-        [&] {
-          copies.next_queue();
-          return copies.call();
-        },
-        options, interrupted);
-  } else {
-    using Payload = CopySet::Payload;
-    constexpr int few = 5;
-    const double nothing = median_of(few, [&] {
+    const auto once = [&] {
       copies.next_queue();
-      return copies.gated(0);
-    });
-    const double alone = copies.between_kernels(1, Payload::copies, 0) -
-                         copies.between_kernels(1, Payload::nothing, 0);
-    const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
-    samples.seconds = take_samples(
-        [&] {
-          copies.next_queue();
-          return (copies.gated(batch) - nothing) / batch;
-        },
-        options, interrupted);
+      return copies.call();
+    };
+    return take_samples(once, options, interrupted);
   }
-  samples.valid = copies.correct();
-  return samples;
+  using Payload = CopySet::Payload;
+  const double nothing = nothing_behind_gate(copies, 5);
+  const double alone = copies.between_kernels(1, Payload::copies, 0) -
+                       copies.between_kernels(1, Payload::nothing, 0);
+  const int batch = batch_of(at_least_a_nanosecond(alone), copies.batch());
+  const auto once = [&] {
+    copies.next_queue();
+    return (copies.gated(batch) - nothing) / batch;
+  };
+  return take_samples(once, options, interrupted);
 }
 
 std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,
@@ -101,14 +96,7 @@ std::vector<double> sample(Launches& launches, const LaunchCell& cell, const Sam
     }
     return launches.gated(cell.count);
   };
-  double nothing = 0;
-  if (cell.method == LaunchMethod::gated) {
-    constexpr int several = 11;
-    nothing = median_of(several, [&] {
-      launches.next_queue();
-      return launches.gated(0);
-    });
-  }
+  const double nothing = cell.method == LaunchMethod::gated ? nothing_behind_gate(launches, 11) : 0;
   return take_samples([&] { return once() - nothing; }, options, interrupted);
 }
 

@@ -17,11 +17,6 @@ struct SampleOptions {
   std::size_t fewest = 6;             // with six the 95 % interval is bounded
 };
 
-struct Samples {
-  std::vector<double> seconds;
-  bool valid = true;  // false: what arrived is not what was sent
-};
-
 // Samples of `next`, after one that does not count, until their median is known or time is up.
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted);
@@ -29,11 +24,10 @@ std::vector<double> take_samples(const std::function<double()>& next, const Samp
 // Copies behind a gate are timed in batches: so many for copies that take about `seconds` each.
 int batch_of(double seconds, const CopySet::Batch& wanted);
 
-Samples sample(CopySet& copies, records::TransferMethod method, const SampleOptions& options,
-               const std::stop_token& interrupted);
+std::vector<double> sample(CopySet& copies, records::TransferMethod method,
+                           const SampleOptions& options, const std::stop_token& interrupted);
 std::vector<double> sample(Launches& launches, const LaunchCell& cell, const SampleOptions& options,
                            const std::stop_token& interrupted);
-
 std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
                            const SampleOptions& options, const std::stop_token& interrupted);
 

@@ -1,10 +1,14 @@
 #include "measure/suite.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "copies/sizes.h"
+#include "gpucast/model/workload.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -30,16 +34,13 @@ class Builder {
   // Other kinds of memory, other devices, within one, by kernels.
   void other_transfers() {
     const int first = suite_.devices.front();
-    for (std::size_t k = 1; k < suite_.memories.size(); ++k)
-      host_copies(first, suite_.memories[k], all_sizes(suite_.largest));
-    for (std::size_t k = 1; k < suite_.devices.size(); ++k)
-      host_copies(suite_.devices[k], suite_.memories.front(), few());
-    local(first);
-    for (const int from : suite_.devices) {
-      for (const int to : suite_.devices) {
-        if (from != to) between(from, to, few());
-      }
-    }
+    for (const Memory memory : suite_.memories | std::views::drop(1))
+      host_copies(first, memory, all_sizes(suite_.largest));
+    for (const int device : suite_.devices | std::views::drop(1))
+      host_copies(device, suite_.memories.front(), few());
+    local(first, quarter_sizes(suite_.largest));
+    for (const auto& [from, to] : pairs())
+      between(from, to, few());
     if (suite_.gpus) by_kernels(first);
   }
 
@@ -55,7 +56,13 @@ class Builder {
     for (const Copy& copy : singles)
       together({copy});
     there_and_back();
-    if (suite_.devices.size() > 1) sets_of_many(ring);
+    sets_of_many();
+    if (suite_.devices.size() > 2) {
+      together(ring);
+      one_to_all();
+      together(peers(pairs()));
+      disjoint_pairs();
+    }
     // Last, because of eight devices they are 552, more than a budget may reach.
     for (const Copy& copy : singles) {
       for (const Copy& other : singles) {
@@ -65,19 +72,11 @@ class Builder {
   }
 
   void launches() {
-    const int device = suite_.devices.front();
-    for (const int arguments : {0, 1, 4, 16}) {
-      for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-        cells_.emplace_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
-    }
-    for (const int count : {1, 16, 256}) {
-      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
-        cells_.emplace_back(LaunchCell{.device = device, .method = method, .count = count});
-    }
-    for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
-      for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-        cells_.emplace_back(LaunchCell{.device = suite_.devices[k], .method = method});
-    }
+    for (const int arguments : {0, 1, 4, 16})
+      single_launches(suite_.devices.front(), arguments);
+    rows_of_launches({1, 16, 256});
+    for (const int device : suite_.devices | std::views::drop(1))
+      single_launches(device, 0);
   }
 
   void overlap() {
@@ -96,8 +95,8 @@ class Builder {
     }
   }
 
-  // Few and many bytes, forces of n particles being 12 bytes where positions are 16, and shared
-  // between the devices; kernels that hide nothing, something, and everything.
+  // Few and many bytes, with what all-pairs forces send back for them; kernels that hide nothing,
+  // something, and everything.
   void skeletons() {
     using records::Schedule;
     constexpr std::int64_t smallest = 4096;
@@ -106,12 +105,14 @@ class Builder {
       for (const double busy : {5e-6, 20e-6, 200e-6, 2e-3}) {
         for (const auto& [schedule, memory] : manners()) {
           for (const int gpus : counts) {
-            cells_.emplace_back(SkeletonCell{{.schedule = schedule,
-                                              .memory = memory,
-                                              .devices = first_devices(gpus),
-                                              .h2d_bytes = bytes,
-                                              .d2h_bytes = bytes / 4 * 3 / gpus,
-                                              .busy = busy}});
+            const double n = model::all_pairs.size_of(static_cast<double>(bytes), gpus);
+            cells_.emplace_back(SkeletonCell{
+                {.schedule = schedule,
+                 .memory = memory,
+                 .devices = first_devices(gpus),
+                 .h2d_bytes = bytes,
+                 .d2h_bytes = static_cast<std::int64_t>(model::all_pairs.from_gpu(n, gpus)),
+                 .busy = busy}});
           }
         }
       }
@@ -121,25 +122,14 @@ class Builder {
   void probes() {
     constexpr std::int64_t largest = 16 << 20;
     const int first = suite_.devices.front();
-    for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
-      cells_.emplace_back(LaunchCell{.device = first, .method = method});
-    for (const int count : {1, 256}) {
-      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph})
-        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
-    }
+    single_launches(first, 0);
+    rows_of_launches({1, 256});
     const auto sizes = few_sizes(std::min(largest, suite_.largest), 4);
     host_copies(first, suite_.memories.front(), sizes);
     if (suite_.gpus) host_copies(first, Memory::pageable, sizes);
     for (const std::int64_t bytes : sizes) {
-      add({.from = first, .to = first, .bytes = bytes, .memory = best()}, TransferMethod::gated);
-      if (!suite_.gpus) continue;
-      for (const bool upwards : {true, false}) {
-        add({.from = upwards ? host : first,
-             .to = upwards ? first : host,
-             .bytes = bytes,
-             .engine = records::Engine::kernel},
-            TransferMethod::gated);
-      }
+      local(first, {bytes});
+      if (suite_.gpus) by_kernel(first, bytes, Memory::pinned);
     }
     if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
   }
@@ -153,10 +143,9 @@ class Builder {
         cells_.emplace_back(cell);
       }
       cell.phase = HostPhase::loop;
-      for (const Runner runner : {Runner::gpu, Runner::cpu}) {
+      for (const Runner runner : schema::all<Runner>()) {
         cell.runner = runner;
-        for (const LoopPattern pattern :
-             {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
+        for (const LoopPattern pattern : schema::all<LoopPattern>()) {
           cell.pattern = pattern;
           cells_.emplace_back(cell);
         }
@@ -167,25 +156,34 @@ class Builder {
  private:
   std::vector<std::int64_t> few() const { return few_sizes(suite_.largest, 6); }
 
-  Copy up(int device) const {
-    return {.from = host, .to = device, .bytes = suite_.together, .memory = best()};
+  static Copy with_host(int device, bool upwards, std::int64_t bytes, Memory memory) {
+    return {.from = upwards ? host : device,
+            .to = upwards ? device : host,
+            .bytes = bytes,
+            .memory = memory};
   }
-  Copy down(int device) const {
-    return {.from = device, .to = host, .bytes = suite_.together, .memory = best()};
-  }
+  Copy up(int device) const { return with_host(device, true, suite_.together, best()); }
+  Copy down(int device) const { return with_host(device, false, suite_.together, best()); }
   Copy peer(int from, int to) const {
     return {.from = from, .to = to, .bytes = suite_.together_between, .memory = best()};
   }
+  static Copy reading(Copy copy) {
+    copy.reads = true;
+    return copy;
+  }
   // Copies that are to be under way together must not block.
   Memory best() const { return suite_.gpus ? Memory::pinned : Memory::pageable; }
+
+  bool has(Memory memory) const {
+    return std::ranges::find(suite_.memories, memory) != suite_.memories.end();
+  }
 
   // Blocking copies by any memory that programs use for them; queued ones must not block.
   std::vector<std::pair<records::Schedule, Memory>> manners() const {
     using records::Schedule;
     std::vector<std::pair<Schedule, Memory>> manners;
     for (const Memory memory : {Memory::pageable, Memory::pinned}) {
-      if (std::ranges::find(suite_.memories, memory) != suite_.memories.end())
-        manners.emplace_back(Schedule::star_serial, memory);
+      if (has(memory)) manners.emplace_back(Schedule::star_serial, memory);
     }
     manners.emplace_back(Schedule::star_async, best());
     return manners;
@@ -208,12 +206,22 @@ class Builder {
     return {suite_.devices.begin(), suite_.devices.begin() + count};
   }
 
-  // The first `count` devices.
-  std::vector<Copy> all(Copy (Builder::*make)(int) const, std::size_t count) const {
+  // Every two devices, both ways.
+  std::vector<std::pair<int, int>> pairs() const {
+    std::vector<std::pair<int, int>> pairs;
+    for (const int from : suite_.devices) {
+      for (const int to : suite_.devices) {
+        if (from != to) pairs.emplace_back(from, to);
+      }
+    }
+    return pairs;
+  }
+
+  std::vector<Copy> peers(const std::vector<std::pair<int, int>>& ends) const {
     std::vector<Copy> copies;
-    copies.reserve(count);
-    for (std::size_t k = 0; k < count; ++k)
-      copies.push_back((this->*make)(suite_.devices[k]));
+    copies.reserve(ends.size());
+    for (const auto& [from, to] : ends)
+      copies.push_back(peer(from, to));
     return copies;
   }
 
@@ -237,22 +245,42 @@ class Builder {
     if (known_.insert(describe(Cell(cell))).second) cells_.emplace_back(cell);
   }
 
+  void single_launches(int device, int arguments) {
+    for (const auto method : {LaunchMethod::submit, LaunchMethod::sync})
+      cells_.emplace_back(LaunchCell{.device = device, .method = method, .arguments = arguments});
+  }
+
+  void rows_of_launches(std::initializer_list<int> counts) {
+    for (const int count : counts) {
+      for (const auto method : {LaunchMethod::gated, LaunchMethod::graph}) {
+        cells_.emplace_back(
+            LaunchCell{.device = suite_.devices.front(), .method = method, .count = count});
+      }
+    }
+  }
+
   void host_copies(int device, Memory memory, const std::vector<std::int64_t>& sizes) {
     for (const bool upwards : {true, false}) {
       for (const std::int64_t bytes : sizes) {
-        const Copy copy{.from = upwards ? host : device,
-                        .to = upwards ? device : host,
-                        .bytes = bytes,
-                        .memory = memory};
+        const Copy copy = with_host(device, upwards, bytes, memory);
         add(copy, TransferMethod::call);
         if (!suite_.gpus || memory != Memory::pageable) add(copy, TransferMethod::gated);
       }
     }
   }
 
-  void local(int device) {
-    for (const std::int64_t bytes : quarter_sizes(suite_.largest))
+  void local(int device, const std::vector<std::int64_t>& sizes) {
+    for (const std::int64_t bytes : sizes)
       add({.from = device, .to = device, .bytes = bytes, .memory = best()}, TransferMethod::gated);
+  }
+
+  // A kernel that reads and writes host memory itself.
+  void by_kernel(int device, std::int64_t bytes, Memory memory) {
+    for (const bool upwards : {true, false}) {
+      Copy copy = with_host(device, upwards, bytes, memory);
+      copy.engine = records::Engine::kernel;
+      add(copy, TransferMethod::gated);
+    }
   }
 
   void between(int from, int to, const std::vector<std::int64_t>& sizes) {
@@ -261,9 +289,7 @@ class Builder {
       add(copy, TransferMethod::call);
       add(copy, TransferMethod::gated);
       if (!suite_.gpus) continue;
-      Copy read = copy;
-      read.reads = true;
-      add(read, TransferMethod::gated);
+      add(reading(copy), TransferMethod::gated);
       // In one run the largest through the host would take as long as all others together.
       constexpr std::int64_t largest_staged = 64 << 20;
       if (bytes > largest_staged) continue;
@@ -276,16 +302,8 @@ class Builder {
   // Kernels that read and write host memory and other GPUs themselves.
   void by_kernels(int device) {
     for (const std::int64_t bytes : few()) {
-      for (const bool upwards : {true, false}) {
-        for (const Memory memory : {Memory::pinned, Memory::mapped}) {
-          if (std::ranges::find(suite_.memories, memory) == suite_.memories.end()) continue;
-          add({.from = upwards ? host : device,
-               .to = upwards ? device : host,
-               .bytes = bytes,
-               .memory = memory,
-               .engine = records::Engine::kernel},
-              TransferMethod::gated);
-        }
+      for (const Memory memory : {Memory::pinned, Memory::mapped}) {
+        if (has(memory)) by_kernel(device, bytes, memory);
       }
       for (const int other : suite_.devices) {
         if (other == device) continue;
@@ -298,44 +316,36 @@ class Builder {
   // Both directions of one link at once, of large copies as well: what others call bidirectional.
   void there_and_back() {
     const int first = suite_.devices.front();
-    const std::int64_t large = suite_.largest / 2;
-    Copy out = up(first);
-    Copy back = down(first);
-    out.bytes = back.bytes = large;
-    together({out, back});
-    together({back, out});
-    for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
-      out = peer(first, suite_.devices[k]);
-      back = peer(suite_.devices[k], first);
-      if (suite_.devices.size() > 2) together({out, back});  // of two: neighbours in the ring
-      if (k > 1) continue;
-      out.bytes = back.bytes = large;
-      together({out, back});
-      together({back, out});
+    large_both_ways(up(first), down(first));
+    for (const int device : suite_.devices | std::views::drop(1)) {
+      together({peer(first, device), peer(device, first)});
+      if (device == suite_.devices[1]) large_both_ways(peer(first, device), peer(device, first));
     }
   }
 
-  void sets_of_many(const std::vector<Copy>& ring) {
-    const std::size_t count = suite_.devices.size();
-    for (std::size_t k = 2; k <= count; ++k) {
-      const auto ups = all(&Builder::up, k);
-      const auto downs = all(&Builder::down, k);
-      if (k > 2) {  // every two are asked for anyway
-        together(ups);
-        together(downs);
-      }
-      auto both = ups;
-      both.insert(both.end(), downs.begin(), downs.end());
-      together(both);
-      std::ranges::rotate(both, both.begin() + static_cast<std::ptrdiff_t>(k));
-      together(both);
+  void large_both_ways(Copy out, Copy back) {
+    out.bytes = back.bytes = suite_.largest / 2;
+    together({out, back});
+    together({back, out});
+  }
+
+  void sets_of_many() {
+    std::vector<Copy> ups;
+    std::vector<Copy> downs;
+    for (const int device : suite_.devices) {
+      ups.push_back(up(device));
+      downs.push_back(down(device));
+      if (ups.size() < 2) continue;
+      together(ups);
+      together(downs);
+      together(joined(ups, downs));
+      together(joined(downs, ups));
     }
-    if (count > 2) {
-      together(ring);
-      one_to_all();
-      every_pair();
-    }
-    if (count > 3) disjoint_pairs();
+  }
+
+  static std::vector<Copy> joined(std::vector<Copy> copies, const std::vector<Copy>& others) {
+    copies.insert(copies.end(), others.begin(), others.end());
+    return copies;
   }
 
   void one_to_all() {
@@ -343,38 +353,25 @@ class Builder {
     std::vector<Copy> out;
     std::vector<Copy> in;
     std::vector<Copy> read;
-    for (std::size_t k = 1; k < suite_.devices.size(); ++k) {
-      out.push_back(peer(first, suite_.devices[k]));
-      in.push_back(peer(suite_.devices[k], first));
-      read.push_back(out.back());
-      read.back().reads = true;
+    for (const int device : suite_.devices | std::views::drop(1)) {
+      out.push_back(peer(first, device));
+      in.push_back(peer(device, first));
+      read.push_back(reading(out.back()));
     }
     together(out);
     together(in);
     together(read);
-    auto ups = all(&Builder::up, 1);
-    ups.insert(ups.end(), out.begin(), out.end());
-    together(ups);
-  }
-
-  void every_pair() {
-    std::vector<Copy> copies;
-    for (const int from : suite_.devices) {
-      for (const int to : suite_.devices) {
-        if (from != to) copies.push_back(peer(from, to));
-      }
-    }
-    together(copies);
+    together(joined({up(first)}, out));
   }
 
   // 0 and 1, 2 and 3, ...: both ways.
   void disjoint_pairs() {
-    std::vector<Copy> pairs;
+    std::vector<std::pair<int, int>> ends;
     for (std::size_t k = 0; k + 1 < suite_.devices.size(); k += 2) {
-      pairs.push_back(peer(suite_.devices[k], suite_.devices[k + 1]));
-      pairs.push_back(peer(suite_.devices[k + 1], suite_.devices[k]));
+      ends.emplace_back(suite_.devices[k], suite_.devices[k + 1]);
+      ends.emplace_back(suite_.devices[k + 1], suite_.devices[k]);
     }
-    together(pairs);
+    together(peers(ends));
   }
 
   const Suite& suite_;
@@ -390,15 +387,18 @@ std::vector<Cell> probes_of(const Suite& suite) {
   return builder.take();
 }
 
-std::vector<Cell> cells_of(const Questions& questions, const Suite& suite) {
+std::vector<Cell> cells_of(std::span<const Question> questions, const Suite& suite) {
+  const auto asked = [&](Question question) {
+    return std::ranges::find(questions, question) != questions.end();
+  };
   Builder builder(suite);
-  if (questions.launches) builder.launches();
-  if (questions.transfers) builder.first_transfers();
-  if (questions.skeleton) builder.skeletons();
-  if (questions.overlap && suite.gpus) builder.overlap();
-  if (questions.concurrent) builder.concurrent();
-  if (questions.transfers) builder.other_transfers();
-  if (questions.host_memory) builder.host_memory();
+  if (asked(Question::launches)) builder.launches();
+  if (asked(Question::transfers)) builder.first_transfers();
+  if (asked(Question::skeleton)) builder.skeletons();
+  if (asked(Question::overlap) && suite.gpus) builder.overlap();
+  if (asked(Question::concurrent)) builder.concurrent();
+  if (asked(Question::transfers)) builder.other_transfers();
+  if (asked(Question::host_memory)) builder.host_memory();
   return builder.take();
 }
 

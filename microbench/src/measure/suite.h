@@ -2,21 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "engine/engine.h"
+#include "gpucast/schema/words.h"
 #include "measure/cell.h"
 
 namespace gpucast::microbench {
 
-struct Questions {
-  bool transfers = true;
-  bool concurrent = true;
-  bool launches = true;
-  bool overlap = true;
-  bool skeleton = true;
-  bool host_memory = true;
-};
+// What a run asks, in the order that users see.
+enum class Question { transfers, concurrent, launches, overlap, skeleton, host_memory };
 
 struct Suite {
   std::vector<int> devices;
@@ -37,6 +32,19 @@ std::vector<Cell> probes_of(const Suite& suite);
 
 // The most informative first: a budget may end before the list does. Cells of one set of copies
 // stand together, the largest first.
-std::vector<Cell> cells_of(const Questions& questions, const Suite& suite);
+std::vector<Cell> cells_of(std::span<const Question> questions, const Suite& suite);
 
 }  // namespace gpucast::microbench
+
+namespace gpucast::schema {
+
+template <>
+inline constexpr Words<microbench::Question, 6> words<microbench::Question>{
+    {{microbench::Question::transfers, "transfers"},
+     {microbench::Question::concurrent, "concurrent"},
+     {microbench::Question::launches, "launches"},
+     {microbench::Question::overlap, "overlap"},
+     {microbench::Question::skeleton, "skeleton"},
+     {microbench::Question::host_memory, "host-memory"}}};
+
+}  // namespace gpucast::schema

@@ -1,30 +1,26 @@
 // What an engine says of itself: this machine's GPUs, or CPU threads in their place.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "gpucast/records/records.h"
 #include "gpucast/schema/vocabulary.h"
 #include "gpucast/support/context.h"
+#include "gpucast/support/interface.h"
 
 namespace gpucast::devices {
 
-class Backend {
+class Backend : public support::Interface {
  public:
-  Backend() = default;
-  Backend(const Backend&) = delete;
-  Backend& operator=(const Backend&) = delete;
-  virtual ~Backend() = default;
-
   virtual schema::Path path() const = 0;  // host or native
   virtual std::vector<records::Gpu> devices() const = 0;
   // Versions; empty where there is none.
   virtual std::string driver() const { return {}; }
   virtual std::string runtime() const { return {}; }
   // How the devices reach each other: an object, or null.
-  virtual nlohmann::ordered_json topology() const;
+  virtual nlohmann::ordered_json topology() const { return nullptr; }
 };
 
 // The first record of a run of this program on `backend`. `id`: of runs that belong together;

@@ -1,19 +1,12 @@
 // The GPUs of this machine (or whatever the CUDA runtime takes for them).
 #include <nlohmann/json.hpp>
 
-#include "engine/cuda/copies.h"
-#include "engine/cuda/host_loops.h"
 #include "engine/cuda/kernels.h"
-#include "engine/cuda/launches.h"
-#include "engine/cuda/memory.h"
-#include "engine/cuda/self_tests.h"
-#include "engine/cuda/skeleton.h"
-#include "engine/engine.h"
+#include "engine/cuda/open.h"
 #include "engine/numa.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/gpus.h"
-#include "gpucast/devices/cuda/nvml.h"
 #include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
@@ -44,10 +37,6 @@ bool has_graphs() {
   check(status, "cudaGraphCreate");
   cudaGraphDestroy(graph);
   return true;
-}
-
-bool is_mapped(records::Memory memory) {
-  return memory == records::Memory::mapped || memory == records::Memory::mapped_write_combined;
 }
 
 constexpr const char* no_mapped_memory = "the devices do not reach the host's memory";
@@ -99,11 +88,10 @@ class CudaEngine : public Engine {
                          {"atomics", atomics != 0}});
       }
     }
-    std::string why_not;
-    const bool nvml = gpus::Nvml::open(why_not) != nullptr;
+    const std::string no_nvml = gpus::why_no_nvml();
     return {{"devices", devices},
             {"peers", peers},
-            {"nvml", nvml ? Json("present") : Json("not present: " + why_not)}};
+            {"nvml", no_nvml.empty() ? "present" : "not present: " + no_nvml}};
   }
 
   std::optional<std::string> refuses(const Copy& copy,
@@ -126,16 +114,15 @@ class CudaEngine : public Engine {
     }
     return std::nullopt;
   }
-  std::optional<std::string> refuses_graphs() const override {
-    if (has_graphs_) return std::nullopt;
-    return "the CUDA runtime has no graphs";
+  std::optional<std::string> refuses(records::LaunchMethod method) const override {
+    using records::LaunchMethod;
+    if (method == LaunchMethod::graph && !has_graphs_) return "the CUDA runtime has no graphs";
+    if (method == LaunchMethod::gated && !maps_host_memory_) return no_mapped_memory;
+    return std::nullopt;
   }
-  std::optional<std::string> refuses_gated_launches() const override {
-    if (maps_host_memory_) return std::nullopt;
-    return no_mapped_memory;
+  std::optional<std::string> refuses_overlap() const override {
+    return refuses(records::LaunchMethod::gated);
   }
-  std::optional<std::string> refuses_overlap() const override { return refuses_gated_launches(); }
-
   std::optional<std::string> refuses_loops(records::Memory memory,
                                            Runner /*runner*/) const override {
     if (!maps_host_memory_ && is_mapped(memory)) return no_mapped_memory;

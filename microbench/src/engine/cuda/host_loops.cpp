@@ -1,11 +1,8 @@
-#include "engine/cuda/host_loops.h"
-
-#include <algorithm>
 #include <map>
 #include <vector>
 
 #include "engine/cuda/kernels.h"
-#include "engine/cuda/memory.h"
+#include "engine/cuda/open.h"
 #include "engine/loop.h"
 #include "engine/untouched_memory.h"
 #include "gpucast/devices/clock.h"
@@ -35,37 +32,27 @@ class CudaHostLoops : public HostLoops {
   CudaHostLoops(int device, records::Memory memory, std::int64_t bytes)
       : device_(device),
         memory_(memory),
-        count_(std::max<std::size_t>(1, static_cast<std::size_t>(bytes) / sizeof(float))),
-        mapped_(memory == records::Memory::mapped ||
-                memory == records::Memory::mapped_write_combined),
+        count_(floats_of_array(bytes)),
+        mapped_(is_mapped(memory)),
         in_(host_buffer(device, memory, bytes_of())),
         out_(host_buffer(device, memory, bytes_of())) {
     check(cudaSetDevice(device_), "cudaSetDevice");
     const std::vector<float> inputs = loop_inputs(count_);
-    copy_bytes(in_->data(), inputs.data(), bytes_of());
-    if (mapped_) return;
-    in_on_gpu_ = DeviceArray<float>(count_);
-    out_on_gpu_ = DeviceArray<float>(count_);
-    copy_bytes(in_on_gpu_.data(), in_->data(), bytes_of());
+    copy_bytes(in_.data(), inputs.data(), bytes_of());
+    if (!mapped_) copy();
   }
 
   double allocate() override {
+    if (memory_ == records::Memory::pageable) return seconds_to_allocate(bytes_of());
     const auto begin = Clock::now();
-    if (memory_ == records::Memory::pageable) {
-      const UntouchedMemory array(bytes_of());
-      return seconds_since(begin);
-    }
     const auto array = host_buffer(device_, memory_, bytes_of());
     return seconds_since(begin);
   }
 
   double first_touch() override {
-    if (memory_ == records::Memory::pageable) {
-      const UntouchedMemory array(bytes_of());
-      return touch_pages(array.data(), bytes_of());
-    }
+    if (memory_ == records::Memory::pageable) return seconds_to_touch(bytes_of());
     const auto array = host_buffer(device_, memory_, bytes_of());
-    return touch_pages(array->data(), bytes_of());
+    return touch_pages(array.data(), bytes_of());
   }
 
   double copy() override {
@@ -75,8 +62,8 @@ class CudaHostLoops : public HostLoops {
       out_on_gpu_ = DeviceArray<float>(count_);
     }
     const auto begin = Clock::now();
-    copy_bytes(in_on_gpu_.data(), in_->data(), bytes_of());
-    copy_bytes(out_->data(), out_on_gpu_.data(), bytes_of());
+    copy_bytes(in_on_gpu_.data(), in_.data(), bytes_of());
+    copy_bytes(out_.data(), out_on_gpu_.data(), bytes_of());
     return seconds_since(begin);
   }
 
@@ -87,8 +74,8 @@ class CudaHostLoops : public HostLoops {
     last_runner_ = runner;
     const auto begin = Clock::now();
     if (runner == Runner::cpu) {
-      run_loop(static_cast<float*>(out_->data()), static_cast<const float*>(in_->data()),
-               list.on_cpu, count_);
+      run_loop(static_cast<float*>(out_.data()), static_cast<const float*>(in_.data()), list.on_cpu,
+               count_);
     } else {
       queue_loop(out_of_gpu(), in_of_gpu(), list.on_gpu.data(), count_, nullptr);
       check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
@@ -98,7 +85,7 @@ class CudaHostLoops : public HostLoops {
 
   bool correct() override {
     check(cudaSetDevice(device_), "cudaSetDevice");
-    const void* where = last_runner_ == Runner::gpu ? out_of_gpu() : out_->data();
+    const void* where = last_runner_ == Runner::gpu ? out_of_gpu() : out_.data();
     std::vector<float> out(count_);
     copy_bytes(out.data(), where, bytes_of());
     const bool right = last_list_ != nullptr && loop_is_correct(out, last_list_->on_cpu);
@@ -117,8 +104,8 @@ class CudaHostLoops : public HostLoops {
     check(cudaHostGetDevicePointer(&pointer, buffer.data(), 0), "cudaHostGetDevicePointer");
     return static_cast<float*>(pointer);
   }
-  const float* in_of_gpu() const { return mapped_ ? as_seen_by_gpu(*in_) : in_on_gpu_.data(); }
-  float* out_of_gpu() const { return mapped_ ? as_seen_by_gpu(*out_) : out_on_gpu_.data(); }
+  const float* in_of_gpu() const { return mapped_ ? as_seen_by_gpu(in_) : in_on_gpu_.data(); }
+  float* out_of_gpu() const { return mapped_ ? as_seen_by_gpu(out_) : out_on_gpu_.data(); }
 
   const List& list_of(LoopPattern pattern) {
     const auto [found, is_new] = lists_.try_emplace(pattern);
@@ -135,7 +122,7 @@ class CudaHostLoops : public HostLoops {
   records::Memory memory_;
   std::size_t count_;
   bool mapped_;
-  std::unique_ptr<Buffer> in_, out_;
+  Buffer in_, out_;
   DeviceArray<float> in_on_gpu_, out_on_gpu_;
   std::map<LoopPattern, List> lists_;
   const List* last_list_ = nullptr;

@@ -35,43 +35,38 @@ __global__ void spin(unsigned long long duration) {
   }
 }
 
-__global__ void copy_wide(int4* to, const int4* from, std::int64_t count) {
+// Calls body(k) for those k below `count` that are this thread's.
+template <class Body>
+__device__ void each_of_mine(std::int64_t count, Body body) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < count;
        k += stride)
-    to[k] = from[k];
+    body(k);
+}
+
+__global__ void copy_wide(int4* to, const int4* from, std::int64_t count) {
+  each_of_mine(count, [=](std::int64_t k) { to[k] = from[k]; });
 }
 
 __global__ void copy_bytes(unsigned char* to, const unsigned char* from, std::int64_t count) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < count;
-       k += stride)
-    to[k] = from[k];
+  each_of_mine(count, [=](std::int64_t k) { to[k] = from[k]; });
 }
 
 __global__ void fill(unsigned char* data, std::int64_t count, std::uint32_t seed) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < count;
-       k += stride)
-    data[k] = pattern(static_cast<std::uint64_t>(k), seed);
+  each_of_mine(count, [=](std::int64_t k) { data[k] = pattern(k, seed); });
 }
 
 __global__ void compare(const unsigned char* data, std::int64_t count, std::uint32_t seed,
                         unsigned long long* wrong) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   unsigned long long mine = 0;
-  for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < count;
-       k += stride)
-    mine += data[k] == pattern(static_cast<std::uint64_t>(k), seed) ? 0 : 1;
+  each_of_mine(count, [&](std::int64_t k) { mine += data[k] == pattern(k, seed) ? 0 : 1; });
   if (mine != 0) atomicAdd(wrong, mine);
 }
 
 template <bool listed>
 __global__ void loop(float* out, const float* in, const Index* list, std::size_t count) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < count;
-       k += stride)
-    out[k] = loop_result(in[listed ? list[k] : k]);
+  each_of_mine(static_cast<std::int64_t>(count),
+               [=](std::int64_t k) { out[k] = loop_result(in[listed ? list[k] : k]); });
 }
 
 // Its arguments, 8 bytes each, are all that it has.

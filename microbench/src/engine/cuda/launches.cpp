@@ -1,11 +1,11 @@
-#include "engine/cuda/launches.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 
 #include "engine/cuda/gate.h"
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/open.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
@@ -16,52 +16,44 @@ namespace {
 using devices::Clock;
 using devices::seconds_since;
 using devices::cuda::check;
+using devices::cuda::Destroy;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 
-class Graph {
- public:
-  // A chain of empty kernels.
-  Graph(int arguments, int count) {
-    check(cudaGraphCreate(&graph_, 0), "cudaGraphCreate");
-    double value = 0;
-    std::array<void*, most_arguments> pointers{};
-    pointers.fill(&value);
-    cudaKernelNodeParams node{};
-    node.func = const_cast<void*>(empty_kernel(arguments));
-    node.gridDim = dim3(1);
-    node.blockDim = dim3(1);
-    node.kernelParams = pointers.data();
-    cudaGraphNode_t last = nullptr;
-    for (int k = 0; k < count; ++k) {
-      cudaGraphNode_t next = nullptr;
-      check(cudaGraphAddKernelNode(&next, graph_, k == 0 ? nullptr : &last, k == 0 ? 0 : 1, &node),
-            "cudaGraphAddKernelNode");
-      last = next;
-    }
-    check(cudaGraphInstantiate(&executable_, graph_, 0), "cudaGraphInstantiate");
-  }
-  ~Graph() {
-    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
-    if (graph_ != nullptr) cudaGraphDestroy(graph_);
-  }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
+using Graph = std::unique_ptr<CUgraph_st, Destroy<cudaGraphDestroy>>;
+using Executable = std::unique_ptr<CUgraphExec_st, Destroy<cudaGraphExecDestroy>>;
 
-  cudaGraphExec_t get() const { return executable_; }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t executable_ = nullptr;
-};
+// A chain of empty kernels.
+Executable chain(int arguments, int count) {
+  cudaGraph_t made = nullptr;
+  check(cudaGraphCreate(&made, 0), "cudaGraphCreate");
+  const Graph graph(made);
+  double value = 0;
+  std::array<void*, most_arguments> pointers{};
+  pointers.fill(&value);
+  cudaKernelNodeParams node{};
+  node.func = const_cast<void*>(empty_kernel(arguments));
+  node.gridDim = dim3(1);
+  node.blockDim = dim3(1);
+  node.kernelParams = pointers.data();
+  cudaGraphNode_t last = nullptr;
+  for (int k = 0; k < count; ++k) {
+    cudaGraphNode_t next = nullptr;
+    check(cudaGraphAddKernelNode(&next, made, k == 0 ? nullptr : &last, k == 0 ? 0 : 1, &node),
+          "cudaGraphAddKernelNode");
+    last = next;
+  }
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, made, 0), "cudaGraphInstantiate");
+  return Executable(executable);
+}
 
 class CudaLaunches : public Launches {
  public:
   CudaLaunches(const StreamRing& streams, int device, int arguments)
       : device_(device), arguments_(arguments), streams_(streams) {
     use();
-    begin_ = std::make_unique<Event>(cudaEventDefault);
-    end_ = std::make_unique<Event>(cudaEventDefault);
+    timer_ = std::make_unique<GatedTimer>();
   }
 
   void next_queue() override { ++turn_; }
@@ -82,26 +74,24 @@ class CudaLaunches : public Launches {
   }
   double gated(int count) override {
     use();
-    gate_.close(stream());
-    check(cudaEventRecord(begin_->get(), stream()), "cudaEventRecord");
+    timer_->close(stream());
+    timer_->begin(stream());
     for (int k = 0; k < count; ++k)
       queue_empty(arguments_, stream());
-    check(cudaEventRecord(end_->get(), stream()), "cudaEventRecord");
-    gate_.open();
-    wait();
-    gate_.require_opened_in_time();
-    return devices::cuda::seconds_between(*begin_, *end_);
+    timer_->end(stream());
+    timer_->open();
+    return timer_->seconds();
   }
   double graph(int count) override {
     use();
     auto& graph = graphs_[count];
     if (!graph) {
-      graph = std::make_unique<Graph>(arguments_, count);
-      check(cudaGraphUpload(graph->get(), stream()), "cudaGraphUpload");
+      graph = chain(arguments_, count);
+      check(cudaGraphUpload(graph.get(), stream()), "cudaGraphUpload");
       wait();
     }
     const auto begin = Clock::now();
-    check(cudaGraphLaunch(graph->get(), stream()), "cudaGraphLaunch");
+    check(cudaGraphLaunch(graph.get(), stream()), "cudaGraphLaunch");
     wait();
     return seconds_since(begin);
   }
@@ -115,9 +105,8 @@ class CudaLaunches : public Launches {
   int arguments_;
   const StreamRing& streams_;
   std::size_t turn_ = 0;
-  std::unique_ptr<Event> begin_, end_;
-  std::map<int, std::unique_ptr<Graph>> graphs_;
-  Gate gate_;
+  std::unique_ptr<GatedTimer> timer_;
+  std::map<int, Executable> graphs_;
 };
 
 class CudaOverlaps : public Overlaps {
@@ -135,8 +124,7 @@ class CudaOverlaps : public Overlaps {
     for (Stream& stream : streams_)
       stream = Stream::independent();
     main_ = Stream::independent();
-    begin_ = std::make_unique<Event>(cudaEventDefault);
-    end_ = std::make_unique<Event>(cudaEventDefault);
+    timer_ = std::make_unique<GatedTimer>();
     for (std::size_t k = 0; k < streams_.size(); ++k)
       ended_.emplace_back(cudaEventDisableTiming);
     using Part = records::OverlapPart;
@@ -148,12 +136,12 @@ class CudaOverlaps : public Overlaps {
 
   double together(std::span<const records::OverlapPart> parts) override {
     use();
-    gate_.close(main_.get());
-    check(cudaEventRecord(begin_->get(), main_.get()), "cudaEventRecord");
+    timer_->close(main_.get());
+    timer_->begin(main_.get());
     for (const auto part : parts) {
       const auto k = static_cast<std::size_t>(part);
       cudaStream_t stream = streams_.at(k).get();
-      check(cudaStreamWaitEvent(stream, begin_->get(), 0), "cudaStreamWaitEvent");
+      timer_->hold_until_begin(stream);
       queue(part, stream);
       check(cudaEventRecord(ended_[k].get(), stream), "cudaEventRecord");
     }
@@ -161,11 +149,9 @@ class CudaOverlaps : public Overlaps {
       check(cudaStreamWaitEvent(main_.get(), ended_[static_cast<std::size_t>(part)].get(), 0),
             "cudaStreamWaitEvent");
     }
-    check(cudaEventRecord(end_->get(), main_.get()), "cudaEventRecord");
-    gate_.open();
-    check(cudaStreamSynchronize(main_.get()), "cudaStreamSynchronize");
-    gate_.require_opened_in_time();
-    return devices::cuda::seconds_between(*begin_, *end_);
+    timer_->end(main_.get());
+    timer_->open();
+    return timer_->seconds();
   }
 
  private:
@@ -173,20 +159,14 @@ class CudaOverlaps : public Overlaps {
 
   void queue(records::OverlapPart part, cudaStream_t stream) const {
     using Part = records::OverlapPart;
-    switch (part) {
-      case Part::h2d:
-        check(cudaMemcpyAsync(up_to_.data(), up_from_.data(), bytes_, cudaMemcpyDefault, stream),
-              "cudaMemcpyAsync");
-        break;
-      case Part::d2h:
-        check(
-            cudaMemcpyAsync(down_to_.data(), down_from_.data(), bytes_, cudaMemcpyDefault, stream),
-            "cudaMemcpyAsync");
-        break;
-      case Part::kernel:
-        queue_spin(kernel_seconds_, stream);
-        break;
+    if (part == Part::kernel) {
+      queue_spin(kernel_seconds_, stream);
+      return;
     }
+    const Buffer& to = part == Part::h2d ? up_to_ : down_to_;
+    const Buffer& from = part == Part::h2d ? up_from_ : down_from_;
+    check(cudaMemcpyAsync(to.data(), from.data(), bytes_, cudaMemcpyDefault, stream),
+          "cudaMemcpyAsync");
   }
 
   int device_;
@@ -197,10 +177,9 @@ class CudaOverlaps : public Overlaps {
   Buffer& down_to_;
   std::array<Stream, 3> streams_;
   Stream main_;
-  std::unique_ptr<Event> begin_, end_;
+  std::unique_ptr<GatedTimer> timer_;
   std::vector<Event> ended_;
   double kernel_seconds_ = 0;
-  Gate gate_;
 };
 
 }  // namespace

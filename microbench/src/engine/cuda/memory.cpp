@@ -13,36 +13,16 @@ namespace {
 
 using devices::cuda::check;
 
-class GpuBuffer : public Buffer {
- public:
-  GpuBuffer(int device, std::size_t bytes) : device_(device) {
-    check(cudaSetDevice(device), "cudaSetDevice");
-    check(cudaMalloc(&data_, bytes), "cudaMalloc");
-    bytes_ = bytes;
-  }
-  ~GpuBuffer() override {
-    cudaSetDevice(device_);
-    cudaFree(data_);
-  }
-  bool on_gpu() const override { return true; }
-  GpuBuffer(const GpuBuffer&) = delete;
-  GpuBuffer& operator=(const GpuBuffer&) = delete;
-
- private:
-  int device_;
-};
-
-class PageableBuffer : public Buffer {
- public:
-  explicit PageableBuffer(std::size_t bytes) : memory_(bytes) {
-    touch_pages(memory_.data(), bytes);  // pages that were never touched are not there yet
-    data_ = memory_.data();
-    bytes_ = bytes;
-  }
-
- private:
-  UntouchedMemory memory_;
-};
+Buffer gpu_buffer(int device, std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaSetDevice(device), "cudaSetDevice");
+  check(cudaMalloc(&data, bytes), "cudaMalloc");
+  const auto free = [device](void* memory) {
+    cudaSetDevice(device);
+    cudaFree(memory);
+  };
+  return {std::shared_ptr<void>(data, free), bytes, true};
+}
 
 unsigned flags_of(records::Memory memory) {
   using records::Memory;
@@ -60,17 +40,6 @@ unsigned flags_of(records::Memory memory) {
   }
 }
 
-class PinnedBuffer : public Buffer {
- public:
-  PinnedBuffer(records::Memory memory, std::size_t bytes) {
-    check(cudaHostAlloc(&data_, bytes, flags_of(memory)), "cudaHostAlloc");
-    bytes_ = bytes;
-  }
-  ~PinnedBuffer() override { cudaFreeHost(data_); }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-};
-
 std::optional<int> near_node(int device) {
   std::array<char, 32> pci{};
   check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), device),
@@ -80,11 +49,19 @@ std::optional<int> near_node(int device) {
 
 }  // namespace
 
-std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::size_t bytes) {
+bool is_mapped(records::Memory memory) { return (flags_of(memory) & cudaHostAllocMapped) != 0; }
+
+Buffer host_buffer(int device, records::Memory memory, std::size_t bytes) {
   const PreferNode near(near_node(device));
   check(cudaSetDevice(device), "cudaSetDevice");
-  if (memory == records::Memory::pageable) return std::make_unique<PageableBuffer>(bytes);
-  return std::make_unique<PinnedBuffer>(memory, bytes);
+  if (memory == records::Memory::pageable) {
+    const auto pages = std::make_shared<UntouchedMemory>(bytes);
+    touch_pages(pages->data(), bytes);  // pages that were never touched are not there yet
+    return {std::shared_ptr<void>(pages, pages->data()), bytes, false};
+  }
+  void* data = nullptr;
+  check(cudaHostAlloc(&data, bytes, flags_of(memory)), "cudaHostAlloc");
+  return {std::shared_ptr<void>(data, cudaFreeHost), bytes, false};
 }
 
 std::optional<int> BufferPool::node_near(int device) {
@@ -97,12 +74,12 @@ Buffer& BufferPool::on_host(int device, records::Memory memory, Role role, std::
                             std::size_t bytes) {
   constexpr int host_itself = -1;
   auto& buffer = buffers_[{node_near(device).value_or(-1), host_itself, memory, role, number}];
-  if (!buffer || buffer->bytes() < bytes) {
-    buffer.reset();
+  if (buffer.bytes() < bytes) {
+    buffer = {};  // frees it first
     buffer = host_buffer(device, memory, bytes);
-    note_placement(device, memory, *buffer);
+    note_placement(device, memory, buffer);
   }
-  return *buffer;
+  return buffer;
 }
 
 void BufferPool::note_placement(int device, records::Memory memory, const Buffer& buffer) {
@@ -118,11 +95,11 @@ void BufferPool::note_placement(int device, records::Memory memory, const Buffer
 
 Buffer& BufferPool::on_gpu(int device, Role role, std::size_t number, std::size_t bytes) {
   auto& buffer = buffers_[{-1, device, records::Memory::unknown, role, number}];
-  if (!buffer || buffer->bytes() < bytes) {
-    buffer.reset();
-    buffer = std::make_unique<GpuBuffer>(device, bytes);
+  if (buffer.bytes() < bytes) {
+    buffer = {};  // frees it first
+    buffer = gpu_buffer(device, bytes);
   }
-  return *buffer;
+  return buffer;
 }
 
 void BufferPool::fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device) {

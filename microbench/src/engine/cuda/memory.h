@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "gpucast/records/records.h"
@@ -17,29 +18,33 @@ namespace gpucast::microbench::cuda {
 
 class Buffer {
  public:
-  Buffer() = default;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  virtual ~Buffer() = default;
-  void* data() const { return data_; }
+  Buffer() = default;  // of nothing
+  Buffer(std::shared_ptr<void> memory, std::size_t bytes, bool on_gpu)
+      : memory_(std::move(memory)), bytes_(bytes), on_gpu_(on_gpu) {}
+
+  void* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
-  virtual bool on_gpu() const { return false; }
+  bool on_gpu() const { return on_gpu_; }
 
   // The pattern that all of it holds, if it was filled and not written since.
   std::optional<std::uint32_t> seed = std::nullopt;
 
- protected:
-  void* data_ = nullptr;
+ private:
+  std::shared_ptr<void> memory_;
   std::size_t bytes_ = 0;
+  bool on_gpu_ = false;
 };
 
 // What a buffer is for: sources keep what they hold, destinations are written; scratch is for the
 // pool itself.
 enum class Role { source, destination, scratch };
 
+// Memory of the host that GPUs reach.
+bool is_mapped(records::Memory memory);
+
 // Memory of the host, near a GPU where the system says what is near, touched. Throws DeviceError or
 // std::bad_alloc where there is not so much.
-std::unique_ptr<Buffer> host_buffer(int device, records::Memory memory, std::size_t bytes);
+Buffer host_buffer(int device, records::Memory memory, std::size_t bytes);
 
 // Where a buffer of the host was wanted, and where its first page lies; nothing: not known.
 struct Placement {
@@ -78,7 +83,7 @@ class BufferPool {
   std::optional<int> node_near(int device);
   void note_placement(int device, records::Memory memory, const Buffer& buffer);
 
-  std::map<Key, std::unique_ptr<Buffer>> buffers_;
+  std::map<Key, Buffer> buffers_;
   std::vector<Placement> placements_;
   std::map<int, std::optional<int>> nodes_;
 };

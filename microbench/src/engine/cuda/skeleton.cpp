@@ -1,10 +1,8 @@
-#include "engine/cuda/skeleton.h"
-
-#include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <vector>
 
 #include "engine/cuda/kernels.h"
+#include "engine/cuda/open.h"
 #include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "gpucast/support/median.h"
@@ -22,9 +20,6 @@ class CudaSkeleton : public Skeleton {
  public:
   CudaSkeleton(BufferPool& pool, const StepShape& shape)
       : Skeleton(shape),
-        blocking_(shape.schedule == records::Schedule::star_serial),
-        up_bytes_(static_cast<std::size_t>(shape.h2d_bytes)),
-        down_bytes_(static_cast<std::size_t>(shape.d2h_bytes)),
         up_floats_(floats_of(shape.h2d_bytes)),
         down_floats_(floats_of(shape.gpus() * shape.d2h_bytes)),
         up_(pool.on_host(shape.devices.front(), shape.memory, Role::source, 0,
@@ -35,10 +30,11 @@ class CudaSkeleton : public Skeleton {
     down_.seed.reset();
     for (std::size_t k = 0; k < shape.devices.size(); ++k) {
       use(k);
-      streams_.push_back(blocking_ ? Stream() : Stream::independent());
-      received_.emplace_back(up_bytes_);
-      held_.emplace_back(down_bytes_);
-      check(cudaMemset(held_.back().data(), mark(k), down_bytes_), "cudaMemset");
+      streams_.push_back(blocking() ? Stream() : Stream::independent());
+      received_.emplace_back(up_bytes());
+      held_.emplace_back(down_bytes());
+      check(cudaMemset(held_.back().data(), std::to_integer<int>(mark(k)), down_bytes()),
+            "cudaMemset");
       check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
   }
@@ -60,71 +56,50 @@ class CudaSkeleton : public Skeleton {
     return support::median(seconds);
   }
 
-  bool correct() override {
-    std::memset(down_.data(), 0, held_.size() * down_bytes_);
-    step();
-    std::vector<unsigned char> arrived(up_bytes_);
-    const auto* down = static_cast<const unsigned char*>(down_.data());
-    for (std::size_t k = 0; k < held_.size(); ++k) {
-      use(k);
-      check(cudaMemcpy(arrived.data(), received_[k].data(), up_bytes_, cudaMemcpyDeviceToHost),
-            "cudaMemcpy");
-      const auto is_its_own = [k](unsigned char byte) { return byte == mark(k); };
-      if (std::memcmp(arrived.data(), up_.data(), up_bytes_) != 0 ||
-          !std::ranges::all_of(std::span(down, down_bytes_), is_its_own)) {
-        return false;
-      }
-      down += down_bytes_;
-    }
-    return true;
-  }
-
  private:
-  // What each byte of a device's holds.
-  static int mark(std::size_t k) {
-    constexpr std::size_t most = 100;  // floats of such bytes are numbers
-    return static_cast<int>(k % most) + 1;
-  }
   void use(std::size_t k) const { check(cudaSetDevice(shape().devices[k]), "cudaSetDevice"); }
   cudaStream_t stream(std::size_t k) const { return streams_[k].get(); }
 
   void copy(std::size_t k, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes == 0) return;
     use(k);
-    if (blocking_) {
+    if (blocking()) {
       check(cudaMemcpy(to, from, bytes, kind), "cudaMemcpy");
     } else {
       check(cudaMemcpyAsync(to, from, bytes, kind, stream(k)), "cudaMemcpyAsync");
     }
   }
   void upload(std::size_t k) override {
-    copy(k, received_[k].data(), up_.data(), up_bytes_, cudaMemcpyHostToDevice);
+    copy(k, received_[k].data(), up_.data(), up_bytes(), cudaMemcpyHostToDevice);
   }
   void compute(std::size_t k) override {
     use(k);
     queue_spin(shape().busy, stream(k));
   }
   void download(std::size_t k) override {
-    copy(k, static_cast<unsigned char*>(down_.data()) + k * down_bytes_, held_[k].data(),
-         down_bytes_, cudaMemcpyDeviceToHost);
+    copy(k, static_cast<std::byte*>(down_.data()) + k * down_bytes(), held_[k].data(), down_bytes(),
+         cudaMemcpyDeviceToHost);
   }
   void wait(std::size_t k) override {
-    if (blocking_) return;  // the last copy has come
+    if (blocking()) return;  // the last copy has come
     use(k);
     check(cudaStreamSynchronize(stream(k)), "cudaStreamSynchronize");
   }
   std::span<float> sent() override { return {static_cast<float*>(up_.data()), up_floats_}; }
-  std::span<const float> received() override {
-    return {static_cast<const float*>(down_.data()), down_floats_};
+  std::span<float> received() override { return {static_cast<float*>(down_.data()), down_floats_}; }
+  std::vector<std::byte> arrived(std::size_t k) override {
+    std::vector<std::byte> bytes(up_bytes());
+    use(k);
+    check(cudaMemcpy(bytes.data(), received_[k].data(), up_bytes(), cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
+    return bytes;
   }
 
-  bool blocking_;
-  std::size_t up_bytes_, down_bytes_;
   std::size_t up_floats_, down_floats_;
   Buffer& up_;  // on the host
   Buffer& down_;
   std::vector<Stream> streams_;
-  std::vector<DeviceArray<unsigned char>> received_, held_;
+  std::vector<DeviceArray<std::byte>> received_, held_;
 };
 
 }  // namespace

@@ -9,13 +9,18 @@
 #include <map>
 #include <vector>
 
+#include "gpucast/devices/cuda/check.h"
 #include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::microbench::cuda {
 
 class StreamRing {
  public:
-  explicit StreamRing(int device);
+  explicit StreamRing(int device) {
+    devices::cuda::check(cudaSetDevice(device), "cudaSetDevice");
+    for (std::size_t k = 0; k < size; ++k)
+      streams_.push_back(devices::cuda::Stream::independent());
+  }
   // Streams less than `size` apart are different ones.
   cudaStream_t at(std::size_t turn) const { return streams_[turn % size].get(); }
 
@@ -27,7 +32,7 @@ class StreamRing {
 
 class StreamRings {
  public:
-  const StreamRing& of(int device);
+  const StreamRing& of(int device) { return rings_.try_emplace(device, device).first->second; }
 
  private:
   std::map<int, StreamRing> rings_;

@@ -1,63 +1,59 @@
 // CPU threads as devices: copies between ordinary memory, so that every machine has a path to
 // measure.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <new>
-#include <nlohmann/json.hpp>
-#include <utility>
 
-#include "engine/engine.h"
-#include "engine/host/cpu_loops.h"
-#include "engine/host/host_skeleton.h"
+#include "engine/host/open.h"
 #include "engine/pattern.h"
-#include "gpucast/devices/host/worker.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/records/this_machine.h"
 
 namespace gpucast::microbench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using devices::Clock;
+using devices::seconds_since;
 using devices::host::Worker;
 using devices::host::Workers;
 
-double seconds(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
-// What is queued waits until all is queued; opened in any case.
-class Gate {
+// Times what a worker does between the opening of a gate, before which all of it is queued, and an
+// end that is queued behind it.
+class GatedTimer {
  public:
-  ~Gate() { open(); }
-  Gate() = default;
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
+  explicit GatedTimer(Worker& worker) : worker_(worker) {
+    worker_.queue([this] {
+      wait_for_gate();
+      begin_ = Clock::now();
+    });
+  }
+  ~GatedTimer() { open(); }
+  GatedTimer(const GatedTimer&) = delete;
+  GatedTimer& operator=(const GatedTimer&) = delete;
 
+  void wait_for_gate() const { open_.wait(false, std::memory_order_acquire); }
+  void end() {
+    worker_.queue([this] { end_ = Clock::now(); });
+  }
+  // Opens the gate.
+  double seconds() {
+    open();
+    worker_.wait();
+    return std::chrono::duration<double>(end_ - begin_).count();
+  }
+
+ private:
   void open() {
     open_.store(true, std::memory_order_release);
     open_.notify_all();
   }
-  void wait() const { open_.wait(false, std::memory_order_acquire); }
 
- private:
+  Worker& worker_;
   std::atomic<bool> open_{false};
+  Clock::time_point begin_, end_;
 };
-
-// In destructors: an error has been thrown where its work was waited for.
-void wait_quietly(Worker& worker) noexcept {
-  try {
-    worker.wait();
-  } catch (const DeviceError&) {
-    return;
-  }
-}
-
-// The device whose thread makes a copy.
-int mover(const Copy& copy) { return issuer(copy); }
 
 struct Buffers {
   std::vector<unsigned char> source;
@@ -81,7 +77,7 @@ class HostCopies : public CopySet {
   ~HostCopies() override {
     stop_ = true;
     for (const auto& worker : workers_)
-      wait_quietly(*worker);
+      worker->wait_quietly();
   }
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;
@@ -91,59 +87,41 @@ class HostCopies : public CopySet {
     const auto begin = Clock::now();
     worker.queue([this] { move(0); });
     worker.wait();
-    return seconds(begin, Clock::now());
+    return seconds_since(begin);
   }
 
   double gated(int count) override {
-    Clock::time_point begin;
-    Clock::time_point end;
+    Worker& first = worker_of(0);
     stop_ = false;
-    {
-      Gate gate;
-      Worker& first = worker_of(0);
-      first.queue([&gate, &begin] {
-        gate.wait();
-        begin = Clock::now();
+    GatedTimer timer(first);
+    for (int k = 0; k < count; ++k)
+      first.queue([this] { move(0); });
+    timer.end();
+    first.queue([this] { stop_ = true; });
+    // A thread has one queue: what it shares with the first copy comes behind it.
+    for (std::size_t k = 1; k < copies_.size(); ++k) {
+      worker_of(k).queue([this, &timer, k] {
+        timer.wait_for_gate();
+        do {
+          move(k);
+        } while (!stop_);
       });
-      for (int k = 0; k < count; ++k)
-        first.queue([this] { move(0); });
-      first.queue([this, &end] {
-        end = Clock::now();
-        stop_ = true;
-      });
-      // A thread has one queue: what it shares with the first copy comes behind it.
-      for (std::size_t k = 1; k < copies_.size(); ++k) {
-        worker_of(k).queue([this, &gate, k] {
-          gate.wait();
-          do {
-            move(k);
-          } while (!stop_);
-        });
-      }
-      gate.open();
-      for (std::size_t k = 0; k < copies_.size(); ++k)
-        worker_of(k).wait();
     }
-    return seconds(begin, end);
+    const double seconds = timer.seconds();
+    for (std::size_t k = 1; k < copies_.size(); ++k)
+      worker_of(k).wait();
+    return seconds;
   }
 
   double between_kernels(int count, Payload payload, int /*before*/) override {
-    Clock::time_point begin;
-    Clock::time_point end;
-    Gate gate;
     Worker& worker = worker_of(0);
-    worker.queue([&gate, &begin] {
-      gate.wait();
-      begin = Clock::now();
-    });
+    GatedTimer timer(worker);
     for (int k = 0; k < count; ++k) {
       if (payload == Payload::copies) worker.queue([this] { move(0); });
       worker.queue([] {});
     }
-    worker.queue([&end] { end = Clock::now(); });
-    gate.open();
-    worker.wait();
-    return seconds(begin, end);
+    timer.end();
+    return timer.seconds();
   }
 
   void next_queue() override {}  // a thread has one
@@ -156,7 +134,7 @@ class HostCopies : public CopySet {
 
  private:
   Worker& worker_of(std::size_t k) {
-    return *workers_[static_cast<std::size_t>(mover(copies_[k]))];
+    return *workers_[static_cast<std::size_t>(issuer(copies_[k]))];
   }
 
   void move(std::size_t k) {
@@ -178,7 +156,7 @@ class HostLaunches : public Launches {
   double submit() override {
     const auto begin = Clock::now();
     worker_.queue([] {});
-    const double taken = seconds(begin, Clock::now());
+    const double taken = seconds_since(begin);
     worker_.wait();
     return taken;
   }
@@ -186,22 +164,14 @@ class HostLaunches : public Launches {
     const auto begin = Clock::now();
     worker_.queue([] {});
     worker_.wait();
-    return seconds(begin, Clock::now());
+    return seconds_since(begin);
   }
   double gated(int count) override {
-    Clock::time_point begin;
-    Clock::time_point end;
-    Gate gate;
-    worker_.queue([&gate, &begin] {
-      gate.wait();
-      begin = Clock::now();
-    });
+    GatedTimer timer(worker_);
     for (int k = 0; k < count; ++k)
       worker_.queue([] {});
-    worker_.queue([&end] { end = Clock::now(); });
-    gate.open();
-    worker_.wait();
-    return seconds(begin, end);
+    timer.end();
+    return timer.seconds();
   }
   double graph(int /*count*/) override { throw DeviceError("CPU threads have no graphs"); }
 
@@ -223,7 +193,6 @@ class HostEngine : public Engine {
     const records::Gpu thread{.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread"};
     return std::vector<records::Gpu>(workers_.size(), thread);
   }
-  std::vector<nlohmann::ordered_json> placements() const override { return {}; }
 
   std::optional<std::string> refuses(const Copy& copy,
                                      records::TransferMethod /*method*/) const override {
@@ -232,8 +201,9 @@ class HostEngine : public Engine {
     if (copy.staged) return "nothing is staged between CPU devices";
     return std::nullopt;
   }
-  std::optional<std::string> refuses_graphs() const override {
-    return "CPU devices have no graphs";
+  std::optional<std::string> refuses(records::LaunchMethod method) const override {
+    if (method == records::LaunchMethod::graph) return "CPU devices have no graphs";
+    return std::nullopt;
   }
   std::optional<std::string> refuses_overlap() const override {
     return "a CPU device does one thing at a time";
@@ -246,7 +216,7 @@ class HostEngine : public Engine {
 
   void warm_up(double wanted) override {
     const auto begin = Clock::now();
-    while (seconds(begin, Clock::now()) < wanted) {
+    while (seconds_since(begin) < wanted) {
       for (const auto& worker : workers_)
         worker->queue([] {});
       for (const auto& worker : workers_)
@@ -268,9 +238,8 @@ class HostEngine : public Engine {
   }
   std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
                                         std::int64_t bytes) override {
-    return std::make_unique<CpuLoops>(static_cast<std::size_t>(bytes));
+    return cpu_loops(bytes);
   }
-  std::vector<SelfTest> self_tests() override { return {}; }
 
  private:
   Workers workers_;

@@ -1,11 +1,9 @@
-#include "engine/host/host_skeleton.h"
-
-#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
+#include "engine/host/open.h"
 #include "gpucast/devices/clock.h"
-#include "gpucast/devices/error.h"
 
 namespace gpucast::microbench {
 namespace {
@@ -18,23 +16,15 @@ class HostSkeleton : public Skeleton {
   HostSkeleton(Workers& workers, const StepShape& shape)
       : Skeleton(shape),
         workers_(workers),
-        blocking_(shape.schedule == records::Schedule::star_serial),
         up_(floats_of(shape.h2d_bytes)),
         down_(floats_of(shape.gpus() * shape.d2h_bytes)) {
-    const auto up = static_cast<std::size_t>(shape.h2d_bytes);
-    const auto down = static_cast<std::size_t>(shape.d2h_bytes);
     for (std::size_t k = 0; k < shape.devices.size(); ++k)
-      memories_.push_back({std::vector<unsigned char>(up),
-                           std::vector<unsigned char>(down, static_cast<unsigned char>(k + 1))});
+      memories_.push_back(
+          {std::vector<std::byte>(up_bytes()), std::vector<std::byte>(down_bytes(), mark(k))});
   }
   ~HostSkeleton() override {
-    for (std::size_t k = 0; k < memories_.size(); ++k) {
-      try {
-        wait(k);
-      } catch (const devices::DeviceError&) {
-        continue;  // thrown before, where the step was waited for
-      }
-    }
+    for (std::size_t k = 0; k < memories_.size(); ++k)
+      worker(k).wait_quietly();
   }
   HostSkeleton(const HostSkeleton&) = delete;
   HostSkeleton& operator=(const HostSkeleton&) = delete;
@@ -42,31 +32,16 @@ class HostSkeleton : public Skeleton {
   // A thread spins exactly so long.
   double kernel_seconds() override { return shape().busy; }
 
-  bool correct() override {
-    std::ranges::fill(down_, 0);
-    step();
-    const auto* const up = reinterpret_cast<const unsigned char*>(up_.data());
-    const auto* down = reinterpret_cast<const unsigned char*>(down_.data());
-    for (const Memory& memory : memories_) {
-      if (!std::ranges::equal(memory.up, std::span(up, memory.up.size())) ||
-          !std::ranges::equal(memory.down, std::span(down, memory.down.size()))) {
-        return false;
-      }
-      down += memory.down.size();
-    }
-    return true;
-  }
-
  private:
   struct Memory {
-    std::vector<unsigned char> up, down;
+    std::vector<std::byte> up, down;
   };
   Worker& worker(std::size_t k) { return *workers_[static_cast<std::size_t>(shape().devices[k])]; }
 
   void upload(std::size_t k) override {
     worker(k).queue(
         [this, k] { std::memcpy(memories_[k].up.data(), up_.data(), memories_[k].up.size()); });
-    if (blocking_) wait(k);
+    if (blocking()) wait(k);
   }
   void compute(std::size_t k) override {
     worker(k).queue([seconds = shape().busy] {
@@ -78,17 +53,17 @@ class HostSkeleton : public Skeleton {
   void download(std::size_t k) override {
     const auto offset = k * memories_[k].down.size();
     worker(k).queue([this, k, offset] {
-      std::memcpy(reinterpret_cast<unsigned char*>(down_.data()) + offset, memories_[k].down.data(),
-                  memories_[k].down.size());
+      std::memcpy(std::as_writable_bytes(std::span(down_)).data() + offset,
+                  memories_[k].down.data(), memories_[k].down.size());
     });
-    if (blocking_) wait(k);
+    if (blocking()) wait(k);
   }
   void wait(std::size_t k) override { worker(k).wait(); }
   std::span<float> sent() override { return up_; }
-  std::span<const float> received() override { return down_; }
+  std::span<float> received() override { return down_; }
+  std::vector<std::byte> arrived(std::size_t k) override { return memories_[k].up; }
 
   Workers& workers_;
-  bool blocking_;
   std::vector<float> up_, down_;  // of the host
   std::vector<Memory> memories_;  // of the devices
 };

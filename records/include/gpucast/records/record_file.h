@@ -5,7 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 
 #include "gpucast/support/descriptor.h"
 #include "gpucast/support/errors.h"
@@ -22,11 +21,11 @@ enum class IfExists { refuse, replace, append };
 // The constructor says at once whether the file can be written, before anything is measured; an
 // existing file is changed only by the first record (replace: emptied; append: a half line that a
 // killed run left is cut off). A new file that gets no record is removed again. One program writes
-// a file at a time. Devices and pipes are written as they are.
+// a file at a time. Devices and pipes are written as they are; SIGPIPE is ignored from then on.
 class RecordFile {
  public:
   // Throws InputError: the file exists and may not be replaced, or cannot be written.
-  explicit RecordFile(std::string path, IfExists if_exists = IfExists::refuse);
+  explicit RecordFile(const std::string& path, IfExists if_exists = IfExists::refuse);
   ~RecordFile();
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
@@ -42,20 +41,17 @@ class RecordFile {
   const std::string& name() const noexcept { return name_; }  // "stdout" for "-"
 
  private:
-  void open(const std::string& path, IfExists if_exists);
-  void lock() const;
   void find_end();
-  void prepare();
-  void write_line(std::string_view line);
+  bool cut() const;  // to what stays; false: cannot
+  void remove_if_empty();
 
   std::string name_;
-  std::string path_;                // empty for stdout
-  support::Descriptor descriptor_;  // owned by nobody for stdout
-  bool regular_ = false;            // can be cut
+  support::Descriptor descriptor_;
+  bool regular_ = false;  // can be cut
   bool created_ = false;
   bool started_ = false;         // a record was written
-  off_t keep_ = 0;               // bytes of an existing file that stay
-  bool needs_line_end_ = false;  // its last line is whole but for that
+  off_t keep_ = 0;               // bytes of whole lines, which stay
+  bool needs_line_end_ = false;  // the last of them is whole but for that
 };
 
 }  // namespace gpucast::records

@@ -5,8 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,18 +22,6 @@ using schema::Route;
 using schema::Schedule;
 using schema::TransferMethod;
 
-// JSON of any content, for those who have records but neither make nor read any: nlohmann's header
-// takes seconds to compile.
-class JsonValue {
- public:
-  JsonValue() = default;                    // null
-  JsonValue(nlohmann::ordered_json value);  // not explicit: it is the same value
-  const nlohmann::ordered_json& get() const;
-
- private:
-  std::shared_ptr<const nlohmann::ordered_json> value_;  // never changed; empty: null
-};
-
 struct Gpu {
   std::string name;
   std::optional<std::int64_t> sms = std::nullopt;    // streaming multiprocessors
@@ -43,7 +30,7 @@ struct Gpu {
   std::optional<std::int64_t> memory_bytes = std::nullopt;
   std::optional<std::int64_t> max_threads_per_sm = std::nullopt;
   std::optional<std::string> pci = std::nullopt;  // bus id
-  JsonValue links{};                              // an array: NVLink or other links
+  nlohmann::ordered_json links = nullptr;         // an array: NVLink or other links
 };
 
 // The program that writes the records.
@@ -61,7 +48,7 @@ struct Machine {
   std::optional<std::vector<Gpu>> gpus = std::nullopt;
   std::optional<std::string> driver = std::nullopt;
   std::optional<std::string> runtime = std::nullopt;
-  JsonValue topology{};  // an object of any content
+  nlohmann::ordered_json topology = nullptr;  // an object of any content
   std::optional<Tool> tool = std::nullopt;
   std::optional<std::string> started = std::nullopt;  // UTC, ISO 8601 with Z
   std::optional<std::vector<std::string>> command = std::nullopt;
@@ -184,7 +171,7 @@ struct Note {
   std::string text;
   std::optional<std::string> machine = std::nullopt;
   std::optional<std::string> path = std::nullopt;
-  JsonValue about{};  // an object of any content
+  nlohmann::ordered_json about = nullptr;  // an object of any content
 };
 
 // The record as RecordFile::write takes it. Throws std::invalid_argument, which names the field,

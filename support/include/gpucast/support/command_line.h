@@ -1,21 +1,16 @@
 // A program's command line: subcommands, their options, help and version.
-//
-// The only way to the library that parses it, which takes seconds to compile: no header of ours
-// includes it, and one source does.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "gpucast/support/errors.h"
+#include "gpucast/support/interface.h"
 
 namespace gpucast::support {
 
@@ -23,22 +18,28 @@ namespace gpucast::support {
 // lives.
 class Option {
  public:
-  Option show_default() const;  // in the help: the value that it has now
-  Option required() const;
-  Option expects(int least, int most) const;  // so many values
-  Option within(int least, int most) const;   // the value's limits
+  Option(CLI::Option* option) : option_(option) {}  // not explicit: it is the same option
+
+  // In the help: the value that it has now.
+  Option show_default() const { return option_->capture_default_str(); }
+  Option required() const { return option_->required(); }
+  // So many values.
+  Option expects(int least, int most) const { return option_->expected(least, most); }
+  // The value's limits.
+  Option within(int least, int most) const { return option_->check(CLI::Range(least, most)); }
   // Where the user does not give it, this environment variable's value counts.
-  Option environment(const std::string& variable) const;
-  Option excludes(Option other) const;  // the user gives one of them or neither
+  Option environment(const std::string& variable) const { return option_->envname(variable); }
+  // The user gives one of them or neither.
+  Option excludes(Option other) const { return option_->excludes(other.option_); }
 
   // Once parsed: by the user.
-  bool given() const;
+  bool given() const { return option_->count() > 0; }
   // Throws InputError, `why` after the option's name, where the user gave it.
-  void refuse_given(const std::string& why) const;
+  void refuse_given(const std::string& why) const {
+    if (given()) throw InputError(option_->get_name() + ": " + why);
+  }
 
  private:
-  friend class Options;
-  explicit Option(CLI::Option& option) : option_(&option) {}
   CLI::Option* option_;
 };
 
@@ -47,24 +48,25 @@ class Option {
 // `names`: "-o,--output", or a word without dashes for values that have no option in front.
 class Options {
  public:
-  Option add(const std::string& names, std::string& value, const std::string& description);
-  Option add(const std::string& names, int& value, const std::string& description);
-  Option add(const std::string& names, double& value, const std::string& description);
-  Option add(const std::string& names, std::optional<double>& value,
-             const std::string& description);
-  Option add(const std::string& names, std::vector<std::string>& value,
-             const std::string& description);
+  explicit Options(CLI::App& command) : command_(&command) {}
+
+  template <class Value>
+  Option add(const std::string& names, Value& value, const std::string& description) {
+    return command_->add_option(names, value, description);
+  }
   // A size in bytes: a number, with a unit or without (10GB, 512MiB).
-  Option add_bytes(const std::string& names, std::uint64_t& value, const std::string& description);
+  Option add_bytes(const std::string& names, std::uint64_t& value, const std::string& description) {
+    return command_->add_option(names, value, description)->transform(CLI::AsSizeValue(false));
+  }
   // True where it is given; takes no value.
-  Option flag(const std::string& names, bool& value, const std::string& description);
+  Option flag(const std::string& names, bool& value, const std::string& description) {
+    return command_->add_flag(names, value, description);
+  }
 
   // Once parsed: the user chose this subcommand.
-  bool chosen() const;
+  bool chosen() const { return command_->parsed(); }
 
  private:
-  friend class CommandLine;
-  explicit Options(CLI::App& command) : command_(&command) {}
   CLI::App* command_;
 };
 
@@ -72,14 +74,13 @@ class CommandLine {
  public:
   CommandLine(const std::string& program, const std::string& description,
               const std::string& version);
-  ~CommandLine();
-  CommandLine(const CommandLine&) = delete;
-  CommandLine& operator=(const CommandLine&) = delete;
 
   // The options of a program without subcommands.
-  Options options();
+  Options options() { return Options(app_); }
   // The user chooses one subcommand or none.
-  Options command(const std::string& name, const std::string& description);
+  Options command(const std::string& name, const std::string& description) {
+    return Options(*app_.add_subcommand(name, description));
+  }
 
   // `words`: the program's name, then what the user gave. True: a subcommand was chosen, or there
   // are none. Otherwise what the user gets is written to `out`: help, the version, or help where
@@ -87,17 +88,13 @@ class CommandLine {
   bool parse(const std::vector<std::string>& words, std::ostream& out);
 
  private:
-  std::unique_ptr<CLI::App> app_;
+  CLI::App app_;
 };
 
 // A subcommand: its options, and what it does with them and with the program's Context.
 template <class Context>
-class Command {
+class Command : public Interface {
  public:
-  Command() = default;
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
-  virtual ~Command() = default;
   // Adds itself and its options to the program.
   virtual Options declare(CommandLine& line) = 0;
   // Returns the exit status.

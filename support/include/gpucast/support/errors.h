@@ -21,6 +21,8 @@ class OutputError : public std::runtime_error {
 };
 
 // 2 for wrong input, 1 for everything else.
-int exit_status(const std::exception& error) noexcept;
+inline int exit_status(const std::exception& error) noexcept {
+  return dynamic_cast<const InputError*>(&error) != nullptr ? 2 : 1;
+}
 
 }  // namespace gpucast::support

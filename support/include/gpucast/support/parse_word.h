@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpucast/schema/words.h"
+#include "gpucast/support/errors.h"
 
 namespace gpucast::support {
 
@@ -18,12 +19,15 @@ std::string name(Word word) {
 }
 
 // `--memory: "pined" is none of pageable, pinned, ...`
-[[noreturn]] void refuse_word(std::string_view option, std::string_view text,
-                              std::string_view choices);
+[[noreturn]] inline void refuse_word(std::string_view option, std::string_view text,
+                                     std::string_view choices) {
+  throw InputError(std::string(option) + ": \"" + std::string(text) + "\" is none of " +
+                   std::string(choices));
+}
 
 // Words as they are listed to users: "open, dsf, minimum-image".
 template <class Word>
-std::string choices(std::span<const Word> among) {
+std::string choices(std::span<const Word> among = schema::all<Word>()) {
   std::string listed;
   for (const Word word : among) {
     listed += (listed.empty() ? "" : ", ");
@@ -31,29 +35,22 @@ std::string choices(std::span<const Word> among) {
   }
   return listed;
 }
-template <class Word>
-std::string choices() {
-  return choices<Word>(schema::all<Word>());
-}
 
 // The word that an option's text names, of all or of those that the option takes. Throws
 // InputError, which lists the choices.
 template <class Word>
-Word parse_word(std::string_view option, std::string_view text, std::span<const Word> among) {
+Word parse_word(std::string_view option, std::string_view text,
+                std::span<const Word> among = schema::all<Word>()) {
   for (const Word word : among) {
     if (schema::name(word) == text) return word;
   }
   refuse_word(option, text, choices<Word>(among));
 }
-template <class Word>
-Word parse_word(std::string_view option, std::string_view text) {
-  return parse_word<Word>(option, text, schema::all<Word>());
-}
 
 // The words of a comma-separated list, each once. Throws InputError as parse_word does.
 template <class Word>
 std::vector<Word> parse_words(std::string_view option, std::string_view text,
-                              std::span<const Word> among) {
+                              std::span<const Word> among = schema::all<Word>()) {
   std::vector<Word> found;
   while (true) {
     const auto comma = text.find(',');
@@ -62,10 +59,6 @@ std::vector<Word> parse_words(std::string_view option, std::string_view text,
     if (comma == std::string_view::npos) return found;
     text.remove_prefix(comma + 1);
   }
-}
-template <class Word>
-std::vector<Word> parse_words(std::string_view option, std::string_view text) {
-  return parse_words<Word>(option, text, schema::all<Word>());
 }
 
 }  // namespace gpucast::support

@@ -7,19 +7,6 @@
 
 namespace gpucast::support {
 
-// A fixed number of samples.
-class StopByCount {
- public:
-  explicit StopByCount(std::size_t count) : count_(count) {}
-
-  void add(double /*seconds*/) { ++samples_; }
-  bool done() const { return samples_ >= count_; }
-
- private:
-  std::size_t count_;
-  std::size_t samples_ = 0;
-};
-
 // Samples until the 95 % interval of their median (median.h) is narrow, or their time is up.
 //
 // The interval is looked at each time the samples have grown by a twentieth, not after each: the

@@ -3,6 +3,6 @@
 
 namespace gpucast::support {
 
-extern const char* const version;
+inline constexpr const char* version = GPUCAST_VERSION;
 
 }  // namespace gpucast::support

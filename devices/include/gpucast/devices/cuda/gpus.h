@@ -17,6 +17,8 @@ int attribute(cudaDeviceAttr which, int device);
 records::Gpu describe(int device);
 // With their links, where NVML is there to ask.
 std::vector<records::Gpu> describe_all(int count);
+// Why NVML is not there to ask; empty where it is.
+std::string why_no_nvml();
 
 // "CUDA 13.0"
 std::string driver_version();

@@ -5,11 +5,20 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <utility>
+#include <memory>
 
 #include "gpucast/devices/cuda/check.h"
 
 namespace gpucast::devices::cuda {
+
+// Deletes what std::unique_ptr owns by a call of the runtime.
+template <auto destroy>
+struct Destroy {
+  template <class T>
+  void operator()(T* owned) const noexcept {
+    destroy(owned);
+  }
+};
 
 // `size` zeroed elements on the current device.
 template <class T>
@@ -18,76 +27,51 @@ class DeviceArray {
   DeviceArray() = default;
   explicit DeviceArray(std::size_t size) : size_(size) {
     if (size == 0) return;
-    check(cudaMalloc(&data_, bytes()), "cudaMalloc");
-    check(cudaMemset(data_, 0, bytes()), "cudaMemset");
+    T* data = nullptr;
+    check(cudaMalloc(&data, bytes()), "cudaMalloc");
+    data_.reset(data);
+    check(cudaMemset(data, 0, bytes()), "cudaMemset");
   }
-  ~DeviceArray() { cudaFree(data_); }
-  DeviceArray(DeviceArray&& other) noexcept
-      : size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    std::swap(size_, other.size_);
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
 
-  T* data() const { return data_; }
+  T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * sizeof(T); }
 
  private:
   std::size_t size_ = 0;
-  T* data_ = nullptr;
+  std::unique_ptr<T, Destroy<cudaFree>> data_;
 };
 
 // A stream of the current device that does not wait for the default one; or the default stream
 // itself, which blocking copies use.
 class Stream {
  public:
-  Stream() = default;
   static Stream independent() {
+    cudaStream_t made = nullptr;
+    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
     Stream stream;
-    check(cudaStreamCreateWithFlags(&stream.stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    stream.stream_.reset(made);
     return stream;
   }
-  ~Stream() {
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
-  }
-  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
-  Stream& operator=(Stream&& other) noexcept {
-    std::swap(stream_, other.stream_);
-    return *this;
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
-  cudaStream_t get() const { return stream_; }
+  cudaStream_t get() const { return stream_.get(); }
 
  private:
-  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<CUstream_st, Destroy<cudaStreamDestroy>> stream_;
 };
 
 class Event {
  public:
   explicit Event(unsigned flags) {
-    check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate");
+    cudaEvent_t made = nullptr;
+    check(cudaEventCreateWithFlags(&made, flags), "cudaEventCreate");
+    event_.reset(made);
   }
-  ~Event() {
-    if (event_ != nullptr) cudaEventDestroy(event_);
-  }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&& other) noexcept {
-    std::swap(event_, other.event_);
-    return *this;
-  }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
 
-  cudaEvent_t get() const { return event_; }
+  cudaEvent_t get() const { return event_.get(); }
 
  private:
-  cudaEvent_t event_ = nullptr;
+  std::unique_ptr<CUevent_st, Destroy<cudaEventDestroy>> event_;
 };
 
 // Seconds by the device's clock; both events have been passed.

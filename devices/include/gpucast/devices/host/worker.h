@@ -29,6 +29,8 @@ class Worker {
   // Until all that was queued is done. DeviceError with what the first failed operation threw, now
   // and ever after.
   void wait();
+  // In destructors: the error has been thrown where the work was waited for.
+  void wait_quietly() noexcept;
 
  private:
   struct Entry {

@@ -1,0 +1,15 @@
+// What interfaces have in common: their objects are owned by pointers to the interface, and are not
+// copied.
+#pragma once
+
+namespace gpucast::support {
+
+class Interface {
+ public:
+  Interface() = default;
+  Interface(const Interface&) = delete;
+  Interface& operator=(const Interface&) = delete;
+  virtual ~Interface() = default;
+};
+
+}  // namespace gpucast::support
