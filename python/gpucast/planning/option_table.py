@@ -106,7 +106,9 @@ def make(request: Request) -> OptionTable:
         extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
     step = np.hstack([each.seconds for each in times])[size]
     widths = np.hstack(width)[size]
-    price, setup = _prices(request)
+    options = [(machine, count) for machine in request.machines for count in machine.counts]
+    price = np.array([machine.price_per_hour(count) for machine, count in options]) / HOUR
+    setup = np.array([machine.setup for machine, _ in options])
     steps = np.array([[job.length] for job in request.jobs])
     seconds = setup + steps * step
     limit = np.array(
@@ -150,12 +152,6 @@ def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp])
     spread = np.array([noise.between_cells * noise.t90 / Z90 for noise in noises])
     draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
     return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
-
-
-def _prices(request: Request) -> tuple[Array, Array]:
-    options = [(machine, count) for machine in request.machines for count in machine.counts]
-    price = np.array([machine.price_per_hour(count) for machine, count in options]) / HOUR
-    return price, np.array([machine.setup for machine, _ in options])
 
 
 def _meets(limit: Array, setup: Array, steps: Array, step: Array, width: Array) -> Array:

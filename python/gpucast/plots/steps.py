@@ -193,7 +193,8 @@ def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "")
         _step_time(axes, each, 1, _range(series), at)
     _step_time_axes(axes)
     axes.set_ylabel("time of a step")
-    axes.legend(handles=_handles([(each.label, at) for at, each in enumerate(series)]))
+    entries = [(each.label, at) for at, each in enumerate(series)]
+    axes.legend(handles=_handles(entries), loc="upper left")
     return figure
 
 
