@@ -22,21 +22,20 @@ def shortest_possible(table: OptionTable, counts: NDArray[np.int64], gpus: list[
     The larger of two bounds. No copy is faster than its fastest option. And copies, split at will
     over machines (a linear program), need at least their least GPU-seconds there.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import hstack
+    from scipy.optimize import LinearConstraint, milp
+    from scipy.sparse import csr_array, hstack
 
     allowed = np.where(table.allowed, table.seconds, np.inf)
     longest = float(allowed.min(axis=1).max())
     area, on_machine, of_job = _shares(table, allowed)
     have, scale = np.array([gpus], dtype=np.float64).T, float(area.max())
     # The last variable is the time that all machines need at most.
-    found = linprog(
+    found = milp(
         np.append(np.zeros(area.size), 1.0),
-        A_ub=hstack([on_machine * (area / scale), -have]),
-        b_ub=np.zeros(len(gpus)),
-        A_eq=hstack([of_job, np.zeros((counts.size, 1))]),
-        b_eq=counts.astype(np.float64),
-        method="highs",
+        constraints=[
+            LinearConstraint(hstack([on_machine * (area / scale), csr_array(-have)]), ub=0),
+            LinearConstraint(hstack([of_job, csr_array((counts.size, 1))]), counts, counts),
+        ],
     )
     return max(longest, scale * float(found.fun or 0.0) if found.success else 0.0)
 
@@ -45,18 +44,18 @@ def most_possible(
     table: OptionTable, counts: NDArray[np.int64], gpus: list[int], window: float
 ) -> int:
     """Copies of the mix that no schedule within the window can exceed (a linear program)."""
-    from scipy.optimize import linprog
-    from scipy.sparse import vstack
+    from scipy.optimize import LinearConstraint, milp
 
     within = table.allowed & (table.seconds <= window * (1 + _TINY))
     area, on_machine, of_job = _shares(table, np.where(within, table.seconds, np.inf))
     if not area.size:
         return 0
-    found = linprog(
+    found = milp(
         -np.ones(area.size),
-        A_ub=vstack([on_machine * (area / window), of_job]),
-        b_ub=np.concatenate([gpus, counts]).astype(np.float64),
-        method="highs",
+        constraints=[
+            LinearConstraint(on_machine * (area / window), ub=gpus),
+            LinearConstraint(of_job, ub=counts),
+        ],
     )
     return int(np.floor(1e-6 - float(found.fun or 0.0))) if found.success else int(counts.sum())
 
