@@ -102,7 +102,7 @@ def drawn() -> style.Figure:
     figure, axes = style.one("Some title", "Whose numbers these are.")
     axes.plot([1, 10], [1e-6, 1e-3], label="line")
     style.log_axes(axes, "n", "time")
-    style.seconds_axis(axes)
+    style.si_axis(axes.yaxis, "s")
     axes.legend()
     return figure
 

@@ -31,8 +31,7 @@ from gpucast.plots.style import (
     marker,
     panels,
     plain_minor_ticks,
-    rate_axis,
-    seconds_axis,
+    si_axis,
     styled,
 )
 from gpucast.transfers.series import Series, series_of
@@ -147,7 +146,7 @@ def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
                   color=curve.colour, label=curve.label, markevery=2 if own else 1)  # fmt: skip
     log_axes(axes, "size of the copy", "")
     byte_axis(axes)
-    rate_axis(axes)
+    si_axis(axes.yaxis, "B/s")
 
 
 @styled
@@ -275,7 +274,7 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
         axes.set_yscale("log")
         axes.set_xticks(range(len(memories)), memories)
         axes.margins(x=0.1)
-        rate_axis(axes)
+        si_axis(axes.yaxis, "B/s")
         axes.set_title(title)
         grid(axes)
         axes.grid(visible=False, axis="x")
@@ -338,7 +337,7 @@ def copies_at_once(own: Dataset | None) -> Figure:
     if known:
         axes.set_yscale("log")
         axes.set_ylim(bottom=1e9)
-    rate_axis(axes)
+    si_axis(axes.yaxis, "B/s")
     grid(axes)
     axes.grid(visible=False, axis="x")
     handles, words_ = axes.get_legend_handles_labels()
@@ -385,7 +384,7 @@ def host_memory(own: Dataset | None) -> Figure:
                     )
         axes.set_yscale("log")
         axes.set_xticks(range(len(memories)), [m.replace("-", "-\n") for m in memories])
-        seconds_axis(axes)
+        si_axis(axes.yaxis, "s")
         axes.set_title(words)
         grid(axes)
         axes.grid(visible=False, axis="x")

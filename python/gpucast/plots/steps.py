@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
@@ -34,7 +34,6 @@ from gpucast.plots.style import (
     COLOURS,
     POINTS,
     TERMS,
-    count_axis,
     gpus_axis,
     grid,
     log_axes,
@@ -42,7 +41,7 @@ from gpucast.plots.style import (
     one,
     panels,
     plain_minor_ticks,
-    seconds_axis,
+    si_axis,
     styled,
 )
 
@@ -144,7 +143,7 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
                 _points(lower, own, at, partial(truediv, own[min(own)].seconds))
         upper.set_yscale("log")
         plain_minor_ticks(upper)
-        upper.yaxis.set_major_formatter(EngFormatter(places=0, sep=""))
+        si_axis(upper.yaxis)
         lower.axhline(1, color="black", lw=0.6)
         lower.set_ylim(bottom=0)
         gpus_axis(lower, gpus)
@@ -209,8 +208,8 @@ def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float]
 
 def _step_time_axes(axes: Axes) -> None:
     log_axes(axes, "n, particles", "")
-    seconds_axis(axes)
-    count_axis(axes)
+    si_axis(axes.yaxis, "s")
+    si_axis(axes.xaxis)
 
 
 def _slopes(axes: Axes) -> None:
@@ -359,7 +358,7 @@ def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: 
 def _extra_axes(axes: Axes) -> None:
     axes.set_xscale("log")
     plain_minor_ticks(axes)
-    count_axis(axes)
+    si_axis(axes.xaxis)
     axes.set_xlabel("n, particles")
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     grid(axes)

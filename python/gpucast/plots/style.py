@@ -10,12 +10,12 @@ from __future__ import annotations
 import io
 import os
 import textwrap
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -135,13 +135,9 @@ def wrapped(text: str, width: float, size: float) -> str:
     return textwrap.fill(text, max(20, int(width * 72 / (size * _LETTER))))
 
 
-def colours(count: int) -> list[str]:
-    """So many colours; after the eighth they begin anew, with the next markers."""
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
-
-
 def marker(at: int) -> str:
-    """The marker that goes with the colour of the same place."""
+    """The marker that goes with the colour of the same place; both begin anew after the eighth,
+    the markers with the next."""
     return MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
 
 
@@ -166,19 +162,9 @@ def grid(axes: Axes) -> None:
     axes.grid(which="major", alpha=0.35)
 
 
-def seconds_axis(axes: Axes) -> None:
-    """Label a y axis of seconds with SI prefixes."""
-    axes.yaxis.set_major_formatter(EngFormatter("s", places=0))
-
-
-def rate_axis(axes: Axes, unit: str = "B/s") -> None:
-    """Label a y axis of rates with SI prefixes."""
-    axes.yaxis.set_major_formatter(EngFormatter(unit, places=0))
-
-
-def count_axis(axes: Axes) -> None:
-    """Label an x axis of particles with SI prefixes."""
-    axes.xaxis.set_major_formatter(EngFormatter(places=0, sep=""))
+def si_axis(axis: Axis, unit: str = "") -> None:
+    """Label an axis with SI prefixes, of a unit or of plain numbers."""
+    axis.set_major_formatter(EngFormatter(unit, places=0, sep=" " if unit else ""))
 
 
 def gpus_axis(axes: Axes, counts: np.ndarray) -> None:
@@ -202,14 +188,6 @@ def binary(value: float, _position: int) -> str:
         if value >= 2**power:
             return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")
     return f"{value:.3g} B"
-
-
-def measured_points(
-    axes: Axes, x: Sequence[float], seconds: Sequence[float], rounding: Sequence[float], colour: str
-) -> None:
-    """Draw measured values with bars for what is known of their rounding."""
-    errors = [s * r for s, r in zip(seconds, rounding, strict=True)]
-    axes.errorbar(x, seconds, yerr=errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
 
 
 def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:

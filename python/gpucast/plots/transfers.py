@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
@@ -27,14 +26,13 @@ from gpucast.plots.style import (
     POINTS,
     binary,
     byte_axis,
-    colours,
     grid,
     log_axes,
     marker,
-    measured_points,
     one,
     panels,
     plain_minor_ticks,
+    si_axis,
     styled,
 )
 from gpucast.transfers.contention import DISTURBED, Contention
@@ -72,10 +70,8 @@ Panels = dict[tuple[str, str, str], list[Drawn]]
 def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
     """Transfer time against size: measured points, fitted curves, 90 % bands."""
     figure, axes = one(title)
-    for colour, fit in zip(colours(len(fits)), fits, strict=True):
-        label = (
-            f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
-        )
+    for at, fit in enumerate(fits):
+        colour = COLOURS[at % len(COLOURS)]
         sizes = np.geomspace(*fit.bytes, POINTS)
         seconds = fit.seconds(sizes)
         spread = np.std(np.log(fit.replicate_seconds(sizes) / seconds), axis=0)
@@ -83,24 +79,20 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
         axes.fill_between(
             sizes, seconds / width, seconds * width, color=colour, alpha=BAND_ALPHA, lw=0
         )
-        axes.plot(sizes, seconds, color=colour, label=label)
-        for point in fit.breakpoints:
-            at = np.array([point])
-            axes.plot(at, fit.seconds(at), marker="|", ms=11, color=colour)
+        where = fit.machine if fit.path == "native" else fit.path
+        axes.plot(sizes, seconds, color=colour, label=f"{where}, {fit.route}")
+        breaks = np.array(fit.breakpoints)
+        axes.plot(breaks, fit.seconds(breaks), "|", ms=11, color=colour)
         measured = [
-            t
+            (t.bytes, s, (t.uncertainty or 0.0) * s)
             for t in data.transfers
             if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
             and t.valid
             and not t.concurrent
+            for s in t.seconds
         ]
-        measured_points(
-            axes,
-            [t.bytes for t in measured for _ in t.seconds],
-            [s for t in measured for s in t.seconds],
-            [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
-            colour,
-        )
+        x, y, errors = zip(*measured, strict=True)
+        axes.errorbar(x, y, errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
     log_axes(axes, "bytes", "seconds of one transfer")
     byte_axis(axes)
     axes.legend()
@@ -368,7 +360,7 @@ def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> 
         )
     axes.axvline(1, color="black", lw=0.8)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(EngFormatter(places=0, sep=""))
+    si_axis(axes.xaxis)
     plain_minor_ticks(axes)
     least, most = min(r for *_, r in rows), max(r for *_, r in rows)
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
