@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -15,20 +15,11 @@ from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
 from gpucast.data.formats.csv_transfers import expressible
-from gpucast.data.records import (
-    HostMemory,
-    Launch,
-    Machine,
-    Measurement,
-    Overlap,
-    Skeleton,
-    Step,
-    Transfer,
-)
+from gpucast.data.records import Machine, Measurement, Transfer
 from gpucast.errors import InputError
 from gpucast.model.fitted import load_model
 from gpucast.paper.reconstructions import reconstructions
-from gpucast.util import files
+from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration
 
@@ -40,11 +31,10 @@ LONGEST_TABLE = 40
 """Rows; a longer table of a kind is shown as one row a series."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or a file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer as one JSON object.")]
 
 
 @app.command("list")
-def list_datasets(as_json: AsJson = False) -> None:
+def list_datasets(as_json: options.Json = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
     models = reconstructions()
     found = {name: dataset.load(name) for name in bundled_files()}
@@ -71,11 +61,15 @@ def show(
     everything: Annotated[
         bool, typer.Option("--all", help="Print every record, however many.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show where a dataset comes from, what to beware of, and what it holds."""
     if len(names) == 1 and names[0] in reconstructed_files():
-        _show_reconstruction(names[0], as_json)
+        model = load_model(names[0])
+        if as_json:
+            output.print_json(reconstructed.shown(model))
+        else:
+            reconstructed.print_shown(model)
         return
     data = dataset.load(*names)
     for warning in data.warnings:
@@ -92,14 +86,6 @@ def show(
         if records:
             _print_records(kind, records, everything)
     _print_notes(data)
-
-
-def _show_reconstruction(name: str, as_json: bool) -> None:
-    model = load_model(name)
-    if as_json:
-        output.print_json(reconstructed.shown(model))
-    else:
-        reconstructed.print_shown(model)
 
 
 @app.command()
@@ -130,21 +116,18 @@ def export(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write instead of stdout."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
-    as_json: AsJson = False,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write a dataset in another format."""
-    chosen = [
-        form
-        for form, wanted in (
-            ("csv", csv),
-            ("extrap-json", extrap_json),
-            ("extrap-jsonl", extrap_jsonl),
-            ("extrap-text", extrap_text),
-            ("jsonl", records),
-        )
-        if wanted
-    ]
+    flags = {
+        "csv": csv,
+        "extrap-json": extrap_json,
+        "extrap-jsonl": extrap_jsonl,
+        "extrap-text": extrap_text,
+        "jsonl": records,
+    }
+    chosen = [form for form, wanted in flags.items() if wanted]
     if len(chosen) != 1:
         raise InputError(
             "name one format: --csv, --extrap-json, --extrap-jsonl, --extrap-text or --jsonl"
@@ -217,7 +200,7 @@ def _range(limits: Sequence[int] | None) -> str | None:
     return str(least) if least == largest else f"{least}-{largest}"
 
 
-def _shown(data: Dataset) -> dict[str, Any]:
+def _shown(data: Dataset) -> JsonObject:
     return {
         "name": data.name,
         "digest": data.digest,
@@ -230,16 +213,10 @@ def _shown(data: Dataset) -> dict[str, Any]:
 
 def _print_machine(machine: Machine) -> None:
     print(f"\nmachine {machine.id}")
-    gpus = [
-        ", ".join(
-            [
-                gpu.name,
-                *([f"{gpu.cores} cores"] if gpu.cores else []),
-                *([f"{gpu.sms} multiprocessors"] if gpu.sms else []),
-            ]
-        )
-        for gpu in machine.gpus or []
-    ]
+    gpus = []
+    for gpu in machine.gpus or []:
+        counts = {"cores": gpu.cores, "multiprocessors": gpu.sms}
+        gpus.append(", ".join([gpu.name, *(f"{n} {what}" for what, n in counts.items() if n)]))
     facts = {
         "host": machine.host,
         "cpu": machine.cpu,
@@ -271,10 +248,7 @@ def _print_columns(rows: Sequence[dict[str, object]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     # A column that says nothing anywhere only makes the others narrow.
     names = [name for name in names if any(row.get(name) not in (None, "-") for row in rows)]
-    right = {
-        "n", "gpus", "bytes", "bytes up", "bytes down", "count", "samples", "median", "records",
-        "rate",
-    }  # fmt: skip
+    right = {"samples", "median", "records", "rate"}.union(*_SIZES.values()) - {"phase"}
     print_table(
         names,
         [[row.get(name) for name in names] for row in rows],
@@ -282,16 +256,15 @@ def _print_columns(rows: Sequence[dict[str, object]]) -> None:
     )
 
 
-_SIZE_OF: dict[type, Callable[[Any], dict[str, object]]] = {
-    Step: lambda record: {"n": record.n, "gpus": record.gpus},
-    Transfer: lambda record: {"bytes": record.bytes},
-    Launch: lambda record: {"count": record.count},
-    Overlap: lambda record: {"bytes": record.bytes},
-    Skeleton: lambda record: {
-        "bytes up": record.h2d_bytes, "bytes down": record.d2h_bytes, "gpus": record.gpus
-    },
-    HostMemory: lambda record: {"phase": record.phase},
-}  # fmt: skip
+_SIZES = {
+    "step": {"n": "n", "gpus": "gpus"},
+    "transfer": {"bytes": "bytes"},
+    "launch": {"count": "count"},
+    "overlap": {"bytes": "bytes"},
+    "skeleton": {"bytes up": "h2d_bytes", "bytes down": "d2h_bytes", "gpus": "gpus"},
+    "host_memory": {"phase": "phase"},
+}
+"""Columns of what a record of each kind does not share with its series, and their fields."""
 
 
 def _record_row(record: Measurement) -> dict[str, object]:
@@ -301,7 +274,7 @@ def _record_row(record: Measurement) -> dict[str, object]:
         remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
     return {
         **summary.series(record),
-        **_SIZE_OF[type(record)](record),
+        **{column: getattr(record, field) for column, field in _SIZES[record.kind].items()},
         "samples": len(record.seconds),
         "median": duration(median),
         "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
@@ -310,16 +283,10 @@ def _record_row(record: Measurement) -> dict[str, object]:
 
 
 def _group_row(group: summary.Group, kind: str) -> dict[str, object]:
-    limits = None if group.smallest is None or group.largest is None else (
-        group.smallest, group.largest
-    )  # fmt: skip
-    sizes = {
-        "step": "n", "transfer": "bytes", "launch": "count", "overlap": "bytes",
-        "skeleton": "bytes up",
-    }  # fmt: skip
+    ends = [end for end in (group.smallest, group.largest) if end is not None]
     return {
         **group.series,
-        **({sizes[kind]: _range(limits)} if kind in sizes else {}),
+        next(iter(_SIZES[kind])): _range(ends or None),
         "gpus": ",".join(map(str, group.gpus)) or None,
         "records": group.records,
         "samples": group.samples,

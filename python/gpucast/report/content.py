@@ -6,7 +6,6 @@ Everything is JSON-ready and SI; no HTML, no formatting. ``render`` turns it int
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from gpucast.forecast.validation import validate
 from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
+from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ def content(
     title: str | None = None,
     sizes: Sequence[float] | None = None,
     gpus: Sequence[float] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """All that a report of some models says.
 
     Args:
@@ -157,16 +157,14 @@ def _path(model: Model) -> str:
     return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
 
-def _title(found: Sequence[dict[str, Any]]) -> str:
+def _title(found: Sequence[JsonObject]) -> str:
     if len(found) == 1:
         return "How many GPUs should n particles get?"
     return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
 
 
-def _model(
-    model: Model, label: str, n: Array, counts: Array, data: Dataset | None
-) -> dict[str, Any]:
-    about = model.data
+def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | None) -> JsonObject:
+    about, parameters = model.data, model.parameters
     # What is shown as it stands in the file.
     content = model.content
     cells = _cells(model, data)
@@ -178,15 +176,31 @@ def _model(
         "terms": content["model"],
         "chosen": model.chosen or str(model.terms),
         "domain": content["domain"],
-        "curves": [_curve(each) for each in drawn],
+        "curves": [
+            {
+                "gpus": each.gpus,
+                "n": _whole(each.found.n),
+                "seconds": _digits(each.found.seconds, 6),
+                # Factors to the upper ends of both intervals, and shares of two terms.
+                "single": _digits(each.found.high / each.found.seconds, 5),
+                "mean": _digits(each.found.mean_high / each.found.seconds, 5),
+                "gpu": _digits(each.found.t_gpu / each.found.seconds, 4),
+                "com": _digits(each.found.t_com / each.found.seconds, 4),
+            }
+            for each in drawn
+        ],
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
-        "parameters": _parameters(model),
+        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
         "combinations": content["combinations"],
-        "identified": _identified(model),
+        "identified": {
+            "rank": model.rank,
+            "parameters": len(parameters),
+            "not_alone": [name for name, each in parameters.items() if not each.identified],
+        },
         "k_profile": content["k_profile"],
         "k": model.k,
         "p": model.p,
@@ -206,20 +220,6 @@ def _model(
     }
 
 
-def _curve(drawn: curves.Curve) -> dict[str, Any]:
-    """Columns over n: seconds, factors to the upper ends of both intervals, shares of two terms."""
-    found = drawn.found
-    return {
-        "gpus": drawn.gpus,
-        "n": _whole(found.n),
-        "seconds": _digits(found.seconds, 6),
-        "single": _digits(found.high / found.seconds, 5),
-        "mean": _digits(found.mean_high / found.seconds, 5),
-        "gpu": _digits(found.t_gpu / found.seconds, 4),
-        "com": _digits(found.t_com / found.seconds, 4),
-    }
-
-
 def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | None:
     """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
     if not model.integers:
@@ -230,7 +230,7 @@ def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | 
     ]
 
 
-def _cells(model: Model, data: Dataset | None) -> list[dict[str, Any]]:
+def _cells(model: Model, data: Dataset | None) -> list[JsonObject]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
@@ -241,15 +241,13 @@ def _cells(model: Model, data: Dataset | None) -> list[dict[str, Any]]:
     if not of_model:
         return []
     there = any(step.machine == machine for step in of_model)
-    cells: list[dict[str, Any]] = validate(
-        model, data, *wanted, machine=machine if there else None
-    )["cells"]
+    cells: list[JsonObject] = validate(model, data, *wanted, machine=machine if there else None)[
+        "cells"
+    ]
     return cells
 
 
-def _next(
-    model: Model, cells: Sequence[dict[str, Any]], data: Dataset | None
-) -> dict[str, Any] | None:
+def _next(model: Model, cells: Sequence[JsonObject], data: Dataset | None) -> JsonObject | None:
     if data is None or not cells:
         return None
     machine = data.machines.get(str(model.machine.id))
@@ -257,20 +255,7 @@ def _next(
     return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
 
 
-def _parameters(model: Model) -> list[dict[str, Any]]:
-    return [{"name": name, **to_json(each)} for name, each in model.parameters.items()]
-
-
-def _identified(model: Model) -> dict[str, Any]:
-    parameters = model.parameters
-    return {
-        "rank": model.rank,
-        "parameters": len(parameters),
-        "not_alone": [name for name, each in parameters.items() if not each.identified],
-    }
-
-
-def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> dict[str, Any]:
+def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> JsonObject:
     """How many times as long a step takes by another model: [n][count], with its interval."""
     rows = compare(first, other, n, counts)["ratio"]
     shape = (n.size, counts.size)
@@ -285,7 +270,7 @@ def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> dict
 
 def _table(
     models: Sequence[Model], labels: Sequence[str], n: Array, counts: Array
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
     tried = counts[counts <= _most(models, counts)]
     ends = [sizes_to_show(model) for model in models]
@@ -303,9 +288,7 @@ def _table(
     return rows
 
 
-def _choices(
-    model: Model, label: str, sizes: Sequence[float], counts: Array
-) -> list[dict[str, Any]]:
+def _choices(model: Model, label: str, sizes: Sequence[float], counts: Array) -> list[JsonObject]:
     """The best count of one model for each size."""
     best = model.best_counts(sizes, list(counts))
     found = model.forecasts(sizes, [row["gpus"] for row in best])
