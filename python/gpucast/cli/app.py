@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
@@ -112,10 +112,10 @@ def _invoke(arguments: list[str]) -> int:
     return 0
 
 
-def _load(command: Command) -> Callable[..., Any] | typer.Typer:
+def _load(command: Command) -> Callable[..., None] | typer.Typer:
     module, _, attribute = command.target.partition(":")
     return cast(
-        "Callable[..., Any] | typer.Typer", getattr(importlib.import_module(module), attribute)
+        "Callable[..., None] | typer.Typer", getattr(importlib.import_module(module), attribute)
     )
 
 

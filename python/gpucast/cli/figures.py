@@ -358,7 +358,7 @@ def _wanted(
     block: int | None,
     graph: bool | None,
     boundary: str | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "path": path,
         "schedule": schedule,
@@ -374,7 +374,7 @@ def _wanted(
 def _draw_steps(
     what: str,
     inputs: list[str],
-    wanted: dict[str, Any],
+    wanted: dict[str, object],
     model: str,
     lines: tuple[str | None, str | None],
     output: Path,

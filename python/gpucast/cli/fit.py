@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,8 +14,11 @@ from gpucast.util.tables import print_table
 from gpucast.util.units import interval, p_value, percent, quantity
 
 if TYPE_CHECKING:
+    from gpucast.data.dataset import Dataset
     from gpucast.model.content import Quality
     from gpucast.model.fitted import Model
+    from gpucast.transfers.curves import Crossover, TransferFit
+    from gpucast.transfers.launches import LaunchCost
 
 SHOWN_INTEGERS = 8
 
@@ -157,13 +161,13 @@ def _print_quality(model: Model, quality: Quality) -> None:
 
 
 def _fit_transfers(
-    dataset: Any,
+    dataset: Dataset,
     memory: str | None,
     method: str | None,
     replicates: int,
     seed: int,
     json: bool,
-    output: Any,
+    output: Path | None,
 ) -> None:
     from gpucast.errors import InputError
     from gpucast.transfers.curves import crossovers, fit_transfers
@@ -192,25 +196,21 @@ def _fit_transfers(
             }
         )
         return
-    print_transfers(fits)
-    print_launches(costs)
+    _print_transfers(fits)
+    _print_launches(costs)
     for direct, _, cross in compared:
-        print(describe_crossover(direct.machine, cross))
+        print(_describe_crossover(direct.machine, cross))
 
 
-def print_transfers(fits: list[Any]) -> None:
+def _print_transfers(fits: list[TransferFit]) -> None:
     """A line a parameter of each route's curve."""
     rows = []
     for each in fits:
-        content = each.to_dict()
-        for i, (name, entry) in enumerate(content["parameters"].items()):
-            first = i == 0
-            points = content["breakpoints"]
+        points = each.breakpoints
+        for i, (name, entry) in enumerate(each.to_dict()["parameters"].items()):
             rows.append(
                 [
-                    each.machine if first else "",
-                    each.path if first else "",
-                    each.route if first else "",
+                    *((each.machine, each.path, each.route) if i == 0 else ("", "", "")),
                     name,
                     quantity(entry["value"], entry["unit"]),
                     interval(entry["ci95"], entry["unit"]),
@@ -222,24 +222,20 @@ def print_transfers(fits: list[Any]) -> None:
     )
 
 
-def print_launches(costs: list[Any]) -> None:
+def _print_launches(costs: list[LaunchCost]) -> None:
     """A line a method; nothing where no launch was timed."""
     if not costs:
         return
     print()
-    rows = []
-    for each in costs:
-        entry = each.to_dict()["t_kernel"]
-        rows.append(
-            [
-                each.machine,
-                each.path,
-                each.method,
-                quantity(entry["value"], "s"),
-                interval(entry["ci95"], "s"),
-                f"one of {each.count}" if each.count > 1 else "",
-            ]
-        )
+    rows = [
+        [
+            *(each.machine, each.path, each.method),
+            quantity(each.t_kernel.value, "s"),
+            interval(each.to_dict()["t_kernel"]["ci95"], "s"),
+            f"one of {each.count}" if each.count > 1 else "",
+        ]
+        for each in costs
+    ]
     print_table(["machine", "path", "launch", "t_kernel", "95 % interval", ""], rows, "lllrll")
 
 
@@ -257,7 +253,7 @@ def _piece(points: Sequence[float], piece: int) -> str:
     return f"just above {points[piece]:.0f} bytes" if jump else f"up to {points[piece]:.0f} bytes"
 
 
-def describe_crossover(machine: str, cross: Any) -> str:
+def _describe_crossover(machine: str, cross: Crossover) -> str:
     """One sentence on where a route begins to win."""
     who = f"{machine}: {cross.faster}"
     tail = f"; {cross.speedup:.2f} times as fast at {cross.largest} bytes"
@@ -265,8 +261,5 @@ def describe_crossover(machine: str, cross: Any) -> str:
         return f"{who} is never faster for good than {cross.slower}{tail}"
     if cross.bytes <= cross.smallest:
         return f"{who} is faster than {cross.slower} at every size{tail}"
-    low, high = cross.ci95
-    return (
-        f"{who} is faster than {cross.slower} from {cross.bytes:.3g} bytes up "
-        f"(95 %: {low:.3g} ... {high:.3g}){tail}"
-    )
+    known = "" if cross.ci95 is None else " (95 %: {:.3g} ... {:.3g})".format(*cross.ci95)
+    return f"{who} is faster than {cross.slower} from {cross.bytes:.3g} bytes up{known}{tail}"

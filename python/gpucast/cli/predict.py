@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.cli.parsing import counts, sizes
-from gpucast.util.tables import print_table
+from gpucast.util import JsonObject
 from gpucast.util.units import duration, percent
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
+
+_TIMES = ("seconds", "low", "high", "mean_low", "mean_high", "t_gpu", "t_cpu", "t_com")
 
 
 def command(
@@ -31,84 +33,61 @@ def command(
 
     particles, gpu_counts = sizes(n), counts(gpus)
     loaded: list[Model] = [load_model(path) for path in models]
-    forecast: list[dict[str, Any]] = []
-    best: list[dict[str, Any]] = []
+    forecast: list[JsonObject] = []
+    best: list[JsonObject] = []
     rates: list[float] = []
     for model in loaded:
         found = model.forecasts(*outer(particles, gpu_counts))
         rates += map(model.workload.gflops, found.n.tolist(), found.seconds.tolist())
-        for i in range(found.n.size):
-            forecast.append(
-                {
-                    "model": model.name,
-                    "n": int(found.n[i]),
-                    "gpus": int(found.gpus[i]),
-                    **{
-                        key: float(getattr(found, key)[i])
-                        for key in (
-                            *("seconds", "low", "high", "mean_low", "mean_high"),
-                            *("t_gpu", "t_cpu", "t_com"),
-                        )
-                    },
-                    "extrapolated": bool(found.extrapolated[i]),
-                }
-            )
+        columns = {
+            "n": found.n.astype(int),
+            "gpus": found.gpus.astype(int),
+            **{key: getattr(found, key) for key in _TIMES},
+            "extrapolated": found.extrapolated,
+        }
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            forecast.append({"model": model.name, **dict(zip(columns, row, strict=True))})
         best += model.best_counts(particles, gpu_counts)
         warn_of(model)
     if json:
         print_json({"forecast": forecast, "best": best})
         return
     if not best_only:
-        print_forecast(forecast, rates)
+        _print_forecast(forecast, rates)
         print()
-    print_best(best)
+    _print_best(best)
 
 
-def print_forecast(rows: list[dict[str, Any]], rates: Sequence[float]) -> None:
-    """A line a forecast with its Gflops; * marks extrapolation."""
-    print_table(
-        ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops", ""],
+def _print_forecast(rows: list[JsonObject], rates: Sequence[float]) -> None:
+    """A line a forecast with its Gflops."""
+    print_marked(
+        ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops"],
         [
             [
-                row["model"],
-                row["n"],
-                row["gpus"],
-                duration(row["seconds"]),
+                *(row["model"], row["n"], row["gpus"], duration(row["seconds"])),
                 f"{duration(row['low'])} ... {duration(row['high'])}",
-                percent(row["t_gpu"] / row["seconds"], 0),
-                percent(row["t_cpu"] / row["seconds"], 0),
-                percent(row["t_com"] / row["seconds"], 0),
+                *(percent(row[key] / row["seconds"], 0) for key in ("t_gpu", "t_cpu", "t_com")),
                 "-" if math.isnan(rate) else f"{rate:.4g}",
-                "*" if row["extrapolated"] else "",
             ]
             for row, rate in zip(rows, rates, strict=True)
         ],
-        "lrrrlrrrrl",
+        [row["extrapolated"] for row in rows],
+        "lrrrlrrrr",
     )
-    _explain_mark(rows)
 
 
-def print_best(rows: list[dict[str, Any]]) -> None:
+def _print_best(rows: list[JsonObject]) -> None:
     """A line an n."""
-    print_table(
-        ["model", "n", "best GPUs", "step time", "probability", "within 2 %", ""],
+    print_marked(
+        ["model", "n", "best GPUs", "step time", "probability", "within 2 %"],
         [
             [
-                row["model"],
-                row["n"],
-                row["gpus"],
-                duration(row["seconds"]),
+                *(row["model"], row["n"], row["gpus"], duration(row["seconds"])),
                 percent(row["probability"], 0),
                 ", ".join(map(str, row["within_2_percent"])),
-                "*" if row["extrapolated"] else "",
             ]
             for row in rows
         ],
-        "lrrrrll",
+        [row["extrapolated"] for row in rows],
+        "lrrrrl",
     )
-    _explain_mark(rows)
-
-
-def _explain_mark(rows: list[dict[str, Any]]) -> None:
-    if any(row["extrapolated"] for row in rows):
-        print(EXTRAPOLATED)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpucast.model.fitted import Model, reconstruction_of
 from gpucast.paper.reconstructions import Quantity, quantities
+from gpucast.util import JsonObject
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import interval, quantity
@@ -13,7 +12,7 @@ from gpucast.util.units import interval, quantity
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
 
 
-def listed(models: list[Model]) -> list[dict[str, Any]]:
+def listed(models: list[Model]) -> list[JsonObject]:
     """A row each, JSON-ready."""
     return [{"name": model.name, **(reconstruction_of(model) or {})} for model in models]
 
@@ -29,7 +28,7 @@ def print_listed(models: list[Model]) -> None:
         print_table(("name", "what", "path"), rows, "lll")
 
 
-def shown(model: Model) -> dict[str, Any]:
+def shown(model: Model) -> JsonObject:
     """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
     return {
         "name": model.name,

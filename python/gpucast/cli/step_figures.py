@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpucast.cli.output import warn
 from gpucast.cli.parsing import counts, sizes
@@ -68,7 +68,7 @@ class Subject:
         return f"Models: {'; '.join(own)}." if own else ""
 
 
-def subject(inputs: Sequence[str], wanted: dict[str, Any], model: str) -> Subject:
+def subject(inputs: Sequence[str], wanted: Mapping[str, object], model: str) -> Subject:
     """Data and models that were named; paths without a model are fitted.
 
     Args:

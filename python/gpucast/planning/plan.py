@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Plan:
 
 
 def plan(
-    source: PathLike | Mapping[str, Any],
+    source: PathLike | Mapping[str, object],
     models: Mapping[str, Model | PathLike] | None = None,
 ) -> Plan:
     """Plan jobs on machines.

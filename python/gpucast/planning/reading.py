@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import NoReturn, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -50,7 +50,7 @@ def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
     return request
 
 
-def of_values(values: Mapping[str, Any], models: Mapping[str, Model | PathLike]) -> Request:
+def of_values(values: Mapping[str, object], models: Mapping[str, Model | PathLike]) -> Request:
     """A plan from Python values of the file's shape; models by machine name.
 
     Raises:
@@ -62,7 +62,7 @@ def of_values(values: Mapping[str, Any], models: Mapping[str, Model | PathLike])
     return request
 
 
-def _checked(values: dict[str, Any], lines: Lines) -> Request:
+def _checked(values: dict[str, object], lines: Lines) -> Request:
     try:
         request = Request.model_validate(values)
     except ValidationError as error:
