@@ -215,7 +215,14 @@ def _of_steps(name: str) -> Callable[..., None]:
         json: options.Json = False,
     ) -> None:
         wanted = _wanted(path, schedule, kernel, memory, machine, block, graph, boundary)
-        _draw_steps(name, inputs, wanted, model, (n, gpus), output, formats, force, json)
+        # Before anything is fitted.
+        figure_files.targets([name], output, formats, force=force)
+        subject = step_figures.subject(inputs, wanted, model)
+        found = step_figures.draws(subject, n, gpus, (name,))
+        if not found:
+            raise InputError(step_figures.NOTHING[name], file=" + ".join(inputs))
+        files = figure_files.targets(list(found), output, formats, force=force)
+        _write(found, files, force=force, json=json)
 
     command.__doc__ = _OF_STEPS[name]
     return command
@@ -369,24 +376,3 @@ def _wanted(
         "graph": graph,
         "boundary": boundary,
     }
-
-
-def _draw_steps(
-    what: str,
-    inputs: list[str],
-    wanted: dict[str, object],
-    model: str,
-    lines: tuple[str | None, str | None],
-    output: Path,
-    formats: str,
-    force: bool,
-    json: bool,
-) -> None:
-    # Before anything is fitted.
-    figure_files.targets([what], output, formats, force=force)
-    subject = step_figures.subject(inputs, wanted, model)
-    found = step_figures.draws(subject, *lines, (what,))
-    if not found:
-        raise InputError(step_figures.NOTHING[what], file=" + ".join(inputs))
-    files = figure_files.targets(list(found), output, formats, force=force)
-    _write(found, files, force=force, json=json)

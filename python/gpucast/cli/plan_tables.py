@@ -60,12 +60,9 @@ def _deadlines(content: JsonObject) -> None:
     for job in content["jobs"]:
         if job["meets_deadline"] is None:
             continue
-        limit = (
-            f"{long_duration(job['deadline'])}"
-            if job["deadline"] is not None
-            else f"{job['ns_per_day']:g} ns a day"
-        )
-        name = _short(job["name"])
+        name, limit = _short(job["name"]), f"{job['ns_per_day'] or 0:g} ns a day"
+        if job["deadline"] is not None:
+            limit = long_duration(job["deadline"])
         if job["meets_deadline"]:
             print(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
         else:
@@ -164,23 +161,18 @@ def _mix(content: JsonObject) -> None:
 
 
 def _iso_efficiency(content: JsonObject) -> None:
-    found = content["iso_efficiency"]
-    if found is not None:
-        print(f"\nFrom which n on are N GPUs {percent(found['efficiency'], 0)} efficient?\n")
-        _sizes(found)
+    if (found := content["iso_efficiency"]) is not None:
+        _sizes(f"are N GPUs {percent(found['efficiency'], 0)} efficient", found)
 
 
 def _break_even(content: JsonObject) -> None:
-    found = content["break_even"]
-    if found is not None:
-        print(
-            f"\nFrom which n on does a step take less than {percent(found['surcharge'], 0)} longer "
-            f"than on {found['baseline']}?\n"
-        )
-        _sizes(found)
+    if (found := content["break_even"]) is not None:
+        longer = percent(found["surcharge"], 0)
+        _sizes(f"does a step take less than {longer} longer than on {found['baseline']}", found)
 
 
-def _sizes(found: JsonObject) -> None:
+def _sizes(what: str, found: JsonObject) -> None:
+    print(f"\nFrom which n on {what}?\n")
     print_table(
         ["on", "N", "n", "90 % interval", "P reached", ""],
         [

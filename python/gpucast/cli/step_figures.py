@@ -135,15 +135,15 @@ def whose(data: Dataset | None) -> str:
     """Machines and, where published, their source."""
     if data is None:
         return ""
-    gpus: dict[str, None] = {}
+    gpus: list[str] = []
     for machine in data.machines.values():
         names = [gpu.name for gpu in machine.gpus or []]
-        gpus.update({f"{names.count(n)} x {n}": None for n in dict.fromkeys(names)})
+        gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
-    words = [f"Measured: {data.name}"]
-    words += [f"({', '.join(gpus)})"] if gpus else []
-    source = f" Source: {'; '.join(sources)}." if sources else ""
-    return f"{' '.join(words)}.{source}"
+    words = f"Measured: {data.name}"
+    if gpus:
+        words += f" ({', '.join(dict.fromkeys(gpus))})"
+    return f"{words}. Source: {'; '.join(sources)}." if sources else f"{words}."
 
 
 def draws(

@@ -30,8 +30,8 @@ def jobs_of(
     along = options_of(
         request, table, np.repeat(jobs, np.diff(ends)), np.concatenate([*fronts, jobs[:0]])
     )
-    fastest = comparison.share_fastest(choices.fastest)
-    cheapest = comparison.share_cheapest(choices.cheapest)
+    fastest = np.mean(comparison.fastest == choices.fastest, axis=0)
+    cheapest = np.mean(comparison.cheapest == choices.cheapest, axis=0)
     others = _others(request, table, comparison)
     result = []
     for i, job in enumerate(request.jobs):
@@ -110,12 +110,8 @@ def _or_none(values: Array) -> list[float | None]:
 
 def _others(request: Request, table: OptionTable, comparison: Comparison) -> list[list[JsonObject]]:
     """Job by job, what the best options of each machine take and cost more than the baseline's."""
-    allowed = (
-        np.where(table.allowed, table.seconds, np.inf),
-        np.where(table.allowed, table.cost, np.inf),
-    )
     seconds, cost = (
-        np.array([each[:, part].min(axis=1) for part in table.slices]) for each in allowed
+        np.array([each[:, part].min(axis=1) for part in table.slices]) for each in table.possible
     )
     base = request.base
     free = [not table.price[part].min() for part in table.slices]

@@ -77,6 +77,12 @@ class OptionTable:
         """Price of a second by which options are compared: above 0 even where they are free."""
         return np.maximum(self.price, _NEARLY_FREE)
 
+    @property
+    def possible(self) -> tuple[Array, Array]:
+        """Seconds and cost of one simulation, inf where the job may not run so, (J, O) each."""
+        seconds, cost = (np.where(self.allowed, each, np.inf) for each in (self.seconds, self.cost))
+        return seconds, cost
+
     def quantile(self, probability: float) -> Array:
         """Seconds that a simulation takes at most with a probability, (J, O)."""
         from scipy.special import ndtri

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -143,9 +144,8 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
 
 
 def _refuse_too_many(request: Request) -> None:
-    total = 0
-    for i, job in enumerate(request.jobs):
-        total += job.count
+    totals = itertools.accumulate(job.count for job in request.jobs)
+    for i, total in enumerate(totals):
         if total > _MOST_COPIES:
             raise request.lines.error(
                 f"more than {_MOST_COPIES} simulations in all", ("jobs", i, "count")
