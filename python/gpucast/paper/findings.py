@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise, takewhile
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -50,8 +50,7 @@ class Studied(Protocol):
     def whole(self) -> Model | None: ...
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """The plainest ``Studied``."""
 
     measured: Mapping[Cell, float]
@@ -305,10 +304,7 @@ def communication_share(
         finding.add(
             _grows(values, SHARE_NOISE) if enough else None,
             values[-1] - values[0] if enough else None,
-            [
-                names[group],
-                *(_shares_text(timed.get(count), fitted.get(count)) for count in counts),
-            ],
+            [names[group], *(_shares_text(timed.get(c), fitted.get(c)) for c in counts)],
             "its phases were not timed, and no model is given",
         )
     return finding
@@ -445,13 +441,10 @@ def widest_gap(
         small, large = _near_small_n(n for n, _ in extra), max(n for n, _ in extra)
         by_count = {gpus: value for (n, gpus), value in extra.items() if n == small}
         most = max(by_count)
-        enough = len(by_count) > 1 and large > small and (large, most) in extra
-        holds = (
-            _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
-            and by_count[most] - extra[large, most] > EXTRA_NOISE
-            if enough
-            else None
-        )
+        holds = None
+        if len(by_count) > 1 and large > small and (large, most) in extra:
+            grows = _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
+            holds = grows and by_count[most] - extra[large, most] > EXTRA_NOISE
         far = f"{100 * extra[large, most]:+.0f} %" if (large, most) in extra else "-"
         finding.add(
             holds,
@@ -459,8 +452,7 @@ def widest_gap(
             [
                 names[group],
                 f"{small:,}",
-                f"{100 * by_count[min(by_count)]:+.0f} % (N = {min(by_count)})",
-                f"{100 * by_count[most]:+.0f} % (N = {most})",
+                *(f"{100 * by_count[c]:+.0f} % (N = {c})" for c in (min(by_count), most)),
                 f"{large:,}",
                 far,
             ],

@@ -123,21 +123,15 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
             own = {gpus: p for (size, gpus), p in each.points.items() if size == n}
             found = _forecasts(each.model, np.full(gpus.size, float(n)), gpus)
             if found is not None:
-                best, low, high = (
-                    np.array([each.workload.gflops(float(n), s) for s in seconds])
-                    for seconds in (found.seconds, found.high, found.low)
+                rates = np.array(
+                    [
+                        [each.workload.gflops(float(n), s) for s in seconds]
+                        for seconds in (found.seconds, found.high, found.low)
+                    ]
                 )
-                _line(upper, gpus, best, low, high, found.extrapolated, COLOURS[at])
-                unit = best[int(np.flatnonzero(gpus == min(own, default=1))[0])]
-                _line(
-                    lower,
-                    gpus,
-                    best / unit,
-                    low / unit,
-                    high / unit,
-                    found.extrapolated,
-                    COLOURS[at],
-                )
+                first = int(np.flatnonzero(gpus == min(own, default=1))[0])
+                _line(upper, gpus, rates, found.extrapolated, at)
+                _line(lower, gpus, rates / rates[0, first], found.extrapolated, at)
             _points(upper, own, at, partial(each.workload.gflops, float(n)))
             if own:
                 _points(lower, own, at, partial(truediv, own[min(own)].seconds))
@@ -201,7 +195,7 @@ def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float]
     n = np.unique(np.round(np.geomspace(*span, POINTS)))
     found = _forecasts(series.model, n, np.full(n.size, float(count)))
     if found is not None:
-        _line(axes, n, found.seconds, found.low, found.high, found.extrapolated, COLOURS[at])
+        _line(axes, n, np.array([found.seconds, found.low, found.high]), found.extrapolated, at)
     own = {size: p for (size, gpus), p in series.points.items() if gpus == count}
     _points(axes, own, at, lambda p: p)
 
@@ -321,7 +315,7 @@ def extra_time(
         high = max(low, min(each.domain[0][1] for each in (first, other)))
         n = np.unique(np.round(np.geomspace(low, high, POINTS)))
         for at, count in enumerate(counts):
-            _ratio_line(axes, first.model, other.model, n, count, COLOURS[at])
+            _ratio_line(axes, first.model, other.model, n, count, at)
             own = {
                 size: _ratio(point, first.points[size, gpus])
                 for (size, gpus), point in other.points.items()
@@ -369,7 +363,7 @@ def _ratio(point: Point, base: Point) -> Point:
 
 
 def _ratio_line(
-    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, colour: str
+    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, at: int
 ) -> None:
     gpus = np.full(n.size, float(count))
     base, found = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
@@ -380,8 +374,8 @@ def _ratio_line(
     half = np.exp(
         np.hypot(np.log(base.mean_high / base.seconds), np.log(found.mean_high / found.seconds))
     )
-    middle, low, high = (100 * (each - 1) for each in (ratio, ratio / half, ratio * half))
-    _line(axes, n, middle, low, high, base.extrapolated | found.extrapolated, colour)
+    percent = 100 * (np.array([ratio, ratio / half, ratio * half]) - 1)
+    _line(axes, n, percent, base.extrapolated | found.extrapolated, at)
 
 
 # --- what they share -------------------------------------------------------------------------
@@ -409,13 +403,12 @@ def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
         return None
 
 
-def _line(
-    axes: Axes, x: Array, y: Array, low: Array, high: Array, outside: NDArray[np.bool_], colour: str
-) -> None:
-    axes.fill_between(x, low, high, color=colour, alpha=BAND_ALPHA, lw=0)
-    axes.plot(x, y, "--", lw=0.8, color=colour)
+def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
+    """``y``: the best values and both ends of their band, (3, x)."""
+    axes.fill_between(x, y[1], y[2], color=COLOURS[at], alpha=BAND_ALPHA, lw=0)
+    axes.plot(x, y[0], "--", lw=0.8, color=COLOURS[at])
     if not outside.all():
-        axes.plot(np.where(outside, np.nan, x), y, "-", color=colour)
+        axes.plot(np.where(outside, np.nan, x), y[0], "-", color=COLOURS[at])
 
 
 def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float], float]) -> None:
