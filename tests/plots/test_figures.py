@@ -99,8 +99,7 @@ def test_step_times_of_paths_have_a_line_a_path(data: gc.Dataset, model: Model) 
     far = Series("far", None, (), model)
     figure = step_times_of_paths([near, far], "P")
     (axes,) = figure.axes
-    legend = axes.get_legend()
-    assert legend is not None
+    (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["native", "far"]
     shown = {(s.n, float(np.median(s.seconds))) for s in data.steps if s.gpus == 1}
     assert points(axes) == shown

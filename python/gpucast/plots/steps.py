@@ -38,7 +38,6 @@ from gpucast.plots.style import (
     grid,
     log_axes,
     marker,
-    one,
     panels,
     plain_minor_ticks,
     si_axis,
@@ -51,6 +50,8 @@ SMALL_N = 1000
 SIZES_DRAWN = 5
 COUNTS_DRAWN = 4
 PALE = 0.5
+PATHS_WIDTH = 5.6
+"""Inches: labels of paths are long."""
 READING = (
     "Points: medians measured (bars: 95 % intervals or rounding). Lines: model, 90 % band; "
     "dashed: extrapolated."
@@ -181,13 +182,12 @@ def step_times(
 @styled
 def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "") -> Figure:
     """Step time on one GPU against n, a line a path, all in one panel."""
-    figure, axes = one(title, caption)
+    figure, ((axes,),) = panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
     for at, each in enumerate(series):
         _step_time(axes, each, 1, _range(series), at)
     _step_time_axes(axes)
     axes.set_ylabel("time of a step")
-    entries = [(each.label, at) for at, each in enumerate(series)]
-    axes.legend(handles=_handles(entries), loc="upper left")
+    _key(figure, [(each.label, at) for at, each in enumerate(series)])
     return figure
 
 
@@ -430,11 +430,8 @@ def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float],
 
 
 def _key(figure: Figure, entries: Sequence[tuple[str, int]]) -> None:
-    figure.legend(handles=_handles(entries), loc="outside right center")
-
-
-def _handles(entries: Sequence[tuple[str, int]]) -> list[Line2D]:
-    return [
+    handles = [
         Line2D([], [], color=COLOURS[at], marker=marker(at), mfc="white", mew=0.8, label=label)
         for label, at in entries
     ]
+    figure.legend(handles=handles, loc="outside right center")
