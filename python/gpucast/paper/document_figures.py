@@ -22,29 +22,17 @@ from matplotlib.patches import Patch
 from gpucast.data.dataset import Dataset, load
 from gpucast.data.records import Transfer
 from gpucast.paper.documents import Beside, beside_documents
-from gpucast.plots.style import (
-    BAND_ALPHA,
-    COLOURS,
-    HATCHES,
-    byte_axis,
-    grid,
-    log_axes,
-    marker,
-    panels,
-    plain_minor_ticks,
-    si_axis,
-    styled,
-)
+from gpucast.plots import style
 from gpucast.transfers.curves import Array
 from gpucast.transfers.series import Series, series_of
 
 Draw = Callable[[], Figure]
 
-OWN_COLOUR = COLOURS[6]
+OWN_COLOUR = style.COLOURS[6]
 """A machine's own figures are black beside published ones in colour."""
 
 OWN_MARK: dict[str, Any] = {
-    "marker": marker(2),
+    "marker": style.marker(2),
     "color": OWN_COLOUR,
     "mec": "white",
     "mew": 0.6,
@@ -143,16 +131,16 @@ def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
             axes, curve, sizes, sizes / seconds, np.minimum(rounding, 0.999),
             every=2 if curve.colour == OWN_COLOUR else 1,
         )  # fmt: skip
-    log_axes(axes, "size of the copy", "")
-    byte_axis(axes)
-    si_axis(axes.yaxis, "B/s")
+    style.log_axes(axes, "size of the copy", "")
+    style.byte_axis(axes)
+    style.si_axis(axes.yaxis, "B/s")
 
 
 def _draw_curve(
     axes: Axes, curve: _Curve, x: Array, y: Array, rounding: Array, every: int = 1
 ) -> None:
     axes.fill_between(
-        x, y / (1 + rounding), y / (1 - rounding), color=curve.colour, alpha=BAND_ALPHA, lw=0
+        x, y / (1 + rounding), y / (1 - rounding), color=curve.colour, alpha=style.BAND_ALPHA, lw=0
     )
     axes.plot(
         x,
@@ -168,12 +156,12 @@ def _draw_curve(
     )
 
 
-@styled
+@style.styled
 def copies_between_gpus(own: Dataset | None) -> Figure:
     """Document 2: bandwidth of copies from one GPU to another, peer and staged, against size;
     below, how many times as fast peer copies are."""
     data = load("p2p-copy")
-    figure, (upper, lower) = panels(
+    figure, (upper, lower) = style.panels(
         2, len(data.machines),
         "Copies between two GPUs, peer-to-peer and staged through the host",
         _caption("HPC Systems Inc. (Speed of peer access with GPUDirect)", own,
@@ -181,14 +169,14 @@ def copies_between_gpus(own: Dataset | None) -> Figure:
         sharex=True, sharey="row", height=2.0,
     )  # fmt: skip
     mine = [
-        *_own_curve(own, "peer", None, marker(2)),
-        *_own_curve(own, "staged", "pinned", marker(3)),
+        *_own_curve(own, "peer", None, style.marker(2)),
+        *_own_curve(own, "staged", "pinned", style.marker(3)),
     ]
     for axes, below, machine in zip(upper, lower, data.machines, strict=True):
         curves = [
             _published(
                 (t for t in data.transfers if (t.machine, t.route) == (machine, route)),
-                route, COLOURS[at], marker(at),
+                route, style.COLOURS[at], style.marker(at),
             )
             for at, route in enumerate(("peer", "staged"))
         ]  # fmt: skip
@@ -212,17 +200,17 @@ def _draw_ratio(axes: Axes, peer: _Curve, staged: _Curve) -> None:
     axes.axhline(1, color="black", lw=0.6)
     axes.set_yscale("log")
     axes.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    plain_minor_ticks(axes)
+    style.plain_minor_ticks(axes)
     axes.set_xlabel("size of the copy")
-    byte_axis(axes)
-    grid(axes)
+    style.byte_axis(axes)
+    style.grid(axes)
 
 
-@styled
+@style.styled
 def copies_over_networks(own: Dataset | None) -> Figure:
     """DS-CUDA's table: bandwidth of copies to and from a remote GPU against size."""
     data = load("dscuda")
-    figure, (row,) = panels(
+    figure, (row,) = style.panels(
         1, 2, "Copies to and from a remote GPU through DS-CUDA",
         _caption("user guide of DS-CUDA 1.0.9 (2012), GeForce GTX 280", own,
                  "Bands: rounding of the printed rates.",
@@ -234,12 +222,12 @@ def copies_over_networks(own: Dataset | None) -> Figure:
         curves = [
             _published(
                 (t for t in data.transfers if (t.path, t.route) == (path, route)),
-                label, COLOURS[at], marker(at),
+                label, style.COLOURS[at], style.marker(at),
             )
             for at, (path, label) in enumerate(words.items())
         ]  # fmt: skip
         for at, memory in enumerate(("pageable", "pinned")):
-            curves += _own_curve(own, route, memory, marker(2 + at))
+            curves += _own_curve(own, route, memory, style.marker(2 + at))
         _draw_rates(axes, curves)
         axes.set_title("host to GPU (h2d)" if route == "h2d" else "GPU to host (d2h)")
     row[0].set_ylabel("bandwidth")
@@ -260,19 +248,27 @@ def _beside(own: Dataset | None, name: str) -> list[Beside]:
 def _bar(
     axes: Axes, x: float, height: float, width: float, at: int, label: str | None = None
 ) -> None:
-    axes.bar(x, height, width, color=COLOURS[at], hatch=HATCHES[at], edgecolor="white", label=label)
+    axes.bar(
+        x,
+        height,
+        width,
+        color=style.COLOURS[at],
+        hatch=style.HATCHES[at],
+        edgecolor="white",
+        label=label,
+    )
 
 
 def _bar_axes(axes: Axes, labels: Sequence[str], unit: str, places: Sequence[float] = ()) -> None:
     axes.set_xticks(places or range(len(labels)), labels)
-    si_axis(axes.yaxis, unit)
-    grid(axes)
+    style.si_axis(axes.yaxis, unit)
+    style.grid(axes)
     axes.grid(visible=False, axis="x")
 
 
 def _bar_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> None:
     handles: list[Patch | Line2D] = [
-        Patch(fc=COLOURS[at], hatch=HATCHES[at], ec="white", label=label)
+        Patch(fc=style.COLOURS[at], hatch=style.HATCHES[at], ec="white", label=label)
         for at, label in enumerate(labels)
     ]
     if own is not None:
@@ -280,7 +276,7 @@ def _bar_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> None
     figure.legend(handles=handles, loc="outside right center")
 
 
-@styled
+@style.styled
 def copies_of_one_size(own: Dataset | None) -> Figure:
     """Documents 3 and 4: copies up and down by kind of host memory, at one size."""
     groups = []
@@ -289,7 +285,7 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
         for machine in data.machines:
             records = [t for t in data.transfers if t.machine == machine and t.route != "local"]
             groups.append((_GPUS.get(machine, machine), records, known))
-    figure, (row,) = panels(
+    figure, (row,) = style.panels(
         1, len(groups), "Copies of one size, by kind of host memory",
         _caption("N. Kopp (2012), copies of 256 MiB (left, middle); bandwidthTest of CUDA SDK 3.0 "
                  "(2010), 32 MiB (right)", own),
@@ -317,12 +313,12 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def copies_at_once(own: Dataset | None) -> Figure:
     """Document 5: what pairs of GPUs that copy both ways get, alone and beside another pair."""
     name = "pcie-contention-cirrascale"
     known = _beside(own, name)
-    figure, ((axes,),) = panels(
+    figure, ((axes,),) = style.panels(
         1, 1, "Copies between pairs of GPUs, both ways at once",
         _caption("Cirrascale GB5470, eight GPUs behind two PCIe switches; pairs 0-4 and 1-5 share "
                  "links, pair 2-3 does not", own,
@@ -367,14 +363,14 @@ _PANELS = {
 _PATTERN_WORDS = {"simple": "sequential", "indirect_random": "random"}
 
 
-@styled
+@style.styled
 def host_memory(own: Dataset | None) -> Figure:
     """Document 3: seconds by kind of host memory and access pattern, GPU and CPU."""
     name = "host-memory-gtx480"
     records, known = load(name).host_memory, _beside(own, name)
     memories = list(dict.fromkeys(record.memory for record in records))
     patterns = {each.pattern: _PATTERN_WORDS.get(each.pattern, each.pattern) for each in records}
-    figure, (row,) = panels(
+    figure, (row,) = style.panels(
         1, len(_PANELS), "Host memory by kind and access pattern, arrays of 50 MB",
         _caption("On the performance of CUDA page-locked host memory (2010), GeForce GTX 480, one "
                  "run each", own, how_own="They are in proportion to the bytes."),

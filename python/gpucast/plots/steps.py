@@ -28,21 +28,8 @@ from numpy.typing import NDArray
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
 from gpucast.model.fitted import Forecasts, Model
+from gpucast.plots import style
 from gpucast.plots.step_series import Point, Series
-from gpucast.plots.style import (
-    BAND_ALPHA,
-    COLOURS,
-    POINTS,
-    TERMS,
-    gpus_axis,
-    grid,
-    log_axes,
-    marker,
-    panels,
-    plain_minor_ticks,
-    si_axis,
-    styled,
-)
 
 Array = NDArray[np.float64]
 
@@ -111,14 +98,16 @@ def gpu_range(series: Sequence[Series]) -> Array:
 # --- figure 2 --------------------------------------------------------------------------------
 
 
-@styled
+@style.styled
 def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str = "") -> Figure:
     """Gflops against the number of GPUs, a line an n, a panel a path (the paper's figure 2).
 
     Below, the same over those of the fewest GPUs: whether they rise or fall is seen there.
     """
     gpus = gpu_range(series)
-    figure, rows = panels(2, len(series), title, caption, height=1.75, sharex=True, sharey="row")
+    figure, rows = style.panels(
+        2, len(series), title, caption, height=1.75, sharex=True, sharey="row"
+    )
     for upper, lower, each in zip(*rows, series, strict=True):
         for at, n in enumerate(sizes):
             own = {gpus: p for (size, gpus), p in each.points.items() if size == n}
@@ -137,14 +126,14 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
             if own:
                 _points(lower, own, at, partial(truediv, own[min(own)].seconds))
         upper.set_yscale("log")
-        plain_minor_ticks(upper)
-        si_axis(upper.yaxis)
+        style.plain_minor_ticks(upper)
+        style.si_axis(upper.yaxis)
         lower.axhline(1, color="black", lw=0.6)
         lower.set_ylim(bottom=0)
-        gpus_axis(lower, gpus)
+        style.gpus_axis(lower, gpus)
         for axes in (upper, lower):
             axes.margins(x=0.06)
-            grid(axes)
+            style.grid(axes)
         upper.set_title(each.label)
     rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
     rows[1][0].set_ylabel("over the fewest GPUs'")
@@ -155,7 +144,7 @@ def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
 # --- figure 3 --------------------------------------------------------------------------------
 
 
-@styled
+@style.styled
 def step_times(
     series: Sequence[Series],
     counts: Sequence[int],
@@ -179,10 +168,10 @@ def step_times(
     return figure
 
 
-@styled
+@style.styled
 def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "") -> Figure:
     """Step time on one GPU against n, a line a path, all in one panel."""
-    figure, ((axes,),) = panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
+    figure, ((axes,),) = style.panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
     for at, each in enumerate(series):
         _step_time(axes, each, 1, _range(series), at)
     _step_time_axes(axes)
@@ -192,7 +181,7 @@ def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "")
 
 
 def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float], at: int) -> None:
-    n = np.unique(np.round(np.geomspace(*span, POINTS)))
+    n = np.unique(np.round(np.geomspace(*span, style.POINTS)))
     found = _forecasts(series.model, n, np.full(n.size, float(count)))
     if found is not None:
         _line(axes, n, np.array([found.seconds, found.low, found.high]), found.extrapolated, at)
@@ -201,9 +190,9 @@ def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float]
 
 
 def _step_time_axes(axes: Axes) -> None:
-    log_axes(axes, "n, particles", "")
-    si_axis(axes.yaxis, "s")
-    si_axis(axes.xaxis)
+    style.log_axes(axes, "n, particles", "")
+    style.si_axis(axes.yaxis, "s")
+    style.si_axis(axes.xaxis)
 
 
 def _slopes(axes: Axes) -> None:
@@ -228,7 +217,7 @@ def _slopes(axes: Axes) -> None:
 # --- figure 4 --------------------------------------------------------------------------------
 
 
-@styled
+@style.styled
 def shares(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str = "") -> Figure:
     """Stacked shares of T_gpu, T_cpu and T_com against N, a panel a path and n (figure 4).
 
@@ -246,7 +235,7 @@ def shares(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
     if not any(drawn):
         raise InputError(f"neither phases nor a model of n = {sizes[0]} are there")
     grid_[0].set_ylabel("share of the step")
-    handles = [Patch(fc=c, hatch=h, ec="white", label=t) for t, (c, h) in TERMS.items()]
+    handles = [Patch(fc=c, hatch=h, ec="white", label=t) for t, (c, h) in style.TERMS.items()]
     figure.legend(handles=handles, loc="outside right center")
     return figure
 
@@ -258,13 +247,15 @@ def _shares(axes: Axes, series: Series, n: int, *, several: bool) -> bool:
     found = _forecasts(series.model, np.full(counts.size, float(n)), counts)
     width, shift = (0.4, 0.21) if timed and series.model is not None else (0.7, 0.0)
     if timed:
-        terms = {term: np.array([timed[int(count)][term] for count in counts]) for term in TERMS}
+        terms = {
+            term: np.array([timed[int(count)][term] for count in counts]) for term in style.TERMS
+        }
         _stack(axes, counts - shift, width, terms)
         axes.bar(counts - shift, 100, width, fill=False, edgecolor="black", lw=0.9)
     if found is not None:
         terms = {"T_gpu": found.t_gpu, "T_cpu": found.t_cpu, "T_com": found.t_com}
         _stack(axes, counts + shift, width, terms, found.extrapolated)
-    gpus_axis(axes, counts)
+    style.gpus_axis(axes, counts)
     axes.set_ylim(0, 100)
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     parts = (("phases timed", bool(timed)), ("model", found is not None))
@@ -283,7 +274,7 @@ def _stack(
 ) -> None:
     total, bottom = np.sum(list(terms.values()), axis=0), np.zeros(at.size)
     for name, seconds in terms.items():
-        colour, hatch = TERMS[name]
+        colour, hatch = style.TERMS[name]
         share = 100 * seconds / total
         bars = axes.bar(
             at, share, width, bottom, color=colour, hatch=hatch, edgecolor="white", lw=0.3
@@ -296,7 +287,7 @@ def _stack(
 # --- native beside remote --------------------------------------------------------------------
 
 
-@styled
+@style.styled
 def extra_time(
     series: Sequence[Series], counts: Sequence[int], title: str, caption: str = ""
 ) -> Figure:
@@ -313,7 +304,7 @@ def extra_time(
         # Beyond what both know, the line would show how they extrapolate.
         low = max(each.domain[0][0] for each in (first, other))
         high = max(low, min(each.domain[0][1] for each in (first, other)))
-        n = np.unique(np.round(np.geomspace(low, high, POINTS)))
+        n = np.unique(np.round(np.geomspace(low, high, style.POINTS)))
         for at, count in enumerate(counts):
             _ratio_line(axes, first.model, other.model, n, count, at)
             own = {
@@ -330,7 +321,7 @@ def extra_time(
     return figure
 
 
-@styled
+@style.styled
 def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
     """What another path costs beyond the first (%) against n, a line a GPU count, a panel each:
     measured (points), and as it was forecast (dashed)."""
@@ -338,9 +329,9 @@ def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: 
     for axes, (label, found) in zip(grid_, kinds, strict=True):
         for at, count in enumerate(gpus):
             n, rows = found.of_gpus(count)
-            axes.plot(n, 100 * found.extra[rows], marker(at), ls="-", mfc="white", mew=0.8,
-                      color=COLOURS[at])  # fmt: skip
-            axes.plot(n, 100 * found.expected_extra[rows], "--", lw=0.8, color=COLOURS[at])
+            axes.plot(n, 100 * found.extra[rows], style.marker(at), ls="-", mfc="white", mew=0.8,
+                      color=style.COLOURS[at])  # fmt: skip
+            axes.plot(n, 100 * found.expected_extra[rows], "--", lw=0.8, color=style.COLOURS[at])
         axes.axhline(100 * TENTH, color="#999999", lw=1)
         _extra_axes(axes)
         axes.set_title(label)
@@ -351,11 +342,11 @@ def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: 
 
 def _extra_axes(axes: Axes) -> None:
     axes.set_xscale("log")
-    plain_minor_ticks(axes)
-    si_axis(axes.xaxis)
+    style.plain_minor_ticks(axes)
+    style.si_axis(axes.xaxis)
     axes.set_xlabel("n, particles")
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
-    grid(axes)
+    style.grid(axes)
 
 
 def _ratio(point: Point, base: Point) -> Point:
@@ -386,7 +377,7 @@ def _panels(
 ) -> tuple[Figure, list[Axes]]:
     columns = min(count, 3)
     rows = -(-count // columns)
-    figure, grid_ = panels(rows, columns, title, caption, sharex=sharex, sharey=True)
+    figure, grid_ = style.panels(rows, columns, title, caption, sharex=sharex, sharey=True)
     flat = [axes for row in grid_ for axes in row]
     for axes in flat[count:]:
         axes.set_visible(False)
@@ -405,10 +396,10 @@ def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
 
 def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
     """``y``: the best values and both ends of their band, (3, x)."""
-    axes.fill_between(x, y[1], y[2], color=COLOURS[at], alpha=BAND_ALPHA, lw=0)
-    axes.plot(x, y[0], "--", lw=0.8, color=COLOURS[at])
+    axes.fill_between(x, y[1], y[2], color=style.COLOURS[at], alpha=style.BAND_ALPHA, lw=0)
+    axes.plot(x, y[0], "--", lw=0.8, color=style.COLOURS[at])
     if not outside.all():
-        axes.plot(np.where(outside, np.nan, x), y[0], "-", color=COLOURS[at])
+        axes.plot(np.where(outside, np.nan, x), y[0], "-", color=style.COLOURS[at])
 
 
 def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float], float]) -> None:
@@ -420,18 +411,26 @@ def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float],
         list(own),
         middle,
         yerr=[np.maximum(middle - ends[:, 0], 0), np.maximum(ends[:, 1] - middle, 0)],
-        fmt=marker(at),
+        fmt=style.marker(at),
         mfc="white",
         mew=0.8,
         lw=0,
         elinewidth=0.7,
-        color=COLOURS[at],
+        color=style.COLOURS[at],
     )
 
 
 def _key(figure: Figure, entries: Sequence[tuple[str, int]]) -> None:
     handles = [
-        Line2D([], [], color=COLOURS[at], marker=marker(at), mfc="white", mew=0.8, label=label)
+        Line2D(
+            [],
+            [],
+            color=style.COLOURS[at],
+            marker=style.marker(at),
+            mfc="white",
+            mew=0.8,
+            label=label,
+        )
         for label, at in entries
     ]
     figure.legend(handles=handles, loc="outside right center")

@@ -19,22 +19,7 @@ from matplotlib.figure import Figure
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
-from gpucast.plots.style import (
-    BAND_ALPHA,
-    COLOURS,
-    ONE_COLUMN,
-    POINTS,
-    binary,
-    byte_axis,
-    grid,
-    log_axes,
-    marker,
-    one,
-    panels,
-    plain_minor_ticks,
-    si_axis,
-    styled,
-)
+from gpucast.plots import style
 from gpucast.transfers.contention import DISTURBED, Contention
 from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit
 from gpucast.transfers.overlap import overlap_efficiencies
@@ -66,18 +51,18 @@ Panels = dict[tuple[str, str, str], list[Drawn]]
 """Curves by machine, path and route."""
 
 
-@styled
+@style.styled
 def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
     """Transfer time against size: measured points, fitted curves, 90 % bands."""
-    figure, axes = one(title)
+    figure, axes = style.one(title)
     for at, fit in enumerate(fits):
-        colour = COLOURS[at % len(COLOURS)]
-        sizes = np.geomspace(*fit.bytes, POINTS)
+        colour = style.COLOURS[at % len(style.COLOURS)]
+        sizes = np.geomspace(*fit.bytes, style.POINTS)
         seconds = fit.seconds(sizes)
         spread = np.std(np.log(fit.replicate_seconds(sizes) / seconds), axis=0)
         width = np.exp(1.645 * np.hypot(spread, fit.noise))
         axes.fill_between(
-            sizes, seconds / width, seconds * width, color=colour, alpha=BAND_ALPHA, lw=0
+            sizes, seconds / width, seconds * width, color=colour, alpha=style.BAND_ALPHA, lw=0
         )
         where = fit.machine if fit.path == "native" else fit.path
         axes.plot(sizes, seconds, color=colour, label=f"{where}, {fit.route}")
@@ -93,8 +78,8 @@ def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Fig
         ]
         x, y, errors = zip(*measured, strict=True)
         axes.errorbar(x, y, errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
-    log_axes(axes, "bytes", "seconds of one transfer")
-    byte_axis(axes)
+    style.log_axes(axes, "bytes", "seconds of one transfer")
+    style.byte_axis(axes)
     axes.legend()
     return figure
 
@@ -146,7 +131,7 @@ def _label(group: Sequence[Series]) -> str:
     return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
 
 
-@styled
+@style.styled
 def transfer_times(curves: Panels, title: str) -> Figure:
     """Time against size, a panel a route."""
     return _figure(
@@ -154,7 +139,7 @@ def transfer_times(curves: Panels, title: str) -> Figure:
     )
 
 
-@styled
+@style.styled
 def bandwidths(curves: Panels, title: str) -> Figure:
     """Bytes a second against size, a panel a route."""
     return _figure(
@@ -168,7 +153,7 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str, corner: Corner
     places = {each: at for at, each in enumerate(labels)}
     columns = min(3, len(curves))
     rows = math.ceil(len(curves) / columns)
-    figure, grid_ = panels(rows, columns, title, width=3.45 * columns, height=2.9)
+    figure, grid_ = style.panels(rows, columns, title, width=3.45 * columns, height=2.9)
     flat = [axes for row in grid_ for axes in row]
     several = len({key[:2] for key in curves}) > 1
     for axes, ((machine, path, route), lines) in zip(flat, curves.items(), strict=False):
@@ -178,8 +163,8 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str, corner: Corner
         for line in lines:
             # The same kind of copy looks the same in every panel.
             _draw(axes, line, scale, places[line.label])
-        log_axes(axes, "size", label)
-        byte_axis(axes)
+        style.log_axes(axes, "size", label)
+        style.byte_axis(axes)
         _legend(axes, [line.label for line in lines], corner)
         low, high = axes.get_ylim()
         # Room for the legend, which else hides points.
@@ -198,7 +183,7 @@ def _legend(axes: Axes, labels: Sequence[str], corner: Corner) -> None:
 
 
 def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
-    series, colour = line.fit.series, COLOURS[at % len(COLOURS)]
+    series, colour = line.fit.series, style.COLOURS[at % len(style.COLOURS)]
     medians = [median_of(samples) for samples in series.samples.values()]
     values = scale(series.sizes, np.array([each.value for each in medians]))
     ends = np.sort(
@@ -209,7 +194,7 @@ def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
         series.sizes,
         values,
         yerr=np.maximum(0, [values - ends[0], ends[1] - values]),
-        fmt=marker(at),
+        fmt=style.marker(at),
         mfc="none",
         mew=0.8,
         lw=0,
@@ -229,28 +214,28 @@ def _ends(median: Median) -> tuple[float, float]:
     return (median.value if low is None else low, median.value if high is None else high)
 
 
-def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, style: str) -> None:
+def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: str) -> None:
     jumps = [p for p in dict.fromkeys(curve.breakpoints) if curve.breakpoints.count(p) > 1]
     edges = [curve.bytes[0], *jumps, curve.bytes[1]]
     for begin, end in itertools.pairwise(edges):
         # Just above a jump its upper piece holds.
-        sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, POINTS)
-        axes.plot(sizes, scale(sizes, curve.seconds(sizes)), style, lw=1, color=colour)
+        sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, style.POINTS)
+        axes.plot(sizes, scale(sizes, curve.seconds(sizes)), dashes, lw=1, color=colour)
     points = np.array(list(dict.fromkeys(curve.breakpoints)))
     if points.size:
         at = scale(points, curve.seconds(points))
         axes.plot(points, at, "|", ms=12, mew=1.2, color=colour)
 
 
-@styled
+@style.styled
 def contention_matrix(found: Contention, title: str) -> Figure:
     """How many times as long each copy (row) takes beside another (column)."""
     matrix, names = found.factors(), [f"{start}>{end}" for start, end in found.copies]
     timed = [not bool(np.isnan(row).all()) for row in matrix]
     matrix, rows = matrix[timed], list(itertools.compress(names, timed))
-    width = max(ONE_COLUMN, 0.45 * len(names) + 1.6)
+    width = max(style.ONE_COLUMN, 0.45 * len(names) + 1.6)
     height = max(2.5, 0.34 * len(rows) + 1.6)
-    figure, ((axes,),) = panels(1, 1, title, width=width, height=height)
+    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=height)
     top = max(1.25, float(np.nanmax(matrix)))
     image = axes.imshow(matrix, cmap="cividis", vmin=1, vmax=top, aspect="auto")
     for (row, column), factor in np.ndenumerate(matrix):
@@ -274,7 +259,7 @@ def contention_matrix(found: Contention, title: str) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def launch_costs(data: Dataset, title: str) -> Figure:
     """What one launch costs by method, number of launches together and arguments."""
     samples: dict[str, list[float]] = {}
@@ -284,10 +269,10 @@ def launch_costs(data: Dataset, title: str) -> Figure:
         samples.setdefault(_launch_label(launch), []).extend(
             s / launch.count for s in launch.seconds
         )
-    figure, ((axes,),) = panels(1, 1, title, width=5.1, height=0.25 * len(samples) + 0.9)
+    figure, ((axes,),) = style.panels(1, 1, title, width=5.1, height=0.25 * len(samples) + 0.9)
     medians = [median_of(each) for each in samples.values()]
     at = np.arange(len(medians))
-    axes.barh(at, [each.value * 1e6 for each in medians], color=COLOURS[5], height=0.7)
+    axes.barh(at, [each.value * 1e6 for each in medians], color=style.COLOURS[5], height=0.7)
     for y, each in zip(at, medians, strict=True):
         low, high = (1e6 * end for end in _ends(each))
         axes.plot([low, high], [y, y], color="black", lw=1.5)
@@ -317,21 +302,25 @@ def _launch_label(launch: Launch) -> str:
     return ", ".join(words)
 
 
-@styled
+@style.styled
 def overlaps(data: Dataset, title: str) -> Figure:
     """Copies and a kernel begun together, between one after the other and perfect overlap."""
     found = overlap_efficiencies(data)
     labels = [
-        f"{each.label}\n{each.device}, {binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
+        f"{each.label}\n{each.device}, {style.binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
         for each in found
     ]
     width = max(3.7, 1.1 * len(found) + 1.0)
-    figure, ((axes,),) = panels(1, 1, title, width=width, height=3.0)
+    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=3.0)
     at = np.arange(len(found))
     bars = (
-        ("one after the other", [sum(each.parts_alone) for each in found], COLOURS[7]),
-        ("together", [each.seconds for each in found], COLOURS[0]),
-        ("the longest alone (perfect)", [max(each.parts_alone) for each in found], COLOURS[2]),
+        ("one after the other", [sum(each.parts_alone) for each in found], style.COLOURS[7]),
+        ("together", [each.seconds for each in found], style.COLOURS[0]),
+        (
+            "the longest alone (perfect)",
+            [max(each.parts_alone) for each in found],
+            style.COLOURS[2],
+        ),
     )
     for i, (label, values, colour) in enumerate(bars):
         axes.bar(at + 0.27 * (i - 1), np.array(values) * 1e3, 0.25, color=colour, label=label)
@@ -342,7 +331,7 @@ def overlaps(data: Dataset, title: str) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> Figure:
     """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
 
@@ -352,16 +341,21 @@ def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> 
     quantities = list(dict.fromkeys(what for what, _, _ in rows))
     paths = list(dict.fromkeys(path for _, path, _ in rows))
     height = 0.2 * len(quantities) + 0.9
-    figure, ((axes,),) = panels(1, 1, title, caption, width=DEARER_WIDTH, height=height)
+    figure, ((axes,),) = style.panels(1, 1, title, caption, width=DEARER_WIDTH, height=height)
     for at, path in enumerate(paths):
         own = [(ratio, quantities.index(what)) for what, where, ratio in rows if where == path]
         axes.plot(
-            *zip(*own, strict=True), marker(at), mfc="none", ms=5, color=COLOURS[at], label=path
+            *zip(*own, strict=True),
+            style.marker(at),
+            mfc="none",
+            ms=5,
+            color=style.COLOURS[at],
+            label=path,
         )
     axes.axvline(1, color="black", lw=0.8)
     axes.set_xscale("log")
-    si_axis(axes.xaxis)
-    plain_minor_ticks(axes)
+    style.si_axis(axes.xaxis)
+    style.plain_minor_ticks(axes)
     least, most = min(r for *_, r in rows), max(r for *_, r in rows)
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
     if len(ticks) >= 2:
@@ -370,6 +364,6 @@ def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> 
     axes.invert_yaxis()
     axes.margins(y=0.08)
     axes.set_xlabel("remote over native")
-    grid(axes)
+    style.grid(axes)
     figure.legend(loc="outside right center")
     return figure
