@@ -12,16 +12,14 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, NamedTuple, cast
 
 import typer
 
 from gpucast.errors import GpucastError, from_os_error
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command: its name, where its function is (``module:attribute``), and a line of help."""
 
     name: str

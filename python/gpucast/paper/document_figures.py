@@ -89,20 +89,21 @@ class _Curve:
     label: str
     points: dict[int, tuple[float, float]]
     """By bytes: median seconds, and the relative half-width of their rounding."""
-    colour: str
-    marker: str
+    at: int
+    """Its place among the marks and, if it is a published one, among the colours."""
+    own: bool = False
 
 
-def _published(transfers: Iterable[Transfer], label: str, colour: str, mark: str) -> _Curve:
+def _published(transfers: Iterable[Transfer], label: str, at: int) -> _Curve:
     points = {
         t.bytes: (statistics.median(t.seconds), t.uncertainty or 0.0)
         for t in transfers
         if t.valid and not t.cold and not t.concurrent
     }
-    return _Curve(label, points, colour, mark)
+    return _Curve(label, points, at)
 
 
-def _own_curve(own: Dataset | None, route: str, memory: str | None, mark: str) -> list[_Curve]:
+def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> list[_Curve]:
     """The machine's blocking copies of a route, most sizes first; none where there are none."""
     if own is None:
         return []
@@ -119,7 +120,7 @@ def _own_curve(own: Dataset | None, route: str, memory: str | None, mark: str) -
     best = max(found, key=lambda each: len(each.samples))
     points = {size: (statistics.median(s), 0.0) for size, s in sorted(best.samples.items())}
     words = route if memory is None else f"{route}, {memory}"
-    return [_Curve(f"{own_name(own)}: {words}", points, OWN_COLOUR, mark)]
+    return [_Curve(f"{own_name(own)}: {words}", points, at, own=True)]
 
 
 def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
@@ -127,32 +128,27 @@ def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
         sizes = np.array(list(curve.points), dtype=float)
         seconds, rounding = np.array(list(curve.points.values())).T
         # A time that was rounded to nothing but its last digit may be anything up to twice it.
-        _draw_curve(
-            axes, curve, sizes, sizes / seconds, np.minimum(rounding, 0.999),
-            every=2 if curve.colour == OWN_COLOUR else 1,
-        )  # fmt: skip
+        _draw_curve(axes, curve, sizes, sizes / seconds, np.minimum(rounding, 0.999))
     style.log_axes(axes, "size of the copy", "")
     style.byte_axis(axes)
     style.si_axis(axes.yaxis, "B/s")
 
 
-def _draw_curve(
-    axes: Axes, curve: _Curve, x: Array, y: Array, rounding: Array, every: int = 1
-) -> None:
-    axes.fill_between(
-        x, y / (1 + rounding), y / (1 - rounding), color=curve.colour, alpha=style.BAND_ALPHA, lw=0
-    )
+def _draw_curve(axes: Axes, curve: _Curve, x: Array, y: Array, rounding: Array) -> None:
+    colour = OWN_COLOUR if curve.own else style.COLOURS[curve.at]
+    low, high = y / (1 + rounding), y / (1 - rounding)
+    axes.fill_between(x, low, high, color=colour, alpha=style.BAND_ALPHA, lw=0)
     axes.plot(
         x,
         y,
         lw=0.9,
-        marker=curve.marker,
+        marker=style.marker(curve.at),
         ms=2.8,
         mew=0.6,
         mfc="white",
-        color=curve.colour,
+        color=colour,
         label=curve.label,
-        markevery=every,
+        markevery=2 if curve.own else 1,
     )
 
 
@@ -168,18 +164,13 @@ def copies_between_gpus(own: Dataset | None) -> Figure:
                  "Bands: rounding of the printed times.", "Staged: pinned memory."),
         sharex=True, sharey="row", height=2.0,
     )  # fmt: skip
-    mine = [
-        *_own_curve(own, "peer", None, style.marker(2)),
-        *_own_curve(own, "staged", "pinned", style.marker(3)),
-    ]
+    mine = [*_own_curve(own, "peer", None, 2), *_own_curve(own, "staged", "pinned", 3)]
     for axes, below, machine in zip(upper, lower, data.machines, strict=True):
+        records = [t for t in data.transfers if t.machine == machine]
         curves = [
-            _published(
-                (t for t in data.transfers if (t.machine, t.route) == (machine, route)),
-                route, style.COLOURS[at], style.marker(at),
-            )
+            _published((t for t in records if t.route == route), route, at)
             for at, route in enumerate(("peer", "staged"))
-        ]  # fmt: skip
+        ]
         _draw_rates(axes, [*curves, *mine])
         for pair in (curves, mine):
             if len(pair) == 2:
@@ -219,15 +210,13 @@ def copies_over_networks(own: Dataset | None) -> Figure:
     )  # fmt: skip
     words = {"infiniband": "InfiniBand", "ethernet100": "Ethernet, 100 Mbit/s"}
     for axes, route in zip(row, ("h2d", "d2h"), strict=True):
+        records = [t for t in data.transfers if t.route == route]
         curves = [
-            _published(
-                (t for t in data.transfers if (t.path, t.route) == (path, route)),
-                label, style.COLOURS[at], style.marker(at),
-            )
+            _published((t for t in records if t.path == path), label, at)
             for at, (path, label) in enumerate(words.items())
-        ]  # fmt: skip
+        ]
         for at, memory in enumerate(("pageable", "pinned")):
-            curves += _own_curve(own, route, memory, style.marker(2 + at))
+            curves += _own_curve(own, route, memory, 2 + at)
         _draw_rates(axes, curves)
         axes.set_title("host to GPU (h2d)" if route == "h2d" else "GPU to host (d2h)")
     row[0].set_ylabel("bandwidth")

@@ -117,11 +117,10 @@ def make(request: Request) -> OptionTable:
     setup = np.array([machine.setup for machine, _ in options])
     steps = np.array([[job.length] for job in request.jobs])
     seconds = setup + steps * step
+    machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
     limit = np.array(
         [[job.limit(machine.setup) for machine in request.machines] for job in request.jobs]
-    )
-    machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
-    limit = limit[:, machine_of]
+    )[:, machine_of]
     efficiencies = np.hstack(efficiency)[size]
     return OptionTable(
         machine=machine_of,
