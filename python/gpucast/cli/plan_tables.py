@@ -78,12 +78,8 @@ def _others(content: JsonObject) -> None:
         [
             _short(job["name"]),
             _short(other["machine"]),
-            _signed(other["extra_seconds"]),
-            _interval(other, "extra_seconds"),
-            percent(other["probability_faster"], 0),
-            _signed(other["extra_cost"]),
-            _interval(other, "extra_cost"),
-            percent(other["probability_cheaper"], 0),
+            *_extra(other, "seconds", "faster"),
+            *_extra(other, "cost", "cheaper"),
         ]
         for job in content["jobs"]
         for other in job["others"]
@@ -209,9 +205,11 @@ def _signed(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:+.0f} %"
 
 
-def _interval(other: JsonObject, key: str) -> str | None:
-    low, high = other[f"{key}_low"], other[f"{key}_high"]
-    return None if low is None else f"{_signed(low)} ... {_signed(high)}"
+def _extra(other: JsonObject, what: str, less: str) -> tuple[str | None, str | None, str | None]:
+    """What an option takes more, the interval of that, and the probability that it takes less."""
+    middle, low, high = (_signed(other[f"extra_{what}{end}"]) for end in ("", "_low", "_high"))
+    known = None if low is None else f"{low} ... {high}"
+    return middle, known, percent(other[f"probability_{less}"], 0)
 
 
 def _short(name: str) -> str:
