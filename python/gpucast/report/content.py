@@ -17,6 +17,7 @@ from gpucast.forecast.validation import validate
 from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
+from gpucast.report.picture import decades
 from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
 
@@ -130,16 +131,11 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
         least, largest = min(sizes), max(sizes)
     measured = [step.n for step in data.steps] if data is not None else []
     spaced = np.round(np.geomspace(least, largest, SIZES))
-    wanted = np.unique([*spaced, *ends, *measured, *(sizes or ()), *_round_numbers(least, largest)])
+    wanted = np.unique([*spaced, *ends, *measured, *(sizes or ()), *decades(least, largest)])
     wanted = np.asarray(wanted[(wanted >= least) & (wanted <= largest)], dtype=np.float64)
     if wanted.size < 2:
         raise InputError("needs two different sizes at least", field="n")
     return wanted
-
-
-def _round_numbers(least: float, largest: float) -> list[float]:
-    powers = range(int(np.log10(least)), int(np.log10(largest)) + 1)
-    return [10.0**power for power in powers if least <= 10**power <= largest]
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
@@ -276,7 +272,7 @@ def _table(
     ends = [sizes_to_show(model) for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
-    shown |= set(_round_numbers(float(n[0]), float(n[-1])))
+    shown |= set(decades(float(n[0]), float(n[-1])))
     asked = sorted(each for each in shown if n[0] <= each <= n[-1])
     choices = [
         _choices(model, label, asked, tried) for model, label in zip(models, labels, strict=True)

@@ -68,8 +68,8 @@ def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
             for cell in model["cells"]
             if n[0] <= cell["n"] <= n[-1] and cell["gpus"] in counts
         ],
-        "columns": [(float(x(each)), f"{each:,.0f}") for each in _decades(n[0], n[-1])],
-        "rows": [(float(y(each)), each) for each in _decades(low, high)],
+        "columns": [(float(x(each)), f"{each:,.0f}") for each in decades(n[0], n[-1])],
+        "rows": [(float(y(each)), each) for each in decades(low, high)],
     }
 
 
@@ -87,6 +87,7 @@ def _points(x: Array, y: Array) -> str:
     return " ".join(f"{x[i]:g},{y[i]:g}" for i in kept)
 
 
-def _decades(low: float, high: float) -> list[float]:
+def decades(low: float, high: float) -> list[float]:
+    """The powers of ten within."""
     powers = range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1)
     return [float(f"1e{power}") for power in powers]

@@ -296,7 +296,7 @@
   const nAxis = (width, low, high) => axis("X", ticks(low, high, width / 60), shortCount);
 
   // A chart over all n: curves of every GPU count, the band of the chosen one, and what ``options``
-  // add: the domain and label of y, its axis, further marks, and the words of a curve's points.
+  // add: the domain and label of y, marks below (its axis) and above, and the words of points.
   function overN(place, rows, key, chosen, options) {
     return draw(place, (width) => ({
       height: options.height?.(width) ?? 320,
@@ -306,12 +306,12 @@
       ariaLabel: options.ariaLabel,
       marks: [
         ...nAxis(width, leastN, mostN),
-        ...options.axis,
+        ...options.below,
         Plot.areaY(rows.filter((each) => each.gpus === chosen.gpus), {
           x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
         }),
         ...lines(rows, key, chosen.gpus),
-        ...options.marks,
+        ...(options.above ?? []),
         Plot.tip(rows, Plot.pointer({
           x: "n", y: key, maxRadius: 30,
           title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${options.words(each)}`
@@ -349,8 +349,8 @@
       domain: [low * 0.8, high * 1.2],
       label: "time of a step",
       ariaLabel: "Step time against n, a line a GPU count",
-      axis: axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
-      marks: [Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 })],
+      below: axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
+      above: [Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 })],
       words: (each) => `${duration(each.seconds)} (${duration(each.low)} – ${duration(each.high)})`,
     });
     point(made, q.n, row.seconds, colourOf(row.gpus));
@@ -426,8 +426,10 @@
         domain: [low * 0.9, high * 1.15],
         label: "times as long",
         ariaLabel: "Ratio of step times against n, a line a GPU count",
-        axis: axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
-        marks: [Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 })],
+        below: [
+          ...axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
+          Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 }),
+        ],
         words: (each) => `${digits(each.ratio, 3)} times (${digits(each.low, 3)} – ${digits(each.high, 3)})`,
       });
       const at = nearest(q.n);
