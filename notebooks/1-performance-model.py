@@ -27,18 +27,18 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.plots.steps import gflops, step_time_of_paths
+from gpucast.plots.step_series import series_of
+from gpucast.plots.steps import gflops, step_times_of_paths
 from gpucast.plots.transfers import transfer_time
 from gpucast.util.units import duration, percent, throughput
 
 data = gc.load("dscuda")
 paths = ("local", "infiniband", "ethernet100")
 models = {path: gc.fit(data, path=path, model="paper") for path in paths}
-n = np.geomspace(100, 20_000, 120).round()
-step_time_of_paths(
-    [(path, models[path]) for path in paths], data, n,
+step_times_of_paths(
+    series_of(data, list(models.values())),
     "Claret on one GeForce GTX 280: published, and the paper's form fitted",
-)  # fmt: skip
+)
 
 # %% [markdown]
 # Points are published, lines fitted, bands 90 % intervals, dashed lines extrapolation.
@@ -176,9 +176,10 @@ best[["n", "gpus", "probability", "within_2_percent", "extrapolated"]]
 
 # %%
 gflops(
-    models["infiniband"], None, [1000, 10_000, 100_000], np.arange(1.0, 9.0),
+    series_of(None, [models["infiniband"]]),
+    [1000, 10_000, 100_000],
     "InfiniBand: forecast from one GPU",
-)  # fmt: skip
+)
 
 # %% [markdown]
 # ## What the authors left open

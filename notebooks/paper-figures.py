@@ -24,7 +24,8 @@ from IPython.display import Markdown, display
 import gpucast as gc
 from gpucast.cli import findings_text
 from gpucast.data.selection import StepSelection
-from gpucast.paper import figures, findings
+from gpucast.paper import findings
+from gpucast.plots import steps as figures
 from gpucast.plots.step_series import series_of
 from gpucast.util.units import duration
 
@@ -129,13 +130,13 @@ Markdown(
 
 # %%
 for size in (1000, 100_000):
-    display(figures.shares(panels_then, size, f"Eight GTX 780, n = {size:,}", OURS))
+    display(figures.shares(panels_then, [size], f"Eight GTX 780, n = {size:,}", OURS))
 
 # %%
 for size in (1000, 110_592):
     display(
         figures.shares(
-            panels_now, size, f"Four H200, n = {size:,}", "Timed phases beside the paper's form."
+            panels_now, [size], f"Four H200, n = {size:,}", "Timed phases beside the paper's form."
         )
     )
 

@@ -22,7 +22,8 @@ from IPython.display import Markdown, display
 
 import gpucast as gc
 from gpucast.cli.app import run
-from gpucast.plots.steps import step_time
+from gpucast.plots.step_series import series_of
+from gpucast.plots.steps import step_times
 from gpucast.util.units import duration
 
 folder = mkdtemp()
@@ -107,8 +108,12 @@ for warning in model.warnings:
 # intervals of one measurement.
 
 # %%
-n = np.unique(np.geomspace(500, 60_000, 120).round())
-step_time(model, data, [1, 2, 4], n, "One and two GPUs timed, four forecast")
+step_times(
+    series_of(data, [model]),
+    [1, 2, 4],
+    "One and two GPUs timed, four forecast",
+    span=(500, 60_000),
+)
 
 # %%
 forecast = model.forecast(n=[1000, 10_000, 50_000], gpus=range(1, 5))

@@ -19,7 +19,6 @@ from gpucast.errors import GpucastError, InputError
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
-FIRST_PORT = 9700
 
 
 def client_folder() -> Path:
@@ -53,19 +52,17 @@ def environment(
     base: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """What a program needs to find the GPUs ``host:port,...`` instead of this machine's."""
-    result = dict(os.environ if base is None else base)
-    before = result.get("LD_LIBRARY_PATH")
-    result["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(client_folder()), before]))
-    result["GPUCAST_REMOTE"] = gpus
-    if sync:
-        result["GPUCAST_REMOTE_SYNC"] = "1"
-    if secret_file is not None:
-        result["GPUCAST_REMOTE_SECRET_FILE"] = str(secret_file)
-    if channels is not None:
-        result["GPUCAST_REMOTE_CHANNELS"] = str(channels)
-    if counters is not None:
-        result["GPUCAST_REMOTE_COUNTERS"] = counters
-    return result
+    before = os.environ if base is None else base
+    libraries = filter(None, [str(client_folder()), before.get("LD_LIBRARY_PATH")])
+    wanted = {
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "GPUCAST_REMOTE": gpus,
+        "GPUCAST_REMOTE_SYNC": "1" if sync else None,
+        "GPUCAST_REMOTE_SECRET_FILE": secret_file,
+        "GPUCAST_REMOTE_CHANNELS": channels,
+        "GPUCAST_REMOTE_COUNTERS": counters,
+    }
+    return {**before, **{key: str(each) for key, each in wanted.items() if each is not None}}
 
 
 def replace_by(program: Sequence[str], variables: Mapping[str, str]) -> None:

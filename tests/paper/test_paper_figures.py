@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 import gpucast as gc
 from gpucast.data.selection import StepSelection
 from gpucast.model.fitted import Model
-from gpucast.paper import figures
-from gpucast.plots import style
+from gpucast.plots import steps as figures
+from gpucast.plots import style, transfers
 from gpucast.plots.step_series import Series, kind_in_words, series_of
 from made_data import NATIVE, VIRTUALIZED, dataset, machine, steps
 
@@ -141,7 +141,7 @@ def test_step_times_are_those_measured_and_forecast(
 def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
     series: list[Series], model: Model
 ) -> None:
-    figure = figures.shares(series, 1000, "title", "caption")
+    figure = figures.shares(series, [1000], "title", "caption")
     both, measured_only = figure.axes
     filled = [bar for bar in both.patches if bar.get_fill()]
     heights = np.array([bar.get_height() for bar in filled]).reshape(2, 3, 4)
@@ -159,7 +159,7 @@ def test_shares_fill_the_step_and_stand_beside_the_timed_phases(
 def test_shares_beyond_what_was_fitted_are_pale(data: gc.Dataset) -> None:
     one = gc.fit(data.where(lambda s: s.gpus < 3), path="native", kernel="claret", model="paper",
                  replicates=40)  # fmt: skip
-    (axes,) = figures.shares(series_of(data, [one])[:1], 1000, "title", "caption").axes
+    (axes,) = figures.shares(series_of(data, [one])[:1], [1000], "title", "caption").axes
     pale = [bar.get_alpha() is not None for bar in axes.patches[-12:]]
     assert pale == [False, False, True, True] * 3
 
@@ -167,7 +167,7 @@ def test_shares_beyond_what_was_fitted_are_pale(data: gc.Dataset) -> None:
 def test_shares_of_neither_phases_nor_model_are_refused(data: gc.Dataset) -> None:
     (bare,) = series_of(data, [], StepSelection(kernel="tuned"))
     with pytest.raises(gc.InputError, match="neither phases nor a model"):
-        figures.shares([bare], 512, "title", "caption")
+        figures.shares([bare], [512], "title", "caption")
 
 
 def test_extra_time_is_that_of_cells_measured_on_both_paths(
@@ -215,7 +215,7 @@ def test_sizes_that_all_paths_have_are_drawn_and_the_largest() -> None:
 
 def test_ratios_are_marked_where_they_are() -> None:
     rows = [("L_h2d", "remote", 2.0), ("t_kernel", "remote", 0.5), ("L_h2d", "far", 3.0)]
-    (axes,) = figures.dearer(rows, "title", "caption").axes
+    (axes,) = transfers.dearer(rows, "title", "caption").axes
     marks = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in axes.lines}
     assert marks["remote"] == [[2.0, 0], [0.5, 1]]
     assert marks["far"] == [[3.0, 0]]

@@ -12,16 +12,14 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, NamedTuple, cast
 
 import typer
 
 from gpucast.errors import GpucastError, from_os_error
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command: its name, where its function is (``module:attribute``), and a line of help."""
 
     name: str
@@ -44,8 +42,8 @@ COMMANDS = (
     Command("remote", "gpucast.cli.remote:app", "Lend GPUs; run programs over remote ones."),
 )
 
-# What typer raises for wrong usage: a public class's base, wherever it lives in this version.
-_UsageError = cast("type[Exception]", typer.BadParameter.__mro__[2])
+_UsageError = cast("type[Exception]", typer.BadParameter.__base__)
+"""What typer raises for wrong usage: typer itself gives no name to it."""
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -62,7 +60,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has what it wanted (gpucast ... | head). Nothing more may reach the pipe, not
         # even the interpreter's own flush at exit.
-        _close_quietly()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
@@ -112,10 +110,10 @@ def _invoke(arguments: list[str]) -> int:
     return 0
 
 
-def _load(command: Command) -> Callable[..., Any] | typer.Typer:
+def _load(command: Command) -> Callable[..., None] | typer.Typer:
     module, _, attribute = command.target.partition(":")
     return cast(
-        "Callable[..., Any] | typer.Typer", getattr(importlib.import_module(module), attribute)
+        "Callable[..., None] | typer.Typer", getattr(importlib.import_module(module), attribute)
     )
 
 
@@ -151,21 +149,18 @@ def version() -> str:
 
 
 def _usage_message(error: Exception) -> str:
-    format_message = getattr(error, "format_message", None)
-    message = str(format_message() if format_message is not None else error)
-    context = getattr(error, "ctx", None)
-    where = getattr(context, "command_path", "gpucast")
-    return f"{message.rstrip('.')} (see {where} --help)"
+    said = getattr(error, "format_message", error.__str__)()
+    where = getattr(getattr(error, "ctx", None), "command_path", "gpucast")
+    return f"{said.rstrip('.')} (see {where} --help)"
 
 
 def _say(text: str) -> None:
     # One line whatever a file name or a value holds.
-    line = "".join(each if each.isprintable() else _escaped(each) for each in f"gpucast: {text}")
-    print(line, file=sys.stderr)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "backslashreplace").decode()
+    escaped = (
+        each if each.isprintable() else each.encode("unicode_escape", "backslashreplace").decode()
+        for each in text
+    )
+    print(f"gpucast: {''.join(escaped)}", file=sys.stderr)
 
 
 def _allow_any_text() -> None:
@@ -174,12 +169,3 @@ def _allow_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _close_quietly() -> None:
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    except (OSError, ValueError):  # stdout is no real file (in tests)
-        pass

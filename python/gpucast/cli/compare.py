@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, percent
@@ -32,35 +32,27 @@ def command(
         print_json(result)
         return
     a, b = result["first"], result["second"]
-    print_table(
-        ["n", "GPUs", a, b, f"{b} / {a}", "90 % interval", f"P({a} faster)", ""],
+    print_marked(
+        ["n", "GPUs", a, b, f"{b} / {a}", "90 % interval", f"P({a} faster)"],
         [
             [
-                row["n"],
-                row["gpus"],
-                duration(row["first"]),
-                duration(row["second"]),
+                *(row["n"], row["gpus"], duration(row["first"]), duration(row["second"])),
                 f"{row['ratio']:.3f}",
                 f"{row['low']:.3f} ... {row['high']:.3f}",
                 percent(row["probability_first_faster"], 0),
-                "*" if row["extrapolated"] else "",
             ]
             for row in result["ratio"]
         ],
-        "rrrrrlrl",
+        [row["extrapolated"] for row in result["ratio"]],
+        "rrrrrlr",
     )
-    if any(row["extrapolated"] for row in result["ratio"]):
-        print(EXTRAPOLATED)
     print()
     print_table(
         ["n", f"best of {a}", "step time", f"best of {b}", "step time", "ratio"],
         [
             [
-                row["n"],
-                row["first"]["gpus"],
-                duration(row["first"]["seconds"]),
-                row["second"]["gpus"],
-                duration(row["second"]["seconds"]),
+                *(row["n"], row["first"]["gpus"], duration(row["first"]["seconds"])),
+                *(row["second"]["gpus"], duration(row["second"]["seconds"])),
                 f"{row['ratio']:.3f}",
             ]
             for row in result["best"]

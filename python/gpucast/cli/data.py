@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,15 +15,11 @@ from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
 from gpucast.data.formats.csv_transfers import expressible
-from gpucast.data.records import (
-    Machine,
-    Measurement,
-    Transfer,
-)
+from gpucast.data.records import Machine, Measurement, Transfer
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.model.fitted import load_model
-from gpucast.util import files
+from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration
 
@@ -35,11 +31,10 @@ LONGEST_TABLE = 40
 """Rows; a longer table of a kind is shown as one row a series."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or a file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer as one JSON object.")]
 
 
 @app.command("list")
-def list_datasets(as_json: AsJson = False) -> None:
+def list_datasets(as_json: options.Json = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
     models = [load_model(path) for path in reconstructed_files().values()]
     found = {name: dataset.load(name) for name in bundled_files()}
@@ -66,11 +61,15 @@ def show(
     everything: Annotated[
         bool, typer.Option("--all", help="Print every record, however many.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show where a dataset comes from, what to beware of, and what it holds."""
     if len(names) == 1 and names[0] in reconstructed_files():
-        _show_reconstruction(names[0], as_json)
+        model = load_model(names[0])
+        if as_json:
+            output.print_json(reconstructed.shown(model))
+        else:
+            reconstructed.print_shown(model)
         return
     data = dataset.load(*names)
     for warning in data.warnings:
@@ -87,14 +86,6 @@ def show(
         if records:
             _print_records(kind, records, everything)
     _print_notes(data)
-
-
-def _show_reconstruction(name: str, as_json: bool) -> None:
-    model = load_model(name)
-    if as_json:
-        output.print_json(reconstructed.shown(model))
-    else:
-        reconstructed.print_shown(model)
 
 
 @app.command()
@@ -119,8 +110,8 @@ def export(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write instead of stdout."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
-    as_json: AsJson = False,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write a dataset in another format."""
     given = {
@@ -194,7 +185,7 @@ def _range(limits: Sequence[int] | None) -> str | None:
     return str(least) if least == largest else f"{least}-{largest}"
 
 
-def _shown(data: Dataset) -> dict[str, Any]:
+def _shown(data: Dataset) -> JsonObject:
     return {
         "name": data.name,
         "digest": data.digest,
@@ -207,16 +198,10 @@ def _shown(data: Dataset) -> dict[str, Any]:
 
 def _print_machine(machine: Machine) -> None:
     print(f"\nmachine {machine.id}")
-    gpus = [
-        ", ".join(
-            [
-                gpu.name,
-                *([f"{gpu.cores} cores"] if gpu.cores else []),
-                *([f"{gpu.sms} multiprocessors"] if gpu.sms else []),
-            ]
-        )
-        for gpu in machine.gpus or []
-    ]
+    gpus = []
+    for gpu in machine.gpus or []:
+        counts = {"cores": gpu.cores, "multiprocessors": gpu.sms}
+        gpus.append(", ".join([gpu.name, *(f"{n} {what}" for what, n in counts.items() if n)]))
     facts = {
         "host": machine.host,
         "cpu": machine.cpu,
@@ -248,10 +233,7 @@ def _print_columns(rows: Sequence[dict[str, object]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     # A column that says nothing anywhere only makes the others narrow.
     names = [name for name in names if any(row.get(name) not in (None, "-") for row in rows)]
-    right = {
-        "n", "gpus", "bytes", "bytes up", "bytes down", "count", "samples", "median", "records",
-        "rate",
-    }  # fmt: skip
+    right = {"samples", "median", "records", "rate"}.union(*summary.SIZES.values()) - {"phase"}
     print_table(
         names,
         [[row.get(name) for name in names] for row in rows],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
+from gpucast.util import JsonObject
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, size
 
@@ -42,7 +44,7 @@ def command(
     if json:
         print_json(
             {
-                "comparisons": [documents.to_dict(each) for each in found],
+                "comparisons": [{**vars(each), "ratio": each.ratio} for each in found],
                 "launches": _launches(dataset),
                 "overlaps": [
                     {**vars(each), "efficiency": each.efficiency}
@@ -65,13 +67,11 @@ def _some(rows: Sequence[Beside]) -> list[Beside]:
     series: dict[tuple[str, str], list[Beside]] = {}
     for each in rows:
         series.setdefault((each.machine, each.what), []).append(each)
-    kept: list[Beside] = []
-    for members in series.values():
-        last = len(members) - 1
-        steps = min(ROWS - 1, last)
-        chosen = {round(step * last / steps) for step in range(steps + 1)} if steps else {0}
-        kept += [each for index, each in enumerate(members) if index in chosen]
-    return kept
+    return [
+        members[round(at)]
+        for members in series.values()
+        for at in np.linspace(0, len(members) - 1, min(ROWS, len(members)))
+    ]
 
 
 def _print_rows(rows: Sequence[Beside]) -> None:
@@ -98,7 +98,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
-def _launches(dataset: Dataset) -> list[dict[str, Any]]:
+def _launches(dataset: Dataset) -> list[JsonObject]:
     return [
         {
             "machine": launch.machine,

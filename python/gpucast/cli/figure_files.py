@@ -78,14 +78,7 @@ def _check_folder(output: Path) -> None:
 def drawn(draws: Mapping[str, Draw], files: Mapping[str, Sequence[Path]]) -> dict[Path, bytes]:
     """The content of every file; several figures are drawn in several processes."""
     tasks = [partial(_rendered, draw, files[name]) for name, draw in draws.items()]
-    if len(tasks) < _FEWEST_FOR_PROCESSES:
-        contents = spread(tasks, 1)
-    else:
-        import matplotlib.backends.backend_agg
-        import matplotlib.backends.backend_pdf
-        import matplotlib.backends.backend_svg  # noqa: F401, so that every process has them
-
-        contents = spread(tasks)
+    contents = spread(tasks, 1 if len(tasks) < _FEWEST_FOR_PROCESSES else None)
     return {
         path: content
         for name, own in zip(draws, contents, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpucast.data.dataset import Dataset
+    from gpucast.plots.transfers import Panels
 
 
 class _Group(TyperGroup):
@@ -90,52 +91,49 @@ def transfer(
 ) -> None:
     """Transfers, contention, launches, overlaps."""
     from gpucast.data.dataset import load
+    from gpucast.plots import transfers
+    from gpucast.transfers.series import series_of
 
     if figure_files.is_file(output) and only is None:
         message = "a file holds one figure; name it with --only, or give a folder"
         raise InputError(message, file=output)
     dataset = load(*data).select(machine=machine)
-    found, first = _figures(dataset, only)
-    if not found:
+    curves, others = _figures(dataset, only)
+    if not curves and not others:
         what = f"of {only} " if only else "of transfers, launches or overlaps "
         raise InputError(f"there is nothing {what}to draw", file=dataset.name)
     for text in dataset.warnings:
         warn(text)
-    _draw(found, output, formats, force=force, json=json, first=first)
+    files = figure_files.targets([*curves, *others], output, formats, force=force)
+    if curves:  # two figures show the same fits, made once and only if nothing was refused
+        panels = transfers.drawn(series_of(dataset))
+        others = {name: partial(draw, panels) for name, draw in curves.items()} | others
+    _write(others, files, force=force, json=json)
 
 
-def _draw(
-    found: dict[str, Callable[[], Figure]],
-    output: Path,
-    formats: str,
+def _write(
+    draws: dict[str, figure_files.Draw],
+    files: dict[str, list[Path]],
+    texts: dict[Path, bytes] | None = None,
     *,
     force: bool,
     json: bool,
-    first: Callable[[], object] | None = None,
 ) -> None:
-    """``first``: what several figures need, done once before they are drawn each on its own."""
-    files = figure_files.targets(list(found), output, formats, force=force)
-    if first is not None:
-        first()
-    contents = figure_files.drawn(found, files)
+    contents = figure_files.drawn(draws, files) | (texts or {})
     figure_files.write(contents, force=force)
-    _say_written(list(contents), json=json)
-
-
-def _say_written(paths: list[Path], *, json: bool) -> None:
     if json:
-        print_json({"figures": [str(path) for path in paths]})
+        print_json({"figures": [str(path) for path in contents]})
         return
-    for path in paths:
+    for path in contents:
         print(f"wrote {path}")
 
 
 def _figures(
     dataset: Dataset, only: Subject | None
-) -> tuple[dict[str, Callable[[], Figure]], Callable[[], object] | None]:
+) -> tuple[dict[str, Callable[[Panels], Figure]], dict[str, figure_files.Draw]]:
     """What draws each figure, by name, of what there is and was asked for.
 
-    And what fits the curves that two of them show: later, so that what is refused costs nothing.
+    Apart: those of fitted curves, which are not fitted yet, and the others.
     """
     from gpucast.plots import transfers
     from gpucast.transfers import contention
@@ -144,35 +142,35 @@ def _figures(
     from gpucast.transfers.series import series_of
 
     title = ", ".join(dataset.machines)
-    found: dict[str, Callable[[], Figure]] = {}
-    series = [each for each in series_of(dataset) if len(each.samples) >= FEWEST_SIZES]
-    panels = cache(lambda: transfers.drawn(series))
-    if series and only in (None, "time"):
-        found["transfer-time"] = lambda: transfers.transfer_times(
-            panels(), f"Transfer times, {title}: medians and fitted curves"
-        )
-    if series and only in (None, "bandwidth"):
-        found["transfer-bandwidth"] = lambda: transfers.bandwidths(
-            panels(), f"Transfer bandwidths, {title}: medians and fitted curves"
-        )
+    curves: dict[str, Callable[[Panels], Figure]] = {}
+    if any(len(each.samples) >= FEWEST_SIZES for each in series_of(dataset)):
+        words = f"{title}: medians and fitted curves"
+        if only in (None, "time"):
+            curves["transfer-time"] = partial(
+                transfers.transfer_times, title=f"Transfer times, {words}"
+            )
+        if only in (None, "bandwidth"):
+            curves["transfer-bandwidth"] = partial(
+                transfers.bandwidths, title=f"Transfer bandwidths, {words}"
+            )
+    others: dict[str, figure_files.Draw] = {}
     beside = any(transfer.concurrent for transfer in dataset.transfers)
     if beside and only in (None, "contention"):
         settings = [each for each in contention.contention(dataset) if each.pairs]
         for index, each in enumerate(settings):
             number = f"-{index + 1}" if len(settings) > 1 else ""
-            found[f"contention{number}"] = partial(
+            others[f"contention{number}"] = partial(
                 transfers.contention_matrix,
                 each,
                 f"Copies beside others, {each.setting.machine}",
             )
     if dataset.launches and only in (None, "launches"):
-        found["launches"] = partial(transfers.launch_costs, dataset, f"Kernel launches, {title}")
+        others["launches"] = partial(transfers.launch_costs, dataset, f"Kernel launches, {title}")
     if overlap_efficiencies(dataset) and only in (None, "overlap"):
-        found["overlap"] = partial(
+        others["overlap"] = partial(
             transfers.overlaps, dataset, f"Overlap on {title}: share of what could be hidden"
         )
-    curved = any(name.startswith("transfer-") for name in found)
-    return found, panels if curved else None
+    return curves, others
 
 
 # The figures of steps take the same options.
@@ -217,7 +215,8 @@ def _of_steps(name: str) -> Callable[..., None]:
         found = step_figures.draws(subject, n, gpus, (name,))
         if not found:
             raise InputError(step_figures.NOTHING[name], file=" + ".join(inputs))
-        _draw(found, output, formats, force=force, json=json)
+        files = figure_files.targets(list(found), output, formats, force=force)
+        _write(found, files, force=force, json=json)
 
     command.__doc__ = _OF_STEPS[name]
     return command
@@ -251,7 +250,8 @@ def documents(
         if only not in known:
             raise InputError(f"{only!r} is none of {', '.join(known)}", field="--only")
         found = {f"document-{only}": found[f"document-{only}"]}
-    _draw(found, output, formats, force=force, json=json)
+    files = figure_files.targets(list(found), output, formats, force=force)
+    _write(found, files, force=force, json=json)
 
 
 @app.command()
@@ -303,8 +303,8 @@ def paper(
 ) -> None:
     """All figures of paper and documents; findings."""
     from gpucast.cli import findings_text
-    from gpucast.paper import figures
     from gpucast.paper import findings as found_by_paper
+    from gpucast.plots.transfers import dearer
 
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
@@ -319,9 +319,11 @@ def paper(
         remote = findings_text.remote_ratios(judged)
         if remote:
             found["dearer"] = partial(
-                figures.dearer, remote, "L, 1/B and t_kernel when remote",
+                dearer,
+                remote,
+                "L, 1/B and t_kernel when remote",
                 f"Medians. {step_figures.whose(subject.data)}",
-            )  # fmt: skip
+            )
         texts = findings_text.files(judged, subject.data)
         others = {output / name: text.encode() for name, text in texts.items()}
     found |= _documents(beside, None)
@@ -330,12 +332,10 @@ def paper(
         others[output / name] = each.to_json().encode()
     names = [path.name for path in others]
     files = figure_files.targets(list(found), output, formats, force=force, beside=names)
-    contents = figure_files.drawn(found, files) | others
-    figure_files.write(contents, force=force)
-    _say_written(list(contents), json=json)
+    _write(found, files, others, force=force, json=json)
 
 
-def _documents(beside: str, machine: str | None) -> dict[str, Callable[[], Figure]]:
+def _documents(beside: str, machine: str | None) -> dict[str, figure_files.Draw]:
     from gpucast.data.dataset import load
     from gpucast.paper import document_figures
 

@@ -178,13 +178,13 @@ def _fit_transfers(
             }
         )
         return
-    print_transfers(fits)
-    print_launches(costs)
+    _print_transfers(fits)
+    _print_launches(costs)
     for direct, _, cross in compared:
-        print(describe_crossover(direct.machine, cross))
+        print(_describe_crossover(direct.machine, cross))
 
 
-def print_transfers(fits: list[TransferFit]) -> None:
+def _print_transfers(fits: list[TransferFit]) -> None:
     """A line a parameter of each route's curve."""
     rows = []
     for each in fits:
@@ -204,24 +204,21 @@ def print_transfers(fits: list[TransferFit]) -> None:
     )
 
 
-def print_launches(costs: list[LaunchCost]) -> None:
+def _print_launches(costs: list[LaunchCost]) -> None:
     """A line a method; nothing where no launch was timed."""
     if not costs:
         return
     print()
-    print_table(
-        ["machine", "path", "launch", "t_kernel", "95 % interval", ""],
+    rows = [
         [
-            [
-                *(each.machine, each.path, each.method),
-                quantity(each.t_kernel.value, "s"),
-                interval(each.ci95, "s"),
-                f"one of {each.count}" if each.count > 1 else "",
-            ]
-            for each in costs
-        ],
-        "lllrll",
-    )
+            *(each.machine, each.path, each.method),
+            quantity(each.t_kernel.value, "s"),
+            interval(each.ci95, "s"),
+            f"one of {each.count}" if each.count > 1 else "",
+        ]
+        for each in costs
+    ]
+    print_table(["machine", "path", "launch", "t_kernel", "95 % interval", ""], rows, "lllrll")
 
 
 def breakpoints(points: Sequence[float]) -> str:
@@ -238,7 +235,7 @@ def _piece(points: Sequence[float], piece: int) -> str:
     return f"just above {points[piece]:.0f} bytes" if jump else f"up to {points[piece]:.0f} bytes"
 
 
-def describe_crossover(machine: str, cross: Crossover) -> str:
+def _describe_crossover(machine: str, cross: Crossover) -> str:
     """One sentence on where a route begins to win."""
     who = f"{machine}: {cross.faster}"
     tail = f"; {cross.speedup:.2f} times as fast at {cross.largest} bytes"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from gpucast.cli import options
 from gpucast.cli.app import version
 from gpucast.cli.output import print_json, warn
 from gpucast.data import dataset, jsonl, summary
 from gpucast.data.formats import Imported, Options, read_file
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
+from gpucast.util import JsonObject
 from gpucast.util.files import check_output
 from gpucast.util.tables import print_table
 
@@ -72,8 +74,8 @@ def command(
         str | None,
         typer.Option("--format", help="Format of the files, where content does not tell."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer as one JSON object.")] = False,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
@@ -81,7 +83,7 @@ def command(
     read = [(name, *read_file(name, options, form)) for name in files]
     facts = _machine_facts([imported for _, imported, _ in read])
     facts["gpus"] = _gpus(facts.get("gpus"), gpu_name, cores, sms)
-    described: dict[str, Any] = {
+    described: JsonObject = {
         "kind": "machine",
         "id": machine,
         "tool": {"name": "gpucast import", "version": version()},
@@ -96,8 +98,8 @@ def command(
     _answer(data, output, [(name, form.name) for name, _, form in read], as_json)
 
 
-def _machine_facts(imported: list[Imported]) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
+def _machine_facts(imported: list[Imported]) -> JsonObject:
+    facts: JsonObject = {}
     for each in imported:
         for key, value in each.machine.items():
             if facts.setdefault(key, value) != value:
@@ -106,8 +108,8 @@ def _machine_facts(imported: list[Imported]) -> dict[str, Any]:
 
 
 def _gpus(
-    stated: list[dict[str, Any]] | None, name: str | None, cores: int | None, sms: int | None
-) -> list[dict[str, Any]] | None:
+    stated: list[JsonObject] | None, name: str | None, cores: int | None, sms: int | None
+) -> list[JsonObject] | None:
     """GPUs as the files state them, with what the user adds; one entry where files are silent."""
     given = {"name": name, "cores": cores, "sms": sms}
     added = {key: value for key, value in given.items() if value is not None}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -127,7 +127,9 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _whole(read: Any, text: str | None, field: str) -> tuple[int, ...] | None:
+def _whole(
+    read: Callable[[str, str], list[float]], text: str | None, field: str
+) -> tuple[int, ...] | None:
     return None if text is None else tuple(int(value) for value in read(text, field))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gpucast.util.tables import one_line
+from gpucast.util.tables import one_line, print_table
 
 if TYPE_CHECKING:
     from gpucast.model.fitted import Model
@@ -17,6 +18,16 @@ EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 def print_json(value: object) -> None:
     """Print one JSON object. NaN and infinities are refused: they are no JSON."""
     print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def print_marked(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], marks: Sequence[bool], align: str
+) -> None:
+    """A table whose last column marks the rows that are extrapolated, and what the mark means."""
+    marked = [[*row, "*" if mark else ""] for row, mark in zip(rows, marks, strict=True)]
+    print_table([*headers, ""], marked, f"{align}l")
+    if any(marks):
+        print(EXTRAPOLATED)
 
 
 def warn(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -42,16 +42,9 @@ def command(
     if output is not None:
         text = json_module.dumps(content, ensure_ascii=False, allow_nan=False)
         files.write_text(output, text + "\n", force=force)
-    _warn(request)
+    for model in {each.forecaster.name: each.forecaster for each in request.machines}.values():
+        warn_of(model)
     if json:
         print_json(content)
         return
     plan_tables.show(content)
-
-
-def _warn(request: Any) -> None:
-    said: set[str] = set()
-    for machine in request.machines:
-        if machine.forecaster.name not in said:
-            warn_of(machine.forecaster)
-            said.add(machine.forecaster.name)

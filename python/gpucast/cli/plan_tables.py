@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpucast.cli.output import EXTRAPOLATED
+from gpucast.util import JsonObject
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, long_duration, percent
 
@@ -14,7 +13,7 @@ MOST_FRONTS = 12
 _NAME = 16
 
 
-def show(content: dict[str, Any]) -> None:
+def show(content: JsonObject) -> None:
     """Print all of it."""
     parts = []
     if content["jobs"]:
@@ -26,7 +25,7 @@ def show(content: dict[str, Any]) -> None:
         print(f"\n{EXTRAPOLATED}")
 
 
-def _choices(content: dict[str, Any]) -> None:
+def _choices(content: JsonObject) -> None:
     print(f"What each job should get (90 % intervals; prices in {content['currency']})\n")
     rows = []
     for job in content["jobs"]:
@@ -57,16 +56,13 @@ def _choices(content: dict[str, Any]) -> None:
     _deadlines(content)
 
 
-def _deadlines(content: dict[str, Any]) -> None:
+def _deadlines(content: JsonObject) -> None:
     for job in content["jobs"]:
         if job["meets_deadline"] is None:
             continue
-        limit = (
-            f"{long_duration(job['deadline'])}"
-            if job["deadline"] is not None
-            else f"{job['ns_per_day']:g} ns a day"
-        )
-        name = _short(job["name"])
+        name, limit = _short(job["name"]), f"{job['ns_per_day'] or 0:g} ns a day"
+        if job["deadline"] is not None:
+            limit = long_duration(job["deadline"])
         if job["meets_deadline"]:
             print(f"{name}: {limit} costs {_money(job['deadline_cost'])} more than no deadline.")
         else:
@@ -77,17 +73,13 @@ def _deadlines(content: dict[str, Any]) -> None:
             )
 
 
-def _others(content: dict[str, Any]) -> None:
+def _others(content: JsonObject) -> None:
     rows = [
         [
             _short(job["name"]),
             _short(other["machine"]),
-            _signed(other["extra_seconds"]),
-            _interval(other, "extra_seconds"),
-            percent(other["probability_faster"], 0),
-            _signed(other["extra_cost"]),
-            _interval(other, "extra_cost"),
-            percent(other["probability_cheaper"], 0),
+            *_extra(other, "seconds", "faster"),
+            *_extra(other, "cost", "cheaper"),
         ]
         for job in content["jobs"]
         for other in job["others"]
@@ -100,7 +92,7 @@ def _others(content: dict[str, Any]) -> None:
     )
 
 
-def _fronts(content: dict[str, Any]) -> None:
+def _fronts(content: JsonObject) -> None:
     print("\nWhat less time costs (nothing else is both faster and cheaper)\n")
     if len(content["jobs"]) > MOST_FRONTS:
         print(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
@@ -121,7 +113,7 @@ def _fronts(content: dict[str, Any]) -> None:
     print_table(["job", "time", "cost", "GPUs", "efficiency", "of peak", ""], rows, "lrrlrrl")
 
 
-def _capacity(content: dict[str, Any]) -> None:
+def _capacity(content: JsonObject) -> None:
     capacity = content["capacity"]
     if capacity is None:
         return
@@ -146,7 +138,7 @@ def _capacity(content: dict[str, Any]) -> None:
     )
 
 
-def _mix(content: dict[str, Any]) -> None:
+def _mix(content: JsonObject) -> None:
     mix, capacity = content["mix"], content["capacity"]
     print(f"\nAll {mix['copies']} simulations together on all GPUs\n")
     if capacity is not None:
@@ -164,24 +156,19 @@ def _mix(content: dict[str, Any]) -> None:
     print(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
 
 
-def _iso_efficiency(content: dict[str, Any]) -> None:
-    found = content["iso_efficiency"]
-    if found is not None:
-        print(f"\nFrom which n on are N GPUs {percent(found['efficiency'], 0)} efficient?\n")
-        _sizes(found)
+def _iso_efficiency(content: JsonObject) -> None:
+    if (found := content["iso_efficiency"]) is not None:
+        _sizes(f"are N GPUs {percent(found['efficiency'], 0)} efficient", found)
 
 
-def _break_even(content: dict[str, Any]) -> None:
-    found = content["break_even"]
-    if found is not None:
-        print(
-            f"\nFrom which n on does a step take less than {percent(found['surcharge'], 0)} longer "
-            f"than on {found['baseline']}?\n"
-        )
-        _sizes(found)
+def _break_even(content: JsonObject) -> None:
+    if (found := content["break_even"]) is not None:
+        longer = percent(found["surcharge"], 0)
+        _sizes(f"does a step take less than {longer} longer than on {found['baseline']}", found)
 
 
-def _sizes(found: dict[str, Any]) -> None:
+def _sizes(what: str, found: JsonObject) -> None:
+    print(f"\nFrom which n on {what}?\n")
     print_table(
         ["on", "N", "n", "90 % interval", "P reached", ""],
         [
@@ -200,13 +187,13 @@ def _sizes(found: dict[str, Any]) -> None:
     )
 
 
-def _size(n: int | None, looked_at: dict[str, Any]) -> str:
+def _size(n: int | None, looked_at: JsonObject) -> str:
     if n is None:
         return f"> {looked_at['largest']}"
     return f"<= {n}" if n <= looked_at["smallest"] else str(n)
 
 
-def _where(option: dict[str, Any]) -> str:
+def _where(option: JsonObject) -> str:
     return f"{_short(option['machine'])} x {option['gpus']}"
 
 
@@ -218,16 +205,18 @@ def _signed(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:+.0f} %"
 
 
-def _interval(other: dict[str, Any], key: str) -> str | None:
-    low, high = other[f"{key}_low"], other[f"{key}_high"]
-    return None if low is None else f"{_signed(low)} ... {_signed(high)}"
+def _extra(other: JsonObject, what: str, less: str) -> tuple[str | None, str | None, str | None]:
+    """What an option takes more, the interval of that, and the probability that it takes less."""
+    middle, low, high = (_signed(other[f"extra_{what}{end}"]) for end in ("", "_low", "_high"))
+    known = None if low is None else f"{low} ... {high}"
+    return middle, known, percent(other[f"probability_{less}"], 0)
 
 
 def _short(name: str) -> str:
     return name if len(name) <= _NAME else name[: _NAME - 3] + "..."
 
 
-def _extrapolates(content: dict[str, Any]) -> bool:
+def _extrapolates(content: JsonObject) -> bool:
     options = [job[kind] for job in content["jobs"] for kind in ("fastest", "cheapest", "advised")]
     options += [option for job in content["jobs"] for option in job["front"]]
     for key in ("iso_efficiency", "break_even"):

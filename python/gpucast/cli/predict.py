@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.cli.parsing import counts, sizes
-from gpucast.util.tables import print_table
+from gpucast.util import JsonObject
 from gpucast.util.units import duration, percent
 
 if TYPE_CHECKING:
     from gpucast.model.fitted import Best
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
+
+_TIMES = ("seconds", "low", "high", "mean_low", "mean_high", "t_gpu", "t_cpu", "t_com")
 
 
 def command(
@@ -34,7 +36,7 @@ def command(
 
     particles, gpu_counts = sizes(n), counts(gpus)
     loaded: list[Model] = [load_model(path) for path in models]
-    forecast: list[dict[str, Any]] = []
+    forecast: list[JsonObject] = []
     best: list[Best] = []
     rates: list[float] = []
     for model in loaded:
@@ -49,56 +51,41 @@ def command(
         print_json({"forecast": forecast, "best": best})
         return
     if not best_only:
-        print_forecast(forecast, rates)
+        _print_forecast(forecast, rates)
         print()
-    print_best(best)
+    _print_best(best)
 
 
-def print_forecast(rows: list[dict[str, Any]], rates: Sequence[float]) -> None:
-    """A line a forecast with its Gflops; * marks extrapolation."""
-    print_table(
-        ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops", ""],
+def _print_forecast(rows: list[JsonObject], rates: Sequence[float]) -> None:
+    """A line a forecast with its Gflops."""
+    print_marked(
+        ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops"],
         [
             [
-                row["model"],
-                row["n"],
-                row["gpus"],
-                duration(row["seconds"]),
+                *(row["model"], row["n"], row["gpus"], duration(row["seconds"])),
                 f"{duration(row['low'])} ... {duration(row['high'])}",
-                percent(row["t_gpu"] / row["seconds"], 0),
-                percent(row["t_cpu"] / row["seconds"], 0),
-                percent(row["t_com"] / row["seconds"], 0),
+                *(percent(row[key] / row["seconds"], 0) for key in ("t_gpu", "t_cpu", "t_com")),
                 "-" if math.isnan(rate) else f"{rate:.4g}",
-                "*" if row["extrapolated"] else "",
             ]
             for row, rate in zip(rows, rates, strict=True)
         ],
-        "lrrrlrrrrl",
+        [row["extrapolated"] for row in rows],
+        "lrrrlrrrr",
     )
-    _explain_mark(row["extrapolated"] for row in rows)
 
 
-def print_best(rows: list[Best]) -> None:
+def _print_best(rows: list[Best]) -> None:
     """A line an n."""
-    print_table(
-        ["model", "n", "best GPUs", "step time", "probability", "within 2 %", ""],
+    print_marked(
+        ["model", "n", "best GPUs", "step time", "probability", "within 2 %"],
         [
             [
-                row["model"],
-                row["n"],
-                row["gpus"],
-                duration(row["seconds"]),
+                *(row["model"], row["n"], row["gpus"], duration(row["seconds"])),
                 percent(row["probability"], 0),
                 ", ".join(map(str, row["within_2_percent"])),
-                "*" if row["extrapolated"] else "",
             ]
             for row in rows
         ],
-        "lrrrrll",
+        [row["extrapolated"] for row in rows],
+        "lrrrrl",
     )
-    _explain_mark(row["extrapolated"] for row in rows)
-
-
-def _explain_mark(extrapolated: Iterable[bool]) -> None:
-    if any(extrapolated):
-        print(EXTRAPOLATED)

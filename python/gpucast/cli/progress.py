@@ -26,28 +26,28 @@ def progress(*, quiet: bool) -> Iterator[Watcher]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TextColumn("{task.fields[left]} {task.fields[fit]}"))  # fmt: skip
+    words = TextColumn("{task.description}"), TextColumn("{task.fields[left]} {task.fields[fit]}")
+    columns = words[0], BarColumn(), MofNCompleteColumn(), words[1]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield Bar(bar)
 
 
 class Lines:
-    """Plain text."""
+    """Plain text, a line for each cell when it is measured."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
 
     def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
-        """Nothing: a line comes when it is measured."""
+        """Nothing."""
 
     def finished(
         self, path: str, what: str, done: int, total: int, left: float, step: float
     ) -> None:
         """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
         if not self._quiet:
-            print(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}",
-                  file=sys.stderr)  # fmt: skip
+            text = f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}"
+            print(text, file=sys.stderr)
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """Nothing: the table at the end says it."""

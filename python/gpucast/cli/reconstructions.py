@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpucast.model.content import Quantity, Reconstruction
 from gpucast.model.fitted import Model
+from gpucast.util import JsonObject
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import interval, quantity
@@ -13,7 +12,7 @@ from gpucast.util.units import interval, quantity
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
 
 
-def listed(models: list[Model]) -> list[dict[str, Any]]:
+def listed(models: list[Model]) -> list[JsonObject]:
     """A row each, JSON-ready."""
     return [_said(model) for model in models]
 
@@ -29,7 +28,7 @@ def print_listed(models: list[Model]) -> None:
         print_table(("name", "what", "path"), rows, "lll")
 
 
-def shown(model: Model) -> dict[str, Any]:
+def shown(model: Model) -> JsonObject:
     """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
     return {
         **_said(model),

@@ -74,12 +74,8 @@ def command(
         print_json({"report": str(output), "bytes": len(written.encode("utf-8")), "content": said})
         return
     print(f"wrote {output}")
-    for row in said["table"]:
-        if row["n"] == said["n"]["start"]:
-            best = row["choices"][row["best"]]
-            sure = (
-                f", probability {percent(best['probability'], 0)}"
-                if best["probability"] is not None
-                else ""
-            )
-            print(f"n = {row['n']}: {best['gpus']} GPU(s), {best['label']}{sure}")
+    row = next(row for row in said["table"] if row["n"] == said["n"]["start"])
+    best = row["choices"][row["best"]]
+    sure = percent(best["probability"], 0)
+    words = "" if sure is None else f", probability {sure}"
+    print(f"n = {row['n']}: {best['gpus']} GPU(s), {best['label']}{words}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +84,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
     if data is None or model == NO_MODEL:
         return found
     lacking = [i for i, each in enumerate(series) if each.model is None and each.group is not None]
-    answers = spread([partial(_fit_or_why_not, data, series[i], model) for i in lacking])
+    answers = spread([partial(_fit_or_why_not, *_lean(data, series[i]), model) for i in lacking])
     for at, answer in zip(lacking, answers, strict=True):
         label = series[at].label
         if isinstance(answer, str):
@@ -135,84 +135,77 @@ def whose(data: Dataset | None) -> str:
     """Machines and, where published, their source."""
     if data is None:
         return ""
-    gpus: dict[str, None] = {}
+    gpus: list[str] = []
     for machine in data.machines.values():
         names = [gpu.name for gpu in machine.gpus or []]
-        gpus.update({f"{names.count(n)} x {n}": None for n in dict.fromkeys(names)})
+        gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
-    words = [f"Measured: {data.name}"]
-    words += [f"({', '.join(gpus)})"] if gpus else []
-    source = f" Source: {'; '.join(sources)}." if sources else ""
-    return f"{' '.join(words)}.{source}"
+    words = f"Measured: {data.name}"
+    if gpus:
+        words += f" ({', '.join(dict.fromkeys(gpus))})"
+    return f"{words}. Source: {'; '.join(sources)}." if sources else f"{words}."
 
 
 def draws(
     subject: Subject, n: str | None, gpus: str | None, only: Sequence[str]
 ) -> dict[str, Draw]:
     """What draws each figure of steps that there is something for, by a name for its file."""
-    from gpucast.paper import figures as paper
+    from gpucast.plots import steps
     from gpucast.plots.style import COLOURS
 
-    series = subject.series
-    kind = subject.words
+    series, kind = subject.series, subject.words
     chosen_n = [int(each) for each in sizes(n)] if n else None
     chosen_gpus = [int(each) for each in counts(gpus)] if gpus else None
     most = len(COLOURS)
     for field_, values in (("n", chosen_n), ("gpus", chosen_gpus)):
         if values and len(values) > most:
             raise InputError(f"{len(values)} lines; at most {most} can be told apart", field=field_)
-    drawn_n = cache(lambda: chosen_n or paper.sizes_of(series))
-    drawn_gpus = cache(lambda: chosen_gpus or paper.counts_of(series))
-    caption = subject.caption(paper.READING)
+    drawn_n = chosen_n or steps.sizes_of(series)
+    drawn_gpus = chosen_gpus or steps.counts_of(series)
+    caption = subject.caption(steps.READING)
     found: dict[str, Draw] = {
-        "gflops": lambda: paper.gflops(
-            series, drawn_n(), f"Gflops against the number of GPUs: {kind}", caption
+        "gflops": partial(
+            steps.gflops, series, drawn_n, f"Gflops against the number of GPUs: {kind}", caption
         ),
-        "steps": lambda: paper.step_times(
-            series, drawn_gpus(), f"Step time against the number of particles: {kind}", caption
+        "steps": partial(
+            steps.step_times,
+            series,
+            drawn_gpus,
+            f"Step time against the number of particles: {kind}",
+            caption,
         ),
     }
-    for size in chosen_n or [small_n(series)]:
-        name = "shares" if size == (chosen_n or [size])[0] else f"shares-{size}"
-        if has_shares(series, size):
-            found[name] = partial(
-                paper.shares, series, size,
+    shown = chosen_n or [steps.small_n(series)]
+    for size in shown:
+        if any(each.model is not None or size in {m for m, _ in each.phases} for each in series):
+            found["shares" if size == shown[0] else f"shares-{size}"] = partial(
+                steps.shares,
+                series,
+                [size],
                 f"Shares of T_gpu, T_cpu and T_com, n = {size:,}: {kind}",
                 subject.caption(READING_OF_SHARES),
-            )  # fmt: skip
+            )
     if len(series) > 1:
-        found["paths"] = lambda: paper.extra_time(
-            series, drawn_gpus(), f"Extra time of a step beside {series[0].label}: {kind}", caption
-        )
+        title = f"Extra time of a step beside {series[0].label}: {kind}"
+        found["paths"] = partial(steps.extra_time, series, drawn_gpus, title, caption)
     return {name: draw for name, draw in found.items() if name.split("-")[0] in only}
 
 
-def small_n(series: Sequence[Series]) -> int:
-    """The n of the paper's figure 4: 1000, or the nearest that was measured."""
-    from gpucast.paper.figures import SMALL_N, nearest
-
-    measured = [n for each in series for n in each.sizes]
-    return nearest(measured, SMALL_N) if measured else SMALL_N
-
-
-def has_shares(series: Sequence[Series], n: int) -> bool:
-    """Whether there are models, or phases of so many particles."""
-    return any(each.model is not None or n in {m for m, _ in each.phases} for each in series)
-
-
-def _fit_or_why_not(data: Dataset, series: Series, model: str) -> Model | str:
-    try:
-        return _fit(data, series, model)
-    except InputError as error:
-        return error.message
-
-
-def _fit(data: Dataset, series: Series, model: str) -> Model:
+def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
+    """What the fit to a series needs of the data."""
     from gpucast.data.steps import data_of
     from gpucast.data.thinning import thinned, without_unused_routes
-    from gpucast.fitting.fit import fit
 
     group = series.group
     assert group is not None
     lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), str(group.schedule))
-    return fit(lean, group, model=model, replicates=_REPLICATES)
+    return lean, group
+
+
+def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Model | str:
+    from gpucast.fitting.fit import fit
+
+    try:
+        return fit(data, selection, model=model, replicates=_REPLICATES)
+    except InputError as error:
+        return error.message

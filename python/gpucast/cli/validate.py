@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import EXTRAPOLATED, print_json, warn_of
+from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.data.selection import ANY, StepSelection
-from gpucast.util.tables import print_table
 from gpucast.util.units import duration, percent
-
-if TYPE_CHECKING:
-    from gpucast.forecast.validation import Validation
 
 
 @options.with_selection
@@ -34,29 +30,21 @@ def command(
     if json:
         print_json(result)
         return
-    print_validation(result)
-
-
-def print_validation(result: Validation) -> None:
-    """The cells and their summary."""
-    print_table(
-        ["n", "GPUs", "measured", "forecast", "error", "in 90 % interval", ""],
+    cells = result["cells"]
+    print_marked(
+        ["n", "GPUs", "measured", "forecast", "error", "in 90 % interval"],
         [
             [
-                cell["n"],
-                cell["gpus"],
-                duration(cell["measured"]),
-                duration(cell["predicted"]),
+                *(cell["n"], cell["gpus"]),
+                *(duration(cell[key]) for key in ("measured", "predicted")),
                 f"{100 * cell['relative_error']:+.1f} %",
                 "yes" if cell["covered"] else "no",
-                "*" if cell["extrapolated"] else "",
             ]
-            for cell in result["cells"]
+            for cell in cells
         ],
-        "rrrrrll",
+        [cell["extrapolated"] for cell in cells],
+        "rrrrrl",
     )
-    if any(cell["extrapolated"] for cell in result["cells"]):
-        print(EXTRAPOLATED)
     print(
         f"\nerror: median {percent(result['median_relative_error'])}, 95th percentile "
         f"{percent(result['p95_relative_error'])}, maximum {percent(result['max_relative_error'])}"

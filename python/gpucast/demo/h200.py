@@ -13,6 +13,7 @@ from gpucast.demo.shell import command, heading, save
 from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even
 from gpucast.model.fitted import load_model
 from gpucast.plots import steps
+from gpucast.plots.step_series import series_of
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration
 
@@ -68,16 +69,9 @@ def how_many(folder: Path) -> None:
     model = folder / "h200.json"
     command("fit", "h200-mdapp", *options(kind), "-o", str(model), "--force")
     command("predict", str(model), "-n", "512,1000,4096,32768", "--gpus", "1-4", "--best")
-    save(
-        steps.gflops(
-            load_model(model),
-            load("h200-mdapp"),
-            [216, 1000, 4096, 13824, 64000],
-            np.arange(1.0, 5.0),
-            "gpucast-mdapp on H200s, star-serial: measured and fitted",
-        ),
-        folder / "h200-gflops.png",
-    )
+    title = "gpucast-mdapp on H200s, star-serial: measured and fitted"
+    series = series_of(load("h200-mdapp"), [load_model(model)])
+    save(steps.gflops(series, [216, 1000, 4096, 13824, 64000], title), folder / "h200-gflops.png")
 
 
 def _forecast_and_measured(folder: Path, kind: StepSelection) -> Beside:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
-
 from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
 from gpucast.model.fitted import load_model
 from gpucast.plots import steps
+from gpucast.plots.step_series import series_of
 
 MOST_THREADS = 4
 """More would not make it any clearer."""
@@ -39,14 +38,7 @@ def this_machine(folder: Path) -> None:
     )
     command("validate", str(model), str(unseen))
     command("predict", str(model), "-n", "64,1000,8000,100000", "--gpus", counts, "--best")
-    n = np.unique(np.round(np.geomspace(256, 20000, 300)))
-    save(
-        steps.step_time(
-            load_model(model),
-            load(str(data)),
-            list(range(1, threads + 1)),
-            n,
-            "gpucast-mdapp on this machine's CPU threads",
-        ),
-        folder / "live-step-time.png",
-    )
+    series = series_of(load(str(data), str(unseen)), [load_model(model)])
+    title = "gpucast-mdapp on this machine's CPU threads"
+    figure = steps.step_times(series, range(1, threads + 1), title, span=(256, 20000))
+    save(figure, folder / "live-step-time.png")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from gpucast.data.dataset import load
 from gpucast.demo.shell import command, heading, save
 from gpucast.model.fitted import load_model
 from gpucast.plots import steps
+from gpucast.plots.step_series import Series, series_of
 from gpucast.plots.transfers import transfer_time
 from gpucast.transfers.curves import fit_transfers
 
@@ -70,29 +69,15 @@ def _plots(folder: Path) -> None:
     )
     models = {path: load_model(folder / f"{path}.json") for path in PATHS}
     what_if = load_model(folder / "what-if-scale.json")
-    n = np.unique(np.round(np.geomspace(64, 20000, 300)))
-    save(
-        steps.step_time_of_paths(
-            [*models.items(), ("ethernet100, forecast from infiniband", what_if)],
-            data,
-            n,
-            "Claret on one GeForce GTX 280: published steps and models",
-        ),
-        folder / "step-time-paths.png",
-    )
-    model = models["infiniband"]
-    wide = np.unique(np.round(np.geomspace(200, 1e6, 400)))
-    gpus = np.arange(1.0, 9.0)
+    series = series_of(data, list(models.values()))
+    forecast = Series("ethernet100, forecast from infiniband", None, (), what_if)
+    title = "Claret on one GeForce GTX 280: published steps and models"
+    save(steps.step_times_of_paths([*series, forecast], title), folder / "step-time-paths.png")
+    own = series_of(data.select(path="infiniband"), [models["infiniband"]])
     title = "DS-CUDA over InfiniBand (N > 1 extrapolated)"
-    save(
-        steps.step_time(model, data, [1, 2, 4, 8], wide, f"Step time, {title}"),
-        folder / "step-time.png",
-    )
-    save(
-        steps.gflops(model, data, [512, 5832, 20000, 100000], gpus, f"Gflops, {title}"),
-        folder / "gflops.png",
-    )
-    save(
-        steps.term_shares(model, [1000, 5832, 100000], gpus, f"Shares of the step, {title}"),
-        folder / "shares.png",
-    )
+    for name, figure in {
+        "step-time": steps.step_times(own, [1, 2, 4, 8], f"Step time, {title}", span=(200, 1e6)),
+        "gflops": steps.gflops(own, [512, 5832, 20000, 100000], f"Gflops, {title}"),
+        "shares": steps.shares(own, [1000, 5832, 100000], f"Shares of the step, {title}"),
+    }.items():
+        save(figure, folder / f"{name}.png")

@@ -22,28 +22,17 @@ from matplotlib.patches import Patch
 from gpucast.data.dataset import Dataset, load
 from gpucast.data.records import Transfer
 from gpucast.paper.documents import Beside, beside_documents
-from gpucast.plots.style import (
-    COLOURS,
-    HATCHES,
-    byte_axis,
-    grid,
-    log_axes,
-    marker,
-    panels,
-    plain_minor_ticks,
-    rate_axis,
-    seconds_axis,
-    styled,
-)
+from gpucast.plots import style
+from gpucast.transfers.curves import Array
 from gpucast.transfers.series import Series, series_of
 
 Draw = Callable[[], Figure]
 
-OWN_COLOUR = COLOURS[6]
+OWN_COLOUR = style.COLOURS[6]
 """A machine's own figures are black beside published ones in colour."""
 
 OWN_MARK: dict[str, Any] = {
-    "marker": marker(2),
+    "marker": style.marker(2),
     "color": OWN_COLOUR,
     "mec": "white",
     "mew": 0.6,
@@ -100,20 +89,21 @@ class _Curve:
     label: str
     points: dict[int, tuple[float, float]]
     """By bytes: median seconds, and the relative half-width of their rounding."""
-    colour: str
-    marker: str
+    at: int
+    """Its place among the marks and, if it is a published one, among the colours."""
+    own: bool = False
 
 
-def _published(transfers: Iterable[Transfer], label: str, colour: str, mark: str) -> _Curve:
+def _published(transfers: Iterable[Transfer], label: str, at: int) -> _Curve:
     points = {
         t.bytes: (statistics.median(t.seconds), t.uncertainty or 0.0)
         for t in transfers
         if t.valid and not t.cold and not t.concurrent
     }
-    return _Curve(label, points, colour, mark)
+    return _Curve(label, points, at)
 
 
-def _own_curve(own: Dataset | None, route: str, memory: str | None, mark: str) -> list[_Curve]:
+def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> list[_Curve]:
     """The machine's blocking copies of a route, most sizes first; none where there are none."""
     if own is None:
         return []
@@ -130,50 +120,57 @@ def _own_curve(own: Dataset | None, route: str, memory: str | None, mark: str) -
     best = max(found, key=lambda each: len(each.samples))
     points = {size: (statistics.median(s), 0.0) for size, s in sorted(best.samples.items())}
     words = route if memory is None else f"{route}, {memory}"
-    return [_Curve(f"{own_name(own)}: {words}", points, OWN_COLOUR, mark)]
+    return [_Curve(f"{own_name(own)}: {words}", points, at, own=True)]
 
 
 def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
     for curve in curves:
         sizes = np.array(list(curve.points), dtype=float)
         seconds, rounding = np.array(list(curve.points.values())).T
-        rate = sizes / seconds
-        own = curve.colour == OWN_COLOUR
         # A time that was rounded to nothing but its last digit may be anything up to twice it.
-        least = np.minimum(rounding, 0.999)
-        axes.fill_between(sizes, rate / (1 + least), rate / (1 - least), color=curve.colour,
-                          alpha=0.2, lw=0)  # fmt: skip
-        axes.plot(sizes, rate, "-", lw=0.9, marker=curve.marker, ms=2.8, mew=0.6, mfc="white",
-                  color=curve.colour, label=curve.label, markevery=2 if own else 1)  # fmt: skip
-    log_axes(axes, "size of the copy", "")
-    byte_axis(axes)
-    rate_axis(axes)
+        _draw_curve(axes, curve, sizes, sizes / seconds, np.minimum(rounding, 0.999))
+    style.log_axes(axes, "size of the copy", "")
+    style.byte_axis(axes)
+    style.si_axis(axes.yaxis, "B/s")
 
 
-@styled
+def _draw_curve(axes: Axes, curve: _Curve, x: Array, y: Array, rounding: Array) -> None:
+    colour = OWN_COLOUR if curve.own else style.COLOURS[curve.at]
+    low, high = y / (1 + rounding), y / (1 - rounding)
+    axes.fill_between(x, low, high, color=colour, alpha=style.BAND_ALPHA, lw=0)
+    axes.plot(
+        x,
+        y,
+        lw=0.9,
+        marker=style.marker(curve.at),
+        ms=2.8,
+        mew=0.6,
+        mfc="white",
+        color=colour,
+        label=curve.label,
+        markevery=2 if curve.own else 1,
+    )
+
+
+@style.styled
 def copies_between_gpus(own: Dataset | None) -> Figure:
     """Document 2: bandwidth of copies from one GPU to another, peer and staged, against size;
     below, how many times as fast peer copies are."""
     data = load("p2p-copy")
-    figure, (upper, lower) = panels(
+    figure, (upper, lower) = style.panels(
         2, len(data.machines),
         "Copies between two GPUs, peer-to-peer and staged through the host",
         _caption("HPC Systems Inc. (Speed of peer access with GPUDirect)", own,
                  "Bands: rounding of the printed times.", "Staged: pinned memory."),
         sharex=True, sharey="row", height=2.0,
     )  # fmt: skip
-    mine = [
-        *_own_curve(own, "peer", None, marker(2)),
-        *_own_curve(own, "staged", "pinned", marker(3)),
-    ]
+    mine = [*_own_curve(own, "peer", None, 2), *_own_curve(own, "staged", "pinned", 3)]
     for axes, below, machine in zip(upper, lower, data.machines, strict=True):
+        records = [t for t in data.transfers if t.machine == machine]
         curves = [
-            _published(
-                (t for t in data.transfers if (t.machine, t.route) == (machine, route)),
-                route, COLOURS[at], marker(at),
-            )
+            _published((t for t in records if t.route == route), route, at)
             for at, route in enumerate(("peer", "staged"))
-        ]  # fmt: skip
+        ]
         _draw_rates(axes, [*curves, *mine])
         for pair in (curves, mine):
             if len(pair) == 2:
@@ -188,26 +185,23 @@ def copies_between_gpus(own: Dataset | None) -> Figure:
 
 def _draw_ratio(axes: Axes, peer: _Curve, staged: _Curve) -> None:
     sizes = [size for size in peer.points if size in staged.points]
-    ratio = np.array([staged.points[size][0] / peer.points[size][0] for size in sizes])
-    half = np.array([min(0.999, peer.points[size][1] + staged.points[size][1]) for size in sizes])
-    axes.fill_between(sizes, ratio * (1 - half), ratio * (1 + half), color=peer.colour, alpha=0.2,
-                      lw=0)  # fmt: skip
-    axes.plot(sizes, ratio, "-", lw=0.9, marker=peer.marker, ms=2.8, mew=0.6, mfc="white",
-              color=peer.colour)  # fmt: skip
+    one, other = (np.array([each.points[size] for size in sizes]).T for each in (peer, staged))
+    rounding = np.minimum(0.999, one[1] + other[1])
+    _draw_curve(axes, peer, np.array(sizes), other[0] / one[0], rounding)
     axes.axhline(1, color="black", lw=0.6)
     axes.set_yscale("log")
     axes.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    plain_minor_ticks(axes)
+    style.plain_minor_ticks(axes)
     axes.set_xlabel("size of the copy")
-    byte_axis(axes)
-    grid(axes)
+    style.byte_axis(axes)
+    style.grid(axes)
 
 
-@styled
+@style.styled
 def copies_over_networks(own: Dataset | None) -> Figure:
     """DS-CUDA's table: bandwidth of copies to and from a remote GPU against size."""
     data = load("dscuda")
-    figure, (row,) = panels(
+    figure, (row,) = style.panels(
         1, 2, "Copies to and from a remote GPU through DS-CUDA",
         _caption("user guide of DS-CUDA 1.0.9 (2012), GeForce GTX 280", own,
                  "Bands: rounding of the printed rates.",
@@ -216,15 +210,13 @@ def copies_over_networks(own: Dataset | None) -> Figure:
     )  # fmt: skip
     words = {"infiniband": "InfiniBand", "ethernet100": "Ethernet, 100 Mbit/s"}
     for axes, route in zip(row, ("h2d", "d2h"), strict=True):
+        records = [t for t in data.transfers if t.route == route]
         curves = [
-            _published(
-                (t for t in data.transfers if (t.path, t.route) == (path, route)),
-                label, COLOURS[at], marker(at),
-            )
+            _published((t for t in records if t.path == path), label, at)
             for at, (path, label) in enumerate(words.items())
-        ]  # fmt: skip
+        ]
         for at, memory in enumerate(("pageable", "pinned")):
-            curves += _own_curve(own, route, memory, marker(2 + at))
+            curves += _own_curve(own, route, memory, 2 + at)
         _draw_rates(axes, curves)
         axes.set_title("host to GPU (h2d)" if route == "h2d" else "GPU to host (d2h)")
     row[0].set_ylabel("bandwidth")
@@ -238,71 +230,84 @@ def copies_over_networks(own: Dataset | None) -> Figure:
 # --- bars ------------------------------------------------------------------------------------
 
 
-def _beside(own: Dataset, name: str) -> list[Beside]:
-    return beside_documents(own, [name])
+def _beside(own: Dataset | None, name: str) -> list[Beside]:
+    return [] if own is None else beside_documents(own, [name])
 
 
-@styled
+def _bar(
+    axes: Axes, x: float, height: float, width: float, at: int, label: str | None = None
+) -> None:
+    axes.bar(
+        x,
+        height,
+        width,
+        color=style.COLOURS[at],
+        hatch=style.HATCHES[at],
+        edgecolor="white",
+        label=label,
+    )
+
+
+def _bar_axes(axes: Axes, labels: Sequence[str], unit: str, places: Sequence[float] = ()) -> None:
+    axes.set_xticks(places or range(len(labels)), labels)
+    style.si_axis(axes.yaxis, unit)
+    style.grid(axes)
+    axes.grid(visible=False, axis="x")
+
+
+def _bar_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> None:
+    handles: list[Patch | Line2D] = [
+        Patch(fc=style.COLOURS[at], hatch=style.HATCHES[at], ec="white", label=label)
+        for at, label in enumerate(labels)
+    ]
+    if own is not None:
+        handles.append(Line2D([], [], label=own_name(own), **{**OWN_MARK, "mec": None, "ms": 5}))
+    figure.legend(handles=handles, loc="outside right center")
+
+
+@style.styled
 def copies_of_one_size(own: Dataset | None) -> Figure:
     """Documents 3 and 4: copies up and down by kind of host memory, at one size."""
     groups = []
     for name in ("copy-timed-2012", "bandwidthtest-gtx480"):
-        data = load(name)
-        known = _beside(own, name) if own is not None else []
+        data, known = load(name), _beside(own, name)
         for machine in data.machines:
             records = [t for t in data.transfers if t.machine == machine and t.route != "local"]
             groups.append((_GPUS.get(machine, machine), records, known))
-    figure, (row,) = panels(
+    figure, (row,) = style.panels(
         1, len(groups), "Copies of one size, by kind of host memory",
         _caption("N. Kopp (2012), copies of 256 MiB (left, middle); bandwidthTest of CUDA SDK 3.0 "
                  "(2010), 32 MiB (right)", own),
         sharey=True, height=2.4,
     )  # fmt: skip
-    colour = {"h2d": COLOURS[0], "d2h": COLOURS[1]}
-    hatch = {"h2d": HATCHES[0], "d2h": HATCHES[1]}
     for axes, (title, records, known) in zip(row, groups, strict=True):
         memories = list(dict.fromkeys(record.memory for record in records))
         for record in records:
-            at = memories.index(record.memory) + (-0.2 if record.route == "h2d" else 0.2)
+            way = ("h2d", "d2h").index(record.route)
+            x = memories.index(record.memory) + 0.4 * way - 0.2
             seconds = statistics.median(record.seconds)
-            axes.bar(at, record.bytes / seconds, 0.36, color=colour[record.route],
-                     hatch=hatch[record.route], edgecolor="white")  # fmt: skip
+            _bar(axes, x, record.bytes / seconds, 0.36, way)
             for each in known:
-                if (each.machine, each.published, each.bytes) == (
-                    record.machine, seconds, record.bytes,
-                ):  # fmt: skip
-                    axes.plot(at, each.bytes / each.own, **OWN_MARK)
+                published = (record.machine, seconds, record.bytes)
+                if (each.machine, each.published, each.bytes) == published:
+                    axes.plot(x, each.bytes / each.own, **OWN_MARK)
         axes.set_yscale("log")
-        axes.set_xticks(range(len(memories)), memories)
         axes.margins(x=0.1)
-        rate_axis(axes)
+        _bar_axes(axes, memories, "B/s")
         axes.set_title(title)
-        grid(axes)
-        axes.grid(visible=False, axis="x")
     low, high = row[0].get_ylim()
     row[0].set_ylim(min(low, 1e9), high * 1.3)
     row[0].set_ylabel("bandwidth")
-    handles: list[Patch | Line2D] = [
-        Patch(fc=colour[route], hatch=hatch[route], ec="white", label=label)
-        for route, label in (("h2d", "host to GPU"), ("d2h", "GPU to host"))
-    ]
-    figure.legend(handles=[*handles, *_own_handle(own)], loc="outside right center")
+    _bar_key(figure, ("host to GPU", "GPU to host"), own)
     return figure
 
 
-def _own_handle(own: Dataset | None) -> list[Line2D]:
-    if own is None:
-        return []
-    return [Line2D([], [], color=OWN_COLOUR, marker=marker(2), ms=5, lw=0, label=own_name(own))]
-
-
-@styled
+@style.styled
 def copies_at_once(own: Dataset | None) -> Figure:
     """Document 5: what pairs of GPUs that copy both ways get, alone and beside another pair."""
     name = "pcie-contention-cirrascale"
-    data = load(name)
-    known = _beside(own, name) if own is not None else []
-    figure, ((axes,),) = panels(
+    known = _beside(own, name)
+    figure, ((axes,),) = style.panels(
         1, 1, "Copies between pairs of GPUs, both ways at once",
         _caption("Cirrascale GB5470, eight GPUs behind two PCIe switches; pairs 0-4 and 1-5 share "
                  "links, pair 2-3 does not", own,
@@ -310,41 +315,33 @@ def copies_at_once(own: Dataset | None) -> Figure:
         width=5.0, height=2.6,
     )  # fmt: skip
     experiments: dict[str, list[Transfer]] = {}
-    for record in data.transfers:
+    for record in load(name).transfers:
         words = (record.caveat or "").split(";")[0].removeprefix("experiment ")
         experiments.setdefault(words, []).append(record)
-    places, labels, x = [], [], 0.0
-    for at, (words, records) in enumerate(experiments.items()):
-        begin = x
+    places: list[float] = []
+    labels, x = [], 0.0
+    for at, records in enumerate(experiments.values()):
         for record in records:
             seconds = statistics.median(record.seconds)
-            axes.bar(x, record.bytes / seconds, 0.8, color=COLOURS[at], hatch=HATCHES[at],
-                     edgecolor="white", label=words if x == begin else None)  # fmt: skip
+            rate = record.bytes / seconds
+            _bar(axes, x, rate, 0.8, at)
             if record.uncertainty:
-                rate = record.bytes / seconds
                 axes.errorbar(x, rate, record.uncertainty * rate, color="black", lw=0.8)
+            timed = f"{record.route} {record.from_}>{record.to} "
             for each in known:
-                if each.published == seconds and each.what.startswith(
-                    f"{record.route} {record.from_}>{record.to} "
-                ):
+                if each.published == seconds and each.what.startswith(timed):
                     axes.plot(x, each.bytes / each.own, **OWN_MARK)
             places.append(x)
             labels.append(f"{record.from_[3:]}>{record.to[3:]}")
             x += 1
         x += 0.8
-    axes.set_xticks(places, labels)
     axes.set_xlabel("timed copy, GPU > GPU")
     axes.set_ylabel("bandwidth of each copy")
     if known:
         axes.set_yscale("log")
         axes.set_ylim(bottom=1e9)
-    rate_axis(axes)
-    grid(axes)
-    axes.grid(visible=False, axis="x")
-    handles, words_ = axes.get_legend_handles_labels()
-    figure.legend([*handles, *_own_handle(own)],
-                  [*words_, *(str(h.get_label()) for h in _own_handle(own))],
-                  loc="outside right center")  # fmt: skip
+    _bar_axes(axes, labels, "B/s", places)
+    _bar_key(figure, experiments, own)
     return figure
 
 
@@ -355,44 +352,32 @@ _PANELS = {
 _PATTERN_WORDS = {"simple": "sequential", "indirect_random": "random"}
 
 
-@styled
+@style.styled
 def host_memory(own: Dataset | None) -> Figure:
     """Document 3: seconds by kind of host memory and access pattern, GPU and CPU."""
     name = "host-memory-gtx480"
-    data = load(name)
-    known = _beside(own, name) if own is not None else []
-    memories = list(dict.fromkeys(record.memory for record in data.host_memory))
-    patterns = list(dict.fromkeys(record.pattern for record in data.host_memory))
-    figure, (row,) = panels(
+    records, known = load(name).host_memory, _beside(own, name)
+    memories = list(dict.fromkeys(record.memory for record in records))
+    patterns = {each.pattern: _PATTERN_WORDS.get(each.pattern, each.pattern) for each in records}
+    figure, (row,) = style.panels(
         1, len(_PANELS), "Host memory by kind and access pattern, arrays of 50 MB",
         _caption("On the performance of CUDA page-locked host memory (2010), GeForce GTX 480, one "
                  "run each", own, how_own="They are in proportion to the bytes."),
         sharey=True, height=2.7,
     )  # fmt: skip
     for axes, (phase, words) in zip(row, _PANELS.items(), strict=True):
-        for record in data.host_memory:
+        for record in records:
             if f"{record.runner} {record.phase}".replace("_", " ") != phase:
                 continue
-            at = patterns.index(record.pattern)
+            at = list(patterns).index(record.pattern)
             x = memories.index(record.memory) + 0.27 * (at - 1)
-            seconds = statistics.median(record.seconds)
-            axes.bar(x, seconds, 0.25, color=COLOURS[at], hatch=HATCHES[at], edgecolor="white")
-            pattern = _PATTERN_WORDS.get(record.pattern, record.pattern)
+            _bar(axes, x, statistics.median(record.seconds), 0.25, at)
             for each in known:
-                if each.what == f"{record.memory}, {pattern}, {phase}":
-                    axes.plot(
-                        x, each.own, marker(2), color=OWN_COLOUR, mec="white", mew=0.6, ms=5.5
-                    )
+                if each.what == f"{record.memory}, {patterns[record.pattern]}, {phase}":
+                    axes.plot(x, each.own, **OWN_MARK)
         axes.set_yscale("log")
-        axes.set_xticks(range(len(memories)), [m.replace("-", "-\n") for m in memories])
-        seconds_axis(axes)
+        _bar_axes(axes, [each.replace("-", "-\n") for each in memories], "s")
         axes.set_title(words)
-        grid(axes)
-        axes.grid(visible=False, axis="x")
     row[0].set_ylabel("time")
-    handles: list[Patch | Line2D] = [
-        Patch(fc=COLOURS[i], hatch=HATCHES[i], ec="white", label=_PATTERN_WORDS.get(p, p))
-        for i, p in enumerate(patterns)
-    ]
-    figure.legend(handles=[*handles, *_own_handle(own)], loc="outside right center")
+    _bar_key(figure, patterns.values(), own)
     return figure

@@ -21,7 +21,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from gpucast.data.dataset import Dataset, load
 from gpucast.data.records import HostMemory, Transfer
 from gpucast.errors import InputError
 from gpucast.transfers.curves import FEWEST_SIZES
-from gpucast.transfers.series import Series, SeriesFit, fit_series, series_of
+from gpucast.transfers.series import SeriesFit, fit_series, series_of
 
 TRANSFER_TABLES = (
     "p2p-copy",
@@ -130,8 +129,9 @@ class _Own:
         self._fits: dict[int, SeriesFit] = {}
         self.together = [t for t in data.transfers if t.concurrent and t.valid and not t.cold]
 
-    def like(self, record: Transfer) -> Series | None:
-        """The way that is most like a published one; the one with the most sizes among equals."""
+    def alone(self, record: Transfer) -> tuple[float, str, str] | None:
+        """Seconds of a copy, how they are known, and the machine's way that is most like its own;
+        None outside the sizes measured. Of ways that are as like, that with the most sizes."""
         memory = "pageable" if record.memory == "unknown" else record.memory
         alike = [
             series
@@ -139,21 +139,17 @@ class _Own:
             if series.way.route == record.route
             and (record.route in _WITHOUT_HOST or series.way.memory == memory)
         ]
-        return min(
-            alike, key=lambda s: (_METHODS.index(s.way.method), -len(s.samples)), default=None
-        )
-
-    def seconds(self, series: Series, size: int) -> tuple[float, str] | None:
-        """Seconds of a size and how they are known; None outside the sizes measured."""
-        if size in series.samples:
-            return statistics.median(series.samples[size]), "measured"
-        if len(series.samples) < FEWEST_SIZES or not (
-            min(series.samples) < size < max(series.samples)
-        ):
+        if not alike:
+            return None
+        series = min(alike, key=lambda s: (_METHODS.index(s.way.method), -len(s.samples)))
+        samples, label = series.samples, series.way.label
+        if record.bytes in samples:
+            return statistics.median(samples[record.bytes]), "measured", label
+        if len(samples) < FEWEST_SIZES or not min(samples) < record.bytes < max(samples):
             return None
         fitted = self._fits.get(id(series)) or fit_series(series)
         self._fits[id(series)] = fitted
-        return float(fitted.seconds(np.array([float(size)]))[0]), "fitted"
+        return float(fitted.seconds(np.array([float(record.bytes)]))[0]), "fitted", label
 
 
 def _transfers(name: str, published: Iterable[Transfer], own: _Own) -> list[Beside]:
@@ -161,28 +157,12 @@ def _transfers(name: str, published: Iterable[Transfer], own: _Own) -> list[Besi
     for record in published:
         if record.cold or not record.valid:
             continue
-        found = _at_once(record, own.together) if record.concurrent else _alone(record, own)
+        found = _at_once(record, own.together) if record.concurrent else own.alone(record)
         if found is not None:
-            seconds, basis, way = found
-            result.append(
-                Beside(
-                    name,
-                    record.machine,
-                    _copy_in_words(record),
-                    record.bytes,
-                    statistics.median(record.seconds),
-                    seconds,
-                    basis,
-                    way,
-                )
-            )
+            seconds = statistics.median(record.seconds)
+            what = _copy_in_words(record)
+            result.append(Beside(name, record.machine, what, record.bytes, seconds, *found))
     return result
-
-
-def _alone(record: Transfer, own: _Own) -> tuple[float, str, str] | None:
-    series = own.like(record)
-    known = None if series is None else own.seconds(series, record.bytes)
-    return None if series is None or known is None else (*known, series.way.label)
 
 
 def _at_once(record: Transfer, together: Sequence[Transfer]) -> tuple[float, str, str] | None:
@@ -250,8 +230,3 @@ def _per_byte(
         and runner in (None, record.runner)
     ]
     return statistics.median(found) if found else None
-
-
-def to_dict(each: Beside) -> dict[str, Any]:
-    """JSON-ready."""
-    return {**vars(each), "ratio": each.ratio}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Protocol
+from itertools import pairwise, takewhile
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from gpucast.data.steps import NATIVE_PATHS, Cell, medians_of, names_of, steps_o
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.transfers.launches import launch_costs
+from gpucast.util import JsonObject
 from gpucast.util.units import duration, throughput
 
 SMALL_N = 1000
@@ -54,8 +55,7 @@ Studies = Mapping[StepSelection, Studied]
 Names = Mapping[StepSelection, str]
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """The plainest ``Studied``."""
 
     measured: Mapping[Cell, float]
@@ -122,14 +122,10 @@ class Finding:
         known = [each for each in self.numbers if each is not None]
         return (min(known), max(known)) if known else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON-ready."""
-        return {
-            **asdict(self),
-            "verdict": self.verdict,
-            "range": self.range,
-            "reason": self.reason,
-        }
+        derived = {"verdict": self.verdict, "range": self.range, "reason": self.reason}
+        return asdict(self) | derived
 
 
 def findings(
@@ -160,8 +156,8 @@ def findings_of(data: Dataset, studies: Studies, names: Names, native: str) -> l
     """All findings, in the paper's order."""
     several = {g: s for g, s in studies.items() if len({gpus for _, gpus in s.measured}) > 1}
     return [
-        gflops_at_small_n(several, names),
-        gflops_at_large_n(several, names),
+        _gflops("Gflops fall with N at small n", several, names, _near_small_n, rising=False),
+        _gflops("Gflops rise with N at large n", several, names, max, rising=True),
         linear_then_quadratic(studies, names),
         communication_share(data, several, names),
         dearer_when_remote(data, native),
@@ -180,7 +176,7 @@ def _grows(values: Sequence[float], noise: float) -> bool:
     return values[-1] - values[0] > noise and all(b - a >= -noise for a, b in pairwise(values))
 
 
-def _near_small_n(sizes: Sequence[int]) -> int:
+def _near_small_n(sizes: Iterable[int]) -> int:
     return min(sizes, key=lambda n: abs(np.log(n / SMALL_N)))
 
 
@@ -190,24 +186,15 @@ _ONE_COUNT = "steps were measured on one number of GPUs only, or none were"
 # --- Gflops against N ------------------------------------------------------------------------
 
 
-def gflops_at_small_n(studies: Studies, names: Names) -> Finding:
-    """The paper's figure 2, left to right falling."""
-    return _gflops("Gflops fall with N at small n", studies, names, _near_small_n, rising=False)
-
-
-def gflops_at_large_n(studies: Studies, names: Names) -> Finding:
-    """The paper's figure 2, left to right rising."""
-    return _gflops("Gflops rise with N at large n", studies, names, max, rising=True)
-
-
 def _gflops(
     statement: str,
     studies: Studies,
     names: Names,
-    size_of: Callable[[Sequence[int]], int],
+    size_of: Callable[[Iterable[int]], int],
     *,
     rising: bool,
 ) -> Finding:
+    """The paper's figure 2, from left to right."""
     counts = _counts(studies)
     finding = Finding(
         f"{statement} (measured; Gflops relative to the fewest GPUs; "
@@ -217,7 +204,7 @@ def _gflops(
         _ONE_COUNT,
     )
     for group, study in studies.items():
-        n = size_of(sorted({n for n, _ in study.measured}))
+        n = size_of(n for n, _ in study.measured)
         times = {gpus: t for (size, gpus), t in study.measured.items() if size == n}
         first = times[min(times)]
         rates = [first / times[count] for count in sorted(times)]
@@ -281,9 +268,7 @@ def local_exponents(points: Sequence[tuple[int, float]]) -> list[tuple[float, fl
     """d log T / d log n: at the middle of each stretch of n, and its exponent."""
     found = []
     for i, (n, seconds) in enumerate(points):
-        end = next((j for j in range(i + 1, len(points)) if points[j][0] >= STRETCH * n), None)
-        if end is not None:
-            far, later = points[end]
+        for far, later in [each for each in points[i + 1 :] if each[0] >= STRETCH * n][:1]:
             slope = np.log(later / seconds) / np.log(far / n)
             found.append((float(np.sqrt(n * far)), float(slope)))
     return found
@@ -291,12 +276,8 @@ def local_exponents(points: Sequence[tuple[int, float]]) -> list[tuple[float, fl
 
 def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
     """The n from which on every exponent is quadratic."""
-    at = None
-    for n, slope in reversed(slopes):
-        if not QUADRATIC[0] <= slope <= QUADRATIC[1]:
-            break
-        at = n
-    return at
+    at_end = list(takewhile(lambda each: QUADRATIC[0] <= each[1] <= QUADRATIC[1], reversed(slopes)))
+    return at_end[-1][0] if at_end else None
 
 
 # --- share of communication ------------------------------------------------------------------
@@ -314,7 +295,7 @@ def communication_share(data: Dataset, studies: Studies, names: Names) -> Findin
         _ONE_COUNT,
     )
     for group, study in studies.items():
-        n = _near_small_n(sorted({n for n, _ in study.measured}))
+        n = _near_small_n(n for n, _ in study.measured)
         own = [gpus for size, gpus in study.measured if size == n]
         timed = timed_shares(steps.get(group, []), n)
         fitted = _fitted_shares(study, n, own)
@@ -324,10 +305,7 @@ def communication_share(data: Dataset, studies: Studies, names: Names) -> Findin
         finding.add(
             _grows(values, SHARE_NOISE) if enough else None,
             values[-1] - values[0] if enough else None,
-            [
-                names[group],
-                *(_shares_text(timed.get(count), fitted.get(count)) for count in counts),
-            ],
+            [names[group], *(_shares_text(timed.get(c), fitted.get(c)) for c in counts)],
             "its phases were not timed, and no model is given",
         )
     return finding
@@ -416,13 +394,10 @@ def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, flo
 
 def _compare_launches(finding: Finding, data: Dataset, native: str, path: str) -> None:
     costs = {(each.path, each.method): each.t_kernel.value for each in launch_costs(data)}
-    for method, words in (
-        ("submit", "t_kernel, submitted"),
-        ("sync", "t_kernel, until it has run"),
-    ):
-        pair = costs.get((native, method)), costs.get((path, method))
-        if pair[0] is not None and pair[1] is not None:
-            _row(finding, words, path, pair[0], pair[1], duration)
+    words = {"submit": "t_kernel, submitted", "sync": "t_kernel, until it has run"}
+    for method, what in words.items():
+        if (native, method) in costs and (path, method) in costs:
+            _row(finding, what, path, costs[native, method], costs[path, method], duration)
 
 
 def _row(
@@ -462,16 +437,13 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
         extra = {c: t / beside[c] - 1 for c, t in sorted(study.measured.items()) if c in beside}
         if not extra:
             continue
-        small, large = _near_small_n([n for n, _ in extra]), max(n for n, _ in extra)
+        small, large = _near_small_n(n for n, _ in extra), max(n for n, _ in extra)
         by_count = {gpus: value for (n, gpus), value in extra.items() if n == small}
         most = max(by_count)
-        enough = len(by_count) > 1 and large > small and (large, most) in extra
-        holds = (
-            _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
-            and by_count[most] - extra[large, most] > EXTRA_NOISE
-            if enough
-            else None
-        )
+        holds = None
+        if len(by_count) > 1 and large > small and (large, most) in extra:
+            grows = _grows([by_count[count] for count in sorted(by_count)], EXTRA_NOISE)
+            holds = grows and by_count[most] - extra[large, most] > EXTRA_NOISE
         far = f"{100 * extra[large, most]:+.0f} %" if (large, most) in extra else "-"
         finding.add(
             holds,
@@ -479,8 +451,7 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
             [
                 names[group],
                 f"{small:,}",
-                f"{100 * by_count[min(by_count)]:+.0f} % (N = {min(by_count)})",
-                f"{100 * by_count[most]:+.0f} % (N = {most})",
+                *(f"{100 * by_count[c]:+.0f} % (N = {c})" for c in (min(by_count), most)),
                 f"{large:,}",
                 far,
             ],

@@ -2,6 +2,6 @@
 jobs fit; what a deadline costs; from which size on more GPUs, or remote ones, are worth it.
 
 ``yaml_lines``, ``request`` and ``reading`` take a plan in; ``option_table`` lays every job beside
-every machine and GPU count; ``selection``, ``ranking``, ``capacity``, ``packing`` and ``schedule``
+every machine and GPU count; ``selection``, ``ranking``, ``packing`` and ``schedule``
 answer; ``isoefficiency`` has the sizes. ``plan`` puts it together.
 """

@@ -7,9 +7,8 @@ Definitions, and what happens where a size is never or always reached: docs/plan
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,9 @@ from gpucast import _core
 from gpucast.errors import InputError
 from gpucast.model.fitted import LARGEST_N, Array, Model
 from gpucast.planning.replicates import Evaluator
-from gpucast.planning.request import Machine, Request
+from gpucast.planning.request import Request
 from gpucast.planning.threshold_search import from_n_on
+from gpucast.util import JsonObject
 
 REPLICATES = 100
 FURTHER_THAN_FITTED = 10.0
@@ -67,7 +67,7 @@ def iso_efficiency(
     model: Model,
     efficiency: float,
     gpus: Array,
-    sizes: tuple[float, float] | None = None,
+    sizes: Sequence[float] | None = None,
 ) -> Sizes:
     """n_e(N): the smallest n from which on N GPUs are at least e efficient.
 
@@ -90,7 +90,7 @@ def break_even(
     other: Model,
     surcharge: float,
     gpus: Array,
-    sizes: tuple[float, float] | None = None,
+    sizes: Sequence[float] | None = None,
 ) -> Sizes:
     """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
 
@@ -107,11 +107,11 @@ def break_even(
 
 
 def _search(
-    models: list[Model], holds: Condition, gpus: Array, sizes: tuple[float, float] | None
+    models: list[Model], holds: Condition, gpus: Array, sizes: Sequence[float] | None
 ) -> Sizes:
     fitted = [model.domain.n for model in models]
     smallest, largest = max(each[0] for each in fitted), min(each[1] for each in fitted)
-    low, high = sizes or (float(smallest), min(LARGEST_N, largest * FURTHER_THAN_FITTED))
+    low, high = map(float, sizes or (smallest, min(LARGEST_N, largest * FURTHER_THAN_FITTED)))
     if low >= high:
         raise InputError(
             f"the fitted sizes, up to {FURTHER_THAN_FITTED:g} times the largest, do not overlap",
@@ -146,62 +146,43 @@ def _beside(gpus: Array, n: Array) -> Array:
 # --- of a plan's machines, JSON-ready ---------------------------------------------------------
 
 
-def iso_efficiency_sizes(request: Request) -> dict[str, Any]:
+def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
     """n_e(N) of every machine for some of its GPU counts."""
-    wanted = request.iso_efficiency
-    assert wanted is not None
-    return {
-        "efficiency": wanted,
-        "machines": [
-            {
-                "machine": machine.name,
-                **_sizes(iso_efficiency(machine.forecaster, wanted, counts, _range(request))),
-            }
-            for machine in request.machines
-            if (counts := _counts(machine.counts, 2)).size
-        ],
+    found = {
+        machine.name: iso_efficiency(machine.forecaster, wanted, counts, request.sizes)
+        for machine in request.machines
+        if (counts := _counts(machine.counts, 2)).size
     }
+    return {"efficiency": wanted, "machines": [_sizes(*each) for each in found.items()]}
 
 
-def break_even_sizes(request: Request) -> dict[str, Any]:
+def break_even_sizes(request: Request, wanted: float) -> JsonObject:
     """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
-    wanted, base = request.break_even, request.machines[request.base]
-    assert wanted is not None
+    base = request.machines[request.base]
+    found = {
+        machine.name: break_even(base.forecaster, machine.forecaster, wanted, counts, request.sizes)
+        for machine in request.machines
+        if machine is not base and (counts := _counts({*base.counts} & {*machine.counts}, 1)).size
+    }
     return {
         "surcharge": wanted,
         "baseline": base.name,
-        "machines": [
-            {
-                "machine": machine.name,
-                **_sizes(
-                    break_even(base.forecaster, machine.forecaster, wanted, counts, _range(request))
-                ),
-            }
-            for machine in request.machines
-            if machine is not base and (counts := _common(base, machine)).size
-        ],
+        "machines": [_sizes(*each) for each in found.items()],
     }
 
 
-def _common(base: Machine, machine: Machine) -> Array:
-    return _counts(sorted({*base.counts} & {*machine.counts}), 1)
-
-
-def _counts(counts: list[int], least: int) -> Array:
+def _counts(counts: Iterable[int], least: int) -> Array:
     """Up to eight counts as they are; of more, powers of two and the last."""
-    several = [count for count in counts if count >= least]
+    several = sorted(count for count in counts if count >= least)
     if len(several) > 8:
         several = [c for c in several if c & (c - 1) == 0 or c == several[-1]]
     return np.array(several, dtype=np.float64)
 
 
-def _range(request: Request) -> tuple[float, float] | None:
-    return None if request.sizes is None else (float(request.sizes[0]), float(request.sizes[1]))
-
-
-def _sizes(found: Sizes) -> dict[str, Any]:
+def _sizes(machine: str, found: Sizes) -> JsonObject:
     low, high = found.range
     return {
+        "machine": machine,
         "smallest": int(low),
         "largest": int(high),
         "sizes": [
@@ -210,19 +191,13 @@ def _sizes(found: Sizes) -> dict[str, Any]:
                 "n": _whole(found.n[i]),
                 "low": _whole(found.low[i]),
                 "high": _whole(found.high[i]),
-                "reached": _reached(float(found.n[i]), low),
+                "reached": "never" if math.isinf(n) else "always" if n <= low else "from",
                 "probability_reached": round(float(found.reached[i]), 9),
                 "extrapolated": bool(found.extrapolated[i]),
             }
-            for i in range(found.gpus.size)
+            for i, n in enumerate(found.n)
         ],
     }
-
-
-def _reached(n: float, low: float) -> str:
-    if math.isinf(n):
-        return "never"
-    return "always" if n <= low else "from"
 
 
 def _whole(n: float) -> int | None:

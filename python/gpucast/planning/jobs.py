@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +11,7 @@ from gpucast.planning.option_table import OptionTable
 from gpucast.planning.ranking import Comparison
 from gpucast.planning.request import DAY, FEMTO, NANO, Request
 from gpucast.planning.selection import Choices
-
-Option = dict[str, Any]
+from gpucast.util import JsonObject
 
 
 def jobs_of(
@@ -23,7 +20,7 @@ def jobs_of(
     choices: Choices,
     comparison: Comparison,
     fronts: list[NDArray[np.intp]],
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """What each job should get, native against remote, and what a deadline costs."""
     jobs = np.arange(len(request.jobs))
     best = options_of(request, table, jobs, choices.fastest)
@@ -33,8 +30,8 @@ def jobs_of(
     along = options_of(
         request, table, np.repeat(jobs, np.diff(ends)), np.concatenate([*fronts, jobs[:0]])
     )
-    fastest = comparison.share_fastest(choices.fastest)
-    cheapest = comparison.share_cheapest(choices.cheapest)
+    fastest = np.mean(comparison.fastest == choices.fastest, axis=0)
+    cheapest = np.mean(comparison.cheapest == choices.cheapest, axis=0)
     others = _others(request, table, comparison)
     result = []
     for i, job in enumerate(request.jobs):
@@ -52,7 +49,7 @@ def jobs_of(
                 "advised": advised[i],
                 "meets_deadline": bool(choices.met[i]) if timed else None,
                 "deadline_cost": advised[i]["cost"] - least[i]["cost"] if timed else None,
-                "others": [each for of_job in others if (each := of_job[i]) is not None],
+                "others": others[i],
                 "front": along[ends[i] : ends[i + 1]],
             }
         )
@@ -61,7 +58,7 @@ def jobs_of(
 
 def options_of(
     request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
-) -> list[Option]:
+) -> list[JsonObject]:
     """What is to be said of options of jobs (two arrays of one length)."""
     at = (jobs, options)
     machine, gpus, setup = table.machine[options], table.gpus[options], table.setup[options]
@@ -111,70 +108,42 @@ def _or_none(values: Array) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def _others(
-    request: Request, table: OptionTable, comparison: Comparison
-) -> list[list[dict[str, Any] | None]]:
-    """Each machine beside the baseline: what its best options take and cost more, job by job."""
-    allowed = (
-        np.where(table.allowed, table.seconds, np.inf),
-        np.where(table.allowed, table.cost, np.inf),
-    )
+def _others(request: Request, table: OptionTable, comparison: Comparison) -> list[list[JsonObject]]:
+    """Job by job, what the best options of each machine take and cost more than the baseline's."""
     seconds, cost = (
-        np.array([each[:, part].min(axis=1) for part in table.slices]) for each in allowed
+        np.array([each[:, part].min(axis=1) for part in table.slices]) for each in table.possible
     )
-    base, result = request.base, []
+    base = request.base
+    free = [not table.price[part].min() for part in table.slices]
+    result: list[list[JsonObject]] = [[] for _ in request.jobs]
     for m, machine in enumerate(request.machines):
         if m == base:
             continue
         time = _beside(seconds, comparison.least_seconds, base, m)
         money = _beside(cost, comparison.least_cost, base, m)
-        if not min(table.price[table.slices[base]].min(), table.price[table.slices[m]].min()):
-            money = [None] * len(money)  # no share of nothing
-        result.append(
-            [
-                None
-                if a is None
-                else {
-                    "machine": machine.name,
-                    **_named(a, "seconds", "faster"),
-                    **_named(b, "cost", "cheaper"),
-                }
-                for a, b in zip(time, money, strict=True)
-            ]
-        )
+        for i in np.flatnonzero(np.isfinite(seconds[base]) & np.isfinite(seconds[m])):
+            # Of nothing there is no share.
+            costs = [None] * 4 if free[base] or free[m] else money[i].tolist()
+            result[i].append(
+                {"machine": machine.name}
+                | dict(zip(_keys("seconds", "faster"), time[i].tolist(), strict=True))
+                | dict(zip(_keys("cost", "cheaper"), costs, strict=True))
+            )
     return result
 
 
-def _named(found: dict[str, float] | None, what: str, less: str) -> dict[str, float | None]:
-    found = found or {}
-    return {
-        f"extra_{what}": found.get("extra"),
-        f"extra_{what}_low": found.get("low"),
-        f"extra_{what}_high": found.get("high"),
-        f"probability_{less}": found.get("less"),
-    }
+def _keys(what: str, less: str) -> tuple[str, ...]:
+    return f"extra_{what}", f"extra_{what}_low", f"extra_{what}_high", f"probability_{less}"
 
 
-def _beside(expected: Array, drawn: Array, base: int, other: int) -> list[dict[str, float] | None]:
-    """``other`` / ``base`` - 1 with its 90 % interval, and the share of replicates below 0."""
-    possible = np.isfinite(expected[base]) & np.isfinite(expected[other])
+def _beside(expected: Array, drawn: Array, base: int, other: int) -> Array:
+    """For each job ``other`` / ``base`` - 1, the ends of its 90 % interval, and the share of
+    replicates below 0, (J, 4); meaningless where a machine may not run the job."""
     with np.errstate(invalid="ignore", divide="ignore"):
         extra = expected[other] / expected[base] - 1
         ratio = drawn[:, :, other] / drawn[:, :, base]
-    ratio[:, ~possible] = 1.0
-    ends = np.quantile(ratio, [0.05, 0.95], axis=0) - 1
-    less = np.mean(ratio < 1, axis=0)
-    return [
-        {
-            "extra": float(extra[i]),
-            "low": float(ends[0, i]),
-            "high": float(ends[1, i]),
-            "less": _share(less[i]),
-        }
-        if possible[i]
-        else None
-        for i in range(extra.size)
-    ]
+        low, high = np.quantile(ratio, [0.05, 0.95], axis=0) - 1
+    return np.transpose([extra, low, high, np.round(np.mean(ratio < 1, axis=0), 9)])
 
 
 def _share(value: float) -> float:

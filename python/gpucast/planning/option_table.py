@@ -77,6 +77,12 @@ class OptionTable:
         """Price of a second by which options are compared: above 0 even where they are free."""
         return np.maximum(self.price, _NEARLY_FREE)
 
+    @property
+    def possible(self) -> tuple[Array, Array]:
+        """Seconds and cost of one simulation, inf where the job may not run so, (J, O) each."""
+        seconds, cost = (np.where(self.allowed, each, np.inf) for each in (self.seconds, self.cost))
+        return seconds, cost
+
     def quantile(self, probability: float) -> Array:
         """Seconds that a simulation takes at most with a probability, (J, O)."""
         from scipy.special import ndtri
@@ -106,14 +112,15 @@ def make(request: Request) -> OptionTable:
         extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
     step = np.hstack([each.seconds for each in times])[size]
     widths = np.hstack(width)[size]
-    price, setup = _prices(request)
+    options = [(machine, count) for machine in request.machines for count in machine.counts]
+    price = np.array([machine.price_per_hour(count) for machine, count in options]) / HOUR
+    setup = np.array([machine.setup for machine, _ in options])
     steps = np.array([[job.length] for job in request.jobs])
     seconds = setup + steps * step
+    machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
     limit = np.array(
         [[job.limit(machine.setup) for machine in request.machines] for job in request.jobs]
-    )
-    machine_of = np.repeat(np.arange(len(slices)), [each.size for each in counts]).astype(np.intp)
-    limit = limit[:, machine_of]
+    )[:, machine_of]
     efficiencies = np.hstack(efficiency)[size]
     return OptionTable(
         machine=machine_of,
@@ -150,12 +157,6 @@ def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp])
     spread = np.array([noise.between_cells * noise.t90 / Z90 for noise in noises])
     draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
     return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
-
-
-def _prices(request: Request) -> tuple[Array, Array]:
-    options = [(machine, count) for machine in request.machines for count in machine.counts]
-    price = np.array([machine.price_per_hour(count) for machine, count in options]) / HOUR
-    return price, np.array([machine.setup for machine, _ in options])
 
 
 def _meets(limit: Array, setup: Array, steps: Array, step: Array, width: Array) -> Array:

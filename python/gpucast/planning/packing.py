@@ -1,40 +1,73 @@
-"""How many jobs fit into a window, job by job and all together: the answers, JSON-ready."""
+"""How many jobs fit into a window, job by job and all together: the answers, JSON-ready.
+
+A copy of a job holds its N GPUs from start to end; copies start one after another on the same GPUs;
+any N GPUs of a machine are as good as any other N. Of one job alone floor(G / N) run at once on G
+GPUs, each of them floor(W / T) times within the window W.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.model.fitted import Array
 from gpucast.planning import bounds, schedule
-from gpucast.planning.capacity import copies
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.request import Request
-from gpucast.planning.schedule import Schedule
+from gpucast.util import JsonObject
 
 _LONGEST_REPLAY = 5_000
+# What lies within rounding of a whole number of runs is one.
+_TINY = 1e-9
 
 
-def copies_of(request: Request, table: OptionTable, window: float) -> dict[str, Any]:
+def copies(
+    table: OptionTable, seconds: Array, gpus: Sequence[int], window: float
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """How many copies of each of J jobs fit on each of M machines, were it alone.
+
+    Args:
+        seconds: of one copy, (J, O): expected, or a quantile.
+        gpus: how many GPUs each machine has.
+        window: seconds.
+
+    Returns:
+        The option of which most copies fit (the cheapest of several), (J, M), and how many do; 0
+        where the machine may not run the job or none fits, (J, M).
+    """
+    options, counts = [], []
+    for part, have in zip(table.slices, gpus, strict=True):
+        at_once = np.floor(have / table.gpus[part])
+        runs = np.floor(window / seconds[:, part] * (1 + _TINY))
+        fit = np.where(table.allowed[:, part], at_once * runs, 0.0)
+        most = fit.max(axis=1)
+        cost = np.where(fit == most[:, np.newaxis], table.cost[:, part], np.inf)
+        options.append(part.start + np.argmin(cost, axis=1))
+        counts.append(np.minimum(most, 2.0**62).astype(np.int64))
+    return np.transpose(options), np.transpose(counts)
+
+
+def copies_of(request: Request, table: OptionTable, window: float) -> JsonObject:
     """Copies of each job that fit, were it alone: expected, and with the plan's probability."""
     gpus = [machine.gpus for machine in request.machines]
-    expected = copies(table, table.seconds, gpus, window)
-    sure = copies(table, table.quantile(request.probability), gpus, window)
+    option, expected = copies(table, table.seconds, gpus, window)
+    sure_option, sure = copies(table, table.quantile(request.probability), gpus, window)
     return {
         "window": window,
         "jobs": [
             {
                 "job": job.name,
-                "copies": int(expected.copies[i].sum()),
-                "copies_sure": int(sure.copies[i].sum()),
+                "copies": int(expected[i].sum()),
+                "copies_sure": int(sure[i].sum()),
                 "machines": [
                     {
                         "machine": machine.name,
-                        "gpus": int(table.gpus[expected.option[i, m]]),
-                        "copies": int(expected.copies[i, m]),
-                        "gpus_sure": int(table.gpus[sure.option[i, m]]),
-                        "copies_sure": int(sure.copies[i, m]),
+                        "gpus": int(table.gpus[option[i, m]]),
+                        "copies": int(expected[i, m]),
+                        "gpus_sure": int(table.gpus[sure_option[i, m]]),
+                        "copies_sure": int(sure[i, m]),
                     }
                     for m, machine in enumerate(request.machines)
                 ],
@@ -45,30 +78,34 @@ def copies_of(request: Request, table: OptionTable, window: float) -> dict[str, 
 
 
 class Mix:
-    """All simulations of a plan together on the GPUs that exist."""
+    """All simulations of a plan together on the GPUs that exist, in the best schedule found."""
 
     def __init__(self, request: Request, table: OptionTable) -> None:
         self._request, self._table = request, table
         self._gpus = [machine.gpus for machine in request.machines]
         self._counts = np.array([job.count for job in request.jobs], dtype=np.int64)
         self._least = bounds.shortest_possible(table, self._counts, self._gpus)
+        self._placed = schedule.best(table, self._counts, self._gpus, request.window, self._least)
 
-    def best(self) -> Schedule:
-        """The best schedule found."""
-        return schedule.best(
-            self._table, self._counts, self._gpus, self._request.window, self._least
-        )
+    @property
+    def tasks(self) -> NDArray[np.intp]:
+        """Job and option of each simulation placed, (tasks, 2)."""
+        tasks = [(task.job, task.option) for task in self._placed.tasks]
+        return np.array(tasks, dtype=np.intp).reshape(-1, 2)
 
-    def answer(self, placed: Schedule, seconds: Array) -> dict[str, Any]:
-        """What a schedule does, and what none can.
+    def answer(self, seconds: Array) -> JsonObject:
+        """What the schedule does, and what none can.
 
         ``seconds``: of its tasks in each of B replicates, (B, tasks).
         """
-        table, request = self._table, self._request
+        table, request, placed = self._table, self._request, self._placed
         total, done, window = int(self._counts.sum()), len(placed.tasks), request.window
-        most = total
+        most, probability = total, None
         if window is not None and done < total:
             most = bounds.most_possible(table, self._counts, self._gpus, window)
+        if window is not None and 0 < done <= _LONGEST_REPLAY:
+            ends = schedule.replayed(placed, table, self._gpus, seconds)
+            probability = float(np.mean(ends <= window * (1 + _TINY)))
         return {
             "copies": total,
             "done": done,
@@ -80,7 +117,7 @@ class Mix:
             "cost": sum(
                 float(table.price[task.option]) * (task.end - task.start) for task in placed.tasks
             ),
-            "probability": self._probability(placed, seconds),
+            "probability": probability,
             "schedule": [
                 {
                     "job": request.jobs[task.job].name,
@@ -92,11 +129,3 @@ class Mix:
                 for task in placed.tasks
             ],
         }
-
-    def _probability(self, placed: Schedule, seconds: Array) -> float | None:
-        """Share of the replicates in which what was placed ends within the window."""
-        window = self._request.window
-        if window is None or not 0 < len(placed.tasks) <= _LONGEST_REPLAY:
-            return None
-        ends = schedule.replayed(placed, self._table, self._gpus, seconds)
-        return float(np.mean(ends <= window * (1 + 1e-9)))

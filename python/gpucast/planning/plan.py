@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from gpucast.planning.jobs import jobs_of
 from gpucast.planning.option_table import OptionTable, make
 from gpucast.planning.packing import Mix, copies_of
 from gpucast.planning.ranking import compare
-from gpucast.planning.reading import PathLike, of_values, read
-from gpucast.planning.request import Request
+from gpucast.planning.reading import of_values, read
+from gpucast.planning.request import Machine, Request
 from gpucast.planning.selection import choose, fronts
+from gpucast.util import JsonObject
+from gpucast.util.files import PathLike
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +34,7 @@ _MOST_COPIES = 100_000
 class Plan:
     """Answers. ``content``: everything, JSON-ready; its keys stand in docs/plan.md."""
 
-    content: dict[str, Any]
+    content: JsonObject
 
     @property
     def jobs(self) -> pandas.DataFrame:
@@ -57,7 +60,7 @@ class Plan:
 
 
 def plan(
-    source: PathLike | Mapping[str, Any],
+    source: PathLike | Mapping[str, object],
     models: Mapping[str, Model | PathLike] | None = None,
 ) -> Plan:
     """Plan jobs on machines.
@@ -76,7 +79,7 @@ def plan(
 
 def plan_request(request: Request) -> Plan:
     """Plan what was read already."""
-    content: dict[str, Any] = {
+    content: JsonObject = {
         "schema": SCHEMA,
         "currency": request.currency,
         "probability": request.probability,
@@ -93,44 +96,36 @@ def plan_request(request: Request) -> Plan:
         _plan_jobs(request, content)
     try:
         if request.iso_efficiency is not None:
-            content["iso_efficiency"] = iso_efficiency_sizes(request)
+            content["iso_efficiency"] = iso_efficiency_sizes(request, request.iso_efficiency)
         if request.break_even is not None:
-            content["break_even"] = break_even_sizes(request)
+            content["break_even"] = break_even_sizes(request, request.break_even)
     except InputError as error:
         raise request.lines.error(error.message, ("sizes",)) from error
     return Plan(content)
 
 
-def _machine(machine: Any) -> dict[str, Any]:
-    model: Model = machine.forecaster
+def _machine(machine: Machine) -> JsonObject:
+    model = machine.forecaster
     return {
         "name": machine.name,
         "model": model.name,
         **{key: getattr(model.data, key) for key in ("path", "schedule", "kernel")},
-        **{
-            key: getattr(machine, key)
-            for key in (
-                *("gpus", "gpus_per_host", "price_per_gpu_hour", "price_per_host_hour"),
-                *("price_per_job_hour", "setup", "peak_flops"),
-            )
-        },
+        **machine.model_dump(exclude={"name", "model", "gpu_counts", "flops_per_pair"}),
     }
 
 
-def _plan_jobs(request: Request, content: dict[str, Any]) -> None:
+def _plan_jobs(request: Request, content: JsonObject) -> None:
     table = make(request)
     _refuse_impossible(request, table)
     _refuse_too_many(request)
     choices = choose(table, request.probability)
     mix = Mix(request, table)
-    placed = mix.best()
-    tasks = np.array([[task.job, task.option] for task in placed.tasks], dtype=np.intp)
-    comparison = compare(table, tasks.reshape(-1, 2))
+    comparison = compare(table, mix.tasks)
     content["replicates"] = table.replicates
     content["jobs"] = jobs_of(request, table, choices, comparison, fronts(table))
     if request.window is not None:
         content["capacity"] = copies_of(request, table, request.window)
-    content["mix"] = mix.answer(placed, comparison.wanted_seconds)
+    content["mix"] = mix.answer(comparison.wanted_seconds)
 
 
 def _refuse_impossible(request: Request, table: OptionTable) -> None:
@@ -149,9 +144,8 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
 
 
 def _refuse_too_many(request: Request) -> None:
-    total = 0
-    for i, job in enumerate(request.jobs):
-        total += job.count
+    totals = itertools.accumulate(job.count for job in request.jobs)
+    for i, total in enumerate(totals):
         if total > _MOST_COPIES:
             raise request.lines.error(
                 f"more than {_MOST_COPIES} simulations in all", ("jobs", i, "count")

@@ -34,14 +34,6 @@ class Comparison:
     least_cost: Array
     wanted_seconds: Array
 
-    def share_fastest(self, option: NDArray[np.intp]) -> Array:
-        """In how many replicates the option given for each job is the fastest, (J)."""
-        return np.asarray(np.mean(self.fastest == option, axis=0), dtype=np.float64)
-
-    def share_cheapest(self, option: NDArray[np.intp]) -> Array:
-        """In how many replicates the option given for each job is the cheapest, (J)."""
-        return np.asarray(np.mean(self.cheapest == option, axis=0), dtype=np.float64)
-
 
 def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
     """Compare all options in every replicate.

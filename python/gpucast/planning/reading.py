@@ -6,17 +6,17 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import NoReturn, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.fitted import Model, load_model
-from gpucast.planning.request import Machine, Request
+from gpucast.planning.request import Job, Request
 from gpucast.planning.yaml_lines import Lines, Location, parse
+from gpucast.util.files import PathLike
 from gpucast.util.validation_errors import message_of
 
-PathLike = str | os.PathLike[str]
 _LARGEST_FILE = 50_000_000
 
 
@@ -50,7 +50,7 @@ def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
     return request
 
 
-def of_values(values: Mapping[str, Any], models: Mapping[str, Model | PathLike]) -> Request:
+def of_values(values: Mapping[str, object], models: Mapping[str, Model | PathLike]) -> Request:
     """A plan from Python values of the file's shape; models by machine name.
 
     Raises:
@@ -62,7 +62,7 @@ def of_values(values: Mapping[str, Any], models: Mapping[str, Model | PathLike])
     return request
 
 
-def _checked(values: dict[str, Any], lines: Lines) -> Request:
+def _checked(values: dict[str, object], lines: Lines) -> Request:
     try:
         request = Request.model_validate(values)
     except ValidationError as error:
@@ -92,12 +92,9 @@ def _keys_at(location: Location) -> list[str]:
     shape: type[BaseModel] = Request
     for part in location:
         if isinstance(part, str):
-            shape = next(each for each in get_args(_listed(shape, part)) if isinstance(each, type))
+            within = get_args(shape.model_fields[part].annotation)
+            shape = next(each for each in within if isinstance(each, type))
     return list(shape.model_fields)
-
-
-def _listed(shape: type[BaseModel], key: str) -> Any:
-    return shape.model_fields[key].annotation
 
 
 def _near(word: str, known: Sequence[str]) -> str:
@@ -126,7 +123,7 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
             yield ("jobs", i, *key), message
 
 
-def _of_job(job: Any, machines: Sequence[str]) -> Iterable[tuple[Location, str]]:
+def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]:
     if (job.steps is None) == (job.ns is None):
         what = "missing; or ns" if job.steps is None else "either steps or ns, not both"
         yield ("steps",), what
@@ -171,24 +168,16 @@ def _attach(
                 path = os.fspath(source or folder / str(machine.model))
                 model = known.get(path) or load_model(path)
                 known[path] = model
-            _check_model(model)
+            if not model.integers:
+                raise InputError(
+                    "has no bootstrap replicates, so no probabilities; fit it without "
+                    "--replicates 0",
+                    file=model.name,
+                )
         except InputError as error:
             raise lines.error(str(error), here) from error
         machine._model = model
-        _check_range(machine, request, lines, i)
-
-
-def _check_model(model: Model) -> None:
-    if not model.integers:
-        raise InputError(
-            "has no bootstrap replicates, so no probabilities; fit it without --replicates 0",
-            file=model.name,
-        )
-
-
-def _check_range(machine: Machine, request: Request, lines: Lines, i: int) -> None:
-    largest = machine.counts[-1]
-    try:
-        machine.forecaster.forecasts([1000.0], [float(largest)])
-    except InputError as error:
-        raise lines.error(error.message, ("machines", i, "gpus")) from error
+        try:
+            model.forecasts([1000.0], [float(machine.counts[-1])])
+        except InputError as error:
+            raise lines.error(error.message, ("machines", i, "gpus")) from error

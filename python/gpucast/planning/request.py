@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
@@ -18,7 +18,7 @@ NANO = 1e-9
 DAY = 86400.0
 
 
-def _seconds(value: Any) -> Any:
+def _seconds(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
@@ -27,7 +27,7 @@ def _seconds(value: Any) -> Any:
         raise ValueError(error.message) from None
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     # 1e6 is a float to YAML and a number of steps to people.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

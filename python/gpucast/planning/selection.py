@@ -33,8 +33,7 @@ class Choices:
 
 def choose(table: OptionTable, probability: float) -> Choices:
     """Choose for every job."""
-    seconds = np.where(table.allowed, table.seconds, np.inf)
-    cost = np.where(table.allowed, table.cost, np.inf)
+    seconds, cost = table.possible
     sure = np.where(table.meets >= probability, cost, np.inf)
     likeliest = np.argmax(np.where(table.allowed, table.meets, -1.0), axis=1)
     met = np.asarray(np.any(np.isfinite(sure), axis=1))
@@ -52,8 +51,7 @@ def fronts(table: OptionTable) -> list[NDArray[np.intp]]:
 
     Of options of equal time and cost the first is kept.
     """
-    seconds = np.where(table.allowed, table.seconds, np.inf)
-    cost = np.where(table.allowed, table.cost, np.inf)
+    seconds, cost = table.possible
     order = np.lexsort((cost, seconds), axis=1)
     sorted_cost = np.take_along_axis(cost, order, axis=1)
     least: Array = np.minimum.accumulate(sorted_cost, axis=1)

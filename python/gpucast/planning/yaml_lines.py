@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
 
@@ -52,7 +51,7 @@ class Lines:
         return InputError(message, file=self.file, line=line, field=path_of(location))
 
 
-def parse(text: str, file: str) -> tuple[Any, Lines]:
+def parse(text: str, file: str) -> tuple[object, Lines]:
     """The values of a YAML text, and their lines.
 
     Raises:
@@ -92,7 +91,7 @@ def _broken(error: yaml.YAMLError, file: str) -> InputError:
     )
 
 
-def _value(node: yaml.Node, location: Location, lines: Lines) -> Any:
+def _value(node: yaml.Node, location: Location, lines: Lines) -> object:
     lines.of.setdefault(location, _line(node))
     if len(lines.of) > _MOST_VALUES or len(location) > _DEEPEST:
         raise lines.error("refers to itself or repeats too much", location[:1])
@@ -104,8 +103,8 @@ def _value(node: yaml.Node, location: Location, lines: Lines) -> Any:
     return _scalar(node)
 
 
-def _mapping(node: yaml.MappingNode, location: Location, lines: Lines) -> dict[str, Any]:
-    result: dict[str, Any] = {}
+def _mapping(node: yaml.MappingNode, location: Location, lines: Lines) -> dict[str, object]:
+    result: dict[str, object] = {}
     for key_node, value_node in node.value:
         line = _line(key_node)
         if not isinstance(key_node, yaml.ScalarNode):
@@ -130,7 +129,7 @@ def _line(node: yaml.Node) -> int:
     return 1 if node.start_mark is None else node.start_mark.line + 1
 
 
-def _scalar(node: yaml.ScalarNode) -> Any:
+def _scalar(node: yaml.ScalarNode) -> object:
     text = str(node.value)
     if node.style:  # quoted, or a block: libyaml says "" of plain ones, PyYAML None
         return text

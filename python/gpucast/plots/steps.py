@@ -1,4 +1,9 @@
-"""Plots of measured steps and models of them, as one would put them in a report.
+"""Plots of measured steps and models of them: the paper's figures 2, 3 and 4 for any data.
+
+The paper (Setoguchi & Narumi) shows Gflops against the number of GPUs for few and many particles
+(2), step time against n, measured and modelled (3), and shares of T_gpu, T_cpu and T_com against
+the number of GPUs at n = 1000 (4). Axes and quantities here are the same; the numbers are those of
+the data given, never the paper's.
 
 Every function draws into a new matplotlib Figure and returns it; ``style.save`` writes it. They
 look as ``plots.style`` says; measured values are points, models are lines, 90 % intervals are
@@ -7,158 +12,425 @@ bands, and dashed lines are extrapolation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import truediv
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from gpucast.data.dataset import Dataset
-from gpucast.data.selection import alike
+from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
-from gpucast.model.fitted import Model, outer
+from gpucast.model.fitted import Forecasts, Model
 from gpucast.plots import style
-from gpucast.plots.style import TERMS, colours, log_axes, measured_points, one, styled
+from gpucast.plots.step_series import Point, Series
 
 Array = NDArray[np.float64]
 
+SMALL_N = 1000
+SIZES_DRAWN = 5
+COUNTS_DRAWN = 4
+PALE = 0.5
+PATHS_WIDTH = 5.6
+"""Inches: labels of paths are long."""
+READING = (
+    "Points: medians measured (bars: 95 % intervals or rounding). Lines: model, 90 % band; "
+    "dashed: extrapolated."
+)
 
-@styled
-def step_time(
-    model: Model, data: Dataset | None, gpus: Sequence[int], n: Array, title: str
-) -> Figure:
-    """Step time against n, a line a GPU count; points are the cells of ``data``."""
-    figure, axes = one(title)
-    for colour, count in zip(colours(len(gpus)), gpus, strict=True):
-        _line_with_band(axes, model, n, float(count), colour, f"N = {count}")
-        _measured(axes, data, model, count, colour)
-    log_axes(axes, "n, particles", "seconds a step")
-    axes.legend()
+
+def sizes_of(series: Sequence[Series]) -> list[int]:
+    """Some n to draw: spread evenly over what was measured, the one nearest to 1000 among them."""
+    measured = sorted({n for each in series for n in each.sizes})
+    if not measured:
+        low, high = _range(series)
+        spread = np.geomspace(low, high, SIZES_DRAWN)
+        measured = sorted({int(float(f"{n:.1g}")) for n in spread} | {SMALL_N})
+    # Sizes that every series has come first: panels are to be compared.
+    common = [n for n in measured if all(n in each.sizes for each in series if each.sizes)]
+    known = common if len(common) >= 3 else measured
+    small = nearest(known, SMALL_N)
+    at = np.geomspace(known[0], known[-1], SIZES_DRAWN)
+    chosen = {nearest(known, float(n)) for n in at[1:]}
+    return sorted(chosen | {small, measured[-1]})
+
+
+def counts_of(series: Sequence[Series]) -> list[int]:
+    """Some GPU counts to draw: those measured, or powers of two."""
+    measured = sorted({count for each in series for count in each.counts})
+    if not measured:
+        most = max(each.domain[1][1] for each in series)
+        measured = [2**i for i in range(most.bit_length())]
+    if len(measured) <= COUNTS_DRAWN:
+        return measured
+    at = np.geomspace(measured[0], measured[-1], COUNTS_DRAWN)
+    return sorted({nearest(measured, float(count)) for count in at})
+
+
+def small_n(series: Sequence[Series]) -> int:
+    """The n of the paper's figure 4: 1000, or the nearest that was measured."""
+    measured = [n for each in series for n in each.sizes]
+    return nearest(measured, SMALL_N) if measured else SMALL_N
+
+
+def nearest(values: Sequence[int], to: float) -> int:
+    """The value that differs least in the logarithm."""
+    return min(values, key=lambda value: abs(np.log(value / to)))
+
+
+def _range(series: Sequence[Series]) -> tuple[float, float]:
+    ends = [each.domain[0] for each in series]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def gpu_range(series: Sequence[Series]) -> Array:
+    """1 ... the most GPUs measured or fitted; to 8 where only one number was."""
+    most = max(each.domain[1][1] for each in series)
+    return np.arange(1.0, max(most, 8 if most == 1 else most) + 1)
+
+
+# --- figure 2 --------------------------------------------------------------------------------
+
+
+@style.styled
+def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str = "") -> Figure:
+    """Gflops against the number of GPUs, a line an n, a panel a path (the paper's figure 2).
+
+    Below, the same over those of the fewest GPUs: whether they rise or fall is seen there.
+    """
+    gpus = gpu_range(series)
+    figure, rows = style.panels(
+        2, len(series), title, caption, height=1.75, sharex=True, sharey="row"
+    )
+    for upper, lower, each in zip(*rows, series, strict=True):
+        for at, n in enumerate(sizes):
+            own = {gpus: p for (size, gpus), p in each.points.items() if size == n}
+            found = _forecasts(each.model, np.full(gpus.size, float(n)), gpus)
+            if found is not None:
+                rates = np.array(
+                    [
+                        [each.workload.gflops(float(n), s) for s in seconds]
+                        for seconds in (found.seconds, found.high, found.low)
+                    ]
+                )
+                first = int(np.flatnonzero(gpus == min(own, default=1))[0])
+                _line(upper, gpus, rates, found.extrapolated, at)
+                _line(lower, gpus, rates / rates[0, first], found.extrapolated, at)
+            _points(upper, own, at, partial(each.workload.gflops, float(n)))
+            if own:
+                _points(lower, own, at, partial(truediv, own[min(own)].seconds))
+        upper.set_yscale("log")
+        style.plain_minor_ticks(upper)
+        style.si_axis(upper.yaxis)
+        lower.axhline(1, color="black", lw=0.6)
+        lower.set_ylim(bottom=0)
+        style.gpus_axis(lower, gpus)
+        for axes in (upper, lower):
+            axes.margins(x=0.06)
+            style.grid(axes)
+        upper.set_title(each.label)
+    rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
+    rows[1][0].set_ylabel("over the fewest GPUs'")
+    _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)])
     return figure
 
 
-@styled
-def gflops(
-    model: Model, data: Dataset | None, n: Sequence[float], gpus: Array, title: str
+# --- figure 3 --------------------------------------------------------------------------------
+
+
+@style.styled
+def step_times(
+    series: Sequence[Series],
+    counts: Sequence[int],
+    title: str,
+    caption: str = "",
+    span: tuple[float, float] | None = None,
 ) -> Figure:
-    """Gflops against the number of GPUs, a line an n (the paper's figure 2)."""
-    figure, axes = one(title)
-    for colour, size in zip(colours(len(n)), n, strict=True):
-        found = model.forecasts(np.full(gpus.size, size), gpus)
-        rates = [model.workload.gflops(size, s) for s in found.seconds]
-        axes.fill_between(
-            gpus,
-            [model.workload.gflops(size, s) for s in found.high],
-            [model.workload.gflops(size, s) for s in found.low],
-            color=colour,
-            alpha=0.2,
-            lw=0,
+    """Step time against n, a line a GPU count, a panel a path (the paper's figure 3).
+
+    ``span``: least and greatest n of the lines; by default of what was measured or fitted.
+    """
+    figure, grid_ = _panels(len(series), title, caption, sharex=True)
+    for axes, each in zip(grid_, series, strict=True):
+        for at, count in enumerate(counts):
+            _step_time(axes, each, count, span or _range(series), at)
+        _step_time_axes(axes)
+        axes.set_title(each.label)
+    _slopes(grid_[0])
+    grid_[0].set_ylabel("time of a step")
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
+    return figure
+
+
+@style.styled
+def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "") -> Figure:
+    """Step time on one GPU against n, a line a path, all in one panel."""
+    figure, ((axes,),) = style.panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
+    for at, each in enumerate(series):
+        _step_time(axes, each, 1, _range(series), at)
+    _step_time_axes(axes)
+    axes.set_ylabel("time of a step")
+    _key(figure, [(each.label, at) for at, each in enumerate(series)])
+    return figure
+
+
+def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float], at: int) -> None:
+    n = np.unique(np.round(np.geomspace(*span, style.POINTS)))
+    found = _forecasts(series.model, n, np.full(n.size, float(count)))
+    if found is not None:
+        _line(axes, n, np.array([found.seconds, found.low, found.high]), found.extrapolated, at)
+    own = {size: p for (size, gpus), p in series.points.items() if gpus == count}
+    _points(axes, own, at, lambda p: p)
+
+
+def _step_time_axes(axes: Axes) -> None:
+    style.log_axes(axes, "n, particles", "")
+    style.si_axis(axes.yaxis, "s")
+    style.si_axis(axes.xaxis)
+
+
+def _slopes(axes: Axes) -> None:
+    """What growth with n and with n^2 would look like, where the axes have room: below."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    for exponent, start in ((1, 0.30), (2, 0.62)):
+        n = np.array([left * (right / left) ** start, left * (right / left) ** (start + 0.18)])
+        at = bottom * (top / bottom) ** 0.06
+        axes.plot(n, at * (n / n[0]) ** exponent, color="#777777", lw=0.8, zorder=1)
+        axes.annotate(
+            "~ n" if exponent == 1 else "~ n²",
+            (n[1], at * (n[1] / n[0]) ** exponent),
+            xytext=(3, -2),
+            textcoords="offset points",
+            fontsize=6.5,
+            color="#555555",
         )
-        axes.plot(gpus, rates, marker=".", color=colour, label=f"n = {size:,.0f}")
-        if data is not None:
-            for step in _steps(data, model):
-                if step.n == size:
-                    median = float(np.median(step.seconds))
-                    rate = model.workload.gflops(size, median)
-                    axes.plot(step.gpus, rate, "o", ms=6, mfc="none", color=colour)
-    axes.set_xlabel("GPUs")
-    axes.set_ylabel(f"Gflops ({model.workload.operations:.0f} a pair)")
-    axes.set_yscale("log")
-    axes.set_xticks(gpus)
-    axes.grid(which="major", alpha=0.3)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+
+
+# --- figure 4 --------------------------------------------------------------------------------
+
+
+@style.styled
+def shares(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str = "") -> Figure:
+    """Stacked shares of T_gpu, T_cpu and T_com against N, a panel a path and n (figure 4).
+
+    Left bars, framed: of the phases that the program timed; right bars: by the model, pale where it
+    extrapolates.
+
+    Raises:
+        InputError: there is neither a model nor a timed phase of so many particles.
+    """
+    figure, grid_ = _panels(len(series) * len(sizes), title, caption)
+    drawn = [
+        _shares(axes, each, n, several=len(sizes) > 1)
+        for axes, (each, n) in zip(grid_, itertools.product(series, sizes), strict=True)
+    ]
+    if not any(drawn):
+        raise InputError(f"neither phases nor a model of n = {sizes[0]} are there")
+    grid_[0].set_ylabel("share of the step")
+    handles = [Patch(fc=c, hatch=h, ec="white", label=t) for t, (c, h) in style.TERMS.items()]
+    figure.legend(handles=handles, loc="outside right center")
     return figure
 
 
-@styled
-def term_shares(model: Model, n: Sequence[float], gpus: Array, title: str) -> Figure:
-    """Stacked shares of the three terms against the number of GPUs (the paper's figure 4)."""
-    figure, (panels,) = style.panels(1, len(n), title, sharey=True, height=2.9)
-    for axes, size in zip(panels, n, strict=True):
-        found = model.forecasts(np.full(gpus.size, size), gpus)
-        bottom = np.zeros(gpus.size)
-        for (name, (colour, hatch)), part in zip(
-            TERMS.items(), (found.t_gpu, found.t_cpu, found.t_com), strict=True
-        ):
-            share = 100 * part / found.seconds
-            axes.bar(
-                gpus, share, 0.8, bottom, color=colour, hatch=hatch, edgecolor="white", label=name
-            )
-            bottom += share
-        axes.set_title(f"n = {size:,.0f}")
-        axes.set_xlabel("GPUs")
-        axes.set_xticks(gpus)
-        axes.set_ylim(0, 100)
-    panels[0].set_ylabel("share of the step, %")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return figure
+def _shares(axes: Axes, series: Series, n: int, *, several: bool) -> bool:
+    """One panel, and whether there is anything in it; ``several``: panels differ in n."""
+    timed = {gpus: p for (size, gpus), p in series.phases.items() if size == n}
+    counts = np.array(sorted(timed), dtype=np.float64) if timed else gpu_range([series])
+    found = _forecasts(series.model, np.full(counts.size, float(n)), counts)
+    width, shift = (0.4, 0.21) if timed and series.model is not None else (0.7, 0.0)
+    if timed:
+        terms = {
+            term: np.array([timed[int(count)][term] for count in counts]) for term in style.TERMS
+        }
+        _stack(axes, counts - shift, width, terms)
+        axes.bar(counts - shift, 100, width, fill=False, edgecolor="black", lw=0.9)
+    if found is not None:
+        terms = {"T_gpu": found.t_gpu, "T_cpu": found.t_cpu, "T_com": found.t_com}
+        _stack(axes, counts + shift, width, terms, found.extrapolated)
+    style.gpus_axis(axes, counts)
+    axes.set_ylim(0, 100)
+    axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+    parts = (("phases timed", bool(timed)), ("model", found is not None))
+    what = " | ".join(words for words, there in parts if there)
+    size = f", n = {n:,}" if several else ""
+    axes.set_title(f"{series.label}{size}: {what}" if what else f"{series.label}{size}")
+    return bool(what)
 
 
-@styled
-def step_time_of_paths(
-    models: Sequence[tuple[str, Model]], data: Dataset, n: Array, title: str
+def _stack(
+    axes: Axes,
+    at: Array,
+    width: float,
+    terms: dict[str, Array],
+    pale: NDArray[np.bool_] | None = None,
+) -> None:
+    total, bottom = np.sum(list(terms.values()), axis=0), np.zeros(at.size)
+    for name, seconds in terms.items():
+        colour, hatch = style.TERMS[name]
+        share = 100 * seconds / total
+        bars = axes.bar(
+            at, share, width, bottom, color=colour, hatch=hatch, edgecolor="white", lw=0.3
+        )
+        for bar in np.array(bars.patches)[pale] if pale is not None else ():
+            bar.set_alpha(PALE)
+        bottom += share
+
+
+# --- native beside remote --------------------------------------------------------------------
+
+
+@style.styled
+def extra_time(
+    series: Sequence[Series], counts: Sequence[int], title: str, caption: str = ""
 ) -> Figure:
-    """Step time on one GPU against n, a line a model, with the steps each is about."""
-    figure, axes = one(title)
-    for colour, (label, model) in zip(colours(len(models)), models, strict=True):
-        _line_with_band(axes, model, n, 1.0, colour, label)
-        _measured(axes, data, model, 1, colour)
-    log_axes(axes, "n, particles", "seconds a step")
-    axes.legend()
+    """What a step on each other path takes longer than on the first, against n; a line an N.
+
+    Raises:
+        InputError: there is but one path.
+    """
+    first, *others = series
+    if not others:
+        raise InputError("steps or models of two paths are needed to set them side by side")
+    figure, grid_ = _panels(len(others), title, caption, sharex=True)
+    for axes, other in zip(grid_, others, strict=True):
+        # Beyond what both know, the line would show how they extrapolate.
+        low = max(each.domain[0][0] for each in (first, other))
+        high = max(low, min(each.domain[0][1] for each in (first, other)))
+        n = np.unique(np.round(np.geomspace(low, high, style.POINTS)))
+        for at, count in enumerate(counts):
+            _ratio_line(axes, first.model, other.model, n, count, at)
+            own = {
+                size: _ratio(point, first.points[size, gpus])
+                for (size, gpus), point in other.points.items()
+                if gpus == count and (size, gpus) in first.points
+            }
+            _points(axes, own, at, lambda p: 100 * (p - 1))
+        axes.axhline(0, color="black", lw=0.6)
+        _extra_axes(axes)
+        axes.set_title(f"{other.label} beside {first.label}")
+    grid_[0].set_ylabel("extra time of a step")
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
     return figure
 
 
-@styled
-def extra_cost(panels: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
+@style.styled
+def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: str) -> Figure:
     """What another path costs beyond the first (%) against n, a line a GPU count, a panel each:
     measured (points), and as it was forecast (dashed)."""
-    figure, (all_axes,) = style.panels(1, len(panels), title, sharey=True, height=2.9)
-    for axes, (label, found) in zip(all_axes, panels, strict=True):
-        for colour, count in zip(colours(len(gpus)), gpus, strict=True):
-            n, at = found.of_gpus(count)
-            axes.plot(n, 100 * found.extra[at], "o-", color=colour, label=f"N = {count}")
-            axes.plot(n, 100 * found.expected_extra[at], "--", lw=1, color=colour)
+    figure, grid_ = _panels(len(kinds), title, "Points: measured; dashed: forecast.")
+    for axes, (label, found) in zip(grid_, kinds, strict=True):
+        for at, count in enumerate(gpus):
+            n, rows = found.of_gpus(count)
+            axes.plot(n, 100 * found.extra[rows], style.marker(at), ls="-", mfc="white", mew=0.8,
+                      color=style.COLOURS[at])  # fmt: skip
+            axes.plot(n, 100 * found.expected_extra[rows], "--", lw=0.8, color=style.COLOURS[at])
         axes.axhline(100 * TENTH, color="#999999", lw=1)
-        axes.set_xscale("log")
-        axes.set_xlabel("n, particles")
+        _extra_axes(axes)
         axes.set_title(label)
-        axes.grid(which="major", alpha=0.3)
-    all_axes[0].set_ylabel("extra time of a step, %")
-    all_axes[0].plot([], [], "--", lw=1, color="#000000", label="forecast")
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center",
-                  ncols=len(gpus) + 1)  # fmt: skip
+    grid_[0].set_ylabel("extra time of a step")
+    _key(figure, [(f"N = {count}", at) for at, count in enumerate(gpus)])
     return figure
 
 
-def _line_with_band(
-    axes: Axes, model: Model, n: Array, gpus: float, colour: str, label: str
+def _extra_axes(axes: Axes) -> None:
+    axes.set_xscale("log")
+    style.plain_minor_ticks(axes)
+    style.si_axis(axes.xaxis)
+    axes.set_xlabel("n, particles")
+    axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+    style.grid(axes)
+
+
+def _ratio(point: Point, base: Point) -> Point:
+    return Point(point.seconds / base.seconds, point.low / base.high, point.high / base.low)
+
+
+def _ratio_line(
+    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, at: int
 ) -> None:
-    found = model.forecasts(*outer(n, gpus))
-    axes.fill_between(n, found.low, found.high, color=colour, alpha=0.15, lw=0)
-    inside = ~found.extrapolated
-    # Solid where fitted, dashed where not; the dashed line runs on below the solid one.
-    axes.plot(n, found.seconds, color=colour, ls="--", lw=1, label=None if inside.any() else label)
-    if inside.any():
-        axes.plot(n[inside], found.seconds[inside], color=colour, label=label)
-
-
-def _measured(axes: Axes, data: Dataset | None, model: Model, gpus: int, colour: str) -> None:
-    if data is None:
+    gpus = np.full(n.size, float(count))
+    base, found = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
+    if base is None or found is None:
         return
-    cells = [
-        (float(step.n), float(np.median(step.seconds)), step.uncertainty or 0.0)
-        for step in _steps(data, model)
-        if step.gpus == gpus
+    ratio = found.seconds / base.seconds
+    # The two fits know nothing of each other: their log errors add like independent ones.
+    half = np.exp(
+        np.hypot(np.log(base.mean_high / base.seconds), np.log(found.mean_high / found.seconds))
+    )
+    percent = 100 * (np.array([ratio, ratio / half, ratio * half]) - 1)
+    _line(axes, n, percent, base.extrapolated | found.extrapolated, at)
+
+
+# --- what they share -------------------------------------------------------------------------
+
+
+def _panels(
+    count: int, title: str, caption: str, *, sharex: bool = False
+) -> tuple[Figure, list[Axes]]:
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    figure, grid_ = style.panels(rows, columns, title, caption, sharex=sharex, sharey=True)
+    flat = [axes for row in grid_ for axes in row]
+    for axes in flat[count:]:
+        axes.set_visible(False)
+    return figure, flat[:count]
+
+
+def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
+    if model is None:
+        return None
+    try:
+        return model.forecasts(n, gpus)
+    except InputError:
+        # More GPUs than its data can know of: nothing is drawn there.
+        return None
+
+
+def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
+    """``y``: the best values and both ends of their band, (3, x)."""
+    axes.fill_between(x, y[1], y[2], color=style.COLOURS[at], alpha=style.BAND_ALPHA, lw=0)
+    axes.plot(x, y[0], "--", lw=0.8, color=style.COLOURS[at])
+    if not outside.all():
+        axes.plot(np.where(outside, np.nan, x), y[0], "-", color=style.COLOURS[at])
+
+
+def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float], float]) -> None:
+    if not own:
+        return
+    values = np.array([[scale(s) for s in (p.seconds, p.low, p.high)] for p in own.values()])
+    middle, ends = values[:, 0], np.sort(values[:, 1:], axis=1)
+    axes.errorbar(
+        list(own),
+        middle,
+        yerr=[np.maximum(middle - ends[:, 0], 0), np.maximum(ends[:, 1] - middle, 0)],
+        fmt=style.marker(at),
+        mfc="white",
+        mew=0.8,
+        lw=0,
+        elinewidth=0.7,
+        color=style.COLOURS[at],
+    )
+
+
+def _key(figure: Figure, entries: Sequence[tuple[str, int]]) -> None:
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=style.COLOURS[at],
+            marker=style.marker(at),
+            mfc="white",
+            mew=0.8,
+            label=label,
+        )
+        for label, at in entries
     ]
-    if cells:
-        n, seconds, rounding = (list(column) for column in zip(*cells, strict=True))
-        measured_points(axes, n, seconds, rounding, colour)
-
-
-def _steps(data: Dataset, model: Model) -> list[Any]:
-    about = model.data
-    wanted = (about.forecast_path, about.schedule, about.kernel)
-    steps = [step for step in data.steps if (step.path, step.schedule, step.kernel) == wanted]
-    return alike(steps, model.selection, data.name)
+    figure.legend(handles=handles, loc="outside right center")

@@ -7,24 +7,20 @@ text is 6 to 8 points at that width. Nothing here changes matplotlib's global st
 
 from __future__ import annotations
 
-import functools
 import io
 import os
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import FigureCanvasBase, get_registered_canvas_class
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from gpucast.errors import InputError
-from gpucast.plots.pdf_fonts import outlines_only
 from gpucast.util.files import write_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -80,55 +76,23 @@ _FILES: dict[str, dict[str, Any]] = {
 _LETTER = 0.57
 """Width of a letter of DejaVu Sans over its height, in the mean."""
 
-P = ParamSpec("P")
-R = TypeVar("R")
+styled = matplotlib.rc_context(STYLE)
+"""Decorates a function that draws: it works in the style."""
 
 
-@contextmanager
-def applied() -> Iterator[None]:
-    """The style, until the block ends."""
-    with matplotlib.rc_context(STYLE):
-        yield
-
-
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """A drawing function that works in the style."""
-
-    @functools.wraps(draw)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        with applied():
-            return draw(*args, **kwargs)
-
-    return wrapped
-
-
+@styled
 def render(figure: Figure, kind: str) -> bytes:
     """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ...
 
     It is laid out once, when it is first rendered: that costs as much as a file does.
     """
-    with applied():
-        engine = figure.get_layout_engine()
-        if isinstance(engine, ConstrainedLayoutEngine):
-            engine.execute(figure)
-            figure.set_layout_engine("none")
-        with _canvas(figure, kind) as canvas, outlines_only():
-            buffer = io.BytesIO()
-            getattr(canvas, f"print_{kind}")(buffer, **_FILES.get(kind, {}))
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=_DPI, **_FILES.get(kind, {}))
     return buffer.getvalue()
-
-
-@contextmanager
-def _canvas(figure: Figure, kind: str) -> Iterator[FigureCanvasBase]:
-    """What draws a figure in a format. ``savefig`` would draw it twice: once to lay it out."""
-    before, dpi = figure.canvas, figure.dpi
-    try:
-        canvas = get_registered_canvas_class(kind)(figure)
-        figure.dpi = _DPI
-        yield canvas
-    finally:
-        figure.dpi = dpi
-        figure.set_canvas(before)
 
 
 def one(title: str, caption: str = "", *, height: float = PANEL_HEIGHT) -> tuple[Figure, Axes]:
@@ -171,13 +135,9 @@ def wrapped(text: str, width: float, size: float) -> str:
     return textwrap.fill(text, max(20, int(width * 72 / (size * _LETTER))))
 
 
-def colours(count: int) -> list[str]:
-    """So many colours; after the eighth they begin anew, with the next markers."""
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
-
-
 def marker(at: int) -> str:
-    """The marker that goes with the colour of the same place."""
+    """The marker that goes with the colour of the same place; both begin anew after the eighth,
+    the markers with the next."""
     return MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
 
 
@@ -202,19 +162,9 @@ def grid(axes: Axes) -> None:
     axes.grid(which="major", alpha=0.35)
 
 
-def seconds_axis(axes: Axes) -> None:
-    """Label a y axis of seconds with SI prefixes."""
-    axes.yaxis.set_major_formatter(EngFormatter("s", places=0))
-
-
-def rate_axis(axes: Axes, unit: str = "B/s") -> None:
-    """Label a y axis of rates with SI prefixes."""
-    axes.yaxis.set_major_formatter(EngFormatter(unit, places=0))
-
-
-def count_axis(axes: Axes) -> None:
-    """Label an x axis of particles with SI prefixes."""
-    axes.xaxis.set_major_formatter(EngFormatter(places=0, sep=""))
+def si_axis(axis: Axis, unit: str = "") -> None:
+    """Label an axis with SI prefixes, of a unit or of plain numbers."""
+    axis.set_major_formatter(EngFormatter(unit, places=0, sep=" " if unit else ""))
 
 
 def gpus_axis(axes: Axes, counts: np.ndarray) -> None:
@@ -238,14 +188,6 @@ def binary(value: float, _position: int) -> str:
         if value >= 2**power:
             return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")
     return f"{value:.3g} B"
-
-
-def measured_points(
-    axes: Axes, x: Sequence[float], seconds: Sequence[float], rounding: Sequence[float], colour: str
-) -> None:
-    """Draw measured values with bars for what is known of their rounding."""
-    errors = [s * r for s, r in zip(seconds, rounding, strict=True)]
-    axes.errorbar(x, seconds, yerr=errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
 
 
 def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -19,27 +19,18 @@ from matplotlib.figure import Figure
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
-from gpucast.plots.style import (
-    COLOURS,
-    MARKERS,
-    ONE_COLUMN,
-    POINTS,
-    binary,
-    byte_axis,
-    colours,
-    log_axes,
-    measured_points,
-    one,
-    styled,
-)
+from gpucast.plots import style
 from gpucast.transfers.contention import DISTURBED, Contention
 from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit
 from gpucast.transfers.overlap import overlap_efficiencies
 from gpucast.transfers.series import ALIGNMENT, Series, SeriesFit, fit_series
-from gpucast.util.order_statistics import median_of
+from gpucast.util.order_statistics import Median, median_of
 
 ALIKE = 1.1
 """Ways whose medians differ by less at every size are drawn as one."""
+
+DEARER_WIDTH = 4.6
+"""Inches: its labels are long."""
 
 _METHODS = {"submit": 0, "sync": 1, "gated": 2, "graph": 3}
 
@@ -60,45 +51,35 @@ Panels = dict[tuple[str, str, str], list[Drawn]]
 """Curves by machine, path and route."""
 
 
-@styled
+@style.styled
 def transfer_time(data: Dataset, fits: Sequence[TransferFit], title: str) -> Figure:
     """Transfer time against size: measured points, fitted curves, 90 % bands."""
-    figure, axes = one(title)
-    for colour, fit in zip(colours(len(fits)), fits, strict=True):
-        label = (
-            f"{fit.machine}, {fit.route}" if fit.path == "native" else f"{fit.path}, {fit.route}"
-        )
-        sizes = np.geomspace(*fit.bytes, POINTS)
-        spread = np.std(np.log(fit.replicate_seconds(sizes) / fit.seconds(sizes)), axis=0)
+    figure, axes = style.one(title)
+    for at, fit in enumerate(fits):
+        colour = style.COLOURS[at % len(style.COLOURS)]
+        sizes = np.geomspace(*fit.bytes, style.POINTS)
+        seconds = fit.seconds(sizes)
+        spread = np.std(np.log(fit.replicate_seconds(sizes) / seconds), axis=0)
         width = np.exp(1.645 * np.hypot(spread, fit.noise))
         axes.fill_between(
-            sizes,
-            fit.seconds(sizes) / width,
-            fit.seconds(sizes) * width,
-            color=colour,
-            alpha=0.2,
-            lw=0,
+            sizes, seconds / width, seconds * width, color=colour, alpha=style.BAND_ALPHA, lw=0
         )
-        axes.plot(sizes, fit.seconds(sizes), color=colour, label=label)
-        for point in fit.breakpoints:
-            at = np.array([point])
-            axes.plot(at, fit.seconds(at), marker="|", ms=11, color=colour)
+        where = fit.machine if fit.path == "native" else fit.path
+        axes.plot(sizes, seconds, color=colour, label=f"{where}, {fit.route}")
+        breaks = np.array(fit.breakpoints)
+        axes.plot(breaks, fit.seconds(breaks), "|", ms=11, color=colour)
         measured = [
-            t
+            (t.bytes, s, (t.uncertainty or 0.0) * s)
             for t in data.transfers
             if (t.machine, t.path, t.route) == (fit.machine, fit.path, fit.route)
             and t.valid
             and not t.concurrent
+            for s in t.seconds
         ]
-        measured_points(
-            axes,
-            [t.bytes for t in measured for _ in t.seconds],
-            [s for t in measured for s in t.seconds],
-            [t.uncertainty or 0.0 for t in measured for _ in t.seconds],
-            colour,
-        )
-    log_axes(axes, "bytes", "seconds of one transfer")
-    byte_axis(axes)
+        x, y, errors = zip(*measured, strict=True)
+        axes.errorbar(x, y, errors, fmt="o", mfc="none", lw=0, elinewidth=0.8, color=colour)
+    style.log_axes(axes, "bytes", "seconds of one transfer")
+    style.byte_axis(axes)
     axes.legend()
     return figure
 
@@ -120,12 +101,11 @@ def drawn(series: Sequence[Series]) -> Panels:
     for each in best.values():
         way = each.way
         groups = grouped.setdefault((way.machine, way.path, way.route), [])
-        for group in groups:
-            if _alike(group[0], each):
-                group.append(each)
-                break
-        else:
+        alike = next((group for group in groups if _alike(group[0], each)), None)
+        if alike is None:
             groups.append([each])
+        else:
+            alike.append(each)
     return {
         panel: [Drawn(_label(group), fit_series(group[0])) for group in groups]
         for panel, groups in grouped.items()
@@ -151,50 +131,46 @@ def _label(group: Sequence[Series]) -> str:
     return ", ".join(filter(None, words)) or f"{way.start}>{way.end}"
 
 
-@styled
-def transfer_times(panels: Panels, title: str) -> Figure:
+@style.styled
+def transfer_times(curves: Panels, title: str) -> Figure:
     """Time against size, a panel a route."""
     return _figure(
-        panels, title, lambda _, seconds: seconds, "time of one transfer, s", "upper left"
+        curves, title, lambda _, seconds: seconds, "time of one transfer, s", "upper left"
     )
 
 
-@styled
-def bandwidths(panels: Panels, title: str) -> Figure:
+@style.styled
+def bandwidths(curves: Panels, title: str) -> Figure:
     """Bytes a second against size, a panel a route."""
     return _figure(
-        panels, title, lambda size, seconds: size / seconds / 1e9, "bandwidth, GB/s", "lower right"
+        curves, title, lambda size, seconds: size / seconds / 1e9, "bandwidth, GB/s", "lower right"
     )
 
 
-def _figure(panels: Panels, title: str, scale: Scale, label: str, corner: Corner) -> Figure:
+def _figure(curves: Panels, title: str, scale: Scale, label: str, corner: Corner) -> Figure:
     """``corner``: where no curve runs, and the legend stands."""
-    colours = _colours_of([each.label for lines in panels.values() for each in lines])
-    columns = min(3, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(3.45 * columns, 2.9 * rows + 0.3), layout="constrained")
-    figure.suptitle(title)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    several = len({key[:2] for key in panels}) > 1
-    for axes, ((machine, path, route), lines) in zip(grid.flat, panels.items(), strict=False):
+    labels = dict.fromkeys(each.label for lines in curves.values() for each in lines)
+    places = {each: at for at, each in enumerate(labels)}
+    columns = min(3, len(curves))
+    rows = math.ceil(len(curves) / columns)
+    figure, grid_ = style.panels(rows, columns, title, width=3.45 * columns, height=2.9)
+    flat = [axes for row in grid_ for axes in row]
+    several = len({key[:2] for key in curves}) > 1
+    for axes, ((machine, path, route), lines) in zip(flat, curves.items(), strict=False):
         where = lines[0].fit.series.way
         heading = f"{route} ({where.start} to {where.end})"
-        axes.set_title(f"{machine}, {path}: {heading}" if several else heading, fontsize="medium")
+        axes.set_title(f"{machine}, {path}: {heading}" if several else heading)
         for line in lines:
-            colour, marker = colours[line.label]
-            _draw(axes, line, scale, colour, marker)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        byte_axis(axes)
-        axes.set_xlabel("size")
-        axes.set_ylabel(label)
-        axes.grid(which="major", alpha=0.3)
+            # The same kind of copy looks the same in every panel.
+            _draw(axes, line, scale, places[line.label])
+        style.log_axes(axes, "size", label)
+        style.byte_axis(axes)
         _legend(axes, [line.label for line in lines], corner)
         low, high = axes.get_ylim()
         # Room for the legend, which else hides points.
         room = (high / low) ** (0.09 * len(lines))
         axes.set_ylim(*((low, high * room) if corner.startswith("upper") else (low / room, high)))
-    for axes in grid.flat[len(panels) :]:
+    for axes in flat[len(curves) :]:
         axes.set_visible(False)
     return figure
 
@@ -203,85 +179,63 @@ def _legend(axes: Axes, labels: Sequence[str], corner: Corner) -> None:
     """Lines in the order drawn, what explains them behind."""
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     order = [*labels, *(label for label in handles if label not in labels)]
-    axes.legend(
-        [handles[label] for label in order],
-        order,
-        frameon=False,
-        fontsize="small",
-        loc=corner,
-    )
+    axes.legend([handles[label] for label in order], order, loc=corner)
 
 
-def _colours_of(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    # The same kind of copy has the same colour in every panel.
-    return {
-        label: (COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
-        for i, label in enumerate(dict.fromkeys(labels))
-    }
-
-
-def _draw(axes: Axes, line: Drawn, scale: Scale, colour: str, marker: str) -> None:
-    series = line.fit.series
-    _medians(axes, series, scale, colour, marker, line.label)
-    for curve in line.fit.curves:
-        unaligned = curve is line.fit.unaligned
-        _curve(axes, curve, scale, colour, "--" if unaligned else "-")
-    if line.fit.unaligned is not None:
-        axes.plot([], [], "--", color=colour, label=f"the same, no multiple of {ALIGNMENT} B")
-
-
-def _medians(
-    axes: Axes, series: Series, scale: Scale, colour: str, marker: str, label: str
-) -> None:
+def _draw(axes: Axes, line: Drawn, scale: Scale, at: int) -> None:
+    series, colour = line.fit.series, style.COLOURS[at % len(style.COLOURS)]
     medians = [median_of(samples) for samples in series.samples.values()]
     values = scale(series.sizes, np.array([each.value for each in medians]))
-    ends = [
-        scale(series.sizes, np.array([_or(getattr(each, end), each.value) for each in medians]))
-        for end in ("low", "high")
-    ]
-    errors = [np.maximum(0, values - np.minimum(*ends)), np.maximum(0, np.maximum(*ends) - values)]
+    ends = np.sort(
+        [scale(series.sizes, end) for end in np.transpose([_ends(each) for each in medians])],
+        axis=0,
+    )
     axes.errorbar(
         series.sizes,
         values,
-        yerr=errors,
-        fmt=marker,
-        ms=3.5,
+        yerr=np.maximum(0, [values - ends[0], ends[1] - values]),
+        fmt=style.marker(at),
         mfc="none",
         mew=0.8,
         lw=0,
         elinewidth=0.8,
         color=colour,
-        label=label,
+        label=line.label,
     )
+    for curve in line.fit.curves:
+        _curve(axes, curve, scale, colour, "--" if curve is line.fit.unaligned else "-")
+    if line.fit.unaligned is not None:
+        axes.plot([], [], "--", color=colour, label=f"the same, no multiple of {ALIGNMENT} B")
 
 
-def _or(value: float | None, other: float) -> float:
-    return other if value is None else value
+def _ends(median: Median) -> tuple[float, float]:
+    """Of its interval; the median itself where too few samples give none."""
+    low, high = median.low, median.high
+    return (median.value if low is None else low, median.value if high is None else high)
 
 
-def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, style: str) -> None:
+def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: str) -> None:
     jumps = [p for p in dict.fromkeys(curve.breakpoints) if curve.breakpoints.count(p) > 1]
     edges = [curve.bytes[0], *jumps, curve.bytes[1]]
     for begin, end in itertools.pairwise(edges):
         # Just above a jump its upper piece holds.
-        sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, POINTS)
-        axes.plot(sizes, scale(sizes, curve.seconds(sizes)), style, lw=1, color=colour)
+        sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, style.POINTS)
+        axes.plot(sizes, scale(sizes, curve.seconds(sizes)), dashes, lw=1, color=colour)
     points = np.array(list(dict.fromkeys(curve.breakpoints)))
     if points.size:
         at = scale(points, curve.seconds(points))
         axes.plot(points, at, "|", ms=12, mew=1.2, color=colour)
 
 
-@styled
+@style.styled
 def contention_matrix(found: Contention, title: str) -> Figure:
     """How many times as long each copy (row) takes beside another (column)."""
     matrix, names = found.factors(), [f"{start}>{end}" for start, end in found.copies]
     timed = [not bool(np.isnan(row).all()) for row in matrix]
     matrix, rows = matrix[timed], list(itertools.compress(names, timed))
-    width = max(ONE_COLUMN, 0.45 * len(names) + 1.6)
-    figure = Figure(figsize=(width, max(2.5, 0.34 * len(rows) + 1.6)), layout="constrained")
-    figure.suptitle(title)
-    axes = figure.subplots()
+    width = max(style.ONE_COLUMN, 0.45 * len(names) + 1.6)
+    height = max(2.5, 0.34 * len(rows) + 1.6)
+    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=height)
     top = max(1.25, float(np.nanmax(matrix)))
     image = axes.imshow(matrix, cmap="cividis", vmin=1, vmax=top, aspect="auto")
     for (row, column), factor in np.ndenumerate(matrix):
@@ -305,7 +259,7 @@ def contention_matrix(found: Contention, title: str) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def launch_costs(data: Dataset, title: str) -> Figure:
     """What one launch costs by method, number of launches together and arguments."""
     samples: dict[str, list[float]] = {}
@@ -315,14 +269,12 @@ def launch_costs(data: Dataset, title: str) -> Figure:
         samples.setdefault(_launch_label(launch), []).extend(
             s / launch.count for s in launch.seconds
         )
-    figure = Figure(figsize=(5.1, 0.25 * len(samples) + 1.0), layout="constrained")
-    figure.suptitle(title)
-    axes = figure.subplots()
+    figure, ((axes,),) = style.panels(1, 1, title, width=5.1, height=0.25 * len(samples) + 0.9)
     medians = [median_of(each) for each in samples.values()]
     at = np.arange(len(medians))
-    axes.barh(at, [each.value * 1e6 for each in medians], color=COLOURS[5], height=0.7)
+    axes.barh(at, [each.value * 1e6 for each in medians], color=style.COLOURS[5], height=0.7)
     for y, each in zip(at, medians, strict=True):
-        low, high = _or(each.low, each.value) * 1e6, _or(each.high, each.value) * 1e6
+        low, high = (1e6 * end for end in _ends(each))
         axes.plot([low, high], [y, y], color="black", lw=1.5)
         axes.annotate(
             f"{each.value * 1e6:.3g} us",
@@ -350,34 +302,68 @@ def _launch_label(launch: Launch) -> str:
     return ", ".join(words)
 
 
-@styled
+@style.styled
 def overlaps(data: Dataset, title: str) -> Figure:
     """Copies and a kernel begun together, between one after the other and perfect overlap."""
     found = overlap_efficiencies(data)
     labels = [
-        f"{each.label}\n{each.device}, {binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
+        f"{each.label}\n{each.device}, {style.binary(each.bytes, 0)}\n{100 * each.efficiency:.0f} %"
         for each in found
     ]
-    figure = Figure(figsize=(max(3.7, 1.1 * len(found) + 1.0), 3.1), layout="constrained")
-    figure.suptitle(title)
-    axes = figure.subplots()
+    width = max(3.7, 1.1 * len(found) + 1.0)
+    figure, ((axes,),) = style.panels(1, 1, title, width=width, height=3.0)
     at = np.arange(len(found))
     bars = (
-        ("one after the other", [sum(each.parts_alone) for each in found], COLOURS[7], -0.27),
-        ("together", [each.seconds for each in found], COLOURS[0], 0.0),
+        ("one after the other", [sum(each.parts_alone) for each in found], style.COLOURS[7]),
+        ("together", [each.seconds for each in found], style.COLOURS[0]),
         (
             "the longest alone (perfect)",
             [max(each.parts_alone) for each in found],
-            COLOURS[2],
-            0.27,
+            style.COLOURS[2],
         ),
     )
-    for label, values, colour, shift in bars:
-        axes.bar(at + shift, np.array(values) * 1e3, width=0.25, color=colour, label=label)
+    for i, (label, values, colour) in enumerate(bars):
+        axes.bar(at + 0.27 * (i - 1), np.array(values) * 1e3, 0.25, color=colour, label=label)
     axes.set_xticks(at, labels)
     axes.set_ylabel("ms")
     axes.grid(axis="y", alpha=0.3)
-    figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
-    )
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+@style.styled
+def dearer(rows: Sequence[tuple[str, str, float]], title: str, caption: str) -> Figure:
+    """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
+
+    Args:
+        rows: quantity, path, and remote over native.
+    """
+    quantities = list(dict.fromkeys(what for what, _, _ in rows))
+    paths = list(dict.fromkeys(path for _, path, _ in rows))
+    height = 0.2 * len(quantities) + 0.9
+    figure, ((axes,),) = style.panels(1, 1, title, caption, width=DEARER_WIDTH, height=height)
+    for at, path in enumerate(paths):
+        own = [(ratio, quantities.index(what)) for what, where, ratio in rows if where == path]
+        axes.plot(
+            *zip(*own, strict=True),
+            style.marker(at),
+            mfc="none",
+            ms=5,
+            color=style.COLOURS[at],
+            label=path,
+        )
+    axes.axvline(1, color="black", lw=0.8)
+    axes.set_xscale("log")
+    style.si_axis(axes.xaxis)
+    style.plain_minor_ticks(axes)
+    least, most = min(r for *_, r in rows), max(r for *_, r in rows)
+    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if least / 2 <= t <= most * 2]
+    if len(ticks) >= 2:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(range(len(quantities)), quantities)
+    axes.invert_yaxis()
+    axes.margins(y=0.08)
+    axes.set_xlabel("remote over native")
+    style.grid(axes)
+    figure.legend(loc="outside right center")
     return figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from gpucast.design.ensembles import REPLICATES, Fitted
 from gpucast.design.optimal import left, order
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
+from gpucast.util import JsonObject
 
 COUNT = 5
 """Cells that are named."""
@@ -25,7 +25,7 @@ BEYOND = 4.0
 
 def next_cells(
     model: Model, measured: Sequence[tuple[int, int]], machine_gpus: int, data: Dataset
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """The next cells (n, GPU count) to measure, the one that tells most per second first.
 
     Args:
@@ -46,7 +46,10 @@ def next_cells(
     if not open_:
         return None
     try:
-        ensemble = Fitted(_with_fewer_replicates(model)).ensemble(cells)
+        lean = replace(
+            model, replicates=model.replicates[:REPLICATES], integers=model.integers[:REPLICATES]
+        )
+        ensemble = Fitted(lean).ensemble(cells)
     except InputError:  # a GPU count whose communication the data cannot know
         return None
     K = ensemble.covariance(cells, [i for i, cell in enumerate(cells) if cell in known])
@@ -71,12 +74,6 @@ def next_cells(
         "considered": len(cells),
         "commands": _commands(model, [cells[j] for j in chosen], data),
     }
-
-
-def _with_fewer_replicates(model: Model) -> Model:
-    return replace(
-        model, replicates=model.replicates[:REPLICATES], integers=model.integers[:REPLICATES]
-    )
 
 
 def _cells(measured: Sequence[tuple[int, int]], machine_gpus: int) -> list[tuple[int, int]]:

@@ -6,7 +6,6 @@ Everything is JSON-ready and SI; no HTML, no formatting. ``render`` turns it int
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,8 @@ from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
+from gpucast.report.picture import decades
+from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
 
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ def content(
     title: str | None = None,
     sizes: Sequence[float] | None = None,
     gpus: Sequence[float] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """All that a report of some models says.
 
     Args:
@@ -131,16 +132,11 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
         least, largest = min(sizes), max(sizes)
     measured = [step.n for step in data.steps] if data is not None else []
     spaced = np.round(np.geomspace(least, largest, SIZES))
-    wanted = np.unique([*spaced, *ends, *measured, *(sizes or ()), *_round_numbers(least, largest)])
+    wanted = np.unique([*spaced, *ends, *measured, *(sizes or ()), *decades(least, largest)])
     wanted = np.asarray(wanted[(wanted >= least) & (wanted <= largest)], dtype=np.float64)
     if wanted.size < 2:
         raise InputError("needs two different sizes at least", field="n")
     return wanted
-
-
-def _round_numbers(least: float, largest: float) -> list[float]:
-    powers = range(int(np.log10(least)), int(np.log10(largest)) + 1)
-    return [10.0**power for power in powers if least <= 10**power <= largest]
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
@@ -158,16 +154,14 @@ def _path(model: Model) -> str:
     return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
 
-def _title(found: Sequence[dict[str, Any]]) -> str:
+def _title(found: Sequence[JsonObject]) -> str:
     if len(found) == 1:
         return "How many GPUs should n particles get?"
     return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
 
 
-def _model(
-    model: Model, label: str, n: Array, counts: Array, data: Dataset | None
-) -> dict[str, Any]:
-    about = model.data
+def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | None) -> JsonObject:
+    about, parameters = model.data, model.parameters
     # What is shown as it stands in the file.
     content = model.content
     cells = _cells(model, data)
@@ -179,15 +173,31 @@ def _model(
         "terms": content["model"],
         "chosen": model.chosen or str(model.terms),
         "domain": content["domain"],
-        "curves": [_curve(each) for each in drawn],
+        "curves": [
+            {
+                "gpus": each.gpus,
+                "n": _whole(each.found.n),
+                "seconds": _digits(each.found.seconds, 6),
+                # Factors to the upper ends of both intervals, and shares of two terms.
+                "single": _digits(each.found.high / each.found.seconds, 5),
+                "mean": _digits(each.found.mean_high / each.found.seconds, 5),
+                "gpu": _digits(each.found.t_gpu / each.found.seconds, 4),
+                "com": _digits(each.found.t_com / each.found.seconds, 4),
+            }
+            for each in drawn
+        ],
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
-        "parameters": _parameters(model),
+        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
         "combinations": content["combinations"],
-        "identified": _identified(model),
+        "identified": {
+            "rank": model.rank,
+            "parameters": len(parameters),
+            "not_alone": [name for name, each in parameters.items() if not each.identified],
+        },
         "k_profile": content["k_profile"],
         "k": model.k,
         "p": model.p,
@@ -204,20 +214,6 @@ def _model(
         "created": model.created,
         "warnings": model.warnings,
         "notes": model.notes,
-    }
-
-
-def _curve(drawn: curves.Curve) -> dict[str, Any]:
-    """Columns over n: seconds, factors to the upper ends of both intervals, shares of two terms."""
-    found = drawn.found
-    return {
-        "gpus": drawn.gpus,
-        "n": _whole(found.n),
-        "seconds": _digits(found.seconds, 6),
-        "single": _digits(found.high / found.seconds, 5),
-        "mean": _digits(found.mean_high / found.seconds, 5),
-        "gpu": _digits(found.t_gpu / found.seconds, 4),
-        "com": _digits(found.t_com / found.seconds, 4),
     }
 
 
@@ -244,7 +240,7 @@ def _cells(model: Model, data: Dataset | None) -> list[Cell]:
     return validate(model, data, wanted, machine=model.machine.id if there else None)["cells"]
 
 
-def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> dict[str, Any] | None:
+def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
     if data is None or not cells:
         return None
     machine = data.machines.get(str(model.machine.id))
@@ -252,20 +248,7 @@ def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> dict[str
     return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
 
 
-def _parameters(model: Model) -> list[dict[str, Any]]:
-    return [{"name": name, **to_json(each)} for name, each in model.parameters.items()]
-
-
-def _identified(model: Model) -> dict[str, Any]:
-    parameters = model.parameters
-    return {
-        "rank": model.rank,
-        "parameters": len(parameters),
-        "not_alone": [name for name, each in parameters.items() if not each.identified],
-    }
-
-
-def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> dict[str, Any]:
+def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> JsonObject:
     """How many times as long a step takes by another model: [n][count], with its interval."""
     rows = compare(first, other, n, counts)["ratio"]
     shape = (n.size, counts.size)
@@ -280,13 +263,13 @@ def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> dict
 
 def _table(
     models: Sequence[Model], labels: Sequence[str], n: Array, counts: Array
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
     tried = counts[counts <= _most(models, counts)]
     ends = [sizes_to_show(model) for model in models]
     least, largest = min(end[0] for end in ends), min(end[1] for end in ends)
     shown = {float(n[0]), float(n[-1]), float(least), float(largest)}
-    shown |= set(_round_numbers(float(n[0]), float(n[-1])))
+    shown |= set(decades(float(n[0]), float(n[-1])))
     asked = sorted(each for each in shown if n[0] <= each <= n[-1])
     choices = [
         _choices(model, label, asked, tried) for model, label in zip(models, labels, strict=True)
@@ -298,9 +281,7 @@ def _table(
     return rows
 
 
-def _choices(
-    model: Model, label: str, sizes: Sequence[float], counts: Array
-) -> list[dict[str, Any]]:
+def _choices(model: Model, label: str, sizes: Sequence[float], counts: Array) -> list[JsonObject]:
     """The best count of one model for each size."""
     best = model.best_counts(sizes, list(counts))
     found = model.forecasts(sizes, [row["gpus"] for row in best])

@@ -7,10 +7,11 @@ take longer to load than the whole report takes to make.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from gpucast.util import JsonObject
 
 Array = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ MOST_POINTS = 120
 MOST_LINES = 8
 
 
-def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
+def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
     """Coordinates of the curves of some GPU counts, measured cells, and decades.
 
     Args:
@@ -40,11 +41,11 @@ def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
     ends = np.log10([n[0], n[-1]])
     heights = np.log10([min([*times, *measured]) / 1.2, max([*times, *measured]) * 1.2])
 
-    def x(at: Any) -> Array:
+    def x(at: ArrayLike) -> Array:
         share = (np.log10(at) - ends[0]) / (ends[1] - ends[0])
         return np.asarray(np.round(LEFT + share * (WIDTH - LEFT - RIGHT), 1))
 
-    def y(seconds: Any) -> Array:
+    def y(seconds: ArrayLike) -> Array:
         share = (np.log10(seconds) - heights[0]) / (heights[1] - heights[0])
         return np.asarray(np.round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1))
 
@@ -67,19 +68,17 @@ def picture(model: dict[str, Any], counts: Sequence[int]) -> dict[str, Any]:
             for cell in model["cells"]
             if n[0] <= cell["n"] <= n[-1] and cell["gpus"] in counts
         ],
-        "columns": [(float(x(each)), f"{each:,.0f}") for each in _decades(n[0], n[-1])],
-        "rows": [(float(y(each)), each) for each in _decades(low, high)],
+        "columns": [(float(x(each)), f"{each:,.0f}") for each in decades(n[0], n[-1])],
+        "rows": [(float(y(each)), each) for each in decades(low, high)],
     }
 
 
 def _apart(places: list[float]) -> list[float]:
     """Heights of labels, moved down where they would overlap those above them."""
-    placed = dict.fromkeys(range(len(places)), 0.0)
-    lowest = -np.inf
-    for i in sorted(placed, key=lambda i: places[i]):
-        lowest = max(lowest + LABEL, places[i])
-        placed[i] = float(lowest)
-    return [placed[i] for i in range(len(places))]
+    placed, lowest = np.array(places), -np.inf
+    for i in np.argsort(places, kind="stable"):
+        lowest = placed[i] = max(lowest + LABEL, placed[i])
+    return [float(each) for each in placed]
 
 
 def _points(x: Array, y: Array) -> str:
@@ -88,6 +87,7 @@ def _points(x: Array, y: Array) -> str:
     return " ".join(f"{x[i]:g},{y[i]:g}" for i in kept)
 
 
-def _decades(low: float, high: float) -> list[float]:
+def decades(low: float, high: float) -> list[float]:
+    """The powers of ten within."""
     powers = range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1)
     return [float(f"1e{power}") for power in powers]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import datetime
 import importlib.resources
 import re
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from gpucast.forecast.validation import summarize
 from gpucast.report.picture import picture
+from gpucast.util import JsonObject
 from gpucast.util.units import duration, interval, percent, quantity
 
 _SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
@@ -29,12 +29,7 @@ _PAGE_KEYS = ("n", "gpus", "models", "extra")
 _MODEL_KEYS = ("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible")
 
 
-def page(
-    content: dict[str, Any],
-    *,
-    version: str = "unknown",
-    command: str | None = None,
-) -> str:
+def page(content: JsonObject, *, version: str = "unknown", command: str | None = None) -> str:
     """The whole file.
 
     Args:
@@ -108,7 +103,7 @@ def _resource(name: str) -> Markup:
     return Markup(folder.joinpath(name).read_text(encoding="utf-8"))
 
 
-def _shown(model: dict[str, Any]) -> dict[str, Any]:
+def _shown(model: JsonObject) -> JsonObject:
     """A model's content with what only the page's text needs."""
     quality = {"median_relative_error": None, **model["quality"]}
     held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]

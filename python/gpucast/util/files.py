@@ -19,6 +19,7 @@ from pathlib import Path
 from gpucast.errors import InputError, from_os_error
 
 PathLike = str | os.PathLike[str]
+_EXISTS = "exists already; --force replaces it"
 
 
 def check_output(path: PathLike, *, force: bool = False) -> None:
@@ -30,15 +31,16 @@ def check_output(path: PathLike, *, force: bool = False) -> None:
     """
     try:
         target = _target(path)
-        if not _is_regular_or_absent(target):
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if _is_device(target):
             return
-        folder = os.path.dirname(target)
-        if not os.path.isdir(folder):
-            raise InputError(f"the folder {folder} does not exist", file=path)
-        if os.path.exists(target) and not force:
-            raise InputError("exists already; --force replaces it", file=path)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise InputError(f"the folder {folder} is not writable", file=path)
+        if not target.parent.is_dir():
+            raise InputError(f"the folder {target.parent} does not exist", file=path)
+        if target.exists() and not force:
+            raise InputError(_EXISTS, file=path)
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise InputError(f"the folder {target.parent} is not writable", file=path)
     except OSError as error:
         raise from_os_error(error, path) from error
 
@@ -57,76 +59,50 @@ def write_bytes(path: PathLike, content: bytes, *, force: bool = False) -> None:
     check_output(path, force=force)
     target = _target(path)
     try:
-        if not _is_regular_or_absent(target):
-            Path(target).write_bytes(content)
-            return
-        _write_beside_and_move(target, content, force=force)
+        if _is_device(target):
+            target.write_bytes(content)
+        else:
+            _write_beside_and_move(target, content, force=force)
     except FileExistsError as error:
-        raise InputError("exists already; --force replaces it", file=path) from error
+        raise InputError(_EXISTS, file=path) from error
     except OSError as error:
         raise from_os_error(error, path) from error
 
 
-def _target(path: PathLike) -> str:
+def _target(path: PathLike) -> Path:
     # Through a symbolic link the file behind it is replaced, and the link stays.
-    return os.path.realpath(os.fspath(path))
+    return Path(os.path.realpath(path))
 
 
-def _is_regular_or_absent(target: str) -> bool:
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return True
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
-    return stat.S_ISREG(mode)
+def _is_device(target: Path) -> bool:
+    return target.exists() and not target.is_file()
 
 
-def _write_beside_and_move(target: str, content: bytes, *, force: bool) -> None:
-    folder, name = os.path.split(target)
+def _write_beside_and_move(target: Path, content: bytes, *, force: bool) -> None:
     # The name is cut so that the suffix still fits where names are limited to 255 bytes.
-    beside = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.part")
-    # os.open, not tempfile: the kernel then applies the user's umask, as for any other output.
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with beside.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
+        if force and target.exists():
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
         if force:
-            if os.path.exists(target):
-                os.chmod(beside, stat.S_IMODE(os.stat(target).st_mode))
-            os.replace(beside, target)
+            beside.replace(target)
         else:
             _move_unless_present(beside, target)
     finally:
-        if os.path.lexists(beside):
-            os.unlink(beside)
-    _sync_folder(folder)
+        beside.unlink(missing_ok=True)
 
 
-def _move_unless_present(beside: str, target: str) -> None:
+def _move_unless_present(beside: Path, target: Path) -> None:
     # A hard link fails where the target exists: the only portable move that never replaces.
     try:
-        os.link(beside, target)
+        target.hardlink_to(beside)
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links: a short window remains
-        if os.path.exists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
-        os.replace(beside, target)
-
-
-def _sync_folder(folder: str) -> None:
-    # Without this the rename itself may be lost by a power failure. Not every system lets folders
-    # be opened; the file's content is safe either way.
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+        if target.exists():
+            raise FileExistsError from None
+        beside.replace(target)

@@ -76,9 +76,6 @@ def outer_rank(count: int, confidence: float = 0.95) -> int | None:
     """How many samples may lie outside the interval on each side; None where not even 0 may."""
     from scipy.special import bdtr
 
-    rank = None
-    for r in range((count - 1) // 2 + 1):
-        if 2 * bdtr(r, count, 0.5) > 1 - confidence:
-            break
-        rank = r
-    return rank
+    misses = 2 * bdtr(np.arange((count - 1) // 2 + 1), count, 0.5)
+    allowed = int(np.count_nonzero(misses <= 1 - confidence))
+    return allowed - 1 if allowed else None

@@ -7,6 +7,7 @@
 (() => {
   const C = JSON.parse(document.getElementById("content").textContent);
   const byId = (id) => document.getElementById(id);
+  const [leastN, mostN] = [C.n.values[0], C.n.values.at(-1)];
   const TERMS = [["GPU", "#0072B2"], ["CPU", "#E69F00"], ["communication", "#D55E00"]];
 
   // ---- words ----------------------------------------------------------------------------------
@@ -15,18 +16,17 @@
   const count = (value) => Number(value).toLocaleString("en");
   const percent = (share, places = 0) => `${(100 * share).toFixed(places)} %`;
 
+  // The largest of the units that a value reaches.
+  const inUnits = (units, value, count) => {
+    const [unit, size] = units.find(([, size]) => value >= size) ?? units.at(-1);
+    return `${digits(value / size, count)} ${unit}`;
+  };
   // As gpucast.util.units.duration; whole runs go on to minutes, hours and days.
-  function duration(seconds) {
-    for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]) {
-      if (seconds >= size) return `${digits(seconds / size)} ${unit}`;
-    }
-    return `${digits(seconds * 1e9)} ns`;
-  }
+  const SECONDS = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]];
+  const duration = (seconds) => inUnits(SECONDS, seconds);
   function long(seconds) {
-    for (const [unit, size] of [["days", 86400], ["h", 3600], ["min", 60]]) {
-      if (seconds >= 2 * size) return `${digits(seconds / size, 3)} ${unit}`;
-    }
-    return duration(Number(seconds.toPrecision(3)));
+    const found = [["days", 86400], ["h", 3600], ["min", 60]].find(([, size]) => seconds >= 2 * size);
+    return found ? inUnits([found], seconds, 3) : duration(Number(seconds.toPrecision(3)));
   }
   // Some hundred refits know no chance beyond these.
   const chance = (share) => (share > 0.99 ? "> 99 %" : share < 0.01 ? "< 1 %" : percent(share));
@@ -35,16 +35,7 @@
   // ---- forecasts ------------------------------------------------------------------------------
 
   // Index of the last value that is at most x.
-  function below(values, x) {
-    let low = 0;
-    let high = values.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (values[middle] <= x) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
+  const below = (values, x) => Math.max(0, d3.bisectRight(values, x) - 1);
 
   function forecast(model, at, n) {
     const curve = C.models[model].curves[at];
@@ -72,11 +63,8 @@
     return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1];
   }
 
-  function nearest(n) {
-    const values = C.n.values;
-    const i = below(values, n);
-    return i + 1 < values.length && values[i + 1] / n < n / values[i] ? i + 1 : i;
-  }
+  // Index of the stop of the slider that is nearest to n.
+  const nearest = (n) => d3.leastIndex(C.n.values, (value) => Math.abs(Math.log(value / n)));
 
   // ---- the question ---------------------------------------------------------------------------
 
@@ -86,10 +74,9 @@
     const [kind, index] = byId("gpus").value.split(":");
     const last = Number(index);
     const path = byId("path") ? byId("path").value : "0";
-    const ends = [C.n.values[0], C.n.values[C.n.values.length - 1]];
     const deadline = positive(byId("deadline").value);
     return {
-      n: Math.min(ends[1], Math.max(ends[0], Math.round(Number(byId("n").value) || C.n.start))),
+      n: Math.min(mostN, Math.max(leastN, Math.round(Number(byId("n").value) || C.n.start))),
       models: path === "any" ? C.models.map((_, i) => i) : [Number(path)],
       counts: kind === "only" ? [last] : C.gpus.map((_, i) => i).slice(0, last + 1),
       only: kind === "only",
@@ -123,13 +110,11 @@
     }));
   }
 
-  const least = (rows, key) => rows.reduce((a, b) => (key(b) < key(a) ? b : a));
-
   function answer(q) {
     const rows = choices(q);
-    const fastest = least(rows, (row) => row.seconds);
+    const fastest = d3.least(rows, (row) => row.seconds);
     const inTime = q.deadline === null ? rows : rows.filter((row) => row.run[0] <= q.deadline);
-    const cheapest = inTime.length ? least(inTime, (row) => row.rank) : null;
+    const cheapest = d3.least(inTime, (row) => row.rank) ?? null;
     return { rows, fastest, cheapest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
   }
 
@@ -204,43 +189,38 @@
     made.push(card(q.deadline === null ? "Cheapest" : "Cheapest in time", found.cheapest, q));
     for (const model of q.models.filter((each) => each !== found.fastest.model)) {
       const own = found.rows.filter((row) => row.model === model);
-      made.push(card(`Fastest, ${C.models[model].label}`, least(own, (row) => row.seconds), q));
+      made.push(card(`Fastest, ${C.models[model].label}`, d3.least(own, (row) => row.seconds), q));
     }
     byId("cards").replaceChildren(...made);
   }
 
   function showChoices(q, found) {
     const several = q.models.length > 1;
-    const heads = [...(several ? [["path", ""]] : []), ["GPUs", "r"], ["a step", "r"],
-      ["90 % of steps", "r"], ["fastest", "r"], ["efficiency", "r"],
-      [`${count(q.steps)} steps`, "r"], ["cost", "r"]];
-    const head = element("tr");
-    for (const [text, side] of heads) {
-      const cell = element("th", text, side);
-      cell.scope = "col";
-      head.append(cell);
-    }
+    const line = (name, cells, className) => {
+      const made = element("tr", undefined, className);
+      cells.slice(several ? 0 : 1).forEach((text, i) => {
+        const isHead = name === "col" || i === (several ? 1 : 0);
+        const cell = element(isHead ? "th" : "td", text, several && i === 0 ? "" : "r");
+        if (isHead) cell.scope = name;
+        made.append(cell);
+      });
+      return made;
+    };
+    const head = element("thead");
+    head.append(line("col", ["path", "GPUs", "a step", "90 % of steps", "fastest", "efficiency",
+      `${count(q.steps)} steps`, "cost"]));
     const body = element("tbody");
-    for (const row of found.rows) {
-      const line = element("tr", undefined,
-        [row === found.chosen ? "win" : "", row.extrapolated ? "beyond" : ""].join(" ").trim());
-      if (several) line.append(element("td", label(row)));
-      const number = element("th", String(row.gpus), "r");
-      number.scope = "row";
-      line.append(number);
-      for (const text of [
-        duration(row.seconds) + (row.extrapolated ? "*" : ""),
-        `${duration(row.low)} – ${duration(row.high)}`,
-        row.probability === null ? "-" : chance(row.probability),
-        row.efficiency === null ? "-" : percent(row.efficiency),
-        long(row.run[0]) + (q.deadline !== null && row.run[0] > q.deadline ? " (late)" : ""),
-        cost(row),
-      ]) line.append(element("td", text, "r"));
-      body.append(line);
-    }
-    const top = element("thead");
-    top.append(head);
-    byId("choices").replaceChildren(top, body);
+    body.append(...found.rows.map((row) => line("row", [
+      label(row),
+      String(row.gpus),
+      duration(row.seconds) + (row.extrapolated ? "*" : ""),
+      `${duration(row.low)} – ${duration(row.high)}`,
+      row.probability === null ? "-" : chance(row.probability),
+      row.efficiency === null ? "-" : percent(row.efficiency),
+      long(row.run[0]) + (q.deadline !== null && row.run[0] > q.deadline ? " (late)" : ""),
+      cost(row),
+    ], [row === found.chosen ? "win" : "", row.extrapolated ? "beyond" : ""].join(" ").trim())));
+    byId("choices").replaceChildren(head, body);
   }
 
   // ---- charts ---------------------------------------------------------------------------------
@@ -315,6 +295,32 @@
   const nScale = (low, high) => ({ type: "log", domain: [low, high], label: "n, particles" });
   const nAxis = (width, low, high) => axis("X", ticks(low, high, width / 60), shortCount);
 
+  // A chart over all n: curves of every GPU count, the band of the chosen one, and what ``options``
+  // add: the domain and label of y, marks below (its axis) and above, and the words of points.
+  function overN(place, rows, key, chosen, options) {
+    return draw(place, (width) => ({
+      height: options.height?.(width) ?? 320,
+      x: nScale(leastN, mostN),
+      y: { type: "log", domain: options.domain, label: options.label },
+      color: gpuScale(),
+      ariaLabel: options.ariaLabel,
+      marks: [
+        ...nAxis(width, leastN, mostN),
+        ...options.below,
+        Plot.areaY(rows.filter((each) => each.gpus === chosen.gpus), {
+          x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
+        }),
+        ...lines(rows, key, chosen.gpus),
+        ...(options.above ?? []),
+        Plot.tip(rows, Plot.pointer({
+          x: "n", y: key, maxRadius: 30,
+          title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${options.words(each)}`
+            + `${each.extrapolated ? "\nextrapolated" : ""}`,
+        })),
+      ],
+    }), `${chosen.model}:${chosen.gpus}`);
+  }
+
   // A line a GPU count, solid where it is fitted, dashed where it is extrapolated.
   function lines(rows, y, chosen) {
     const marks = [];
@@ -338,27 +344,15 @@
     const rows = timeRows[row.model];
     const { cells } = C.models[row.model];
     const [low, high] = d3.extent([...rows.map((each) => each.seconds), ...cells.map((c) => c.measured)]);
-    const made = draw("chart-time", (width) => ({
-      height: Math.min(460, Math.max(300, width * 0.55)),
-      x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
-      y: { type: "log", domain: [low * 0.8, high * 1.2], label: "time of a step" },
-      color: gpuScale(),
+    const made = overN("chart-time", rows, "seconds", row, {
+      height: (width) => Math.min(460, Math.max(300, width * 0.55)),
+      domain: [low * 0.8, high * 1.2],
+      label: "time of a step",
       ariaLabel: "Step time against n, a line a GPU count",
-      marks: [
-        ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
-        ...axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
-        Plot.areaY(rows.filter((each) => each.gpus === row.gpus), {
-          x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true,
-        }),
-        ...lines(rows, "seconds", row.gpus),
-        Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 }),
-        Plot.tip(rows, Plot.pointer({
-          x: "n", y: "seconds", maxRadius: 30,
-          title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${duration(each.seconds)}`
-            + ` (${duration(each.low)} – ${duration(each.high)})${each.extrapolated ? "\nextrapolated" : ""}`,
-        })),
-      ],
-    }), `${row.model}:${row.gpus}`);
+      below: axis("Y", ticks(low * 0.8, high * 1.2, 14), duration),
+      above: [Plot.dot(cells, { x: "n", y: "measured", stroke: "gpus", fill: "var(--panel)", r: 3.5 })],
+      words: (each) => `${duration(each.seconds)} (${duration(each.low)} – ${duration(each.high)})`,
+    });
     point(made, q.n, row.seconds, colourOf(row.gpus));
   }
 
@@ -427,26 +421,17 @@
 
   function drawExtra(q, row) {
     extraRows.forEach((rows, index) => {
-      const own = rows.filter((each) => each.gpus === row.gpus);
       const [low, high] = d3.extent([...rows.map((each) => each.ratio), 1]);
-      const made = draw(`chart-extra-${index}`, (width) => ({
-        x: nScale(C.n.values[0], C.n.values[C.n.values.length - 1]),
-        y: { type: "log", domain: [low * 0.9, high * 1.15], label: "times as long" },
-        color: gpuScale(),
+      const made = overN(`chart-extra-${index}`, rows, "ratio", row, {
+        domain: [low * 0.9, high * 1.15],
+        label: "times as long",
         ariaLabel: "Ratio of step times against n, a line a GPU count",
-        marks: [
-          ...nAxis(width, C.n.values[0], C.n.values[C.n.values.length - 1]),
+        below: [
           ...axis("Y", d3.ticks(low * 0.9, high * 1.15, 6), (v) => `${digits(v, 3)}×`),
           Plot.ruleY([1], { stroke: "currentColor", strokeWidth: 1.5 }),
-          Plot.areaY(own, { x: "n", y1: "low", y2: "high", fill: "gpus", fillOpacity: 0.22, clip: true }),
-          ...lines(rows, "ratio", row.gpus),
-          Plot.tip(rows, Plot.pointer({
-            x: "n", y: "ratio", maxRadius: 30,
-            title: (each) => `n = ${count(each.n)}, ${gpusInWords(each.gpus)}\n${digits(each.ratio, 3)} times`
-              + ` (${digits(each.low, 3)} – ${digits(each.high, 3)})${each.extrapolated ? "\nextrapolated" : ""}`,
-          })),
         ],
-      }), String(row.gpus));
+        words: (each) => `${digits(each.ratio, 3)} times (${digits(each.low, 3)} – ${digits(each.high, 3)})`,
+      });
       const at = nearest(q.n);
       const found = C.extra[index];
       const place = C.gpus.indexOf(row.gpus);
