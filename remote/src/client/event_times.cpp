@@ -5,9 +5,6 @@
 namespace gpucast::remote::client {
 namespace {
 
-bool same_pair(const EventPair& one, const EventPair& other) {
-  return one.begin == other.begin && one.end == other.end;
-}
 bool has(const EventPair& pair, Id event) { return pair.begin == event || pair.end == event; }
 
 }  // namespace
@@ -15,7 +12,7 @@ bool has(const EventPair& pair, Id event) { return pair.begin == event || pair.e
 std::optional<float> EventTimes::known(EventPair pair) const {
   const std::lock_guard lock(mutex_);
   for (const KnownPair& each : pairs_) {
-    if (same_pair(each.wanted.pair, pair)) return each.milliseconds;
+    if (each.wanted.pair == pair) return each.milliseconds;
   }
   return std::nullopt;
 }
@@ -23,7 +20,7 @@ std::optional<float> EventTimes::known(EventPair pair) const {
 EventTimes::Wanted EventTimes::want(EventPair pair) {
   const std::lock_guard lock(mutex_);
   for (const KnownPair& each : pairs_) {
-    if (same_pair(each.wanted.pair, pair)) return each.wanted;
+    if (each.wanted.pair == pair) return each.wanted;
   }
   if (pairs_.size() == most_pairs) pairs_.erase(pairs_.begin());
   pairs_.push_back({.wanted = {.pair = pair, .records = ++last_records_}});
@@ -45,7 +42,7 @@ void EventTimes::keep(const std::vector<Wanted>& pairs, const Elapsed& elapsed) 
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     if (std::isnan(elapsed.milliseconds[k])) continue;
     for (KnownPair& each : pairs_) {
-      if (same_pair(each.wanted.pair, pairs[k].pair) && each.wanted.records == pairs[k].records)
+      if (each.wanted.pair == pairs[k].pair && each.wanted.records == pairs[k].records)
         each.milliseconds = elapsed.milliseconds[k];
     }
   }

@@ -4,6 +4,8 @@
 
 #include <driver_types.h>
 
+#include <exception>
+
 #include "protocol/calls.h"
 
 namespace gpucast::remote::client {
@@ -20,5 +22,20 @@ cudaError_t to_error(Status status);
 // "cudaErrorInvalidValue", and a few words; both for ever.
 const char* error_name(cudaError_t error);
 const char* error_text(cudaError_t error);
+
+// A call that ends early.
+class Failure : public std::exception {
+ public:
+  explicit Failure(cudaError_t its_error) : error(its_error) {}
+  const char* what() const noexcept override { return error_text(error); }
+  cudaError_t error;
+};
+
+inline void require(cudaError_t error) {
+  if (error != cudaSuccess) throw Failure{error};
+}
+inline void require(Status status) {
+  if (status != 0) throw Failure{to_error(status)};
+}
 
 }  // namespace gpucast::remote::client

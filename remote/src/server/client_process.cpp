@@ -52,19 +52,19 @@ bool readable(int descriptor, Clock::time_point deadline) {
   }
 }
 
-// Brings the client's other connections to where they belong, until the door's process is gone.
-void take_connections(Descriptor door, Bulk& bulk, std::ostream& log) noexcept {
+// Brings the client's other connections to where they belong, until the listener's process is gone.
+void take_connections(Descriptor others, Bulk& bulk, std::ostream& log) noexcept {
   const auto begun = Clock::now();
   for (bool watched = false;;) {
-    if (!watched && !readable(door.get(), begun + time_for_monitor)) {
+    if (!watched && !readable(others.get(), begun + time_for_monitor)) {
       log << "gpucast-gpu-server: a client was cut off: it opened no monitor" << '\n' << std::flush;
       std::_Exit(1);
     }
-    auto passed = receive_descriptor(door.get());
+    auto passed = receive_descriptor(others.get());
     if (!passed) return;
     try {
       auto connection = adopt_descriptor(passed->descriptor.release());
-      if (passed->purpose == Purpose::channel) {
+      if (passed->purpose == Purpose::bulk) {
         bulk.add(std::move(connection));
       } else if (!watched) {
         watched = true;
@@ -78,8 +78,8 @@ void take_connections(Descriptor door, Bulk& bulk, std::ostream& log) noexcept {
 
 int serve(ClientProgram& client, Bulk& bulk, std::ostream& log) {
   try {
-    Session session(adopt_descriptor(client.lane.release()), bulk, client.options, log);
-    std::thread(take_connections, std::move(client.door), std::ref(bulk), std::ref(log)).detach();
+    Session session(adopt_descriptor(client.control.release()), bulk, client.options, log);
+    std::thread(take_connections, std::move(client.others), std::ref(bulk), std::ref(log)).detach();
     session.run();
   } catch (const ConnectionLost&) {
     return 0;

@@ -25,13 +25,13 @@ class Memory {
   // All is freed; nothing uses it any more.
   void reset();
 
-  CUresult run(const MemAlloc&, Allocated&);
-  CUresult run(const MemFree&, Nothing&);
-  CUresult run(const MemInfo&, MemAmounts&) const;
-  CUresult run(const Share&, Shared&) const;
-  CUresult run(const Attach&, Attached&);
+  Allocated run(const MemAlloc&);
+  void run(const MemFree&);
+  MemAmounts run(const MemInfo&) const;
+  Shared run(const Share&) const;
+  Attached run(const Attach& call) { return {.address = peers_.attach(call)}; }
   // Once all streams are done.
-  CUresult run(const Detach&, Nothing&);
+  void run(const Detach& call) { peers_.detach(call.id); }
 
  private:
   struct Allocation {

@@ -24,15 +24,15 @@ class Modules {
   // All are gone; nothing uses them any more.
   void reset();
 
-  CUresult run(const ModulePiece&, Bytes piece);
-  CUresult run(const ModuleLoad&, Nothing&);
-  CUresult run(const ModuleKernels&, Kernels&);
-  CUresult run(const ModuleGlobal&, Global&);
-  CUresult run(const ModuleUnload&, Nothing&);
-  CUresult run(const Launch&, Nothing&);
-  CUresult run(const FunctionAttributes&, Values&);
-  CUresult run(const FunctionSetAttribute&, Nothing&);
-  CUresult run(const Occupancy&, Blocks&);
+  void run(const ModulePiece&);
+  void run(const ModuleLoad&);
+  Kernels run(const ModuleKernels&);
+  Global run(const ModuleGlobal&);
+  void run(const ModuleUnload&);
+  void run(const Launch&);
+  Values run(const FunctionAttributes&);
+  void run(const FunctionSetAttribute&);
+  Blocks run(const Occupancy&);
 
  private:
   struct Module {
@@ -53,7 +53,8 @@ class Modules {
 
   // DriverError if there is none.
   KernelOfModule& kernel(Id id);
-  std::vector<Parameter> parameters_of(CUkernel kernel, Status& status) const;
+  CUlibrary library(Id module) const;
+  std::vector<Parameter> parameters_of(CUkernel kernel) const;
 
   const Driver& driver_;
   Streams& streams_;

@@ -29,10 +29,11 @@ class PeerMemory {
   bool holds(Address address, std::uint64_t bytes) const;
 
   // An allocation of cuMemAlloc.
-  CUresult share(Address begin, std::uint64_t bytes, Shared& result) const;
-  CUresult attach(const Attach& call, Attached& result);
+  Shared share(Address begin, std::uint64_t bytes) const;
+  // Where it begins here.
+  Address attach(const Attach& call);
   // Once nothing uses it any more.
-  CUresult detach(Id id);
+  void detach(Id id);
   void detach_all();
 
  private:

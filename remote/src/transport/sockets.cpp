@@ -36,14 +36,9 @@ class SocketConnection : public Connection {
   std::size_t try_write(std::span<const std::byte> first,
                         std::span<const std::byte> second) override {
     asio::error_code error;
-    std::size_t sent = 0;
-    if (second.empty()) {
-      sent = socket_.write_some(asio::buffer(first.data(), first.size()), error);
-    } else {
-      const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
-                                                      asio::buffer(second.data(), second.size())};
-      sent = socket_.write_some(both, error);
-    }
+    const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
+                                                    asio::buffer(second.data(), second.size())};
+    const std::size_t sent = socket_.write_some(both, error);
     if (error) require_passing(error);
     return error ? 0 : sent;
   }

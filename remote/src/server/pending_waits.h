@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "server/deferred_d2h.h"
 #include "server/gpu.h"
-#include "server/outgoing.h"
 
 namespace gpucast::remote::server {
 
-class Waits {
+class PendingWaits {
  public:
   using Events = std::vector<std::shared_ptr<Event>>;
   struct Entry {
@@ -27,7 +27,7 @@ class Waits {
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
   // Does what the GPU has come to while there is room for what it brings; whether that was
   // anything.
-  bool finish(Gpu& gpu, const Outgoing& outgoing, const std::function<bool()>& room);
+  bool finish(Gpu& gpu, const DeferredD2h& outgoing, const std::function<bool()>& room);
 
  private:
   std::deque<Entry> entries_;

@@ -1,4 +1,4 @@
-#include "server/waits.h"
+#include "server/pending_waits.h"
 
 #include <utility>
 
@@ -6,14 +6,11 @@ namespace gpucast::remote::server {
 namespace {
 
 // NOT_READY while the GPU has not come to it.
-CUresult state_of(Waits::Entry& entry, Gpu& gpu, const Outgoing& outgoing) {
+CUresult state_of(PendingWaits::Entry& entry, Gpu& gpu, const DeferredD2h& outgoing) {
   if (entry.copies > outgoing.queued()) return CUDA_ERROR_NOT_READY;
   if (entry.late) {
-    try {
-      entry.events = std::exchange(entry.late, nullptr)();
-    } catch (const DriverError& error) {
-      return error.status();
-    }
+    const CUresult status = status_of([&] { entry.events = std::exchange(entry.late, nullptr)(); });
+    if (status != CUDA_SUCCESS) return status;
   }
   while (!entry.events.empty()) {
     const CUresult status = gpu.driver().cuEventQuery(entry.events.back()->get());
@@ -27,7 +24,8 @@ CUresult state_of(Waits::Entry& entry, Gpu& gpu, const Outgoing& outgoing) {
 }  // namespace
 
 // In order for those that wait for the same events; who is first does not matter otherwise.
-bool Waits::finish(Gpu& gpu, const Outgoing& outgoing, const std::function<bool()>& room) {
+bool PendingWaits::finish(Gpu& gpu, const DeferredD2h& outgoing,
+                          const std::function<bool()>& room) {
   bool any = false;
   for (std::size_t k = 0; k < entries_.size() && room();) {
     const CUresult status = state_of(entries_[k], gpu, outgoing);

@@ -12,9 +12,9 @@
 
 namespace gpucast::remote::server {
 
-class Outgoing {
+class DeferredD2h {
  public:
-  explicit Outgoing(Bulk& bulk) : bulk_(bulk) {}
+  explicit DeferredD2h(Bulk& bulk) : bulk_(bulk) {}
 
   bool empty() const { return copies_.empty(); }
   // With a status that is not success, the client is only told so. `queued` is told the status in
@@ -31,8 +31,6 @@ class Outgoing {
   // Whether one of them is of the stream, or of one that it waits for.
   bool concerns(const Streams& streams, Id stream) const;
   bool is_of(Id stream) const;
-  // Whether the message has to wait until they are queued.
-  bool stops(const Streams& streams, Call call, Bytes payload) const;
 
  private:
   struct Copy {
@@ -40,14 +38,6 @@ class Outgoing {
     Id stream = 0;
     std::function<void(CUresult)> queued;
   };
-
-  // The orders of protocol/call_list.h: whether the message waits.
-  template <class Message>
-  bool behind_none(const Streams& streams, Bytes payload) const;
-  template <class Message>
-  bool behind_all(const Streams& streams, Bytes payload) const;
-  template <class Message>
-  bool behind_stream(const Streams& streams, Bytes payload) const;
 
   Bulk& bulk_;
   std::deque<Copy> copies_;
