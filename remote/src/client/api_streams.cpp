@@ -8,14 +8,18 @@ using namespace gpucast::remote::client;
 
 namespace {
 
+// A new one of the current device, as far as the client knows it.
+DeviceObject announced(unsigned flags, int priority = 0) {
+  const int device = this_thread().device;
+  const Id id = runtime().gpu(device).new_id();
+  return {.device = device, .id = id, .flags = flags, .priority = priority};
+}
+
 void create(cudaStream_t* stream, unsigned flags, int priority) {
   require_valid(stream != nullptr && (flags & ~unsigned{cudaStreamNonBlocking}) == 0);
-  const int device = this_thread().device;
-  Gpu& gpu = runtime().gpu(device);
-  const Id id = gpu.new_id();
-  require(gpu.create_stream(id, flags, priority));
-  *stream =
-      runtime().streams.add({.device = device, .id = id, .flags = flags, .priority = priority});
+  const DeviceObject made = announced(flags, priority);
+  require(runtime().gpu(made.device).create_stream(made.id, flags, priority));
+  *stream = runtime().streams.add(made);
 }
 
 void create(cudaEvent_t* event, unsigned flags) {
@@ -23,12 +27,12 @@ void create(cudaEvent_t* event, unsigned flags) {
   require_valid(event != nullptr);
   if ((flags & cudaEventInterprocess) != 0) require(runtime().unsupported("cudaEventInterprocess"));
   require_valid((flags & ~allowed) == 0);
-  const int device = this_thread().device;
-  Gpu& gpu = runtime().gpu(device);
-  const Id id = gpu.new_id();
+  const DeviceObject made = announced(flags);
   // How the client waits does not concern the server.
-  require(gpu.send(EventCreate{.event = id, .flags = flags & cudaEventDisableTiming}));
-  *event = runtime().events.add({.device = device, .id = id, .flags = flags});
+  require(runtime()
+              .gpu(made.device)
+              .send(EventCreate{.event = made.id, .flags = flags & cudaEventDisableTiming}));
+  *event = runtime().events.add(made);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ class Gpu {
     } catch (const Failure& failure) {
       return Status{failure.error};
     } catch (const std::bad_alloc&) {
-      return status_no_host_memory;
+      return Status{cudaErrorMemoryAllocation};
     } catch (const BadMemory&) {
       return status_bad_memory;
     } catch (const std::exception& error) {

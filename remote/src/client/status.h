@@ -11,7 +11,6 @@
 namespace gpucast::remote::client {
 
 inline constexpr Status status_lost = cudaErrorDevicesUnavailable;
-inline constexpr Status status_no_host_memory = cudaErrorMemoryAllocation;
 inline constexpr Status status_bad_memory = cudaErrorInvalidValue;
 inline constexpr Status status_no_kernel = cudaErrorInvalidDeviceFunction;
 inline constexpr Status status_bad_image = cudaErrorInvalidKernelImage;

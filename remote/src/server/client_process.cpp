@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -43,13 +42,13 @@ void watch(std::unique_ptr<Connection> monitor) noexcept {
   }
 }
 
-bool readable(int descriptor, Clock::time_point deadline) {
+bool readable(int descriptor, const Deadline& deadline) {
   pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (::poll(&entry, 1, static_cast<int>(std::max<long>(left, 0))) > 0) return true;
-    if (left <= 0) return false;
-  }
+  int count = 0;
+  do {
+    count = ::poll(&entry, 1, milliseconds_until(deadline));
+  } while (count < 0);
+  return count > 0;
 }
 
 // Brings the client's other connections to where they belong, until the listener's process is gone.

@@ -13,15 +13,13 @@
 
 namespace gpucast::remote::server {
 
+// Nothing of it is freed in the end: the process ends with the client, which frees all.
 class Gpu {
  public:
   // Initializes the driver in this process. DriverError or std::runtime_error with one line.
   // Without a key it shares no memory with others.
   Gpu(const std::string& library, int device, std::uint64_t most_memory,
       const std::optional<HostKey>& key);
-  ~Gpu() = default;  // the process ends with the client; that frees all
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
 
   const Driver& driver() const { return driver_; }
   Streams& streams() { return streams_; }

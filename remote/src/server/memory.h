@@ -16,9 +16,6 @@ class Memory {
   // In bytes; 0: what the GPU has. Without a key none is shared.
   Memory(const Driver& driver, int device, std::uint64_t most_memory,
          const std::optional<HostKey>& key);
-  ~Memory() = default;  // the process ends with the client; that frees all
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
   std::string group() const { return peers_.group(); }
   bool holds(Address address, std::uint64_t bytes) const;

@@ -15,9 +15,6 @@ class Modules {
  public:
   // The images of all stay in this process.
   Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes);
-  ~Modules() = default;  // the process ends with the client; that frees all
-  Modules(const Modules&) = delete;
-  Modules& operator=(const Modules&) = delete;
 
   // Variables that the client has asked for.
   bool holds(Address address, std::uint64_t bytes) const;

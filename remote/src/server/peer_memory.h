@@ -18,9 +18,6 @@ class PeerMemory {
  public:
   // Every request is refused where there is no key.
   PeerMemory(const Driver& driver, const std::optional<HostKey>& key);
-  ~PeerMemory() = default;  // the process ends with the client; that closes all
-  PeerMemory(const PeerMemory&) = delete;
-  PeerMemory& operator=(const PeerMemory&) = delete;
 
   // Servers with the same name of a group share memory; empty: this one shares none.
   std::string group() const;

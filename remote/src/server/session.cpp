@@ -16,10 +16,6 @@ constexpr std::size_t most_pending = 1024;
 constexpr std::chrono::milliseconds busy(10);
 constexpr std::chrono::microseconds nap(20);
 
-Bytes bytes_of(const std::byte* data, std::uint64_t size) {
-  return {data, static_cast<std::size_t>(size)};
-}
-
 // Nothing where it cannot be had: then memory is not shared.
 std::optional<HostKey> host_key(std::ostream& log) {
   try {
@@ -326,7 +322,7 @@ void Session::handle(const Header& header, const CopyFrom& call) {
 
 void Session::copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                           CUresult status) {
-  const Bytes data = status == CUDA_SUCCESS ? bytes_of(slot.data, call.bytes) : Bytes{};
+  const Bytes data(slot.data, status == CUDA_SUCCESS ? call.bytes : 0);
   if (header.request == 0) {
     replies_.data({.transfer = call.transfer, .status = status, .tail = {data}});
   } else if (status == CUDA_SUCCESS) {

@@ -29,9 +29,6 @@ class Event {
 class Streams {
  public:
   explicit Streams(const Driver& driver);
-  ~Streams() = default;  // the process ends with the client; that frees all
-  Streams(const Streams&) = delete;
-  Streams& operator=(const Streams&) = delete;
 
   // The stream, behind all that the program takes for done (fence). DriverError if there is none.
   CUstream stream(Id id);

@@ -67,9 +67,6 @@ class SocketConnection : public Connection {
 
 asio::error_code system_error(int number) { return {number, asio::error::get_system_category()}; }
 
-// The programs that this one starts have no part in it.
-void keep_from_children(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
-
 // When the connection that has begun is there or has failed.
 asio::error_code wait_for_connection(int descriptor, const Deadline& deadline) {
   for (;;) {
@@ -133,7 +130,7 @@ std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
   auto context = std::make_unique<asio::io_context>(1);
   const int tcp = address.ss_family == AF_UNIX ? 0 : IPPROTO_TCP;
   Socket socket(*context, asio::generic::stream_protocol(address.ss_family, tcp), descriptor);
-  keep_from_children(descriptor);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // programs that this one starts have no part in it
   tune_tcp(socket);
   return std::make_unique<SocketConnection>(std::move(context), std::move(socket));
 }
