@@ -86,22 +86,6 @@ CUresult Driver::call(const char* name) {
   return fails ? static_cast<CUresult>(failure->second.status) : CUDA_SUCCESS;
 }
 
-const Kernel* Driver::kernel(std::string_view mangled) const {
-  const std::string name = source_name(mangled);
-  for (const Kernel& each : contents_.kernels) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
-}
-
-const Variable* Driver::variable(std::string_view mangled) const {
-  const std::string name = source_name(mangled);
-  for (const Variable& each : contents_.variables) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
-}
-
 Stream* Driver::stream(CUstream handle) {
   if (handle == nullptr || handle == CU_STREAM_LEGACY) return &queues().legacy();
   const std::lock_guard lock(mutex_);

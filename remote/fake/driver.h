@@ -1,8 +1,8 @@
 // The state behind the fake driver's functions.
 #pragma once
 
+#include <algorithm>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -19,6 +19,9 @@ struct Event {
   Clock::time_point time;  // written by the device's thread
 };
 
+// A kernel's or variable's name in its source.
+std::string source_name(std::string_view mangled);
+
 class Driver {
  public:
   Driver();
@@ -29,9 +32,11 @@ class Driver {
   const Settings& settings() const { return settings_; }
   Device& device(int ordinal) { return *devices_.at(static_cast<std::size_t>(ordinal)); }
   Device& current() { return device(current_device); }
-  // nullptr where no kernel has the name.
-  const Kernel* kernel(std::string_view mangled) const;
-  const Variable* variable(std::string_view mangled) const;
+  // nullptr where none has the name.
+  const Kernel* kernel(std::string_view mangled) const { return named(contents_.kernels, mangled); }
+  const Variable* variable(std::string_view mangled) const {
+    return named(contents_.variables, mangled);
+  }
 
   // CUDA_ERROR_INVALID_HANDLE unless it is one. The default stream is one.
   Stream* stream(CUstream handle);
@@ -51,6 +56,11 @@ class Driver {
   static thread_local int current_device;
 
  private:
+  template <class Entry>
+  static const Entry* named(const std::vector<Entry>& all, std::string_view mangled) {
+    const auto found = std::ranges::find(all, source_name(mangled), &Entry::name);
+    return found == all.end() ? nullptr : &*found;
+  }
   // The delay and the hold of a driver function, or of a kind of operation.
   void pause(const char* name) const;
 
@@ -62,8 +72,5 @@ class Driver {
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<Event*, std::shared_ptr<Event>> events_;
 };
-
-// A kernel's name in its source.
-std::string source_name(std::string_view mangled);
 
 }  // namespace gpucast::fake

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -38,51 +39,41 @@ bool held(CUdeviceptr address, std::size_t bytes) {
   return driver().settings().reaches_all || driver().current().holds(address, bytes);
 }
 
-int attribute(CUdevice_attribute which, CUdevice device) {
-  switch (which) {
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
-      return 1024;
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
-      return 64;
-    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
-      return 2147483647;
-    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
-    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
-      return 65535;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-      return 49152;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-      return 232448;
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-      return 32;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      return 4;
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
-      return 2048;
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-      return 1000000;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      return 9;
-    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-    case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
-    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
-    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-      return 1;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      return device + 1;
-    default:
-      return 0;
-  }
+CUresult state_of(const Work& work) {
+  const bool done = driver().queues().done(work);
+  if (const CUresult status = driver().queues().failure(); status != CUDA_SUCCESS) return status;
+  return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
+
+constexpr int most_shared = 232448;
+
+const std::map<CUdevice_attribute, int> device_attributes = {
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, most_shared},
+    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1},
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+};
 
 }  // namespace
 
 extern "C" {
 
-CUresult CUDAAPI cuInit(unsigned int /*flags*/) {
+CUresult cuInit(unsigned int /*flags*/) {
   try {
     if (!the_driver()) the_driver() = std::make_unique<Driver>();
   } catch (const std::exception& error) {
@@ -92,12 +83,12 @@ CUresult CUDAAPI cuInit(unsigned int /*flags*/) {
   return driver().call("cuInit");
 }
 
-CUresult CUDAAPI cuDriverGetVersion(int* version) {
+CUresult cuDriverGetVersion(int* version) {
   *version = CUDA_VERSION;
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuGetErrorString(CUresult status, const char** text) {
+CUresult cuGetErrorString(CUresult status, const char** text) {
   static thread_local std::string last;
   last = "fake driver's status " + std::to_string(status);
   *text = last.c_str();
@@ -106,44 +97,46 @@ CUresult CUDAAPI cuGetErrorString(CUresult status, const char** text) {
 
 // ---- devices ----
 
-CUresult CUDAAPI cuDeviceGetCount(int* count) {
+CUresult cuDeviceGetCount(int* count) {
   ENTER("cuDeviceGetCount");
   *count = driver().settings().devices;
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   ENTER("cuDeviceGet");
   if (ordinal < 0 || ordinal >= driver().settings().devices) return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice device) {
+CUresult cuDeviceGetName(char* name, int size, CUdevice device) {
   ENTER("cuDeviceGetName");
   std::snprintf(name, static_cast<std::size_t>(size), "fake GPU %d", device);
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
   ENTER("cuDeviceGetUuid");
   std::memset(uuid->bytes, device, sizeof uuid->bytes);
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
+CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
   ENTER("cuDeviceTotalMem");
   *bytes = driver().device(device).total_bytes();
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
   ENTER("cuDeviceGetAttribute");
-  *value = attribute(which, device);
+  const auto found = device_attributes.find(which);
+  *value = found == device_attributes.end() ? 0 : found->second;
+  if (which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) *value = device + 1;
   return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
+CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
   ENTER("cuDeviceGetPCIBusId");
   std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0",
                 static_cast<unsigned>(device) + 1);
@@ -151,21 +144,17 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
 }
 
 // A context is no more than the device's number, counted from 1.
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ENTER("cuDevicePrimaryCtxRetain");
   *context = reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device) + 1);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice /*device*/) {
-  ENTER("cuDevicePrimaryCtxRelease");
-  return CUDA_SUCCESS;
-}
-CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+CUresult cuCtxSetCurrent(CUcontext context) {
   ENTER("cuCtxSetCurrent");
   Driver::current_device = static_cast<int>(reinterpret_cast<std::intptr_t>(context)) - 1;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuCtxSynchronize() {
+CUresult cuCtxSynchronize() {
   ENTER("cuCtxSynchronize");
   driver().queues().wait_for_all();
   return driver().queues().failure();
@@ -173,68 +162,62 @@ CUresult CUDAAPI cuCtxSynchronize() {
 
 // ---- memory ----
 
-CUresult CUDAAPI cuMemGetInfo(std::size_t* free, std::size_t* total) {
+CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   ENTER("cuMemGetInfo");
   *free = driver().current().free_bytes();
   *total = driver().current().total_bytes();
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   ENTER("cuMemAlloc");
   return driver().current().allocate(*address, bytes);
 }
-CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
+CUresult cuMemFree(CUdeviceptr address) {
   ENTER("cuMemFree");
   return address == 0 ? CUDA_SUCCESS : driver().current().free(address);
 }
-CUresult CUDAAPI cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
+CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
   ENTER("cuMemHostAlloc");
   constexpr std::size_t page = 4096;
   *memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
   return *memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemFreeHost(void* memory) {
-  ENTER("cuMemFreeHost");
-  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): as it was allocated
-  return CUDA_SUCCESS;
-}
 
-CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t /*align*/,
-                                     CUdeviceptr at, unsigned long long /*flags*/) {
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t /*align*/,
+                             CUdeviceptr at, unsigned long long /*flags*/) {
   ENTER("cuMemAddressReserve");
   return driver().current().reserve(*address, bytes, at);
 }
-CUresult CUDAAPI cuMemAddressFree(CUdeviceptr address, std::size_t /*bytes*/) {
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t /*bytes*/) {
   ENTER("cuMemAddressFree");
   return driver().current().free(address);
 }
-CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
-                             const CUmemAllocationProp* /*kind*/, unsigned long long /*flags*/) {
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                     const CUmemAllocationProp* /*kind*/, unsigned long long /*flags*/) {
   ENTER("cuMemCreate");
   *handle = bytes;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle /*handle*/) {
+CUresult cuMemRelease(CUmemGenericAllocationHandle /*handle*/) {
   ENTER("cuMemRelease");
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t /*offset*/,
-                          CUmemGenericAllocationHandle handle, unsigned long long /*flags*/) {
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t /*offset*/,
+                  CUmemGenericAllocationHandle handle, unsigned long long /*flags*/) {
   ENTER("cuMemMap");
   return held(address, bytes) && handle == bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   ENTER("cuMemUnmap");
   return held(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, std::size_t bytes,
-                                const CUmemAccessDesc* /*access*/, std::size_t /*count*/) {
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* /*access*/,
+                        std::size_t /*count*/) {
   ENTER("cuMemSetAccess");
   return held(address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult CUDAAPI cuMemGetAllocationGranularity(std::size_t* bytes,
-                                               const CUmemAllocationProp* /*kind*/,
-                                               CUmemAllocationGranularity_flags /*which*/) {
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* /*kind*/,
+                                       CUmemAllocationGranularity_flags /*which*/) {
   ENTER("cuMemGetAllocationGranularity");
   *bytes = std::size_t{2} << 20;
   return CUDA_SUCCESS;
@@ -242,45 +225,43 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(std::size_t* bytes,
 
 // ---- memory of other processes ----
 
-CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) {
+CUresult cuMemGetAddressRange(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) {
   ENTER("cuMemGetAddressRange");
   return driver().current().range(*begin, *bytes, address);
 }
-CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   ENTER("cuIpcGetMemHandle");
   return driver().current().share(*handle, address);
 }
-CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
   ENTER("cuIpcOpenMemHandle");
   if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
   return driver().current().open(*address, handle);
 }
 // Waits for nothing: who closes has to know that the memory is used no more.
-CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr address) {
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
   ENTER("cuIpcCloseMemHandle");
   return driver().current().close(address);
 }
 
 // ---- copies ----
 
-CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes,
-                                   CUstream stream) {
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
   ENTER("cuMemcpyHtoDAsync");
   if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memcpy(at(to), from, bytes); });
 }
-CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   ENTER("cuMemcpyDtoHAsync");
   if (!held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memcpy(to, at(from), bytes); });
 }
-CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
-                                   CUstream stream) {
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   ENTER("cuMemcpyDtoDAsync");
   if (!held(to, bytes) || !held(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "copy", [=] { std::memmove(at(to), at(from), bytes); });
 }
-CUresult CUDAAPI cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
   ENTER("cuMemcpy2DAsync");
   const CUDA_MEMCPY2D c = *copy;
   if (c.srcMemoryType != CU_MEMORYTYPE_DEVICE || c.dstMemoryType != CU_MEMORYTYPE_DEVICE ||
@@ -294,14 +275,13 @@ CUresult CUDAAPI cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
                    c.WidthInBytes);
   });
 }
-CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes,
-                                 CUstream stream) {
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
   ENTER("cuMemsetD8Async");
   if (!held(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "memset", [=] { std::memset(at(to), value, bytes); });
 }
-CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char value,
-                                   std::size_t width, std::size_t height, CUstream stream) {
+CUresult cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char value,
+                           std::size_t width, std::size_t height, CUstream stream) {
   ENTER("cuMemsetD2D8Async");
   if (height == 0 || !held(to, pitch * (height - 1) + width)) return CUDA_ERROR_INVALID_VALUE;
   return driver().queue(stream, "memset", [=] {
@@ -312,66 +292,60 @@ CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned c
 
 // ---- streams and events ----
 
-CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int /*priority*/) {
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int /*priority*/) {
   ENTER("cuStreamCreateWithPriority");
   const bool blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
   *stream = reinterpret_cast<CUstream>(driver().add_stream(blocking));
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuStreamDestroy(CUstream handle) {
+CUresult cuStreamDestroy(CUstream handle) {
   ENTER("cuStreamDestroy");
   Stream* stream = driver().stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   driver().remove(stream);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuStreamQuery(CUstream handle) {
+CUresult cuStreamQuery(CUstream handle) {
   ENTER("cuStreamQuery");
   const Stream* stream = driver().stream(handle);
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const bool done = driver().queues().done(driver().queues().last(*stream));
-  if (const CUresult status = driver().queues().failure(); status != CUDA_SUCCESS) return status;
-  return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : state_of(driver().queues().last(*stream));
 }
-CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned /*flags*/) {
+CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned /*flags*/) {
   ENTER("cuStreamWaitEvent");
   const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return driver().queue(stream, "wait", [] {}, driver().recorded(*event));
 }
-CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
   ENTER("cuEventCreate");
   *event = reinterpret_cast<CUevent>(driver().add_event((flags & CU_EVENT_DISABLE_TIMING) == 0));
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuEventDestroy(CUevent handle) {
+CUresult cuEventDestroy(CUevent handle) {
   ENTER("cuEventDestroy");
   const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   driver().remove(event.get());
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream on) {
+CUresult cuEventRecord(CUevent handle, CUstream on) {
   ENTER("cuEventRecord");
   const auto event = driver().event(handle);
   return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : driver().record(event, on);
 }
-CUresult CUDAAPI cuEventQuery(CUevent handle) {
+CUresult cuEventQuery(CUevent handle) {
   ENTER("cuEventQuery");
   const auto event = driver().event(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const bool done = driver().queues().done(driver().recorded(*event));
-  if (const CUresult status = driver().queues().failure(); status != CUDA_SUCCESS) return status;
-  return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : state_of(driver().recorded(*event));
 }
-CUresult CUDAAPI cuEventSynchronize(CUevent handle) {
+CUresult cuEventSynchronize(CUevent handle) {
   ENTER("cuEventSynchronize");
   const auto event = driver().event(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   driver().queues().wait(driver().recorded(*event));
   return driver().queues().failure();
 }
-CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent first, CUevent second) {
+CUresult cuEventElapsedTime(float* milliseconds, CUevent first, CUevent second) {
   ENTER("cuEventElapsedTime");
   const auto begin = driver().event(first);
   const auto end = driver().event(second);
@@ -388,10 +362,10 @@ CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent first, CUevent 
 
 // ---- libraries and kernels ----
 
-CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* /*options*/,
-                                   void** /*values*/, unsigned /*count*/,
-                                   CUlibraryOption* /*library_options*/, void** /*values*/,
-                                   unsigned /*count*/) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* /*options*/,
+                           void** /*values*/, unsigned /*count*/,
+                           CUlibraryOption* /*library_options*/, void** /*values*/,
+                           unsigned /*count*/) {
   ENTER("cuLibraryLoadData");
   constexpr std::uint32_t magic = 0xba55ed50;
   std::uint32_t found = 0;
@@ -400,18 +374,18 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_o
   *library = reinterpret_cast<CUlibrary>(&the_driver());  // they do not differ
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuLibraryUnload(CUlibrary /*library*/) {
+CUresult cuLibraryUnload(CUlibrary /*library*/) {
   ENTER("cuLibraryUnload");
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuLibraryGetKernel(CUkernel* kernel, CUlibrary /*library*/, const char* name) {
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary /*library*/, const char* name) {
   ENTER("cuLibraryGetKernel");
   const Kernel* found = driver().kernel(name);
   *kernel = reinterpret_cast<CUkernel>(const_cast<Kernel*>(found));
   return found == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CUlibrary /*library*/,
-                                    const char* name) {
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CUlibrary /*library*/,
+                            const char* name) {
   ENTER("cuLibraryGetGlobal");
   const auto* variable = driver().variable(name);
   if (variable == nullptr) return CUDA_ERROR_NOT_FOUND;
@@ -419,13 +393,13 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CU
   *bytes = variable->bytes;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   ENTER("cuKernelGetFunction");
   *function = reinterpret_cast<CUfunction>(kernel);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset,
-                                      std::size_t* bytes) {
+CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset,
+                              std::size_t* bytes) {
   ENTER("cuKernelGetParamInfo");
   const auto& parameters = reinterpret_cast<const Kernel*>(kernel)->parameters;
   if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
@@ -433,35 +407,26 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::s
   if (bytes != nullptr) *bytes = parameters[index].bytes;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which,
-                                    CUfunction /*function*/) {
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction /*function*/) {
   ENTER("cuFuncGetAttribute");
-  switch (which) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = 1024;
-      break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *value = 32;
-      break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = 90;
-      break;
-    default:
-      *value = 0;
-  }
+  static const std::map<CUfunction_attribute, int> known = {
+      {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+      {CU_FUNC_ATTRIBUTE_NUM_REGS, 32},
+      {CU_FUNC_ATTRIBUTE_PTX_VERSION, 90},
+      {CU_FUNC_ATTRIBUTE_BINARY_VERSION, 90}};
+  const auto found = known.find(which);
+  *value = found == known.end() ? 0 : found->second;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuFuncSetAttribute(CUfunction /*function*/, CUfunction_attribute which,
-                                    int value) {
+CUresult cuFuncSetAttribute(CUfunction /*function*/, CUfunction_attribute which, int value) {
   ENTER("cuFuncSetAttribute");
   const bool settable = which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
                         which == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-  constexpr int most_shared = 232448;
   return settable && value <= most_shared ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int* blocks, CUfunction /*function*/, int block, std::size_t /*shared*/, unsigned /*flags*/) {
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction /*function*/,
+                                                              int block, std::size_t /*shared*/,
+                                                              unsigned /*flags*/) {
   ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags");
   if (block <= 0) return CUDA_ERROR_INVALID_VALUE;
   constexpr int threads = 2048;
@@ -470,8 +435,8 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 }
 
 // The arguments are read now, as a launch does.
-CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
-                                  void** arguments, void** extra) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
+                          void** extra) {
   ENTER("cuLaunchKernelEx");
   const auto* kernel = reinterpret_cast<const Kernel*>(function);
   const gpucast::fake::Shape shape{

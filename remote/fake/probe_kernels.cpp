@@ -1,5 +1,4 @@
 // The probe's kernels for the fake driver.
-#include <cstdint>
 #include <cstring>
 
 #include "fake/kernels.h"

@@ -21,13 +21,30 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return result;
 }
 
+template <class Number>
+void read(const char* name, Number& number) {
+  const std::string text = variable(name);
+  if (!text.empty()) number = static_cast<Number>(std::stoull(text, nullptr, 0));
+}
+
+// What stands behind the names of NAME:VALUE,...
+std::map<std::string, std::string> values(const char* name) {
+  std::map<std::string, std::string> result;
+  for (const std::string& entry : split(variable(name), ',')) {
+    const auto colon = entry.find(':');
+    if (colon == std::string::npos) throw std::invalid_argument(std::string(name) + ": " + entry);
+    result[entry.substr(0, colon)] = entry.substr(colon + 1);
+  }
+  return result;
+}
+
 std::map<std::string, Fault> faults(const char* name, std::size_t fields) {
   std::map<std::string, Fault> result;
-  for (const std::string& entry : split(variable(name), ',')) {
-    const auto parts = split(entry, ':');
-    if (parts.size() != fields) throw std::invalid_argument(std::string(name) + ": " + entry);
-    result[parts[0]] = {.nth = static_cast<unsigned>(std::stoul(parts[1])),
-                        .status = fields > 2 ? std::stoi(parts[2]) : 0};
+  for (const auto& [function, value] : values(name)) {
+    const auto parts = split(value, ':');
+    if (parts.size() != fields) throw std::invalid_argument(std::string(name) + ": " + value);
+    result[function] = {.nth = static_cast<unsigned>(std::stoul(parts[0])),
+                        .status = fields > 1 ? std::stoi(parts[1]) : 0};
   }
   return result;
 }
@@ -36,28 +53,17 @@ std::map<std::string, Fault> faults(const char* name, std::size_t fields) {
 
 Settings read_settings() {
   Settings result;
-  if (const auto text = variable("GPUCAST_FAKE_DEVICES"); !text.empty())
-    result.devices = std::stoi(text);
-  if (const auto text = variable("GPUCAST_FAKE_MEMORY"); !text.empty())
-    result.memory = std::stoull(text);
-  if (const auto text = variable("GPUCAST_FAKE_BASE"); !text.empty())
-    result.base = std::stoull(text, nullptr, 0);
-  if (const auto text = variable("GPUCAST_FAKE_LEAD"); !text.empty())
-    result.lead = std::stoull(text);
+  read("GPUCAST_FAKE_DEVICES", result.devices);
+  read("GPUCAST_FAKE_MEMORY", result.memory);
+  read("GPUCAST_FAKE_BASE", result.base);
+  read("GPUCAST_FAKE_LEAD", result.lead);
   result.reaches_all = variable("GPUCAST_FAKE_REACHES_ALL") == "1";
   result.kernels = split(variable("GPUCAST_FAKE_KERNELS"), ':');
-  for (const std::string& entry : split(variable("GPUCAST_FAKE_DELAY"), ',')) {
-    const auto parts = split(entry, ':');
-    if (parts.size() != 2) throw std::invalid_argument("GPUCAST_FAKE_DELAY: " + entry);
-    result.delays[parts[0]] = std::stod(parts[1]);
-  }
-  for (const std::string& entry : split(variable("GPUCAST_FAKE_HOLD"), ',')) {
-    const auto colon = entry.find(':');
-    if (colon == std::string::npos) throw std::invalid_argument("GPUCAST_FAKE_HOLD: " + entry);
-    result.holds[entry.substr(0, colon)] = entry.substr(colon + 1);
-  }
-  result.failures = faults("GPUCAST_FAKE_FAIL", 3);
-  result.kills = faults("GPUCAST_FAKE_KILL", 2);
+  for (const auto& [name, seconds] : values("GPUCAST_FAKE_DELAY"))
+    result.delays[name] = std::stod(seconds);
+  result.holds = values("GPUCAST_FAKE_HOLD");
+  result.failures = faults("GPUCAST_FAKE_FAIL", 2);
+  result.kills = faults("GPUCAST_FAKE_KILL", 1);
   return result;
 }
 

@@ -1,7 +1,6 @@
 #include "checks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -30,7 +29,7 @@ void check_devices() {
     require(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device),
             "cudaDeviceGetAttribute");
     require(sms == properties.multiProcessorCount, "attributes are the properties");
-    require(cudaSetDevice(device), "cudaSetDevice");
+    use_device(device);
     int current = -1;
     require(cudaGetDevice(&current), "cudaGetDevice");
     require(current == device, "the device that was set");
@@ -50,7 +49,7 @@ void check_copies() {
       1,       63,           4096, 65535, 65536, 65537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
       3 << 20, (5 << 20) + 7};
   for (int device = 0; device < device_count(); ++device) {
-    require(cudaSetDevice(device), "cudaSetDevice");
+    use_device(device);
     const Stream stream = Stream::independent();
     for (const std::size_t bytes : sizes) {
       const DeviceArray<std::uint8_t> on_device(bytes);
@@ -61,35 +60,21 @@ void check_copies() {
       require(cudaMemcpy(on_device.data(), pageable.data(), bytes, cudaMemcpyHostToDevice),
               "cudaMemcpy");
       fill(pageable.data(), bytes, 2);  // which may be changed at once
-      require(
-          cudaMemcpyAsync(other.data(), on_device.data(), bytes, cudaMemcpyDefault, stream.get()),
-          "cudaMemcpyAsync");
-      require(
-          cudaMemcpyAsync(pinned.data(), other.data(), bytes, cudaMemcpyDeviceToHost, stream.get()),
-          "cudaMemcpyAsync");
-      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      copy_async(other.data(), on_device.data(), bytes, stream);
+      copy_async(pinned.data(), other.data(), bytes, stream, cudaMemcpyDeviceToHost);
+      synchronize(stream);
       require(holds(pinned.data(), bytes, 1), "a copy there and back");
       fill(pinned.data(), bytes, 3);
-      require(
-          cudaMemcpyAsync(on_device.data(), pinned.data(), bytes, cudaMemcpyDefault, stream.get()),
-          "cudaMemcpyAsync");
-      require(cudaMemcpyAsync(pageable.data(), on_device.data(), bytes, cudaMemcpyDefault,
-                              stream.get()),
-              "cudaMemcpyAsync");
+      copy_async(on_device.data(), pinned.data(), bytes, stream);
+      copy_async(pageable.data(), on_device.data(), bytes, stream);
       require(holds(pageable.data(), bytes, 3), "an asynchronous copy to pageable memory is there");
-      require(cudaMemcpyAsync(on_device.data(), pageable.data(), bytes, cudaMemcpyDefault,
-                              stream.get()),
-              "cudaMemcpyAsync");
+      copy_async(on_device.data(), pageable.data(), bytes, stream);
       std::ranges::fill(pageable, std::uint8_t{0});
-      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
-      require(cudaMemcpy(pageable.data(), on_device.data(), bytes, cudaMemcpyDefault),
-              "cudaMemcpy");
-      require(holds(pageable.data(), bytes, 3), "pageable memory was read when it was to be");
+      synchronize(stream);
+      require_holds(on_device, 3, "pageable memory was read when it was to be");
       require(cudaMemsetAsync(on_device.data(), 0x5a, bytes, stream.get()), "cudaMemsetAsync");
-      require(
-          cudaMemcpyAsync(pinned.data(), on_device.data(), bytes, cudaMemcpyDefault, stream.get()),
-          "cudaMemcpyAsync");
-      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      copy_async(pinned.data(), on_device.data(), bytes, stream);
+      synchronize(stream);
       require(pinned.data()[0] == 0x5a && pinned.data()[bytes - 1] == 0x5a, "memset");
     }
   }
@@ -104,10 +89,9 @@ void check_blocking_copies_are_done() {
   std::vector<std::uint8_t> back(bytes);
   for (unsigned seed = 0; seed < 50; ++seed) {
     fill(pinned.data(), bytes, seed);
-    require(cudaMemcpy(on_device.data(), pinned.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(cudaMemcpyAsync(back.data(), on_device.data(), bytes, cudaMemcpyDefault, stream.get()),
-            "cudaMemcpyAsync");
-    require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    copy(on_device.data(), pinned.data(), bytes);
+    copy_async(back.data(), on_device.data(), bytes, stream);
+    synchronize(stream);
     require(holds(back.data(), bytes, seed), "the other stream finds the copy done");
   }
 }
@@ -127,7 +111,7 @@ void check_rows() {
   const DeviceArray<std::uint8_t> dense(width * height);
   require(cudaMemcpy2D(dense.data(), width, data, pitch, width, height, cudaMemcpyDeviceToDevice),
           "cudaMemcpy2D");
-  require(cudaMemcpy(out.data(), dense.data(), out.size(), cudaMemcpyDefault), "cudaMemcpy");
+  copy(out.data(), dense.data(), out.size());
   require(in == out, "rows on the device");
   std::ranges::fill(out, std::uint8_t{0});
   require(cudaMemcpy2D(out.data(), width, data, pitch, width, height, cudaMemcpyDeviceToHost),
@@ -138,17 +122,17 @@ void check_rows() {
 
 void check_kernels() {
   for (int device = 0; device < device_count(); ++device) {
-    require(cudaSetDevice(device), "cudaSetDevice");
+    use_device(device);
     constexpr int n = 100'003;
     const DeviceArray<float> x(n);
     const DeviceArray<float> y(n);
     std::vector<float> values(n);
     std::iota(values.begin(), values.end(), 0.0F);
-    require(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyDefault), "cudaMemcpy");
-    require(cudaMemcpy(y.data(), values.data(), y.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    copy(x.data(), values.data(), x.bytes());
+    copy(y.data(), values.data(), y.bytes());
     queue_saxpy(n, 2, x.data(), y.data(), nullptr);
     require(cudaGetLastError(), "launch");
-    require(cudaMemcpy(values.data(), y.data(), y.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    copy(values.data(), y.data(), y.bytes());
     for (int k = 0; k < n; ++k)
       require(values[static_cast<std::size_t>(k)] == 3.0F * static_cast<float>(k), "saxpy");
 
@@ -156,14 +140,14 @@ void check_kernels() {
     Mixed mixed{.byte = 1, .real = 0.25, .half = 300, .wide = {1000, 20000, 300000}};
     queue_mixed(7, mixed, -5, 0.5, sum.data(), nullptr);
     double result = 0;
-    require(cudaMemcpy(&result, sum.data(), sizeof result, cudaMemcpyDefault), "cudaMemcpy");
+    copy(&result, sum.data(), sizeof result);
     require(result == 7 + 1 + 0.25 + 300 + 321000 - 5 + 0.5, "arguments arrive as they are");
 
     queue_empty(nullptr);
     queue_empty_old(nullptr);
     queue_empty_with_attributes(nullptr);
     require(cudaGetLastError(), "launches of each kind");
-    require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    synchronize_device();
     cudaFuncAttributes attributes{};
     require(cudaFuncGetAttributes(&attributes, saxpy_symbol()), "cudaFuncGetAttributes");
     require(attributes.maxThreadsPerBlock >= 256, "a block of the kernel");
@@ -181,7 +165,7 @@ void check_symbols() {
   const DeviceArray<double> result(4);
   queue_factors(result.data(), nullptr);
   double back[4] = {};
-  require(cudaMemcpy(back, result.data(), sizeof back, cudaMemcpyDefault), "cudaMemcpy");
+  copy(back, result.data(), sizeof back);
   require(std::equal(values, values + 4, back), "the kernel finds the constants");
   std::uint64_t before = 0;
   std::uint64_t after = 0;
@@ -190,7 +174,7 @@ void check_symbols() {
   queue_count(42, nullptr);
   void* address = nullptr;
   require(cudaGetSymbolAddress(&address, counter_symbol()), "cudaGetSymbolAddress");
-  require(cudaMemcpy(&after, address, sizeof after, cudaMemcpyDefault), "cudaMemcpy");
+  copy(&after, address, sizeof after);
   require(after == before + 42, "the variable counts");
   std::size_t bytes = 0;
   require(cudaGetSymbolSize(&bytes, counter_symbol()), "cudaGetSymbolSize");
@@ -208,7 +192,7 @@ void check_events() {
     queue_empty(stream.get());
     require(cudaEventRecord(end.get(), stream.get()), "cudaEventRecord");
     require(cudaStreamWaitEvent(other.get(), end.get(), 0), "cudaStreamWaitEvent");
-    require(cudaStreamSynchronize(other.get()), "cudaStreamSynchronize");
+    synchronize(other);
     require(cudaEventQuery(end.get()), "what the other stream has waited for is done");
     float milliseconds = -1;
     require(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
@@ -227,24 +211,20 @@ void check_events() {
 // A copy on the receiver's stream that waits for what another stream of the sender has done.
 void check_copy_after_event(int from, int to, std::size_t bytes) {
   std::vector<std::uint8_t> data(bytes);
-  require(cudaSetDevice(from), "cudaSetDevice");
+  use_device(from);
   const DeviceArray<std::uint8_t> source(bytes);
   const Stream stream = Stream::independent();
   const Event filled(cudaEventDisableTiming);
   fill(data.data(), bytes, static_cast<unsigned>(from));
-  require(cudaMemcpyAsync(source.data(), data.data(), bytes, cudaMemcpyDefault, stream.get()),
-          "cudaMemcpyAsync");
+  copy_async(source.data(), data.data(), bytes, stream);
   require(cudaEventRecord(filled.get(), stream.get()), "cudaEventRecord");
-  require(cudaSetDevice(to), "cudaSetDevice");
+  use_device(to);
   const DeviceArray<std::uint8_t> destination(bytes);
   const Stream receiving = Stream::independent();
   require(cudaStreamWaitEvent(receiving.get(), filled.get(), 0), "cudaStreamWaitEvent");
-  require(cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, receiving.get()),
-          "cudaMemcpyPeerAsync");
-  require(cudaStreamSynchronize(receiving.get()), "cudaStreamSynchronize");
-  std::ranges::fill(data, std::uint8_t{0});
-  require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-  require(holds(data.data(), bytes, static_cast<unsigned>(from)), "a copy between devices");
+  copy_peer_async(destination.data(), to, source.data(), from, bytes, receiving);
+  synchronize(receiving);
+  require_holds(destination, static_cast<unsigned>(from), "a copy between devices");
   cudaPointerAttributes where{};
   require(cudaPointerGetAttributes(&where, destination.data()), "cudaPointerGetAttributes");
   require(where.type == cudaMemoryTypeDevice && where.device == to, "whose memory it is");
@@ -255,39 +235,33 @@ void check_copy_after_event(int from, int to, std::size_t bytes) {
 // On a stream of either device, and blocking with either one set, of what a blocking copy brought.
 void check_copies_by(int device, int from, int to, std::size_t bytes) {
   const Pinned there(bytes);
-  std::vector<std::uint8_t> data(bytes);
   const auto expect = [&](const DeviceArray<std::uint8_t>& on_device, unsigned seed) {
-    std::ranges::fill(data, std::uint8_t{0});
-    require(cudaMemcpy(data.data(), on_device.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(holds(data.data(), bytes, seed),
-            std::to_string(bytes) + " bytes from device " + std::to_string(from) + " to " +
-                std::to_string(to) + " by " + std::to_string(device));
+    require_holds(on_device, seed,
+                  std::to_string(bytes) + " bytes from device " + std::to_string(from) + " to " +
+                      std::to_string(to) + " by " + std::to_string(device));
   };
-  require(cudaSetDevice(from), "cudaSetDevice");
-  const DeviceArray<std::uint8_t> source(bytes);
-  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // it is cleared
-  require(cudaSetDevice(to), "cudaSetDevice");
-  const DeviceArray<std::uint8_t> destination(bytes);
-  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  require(cudaSetDevice(device), "cudaSetDevice");
+  use_device(from);
+  const auto source = cleared<std::uint8_t>(bytes);
+  use_device(to);
+  const auto destination = cleared<std::uint8_t>(bytes);
+  use_device(device);
   const Stream stream = Stream::independent();
   for (unsigned seed = 0; seed < 3; ++seed) {
     fill(there.data(), bytes, seed);
-    require(cudaMemcpy(source.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, stream.get()),
-            "cudaMemcpyPeerAsync");
-    require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    copy(source.data(), there.data(), bytes);
+    copy_peer_async(destination.data(), to, source.data(), from, bytes, stream);
+    synchronize(stream);
     expect(destination, seed);
   }
   fill(there.data(), bytes, 7);
-  require(cudaMemcpy(source.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-  require(cudaMemcpyPeer(destination.data(), to, source.data(), from, bytes), "cudaMemcpyPeer");
+  copy(source.data(), there.data(), bytes);
+  copy_peer(destination.data(), to, source.data(), from, bytes);
   expect(destination, 7);
-  require(cudaSetDevice(from), "cudaSetDevice");
+  use_device(from);
   require(cudaMemset(source.data(), 0, bytes), "cudaMemset");
-  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  require(cudaSetDevice(device), "cudaSetDevice");
-  require(cudaMemcpy(source.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
+  synchronize_device();
+  use_device(device);
+  copy(source.data(), destination.data(), bytes);
   expect(source, 7);
 }
 
@@ -297,20 +271,17 @@ void check_small_arrays(int from, int to) {
   constexpr unsigned count = 20;
   std::vector<std::unique_ptr<DeviceArray<std::uint8_t>>> sources;
   std::vector<std::uint8_t> data(bytes);
-  require(cudaSetDevice(from), "cudaSetDevice");
+  use_device(from);
   for (unsigned k = 0; k < count; ++k) {
     sources.push_back(std::make_unique<DeviceArray<std::uint8_t>>(bytes));
     fill(data.data(), bytes, k);
-    require(cudaMemcpy(sources.back()->data(), data.data(), bytes, cudaMemcpyDefault),
-            "cudaMemcpy");
+    copy(sources.back()->data(), data.data(), bytes);
   }
-  require(cudaSetDevice(to), "cudaSetDevice");
+  use_device(to);
   const DeviceArray<std::uint8_t> destination(bytes);
   for (unsigned k = 0; k < count; ++k) {
-    require(cudaMemcpyPeer(destination.data(), to, sources[k]->data(), from, bytes),
-            "cudaMemcpyPeer");
-    require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(holds(data.data(), bytes, k), "each small array is itself");
+    copy_peer(destination.data(), to, sources[k]->data(), from, bytes);
+    require_holds(destination, k, "each small array is itself");
     sources[k].reset();  // others in the same piece are still used
   }
 }
@@ -319,21 +290,17 @@ void check_small_arrays(int from, int to) {
 void check_freed_after_copy(int from, int to) {
   constexpr std::size_t bytes = std::size_t{16} << 20;
   const Pinned there(bytes);
-  std::vector<std::uint8_t> data(bytes);
-  require(cudaSetDevice(to), "cudaSetDevice");
+  use_device(to);
   const DeviceArray<std::uint8_t> destination(bytes);
   const Stream receiving = Stream::independent();
   for (unsigned seed = 0; seed < 3; ++seed) {
     fill(there.data(), bytes, seed);
-    require(cudaSetDevice(from), "cudaSetDevice");
+    use_device(from);
     const DeviceArray<std::uint8_t> source(bytes);
-    require(cudaMemcpy(source.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(
-        cudaMemcpyPeerAsync(destination.data(), to, source.data(), from, bytes, receiving.get()),
-        "cudaMemcpyPeerAsync");
-    require(cudaStreamSynchronize(receiving.get()), "cudaStreamSynchronize");
-    require(cudaMemcpy(data.data(), destination.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-    require(holds(data.data(), bytes, seed), "what takes freed memory's place is copied");
+    copy(source.data(), there.data(), bytes);
+    copy_peer_async(destination.data(), to, source.data(), from, bytes, receiving);
+    synchronize(receiving);
+    require_holds(destination, seed, "what takes freed memory's place is copied");
   }
 }
 
@@ -361,20 +328,19 @@ void check_threads() {
   for (std::size_t k = 0; k < failures.size(); ++k) {
     threads.emplace_back([&, k] {
       try {
-        require(cudaSetDevice(static_cast<int>(k) % count), "cudaSetDevice");
+        use_device(static_cast<int>(k) % count);
         const Stream stream = Stream::independent();
         constexpr int n = 1000;
         const DeviceArray<float> x(n);
         const DeviceArray<float> y(n);
         std::vector<float> ones(n, 1);
-        require(cudaMemcpy(x.data(), ones.data(), x.bytes(), cudaMemcpyDefault), "cudaMemcpy");
-        require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        copy(x.data(), ones.data(), x.bytes());
+        synchronize_device();
         for (int step = 0; step < 50; ++step) {
           queue_saxpy(n, 1, x.data(), y.data(), stream.get());
-          if (step % 5 == 0) require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+          if (step % 5 == 0) synchronize(stream);
         }
-        require(cudaMemcpyAsync(ones.data(), y.data(), y.bytes(), cudaMemcpyDefault, stream.get()),
-                "cudaMemcpyAsync");
+        copy_async(ones.data(), y.data(), y.bytes(), stream);
         require(std::ranges::all_of(ones, [](float value) { return value == 50; }),
                 "each thread's work is its own");
       } catch (const std::exception& error) {
@@ -389,7 +355,7 @@ void check_threads() {
 }
 
 void check_errors() {
-  require(cudaSetDevice(0), "cudaSetDevice");
+  use_device(0);
   void* memory = nullptr;
   require(cudaMalloc(&memory, std::size_t{1} << 50) == cudaErrorMemoryAllocation,
           "too much memory is refused");

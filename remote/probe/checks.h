@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -24,5 +25,10 @@ struct Check {
 };
 
 std::vector<Check> checks();
+
+// All kinds of calls, mixed: on every device, by several threads, for so many seconds; Failed where
+// something comes out wrong. Returns how many rounds were made: each takes memory, a stream and
+// events, and gives them back.
+std::uint64_t soak(double seconds);
 
 }  // namespace gpucast::probe

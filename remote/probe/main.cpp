@@ -11,7 +11,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -20,7 +19,6 @@
 #include "checks.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "measurements.h"
-#include "soak.h"
 
 namespace {
 

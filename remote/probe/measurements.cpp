@@ -242,18 +242,15 @@ Figures measure_calls(std::size_t bytes) {
     wait();
   });
   constexpr int repetitions = 7;
-  result["h2d_pinned"] =
-      static_cast<double>(bytes) / median_of(repetitions, [&] {
-        require(cudaMemcpyAsync(on_device.data(), pinned, bytes, cudaMemcpyHostToDevice, nullptr),
-                "cudaMemcpyAsync");
-        wait();
-      });
-  result["d2h_pinned"] =
-      static_cast<double>(bytes) / median_of(repetitions, [&] {
-        require(cudaMemcpyAsync(pinned, on_device.data(), bytes, cudaMemcpyDeviceToHost, nullptr),
-                "cudaMemcpyAsync");
-        wait();
-      });
+  const auto per_second = [&](void* to, const void* from) {
+    return static_cast<double>(bytes) / median_of(repetitions, [&] {
+             require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, nullptr),
+                     "cudaMemcpyAsync");
+             wait();
+           });
+  };
+  result["h2d_pinned"] = per_second(on_device.data(), pinned);
+  result["d2h_pinned"] = per_second(pinned, on_device.data());
   require(cudaFreeHost(pinned), "cudaFreeHost");
   return result;
 }

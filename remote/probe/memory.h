@@ -1,12 +1,15 @@
-// Memory with contents that are known.
+// Calls that are checked, and memory with contents that are known.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "checks.h"
+#include "gpucast/devices/cuda/resources.h"
 
 namespace gpucast::probe {
 
@@ -31,6 +34,35 @@ inline int device_count() {
   return count;
 }
 
+// ---- checked calls ----
+
+inline void use_device(int device) { require(cudaSetDevice(device), "cudaSetDevice"); }
+
+inline void copy(void* to, const void* from, std::size_t bytes) {
+  require(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+inline void copy_async(void* to, const void* from, std::size_t bytes,
+                       const devices::cuda::Stream& stream,
+                       cudaMemcpyKind kind = cudaMemcpyDefault) {
+  require(cudaMemcpyAsync(to, from, bytes, kind, stream.get()), "cudaMemcpyAsync");
+}
+inline void copy_peer(void* to, int to_device, const void* from, int from_device,
+                      std::size_t bytes) {
+  require(cudaMemcpyPeer(to, to_device, from, from_device, bytes), "cudaMemcpyPeer");
+}
+inline void copy_peer_async(void* to, int to_device, const void* from, int from_device,
+                            std::size_t bytes, const devices::cuda::Stream& stream) {
+  require(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream.get()),
+          "cudaMemcpyPeerAsync");
+}
+
+inline void synchronize(const devices::cuda::Stream& stream) {
+  require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+}
+inline void synchronize_device() { require(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+
+// ---- contents ----
+
 inline std::uint8_t pattern(std::size_t k, unsigned seed) {
   return static_cast<std::uint8_t>((k * 2654435761U + seed) >> 13);
 }
@@ -45,6 +77,22 @@ inline bool holds(const std::uint8_t* data, std::size_t bytes, unsigned seed) {
     if (data[k] != pattern(k, seed)) return false;
   }
   return true;
+}
+
+// On the current device, and cleared by now for every stream.
+template <class T>
+devices::cuda::DeviceArray<T> cleared(std::size_t count) {
+  devices::cuda::DeviceArray<T> result(count);
+  synchronize(devices::cuda::Stream());
+  return result;
+}
+
+// The memory of a device holds what fill() writes.
+inline void require_holds(const devices::cuda::DeviceArray<std::uint8_t>& on_device, unsigned seed,
+                          const std::string& what) {
+  std::vector<std::uint8_t> data(on_device.size());
+  copy(data.data(), on_device.data(), data.size());
+  require(holds(data.data(), data.size(), seed), what);
 }
 
 }  // namespace gpucast::probe

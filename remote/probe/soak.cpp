@@ -1,5 +1,3 @@
-#include "soak.h"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "checks.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "kernels.h"
@@ -22,21 +21,13 @@ using devices::cuda::DeviceArray;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 
-// On the current device, and cleared by now for every stream.
-template <class T>
-DeviceArray<T> cleared(std::size_t count) {
-  DeviceArray<T> result(count);
-  require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
-  return result;
-}
-
 // One thread's work on one device; `other` is where it copies to and from at times.
 class Worker {
  public:
   Worker(int device, int other, unsigned seed) : device_(device), other_(other), random_(seed) {}
 
   void round() {
-    require(cudaSetDevice(device_), "cudaSetDevice");
+    use_device(device_);
     const Stream stream = Stream::independent();
     switch (below(4)) {
       case 0:
@@ -65,19 +56,15 @@ class Worker {
     const auto seed = static_cast<unsigned>(random_());
     const auto on_device = cleared<std::uint8_t>(size);
     const Pinned pinned(size);
-    std::vector<std::uint8_t> pageable(size);
     fill(pinned.data(), size, seed);
-    require(cudaMemcpyAsync(on_device.data(), pinned.data(), size, cudaMemcpyDefault, stream.get()),
-            "cudaMemcpyAsync");
+    copy_async(on_device.data(), pinned.data(), size, stream);
     if (below(2) == 0) {
-      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
-      require(cudaMemcpy(pageable.data(), on_device.data(), size, cudaMemcpyDefault), "cudaMemcpy");
-      return require(holds(pageable.data(), size, seed), "a copy there and back");
+      synchronize(stream);
+      return require_holds(on_device, seed, "a copy there and back");
     }
     const Pinned back(size);
-    require(cudaMemcpyAsync(back.data(), on_device.data(), size, cudaMemcpyDefault, stream.get()),
-            "cudaMemcpyAsync");
-    require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+    copy_async(back.data(), on_device.data(), size, stream);
+    synchronize(stream);
     require(holds(back.data(), size, seed), "an asynchronous copy there and back");
   }
 
@@ -87,8 +74,8 @@ class Worker {
     std::vector<float> values(static_cast<std::size_t>(n), 1);
     const auto x = cleared<float>(values.size());
     const auto y = cleared<float>(values.size());
-    require(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyDefault), "cudaMemcpy");
-    require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    copy(x.data(), values.data(), x.bytes());
+    synchronize(Stream());
     const Event begin(cudaEventDefault);
     const Event end(cudaEventDefault);
     require(cudaEventRecord(begin.get(), stream.get()), "cudaEventRecord");
@@ -99,7 +86,7 @@ class Worker {
     float milliseconds = -1;
     require(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "cudaEventElapsedTime");
     require(milliseconds >= 0, "time goes on");
-    require(cudaMemcpy(values.data(), y.data(), y.bytes(), cudaMemcpyDefault), "cudaMemcpy");
+    copy(values.data(), y.data(), y.bytes());
     const auto expected = static_cast<float>(2 * times);
     require(std::ranges::all_of(values, [=](float value) { return value == expected; }),
             "kernels add up");
@@ -109,22 +96,19 @@ class Worker {
     const std::size_t size = bytes();
     const auto seed = static_cast<unsigned>(random_());
     const auto here = cleared<std::uint8_t>(size);
-    require(cudaSetDevice(other_), "cudaSetDevice");
+    use_device(other_);
     const auto there = cleared<std::uint8_t>(size);
-    require(cudaSetDevice(device_), "cudaSetDevice");
+    use_device(device_);
     std::vector<std::uint8_t> data(size);
     fill(data.data(), size, seed);
-    require(cudaMemcpy(here.data(), data.data(), size, cudaMemcpyDefault), "cudaMemcpy");
+    copy(here.data(), data.data(), size);
     if (below(2) == 0) {
-      require(cudaMemcpyPeer(there.data(), other_, here.data(), device_, size), "cudaMemcpyPeer");
+      copy_peer(there.data(), other_, here.data(), device_, size);
     } else {
-      require(cudaMemcpyPeerAsync(there.data(), other_, here.data(), device_, size, stream.get()),
-              "cudaMemcpyPeerAsync");
-      require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+      copy_peer_async(there.data(), other_, here.data(), device_, size, stream);
+      synchronize(stream);
     }
-    std::ranges::fill(data, std::uint8_t{0});
-    require(cudaMemcpy(data.data(), there.data(), size, cudaMemcpyDefault), "cudaMemcpy");
-    require(holds(data.data(), size, seed), "a copy by another device");
+    require_holds(there, seed, "a copy by another device");
   }
 
   void ask(const Stream& stream) {
@@ -138,8 +122,8 @@ class Worker {
     const cudaError_t status = cudaStreamQuery(stream.get());
     require(status == cudaSuccess || status == cudaErrorNotReady, "cudaStreamQuery");
     std::vector<std::uint8_t> data(size);
-    require(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
-    require(cudaMemcpy(data.data(), memory.data(), size, cudaMemcpyDefault), "cudaMemcpy");
+    synchronize(stream);
+    copy(data.data(), memory.data(), size);
     require(std::ranges::all_of(data, [](std::uint8_t byte) { return byte == 7; }), "memset");
   }
 

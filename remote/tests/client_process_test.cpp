@@ -70,7 +70,7 @@ TEST_F(ClientProcess, ConnectsInAChildIfItHasNotBefore) {
 
 TEST_F(ClientProcess, LeavesNoSocketsToProgramsThatItStarts) {
   servers_.serve();
-  const DeviceMemory device(0, Content(std::size_t{2} << 20, 1));  // over the channels
+  const DeviceMemory device(0, Content(std::size_t{2} << 20, 1));  // over bulk connections
   int sockets = 0;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int descriptor = std::stoi(each.path().filename());
@@ -79,7 +79,7 @@ TEST_F(ClientProcess, LeavesNoSocketsToProgramsThatItStarts) {
     ++sockets;
     EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0) << descriptor;
   }
-  EXPECT_GE(sockets, 6);  // four of them channels
+  EXPECT_GE(sockets, 6);  // four of them bulk connections
 }
 
 TEST_F(ClientProcess, LeavesSignalsToTheProgram) {

@@ -86,7 +86,7 @@ class Client : public testing::Test {
     std::vector<std::thread> threads;
     threads.reserve(failed.size());
     for (std::size_t k = 0; k < failed.size(); ++k) {
-      // Some copies travel within messages, some over the channels.
+      // Some copies travel within messages, some over the bulk connections.
       const std::size_t count = k < 3 ? 1000 : 300'000;
       threads.emplace_back(
           [&failed, k, count] { failed.at(k) = work(static_cast<int>(k % 2), count, 12); });

@@ -13,13 +13,14 @@ TEST(Modules, TheImagesOfAllTogetherAreBounded) {
   constexpr std::size_t most = 1000;
   Modules modules(driver, streams, most);
   const std::vector<std::byte> piece(400);
-  const auto give = [&](Id module) { return modules.run(ModulePiece{.module = module}, piece); };
+  const auto give = [&](Id module) {
+    return status_of([&] { modules.run(ModulePiece{.module = module, .tail = {piece}}); });
+  };
   EXPECT_EQ(give(20), CUDA_SUCCESS);
   EXPECT_EQ(give(21), CUDA_SUCCESS);
   EXPECT_EQ(give(21), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(give(22), CUDA_ERROR_OUT_OF_MEMORY);
-  Nothing nothing;
-  EXPECT_EQ(modules.run(ModuleUnload{.module = 20}, nothing), CUDA_SUCCESS);
+  modules.run(ModuleUnload{.module = 20});
   EXPECT_EQ(give(22), CUDA_SUCCESS);
 }
 

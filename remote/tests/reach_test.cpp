@@ -20,34 +20,35 @@ TEST_F(Sessions, CopiesReachOnlyWhatTheClientHas) {
   ::unsetenv("GPUCAST_FAKE_REACHES_ALL");
   Speaker client(server);
   Allocated own;
-  ASSERT_EQ(client.ask(MemAlloc{.bytes = own_bytes}, own), 0U);
+  ASSERT_EQ(client.call(MemAlloc{.bytes = own_bytes}, own), 0U);
   const Address end = own.address + own_bytes;
   const auto set = [&](Address to, std::uint64_t width) {
-    return client.ask(Memset{.to = to, .value = 7, .width = width});
+    return client.call(Memset{.to = to, .value = 7, .width = width});
   };
   EXPECT_EQ(set(own.address, own_bytes), 0U);
   EXPECT_EQ(set(own.address, own_bytes + 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(own.address - 1, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set(own.address + 1, most), CUDA_ERROR_INVALID_VALUE);
   const Memset rows{.to = own.address, .pitch = 100, .width = 50, .height = 10};
-  EXPECT_EQ(client.ask(rows), 0U);
+  EXPECT_EQ(client.call(rows), 0U);
   for (const std::uint64_t pitch : {std::uint64_t{106}, most / 9 + 1}) {
     Memset beyond = rows;
     beyond.pitch = pitch;
-    EXPECT_EQ(client.ask(beyond), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(client.call(beyond), CUDA_ERROR_INVALID_VALUE);
   }
-  EXPECT_EQ(client.ask(CopyFrom{.from = own.address, .bytes = own_bytes}, Bytes{}), 0U);
-  EXPECT_EQ(client.ask(CopyFrom{.from = end, .bytes = 1}, Bytes{}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(client.ask(CopyTo{.to = end}, std::vector<std::byte>(8)), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.status_of(CopyFrom{.from = own.address, .bytes = own_bytes}), 0U);
+  EXPECT_EQ(client.status_of(CopyFrom{.from = end, .bytes = 1}), CUDA_ERROR_INVALID_VALUE);
+  const std::vector<std::byte> data(8);
+  EXPECT_EQ(client.call(CopyTo{.to = end, .tail = {data}}), CUDA_ERROR_INVALID_VALUE);
   const CopyWithin within{.to = own.address, .from = own.address + 500, .width = 500};
-  EXPECT_EQ(client.ask(within), 0U);
+  EXPECT_EQ(client.call(within), 0U);
   CopyWithin out = within;
   out.to = end;
-  EXPECT_EQ(client.ask(out), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.call(out), CUDA_ERROR_INVALID_VALUE);
   out = within;
   out.from += 1;
-  EXPECT_EQ(client.ask(out), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(client.ask(MemFree{.address = own.address}), 0U);
+  EXPECT_EQ(client.call(out), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.call(MemFree{.address = own.address}), 0U);
   EXPECT_EQ(set(own.address, own_bytes), CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -37,8 +37,8 @@ TEST(Hmac, Rfc4231) {
 }
 
 TEST(Secret, AProofDependsOnEverythingItIsMadeOf) {
-  const Hello lane{.purpose = Purpose::lane};
-  const Hello channel{.purpose = Purpose::channel};
+  const Hello lane{.purpose = Purpose::control};
+  const Hello channel{.purpose = Purpose::bulk};
   const Nonce one{1};
   const Nonce two{2};
   const Mac proof = prove("a secret of 16 bytes", Side::client, lane, one, two);

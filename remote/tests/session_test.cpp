@@ -19,17 +19,17 @@ TEST_F(Sessions, OneServerAttachesTheMemoryOfAnother) {
   Address address = 0;
   const Shared shared = owner.share(shared_bytes, address);
   Attached attached;
-  ASSERT_EQ(user.ask(Attach{.id = 20, .memory = shared}, attached), 0U);
-  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = shared_bytes}), 0U);
-  EXPECT_EQ(user.ask(Memset{.to = attached.address + shared_bytes, .value = 7, .width = 1 << 24}),
+  ASSERT_EQ(user.call(Attach{.id = 20, .memory = shared}, attached), 0U);
+  EXPECT_EQ(user.call(Memset{.to = attached.address, .value = 7, .width = shared_bytes}), 0U);
+  EXPECT_EQ(user.call(Memset{.to = attached.address + shared_bytes, .value = 7, .width = 1 << 24}),
             CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(user.ask(Attach{.id = 20, .memory = shared}), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(user.ask(Detach{.id = 20}), 0U);
-  EXPECT_EQ(user.ask(Detach{.id = 20}), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(user.ask(Memset{.to = attached.address, .value = 7, .width = shared_bytes}),
+  EXPECT_EQ(user.call(Attach{.id = 20, .memory = shared}), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(user.call(Detach{.id = 20}), 0U);
+  EXPECT_EQ(user.call(Detach{.id = 20}), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(user.call(Memset{.to = attached.address, .value = 7, .width = shared_bytes}),
             CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(owner.ask(MemFree{.address = address}), 0U);
-  EXPECT_NE(user.ask(Attach{.id = 21, .memory = shared}), 0U);
+  EXPECT_EQ(owner.call(MemFree{.address = address}), 0U);
+  EXPECT_NE(user.call(Attach{.id = 21, .memory = shared}), 0U);
 }
 
 TEST_F(Sessions, AMemoryHandleWithoutItsProofIsRefusedAndTheServerGoesOn) {
@@ -54,10 +54,10 @@ TEST_F(Sessions, AMemoryHandleWithoutItsProofIsRefusedAndTheServerGoesOn) {
   foreign.proof = of_intruder.proof;
   Speaker user(second);
   for (const Shared& each : {guessed, longer, elsewhere, other_handle, foreign})
-    EXPECT_EQ(user.ask(Attach{.id = 20, .memory = each}), CUDA_ERROR_NOT_PERMITTED);
-  EXPECT_EQ(user.ask(Ping{}), 0U);
-  EXPECT_EQ(user.ask(Attach{.id = 20, .memory = of_intruder}), 0U);
-  EXPECT_EQ(victim.ask(Ping{}), 0U);
+    EXPECT_EQ(user.call(Attach{.id = 20, .memory = each}), CUDA_ERROR_NOT_PERMITTED);
+  EXPECT_EQ(user.call(Ping{}), 0U);
+  EXPECT_EQ(user.call(Attach{.id = 20, .memory = of_intruder}), 0U);
+  EXPECT_EQ(victim.call(Ping{}), 0U);
 }
 
 TEST_F(Sessions, ServersOfAnotherUserOrHostRefuse) {
@@ -70,8 +70,8 @@ TEST_F(Sessions, ServersOfAnotherUserOrHostRefuse) {
   EXPECT_NE(owner.group(), user.group());
   Address address = 0;
   const Shared shared = owner.share(shared_bytes, address);
-  EXPECT_EQ(user.ask(Attach{.id = 20, .memory = shared}), CUDA_ERROR_NOT_PERMITTED);
-  EXPECT_EQ(user.ask(Ping{}), 0U);
+  EXPECT_EQ(user.call(Attach{.id = 20, .memory = shared}), CUDA_ERROR_NOT_PERMITTED);
+  EXPECT_EQ(user.call(Ping{}), 0U);
 }
 
 TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
@@ -79,16 +79,16 @@ TEST_F(Sessions, OnlyWhatWasAllocatedIsShared) {
   Speaker client(server);
   Address address = 0;
   client.share(shared_bytes, address);
-  EXPECT_EQ(client.ask(Share{.address = address - 1}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(client.ask(Share{.address = address + shared_bytes}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.call(Share{.address = address - 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.call(Share{.address = address + shared_bytes}), CUDA_ERROR_INVALID_VALUE);
   Speaker other(server);
-  EXPECT_EQ(other.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(other.call(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
   Allocated placed;
   const Address at = 0x7e9800000000;  // where sanitizers let memory be
-  ASSERT_EQ(client.ask(MemAlloc{.bytes = shared_bytes, .at = at}, placed), 0U);
-  EXPECT_EQ(client.ask(Share{.address = at}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(client.ask(MemFree{.address = address}), 0U);
-  EXPECT_EQ(client.ask(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(client.call(MemAlloc{.bytes = shared_bytes, .at = at}, placed), 0U);
+  EXPECT_EQ(client.call(Share{.address = at}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(client.call(MemFree{.address = address}), 0U);
+  EXPECT_EQ(client.call(Share{.address = address}), CUDA_ERROR_INVALID_VALUE);
 }
 
 }  // namespace

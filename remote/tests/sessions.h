@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "client/greet.h"
-#include "client/lane.h"
+#include "client/control_connection.h"
+#include "client/handshake.h"
 #include "tests/own_folder.h"
 #include "tests/server_process.h"
 #include "transport/address.h"
@@ -23,47 +23,46 @@ class Speaker {
   explicit Speaker(const ServerProcess& server) {
     const Deadline deadline = Clock::now() + std::chrono::seconds(10);
     auto connection = connect_to(parse_endpoint(server.address()), deadline);
-    Hello hello;
-    client::greet(*connection, hello, "", deadline);
-    lane_ = std::make_unique<client::Lane>(std::move(connection), arrivals_,
-                                           std::chrono::microseconds(0));
+    client::shake_hands(*connection, Hello{}, "", deadline);
+    control_ = std::make_unique<client::ControlConnection>(std::move(connection), receives_,
+                                                           std::chrono::microseconds(0));
     Opened opened;
-    ask(Open{}, opened);
+    call(Open{}, opened);
     group_ = opened.device.group;
   }
 
   template <class Message>
-  Status ask(const Message& message, Message::Result& result) {
-    const client::Answered answer = lane_->ask(message);
-    if (answer.status == 0) result = decode<typename Message::Result>(answer.body);
+  Status call(const Message& message, ResultOf<Message>& result) {
+    const client::Answered answer = control_->call(message);
+    if (answer.status == 0) result = decode<ResultOf<Message>>(answer.body);
     return answer.status;
   }
   template <class Message>
-  Status ask(const Message& message) {
-    typename Message::Result result;
-    return ask(message, result);
+  Status call(const Message& message) {
+    ResultOf<Message> result;
+    return call(message, result);
   }
-  // With data behind the fields.
+  // Whatever comes with it.
   template <class Message>
-  Status ask(const Message& message, Bytes tail) {
-    return lane_->ask(message, tail).status;
+  Status status_of(const Message& message) {
+    return control_->call(message).status;
   }
   const std::string& group() const { return group_; }
 
   // Allocated and shared.
   Shared share(std::uint64_t bytes, Address& address) {
     Allocated allocated;
-    EXPECT_EQ(ask(MemAlloc{.bytes = bytes}, allocated), 0U);
+    EXPECT_EQ(call(MemAlloc{.bytes = bytes}, allocated), 0U);
     address = allocated.address;
     Shared shared;
-    EXPECT_EQ(ask(Share{.address = address + bytes - 1}, shared), 0U);
+    EXPECT_EQ(call(Share{.address = address + bytes - 1}, shared), 0U);
     EXPECT_EQ(shared.bytes, bytes);
     return shared;
   }
 
  private:
-  client::Arrivals arrivals_;
-  std::unique_ptr<client::Lane> lane_;
+  client::PendingReceives receives_;
+  std::unique_ptr<client::ControlConnection> control_;
   std::string group_;
 };
 

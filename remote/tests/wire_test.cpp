@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "protocol/calls.h"
-#include "protocol/greeting.h"
+#include "protocol/handshake.h"
 #include "protocol/limits.h"
 
 namespace gpucast::remote {
@@ -22,9 +22,10 @@ std::vector<std::byte> payload_of(const Message& message) {
 
 TEST(Wire, HeaderSaysWhatFollows) {
   std::vector<std::byte> bytes;
-  encode(bytes, MemAlloc{.bytes = 5, .at = 9}, 77, 100);
+  const std::vector<std::byte> tail(100);
+  encode(bytes, CopyTo{.to = 5, .tail = {tail}}, 77);
   const Header header = decode_header(bytes);
-  EXPECT_EQ(header.call, Call::mem_alloc);
+  EXPECT_EQ(header.call, Call::CopyTo);
   EXPECT_EQ(header.request, 77U);
   EXPECT_EQ(header.bytes, bytes.size() - Header::size + 100);
 }
@@ -81,8 +82,7 @@ TEST(Wire, ShorterAndLongerMessagesAreRefused) {
 TEST(Wire, WhatFollowsTheFieldsIsTheTail) {
   auto bytes = payload_of(CopyTo{.to = 1, .stream = 2});
   bytes.push_back(std::byte{9});
-  Bytes tail;
-  decode<CopyTo>(bytes, &tail);
+  const Bytes tail = decode<CopyTo>(bytes).tail.data;
   ASSERT_EQ(tail.size(), 1U);
   EXPECT_EQ(tail[0], std::byte{9});
 }
@@ -94,7 +94,7 @@ TEST(Wire, LengthsOutOfBoundsAllocateNothing) {
   EXPECT_THROW(decode<ModuleKernels>(bytes), ProtocolError);
   std::vector<std::byte> header;
   Writer of_header(header);
-  Header huge{.bytes = 0x7fffffff, .call = Call::ping};
+  Header huge{.bytes = 0x7fffffff, .call = Call::Ping};
   of_header(huge);
   EXPECT_THROW(decode_header(header), ProtocolError);
   EXPECT_THROW(payload_of(ModuleGlobal{.module = 1, .name = std::string(100'000, 'x')}),
@@ -118,9 +118,8 @@ void feed(std::mt19937& random) {
       if (k % 2 == 0 || byte(random) < 40) each = static_cast<std::byte>(byte(random));
     }
     try {
-      Bytes tail;
-      decode<Message>(noise, &tail);
-      EXPECT_LE(tail.size(), noise.size());
+      const auto message = decode<Message>(noise);
+      EXPECT_LE(tail_of(message).size(), noise.size());
     } catch (const ProtocolError&) {
       continue;
     }
@@ -129,9 +128,9 @@ void feed(std::mt19937& random) {
 
 TEST(Wire, NoiseIsDecodedOrRefused) {
   std::mt19937 random(20250101);
-  feed<Reply>(random);
+  feed<Reply<>>(random);
   feed<Data>(random);
-#define GPUCAST_FEED(name, Message, ...) feed<Message>(random);
+#define GPUCAST_FEED(Message, ...) feed<Message>(random);
   GPUCAST_CALLS(GPUCAST_FEED)
 #undef GPUCAST_FEED
 }
@@ -139,11 +138,11 @@ TEST(Wire, NoiseIsDecodedOrRefused) {
 // Programs and servers of several versions meet: a call keeps its number.
 TEST(Wire, CallsHaveTheNumbersOfVersion3) {
   EXPECT_EQ(static_cast<int>(Call::data), 2);
-  EXPECT_EQ(static_cast<int>(Call::open), 3);
-  EXPECT_EQ(static_cast<int>(Call::copy_within), 13);
-  EXPECT_EQ(static_cast<int>(Call::device_sync), 25);
-  EXPECT_EQ(static_cast<int>(Call::fence_sync), 35);
-  EXPECT_EQ(static_cast<int>(Call::detach), 38);
+  EXPECT_EQ(static_cast<int>(Call::Open), 3);
+  EXPECT_EQ(static_cast<int>(Call::CopyWithin), 13);
+  EXPECT_EQ(static_cast<int>(Call::DeviceSync), 25);
+  EXPECT_EQ(static_cast<int>(Call::FenceSync), 35);
+  EXPECT_EQ(static_cast<int>(Call::Detach), 38);
 }
 
 // One after another, each as wide as its type.
@@ -171,27 +170,27 @@ TEST(Wire, EveryFieldOfAMessageIsSent) {
 }
 
 template <class Message>
-std::size_t size_of_greeting() {
+std::size_t size_of() {
   return packed(Message{}).size();
 }
 
-TEST(Wire, GreetingsHaveTheSizesThatAreRead) {
-  EXPECT_EQ(size_of_greeting<Hello>(), Hello::size);
-  EXPECT_EQ(size_of_greeting<Challenge>(), Challenge::size);
-  EXPECT_EQ(size_of_greeting<Answer>(), Answer::size);
-  EXPECT_EQ(size_of_greeting<Welcome>(), Welcome::size);
-  EXPECT_EQ(size_of_greeting<Piece>(), Piece::size);
-  EXPECT_EQ(size_of_greeting<Header>(), Header::size);
+TEST(Wire, HandshakesHaveTheSizesThatAreRead) {
+  EXPECT_EQ(size_of<Hello>(), Hello::size);
+  EXPECT_EQ(size_of<Challenge>(), Challenge::size);
+  EXPECT_EQ(size_of<Answer>(), Answer::size);
+  EXPECT_EQ(size_of<Welcome>(), Welcome::size);
+  EXPECT_EQ(size_of<Piece>(), Piece::size);
+  EXPECT_EQ(size_of<Header>(), Header::size);
 }
 
-TEST(Pieces, AreAShareOfTheCopyForEachChannel) {
-  const auto pieces = [](std::size_t bytes, std::size_t channels) {
-    const std::size_t most = piece_of(bytes, channels);
+TEST(Pieces, AreAShareOfTheCopyForEachConnection) {
+  const auto pieces = [](std::size_t bytes, std::size_t connections) {
+    const std::size_t most = piece_of(bytes, connections);
     return (bytes + most - 1) / most;
   };
   EXPECT_EQ(pieces(most_inline + 1, 1), 2U);
-  for (const std::size_t channels : {2U, 3U, 4U, 5U, 16U})
-    EXPECT_EQ(pieces(most_inline + 1, channels), channels);
+  for (const std::size_t connections : {2U, 3U, 4U, 5U, 16U})
+    EXPECT_EQ(pieces(most_inline + 1, connections), connections);
   EXPECT_EQ(pieces(std::size_t{256} << 20, 4), 256U);
   for (std::size_t bytes = most_inline + 1; bytes < std::size_t{16} << 20;
        bytes = bytes + bytes / 3)

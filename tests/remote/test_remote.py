@@ -372,7 +372,7 @@ def test_a_stopped_server_is_given_up() -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        # Large copies go over channels, which the first one opens.
+        # Large copies go over bulk connections, which the first one opens.
         wait_until(lambda: server.children() and len(sockets_of(server.children()[0])) > 3)
         (child,) = server.children()
         os.kill(child, signal.SIGSTOP)  # buffers fill up, nothing is closed

@@ -442,7 +442,7 @@ def test_a_server_whose_client_is_idle_sleeps() -> None:
             server.address,
             """
 d, h = memory(4 << 20), pinned(4 << 20)
-for bytes in 64, 1 << 20, 4 << 20:  # over the lane and over the channels
+for bytes in 64, 1 << 20, 4 << 20:  # over the control and the bulk connections
     for k in range(20):
         cuda.cudaMemcpyAsync(d, h, size(bytes), 1, None)
         cuda.cudaMemcpyAsync(h, d, size(bytes), 2, None)
@@ -464,7 +464,7 @@ ready(); sys.stdin.readline()
         client.communicate("end\n", timeout=PATIENCE)
 
 
-# ---- the door ----
+# ---- the listener ----
 
 
 def test_idle_connections_keep_no_client_from_its_large_copies() -> None:

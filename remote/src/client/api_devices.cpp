@@ -2,8 +2,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
-#include <cstring>
 
+#include "client/copies.h"
 #include "client/entry.h"
 #include "client/properties.h"
 
@@ -12,8 +12,11 @@ using namespace gpucast::remote::client;
 
 namespace {
 
-void require_place(const void* place) {
-  if (place == nullptr) throw Failure{cudaErrorInvalidValue};
+void copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                  cudaStream_t stream, Waiting waiting) {
+  runtime().gpu(to_device);
+  runtime().gpu(from_device);
+  copy(to, from, row(bytes), cudaMemcpyDeviceToDevice, stream, waiting);
 }
 
 }  // namespace
@@ -22,19 +25,15 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   return entry<"cudaGetDeviceCount">([&] {
-    require_place(count);
-    *count = 0;
+    give(count, 0);
     *count = runtime().device_count();
-    return cudaSuccess;
   });
 }
 
 cudaError_t cudaGetDevice(int* device) {
   return entry<"cudaGetDevice">([&] {
-    require_place(device);
     runtime().device_count();
-    *device = this_thread().device;
-    return cudaSuccess;
+    give(device, this_thread().device);
   });
 }
 
@@ -42,61 +41,43 @@ cudaError_t cudaSetDevice(int device) {
   return entry<"cudaSetDevice">([&] {
     runtime().gpu(device);
     this_thread().device = device;
-    return cudaSuccess;
   });
 }
 
 cudaError_t cudaInitDevice(int device, unsigned /*flags*/, unsigned /*which*/) {
-  return entry<"cudaInitDevice">([&] {
-    runtime().gpu(device);
-    return cudaSuccess;
-  });
+  return entry<"cudaInitDevice">([&] { runtime().gpu(device); });
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
-  return entry<"cudaGetDeviceProperties">([&] {
-    require_place(result);
-    *result = properties(runtime().gpu(device));
-    return cudaSuccess;
-  });
+  return entry<"cudaGetDeviceProperties">([&] { give(result, properties(runtime().gpu(device))); });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
-  return entry<"cudaDeviceGetAttribute">([&] {
-    require_place(value);
-    *value = attribute(runtime().gpu(device), which);
-    return cudaSuccess;
-  });
+  return entry<"cudaDeviceGetAttribute">(
+      [&] { give(value, attribute(runtime().gpu(device), which)); });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
   return entry<"cudaDeviceGetPCIBusId">([&] {
-    require_place(text);
     const std::string& pci = runtime().gpu(device).device().pci;
-    if (size <= static_cast<int>(pci.size())) return cudaErrorInvalidValue;
+    require_valid(text != nullptr && size > static_cast<int>(pci.size()));
     std::snprintf(text, static_cast<std::size_t>(size), "%s", pci.c_str());
-    return cudaSuccess;
   });
 }
 
 // The first of those with the address: servers on several hosts may have the same.
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pci) {
   return entry<"cudaDeviceGetByPCIBusId">([&] {
-    require_place(device);
-    require_place(pci);
+    require_valid(device != nullptr && pci != nullptr);
     for (int k = 0; k < runtime().device_count(); ++k) {
-      if (runtime().gpu(k).device().pci == pci) {
-        *device = k;
-        return cudaSuccess;
-      }
+      if (runtime().gpu(k).device().pci == pci) return give(device, k);
     }
-    return cudaErrorInvalidDevice;
+    throw Failure{cudaErrorInvalidDevice};
   });
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return entry<"cudaDeviceSynchronize">(
-      [&] { return to_error(runtime().current().synchronize()); });
+  return entry<"cudaDeviceSynchronize">([&] { require(runtime().current().synchronize()); });
 }
 
 cudaError_t cudaDeviceReset() {
@@ -106,36 +87,27 @@ cudaError_t cudaDeviceReset() {
     runtime().attachments.forget(device);
     require(runtime().gpu(device).reset());
     runtime().memory.forget(device);
-    runtime().forget_handles(device);
-    return cudaSuccess;
+    runtime().streams.forget(device);
+    runtime().events.forget(device);
   });
 }
 
 // How a thread waits for an answer is no matter of the device's.
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
   return entry<"cudaSetDeviceFlags">([&] {
-    if ((flags & cudaDeviceMapHost) != 0) return runtime().unsupported("cudaDeviceMapHost");
-    return cudaSuccess;
+    if ((flags & cudaDeviceMapHost) != 0) require(runtime().unsupported("cudaDeviceMapHost"));
   });
 }
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
-  return entry<"cudaGetDeviceFlags">([&] {
-    require_place(flags);
-    *flags = cudaDeviceScheduleAuto;
-    return cudaSuccess;
-  });
+  return entry<"cudaGetDeviceFlags">([&] { give(flags, cudaDeviceScheduleAuto); });
 }
 
 // Preferences, which a device may ignore.
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache /*config*/) {
-  return entry<"cudaDeviceSetCacheConfig">([] { return cudaSuccess; });
+  return entry<"cudaDeviceSetCacheConfig">([] {});
 }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
-  return entry<"cudaDeviceGetCacheConfig">([&] {
-    require_place(config);
-    *config = cudaFuncCachePreferNone;
-    return cudaSuccess;
-  });
+  return entry<"cudaDeviceGetCacheConfig">([&] { give(config, cudaFuncCachePreferNone); });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -143,19 +115,28 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     runtime().current();
     if (least != nullptr) *least = 0;
     if (greatest != nullptr) *greatest = 0;
-    return cudaSuccess;
   });
 }
 
 // ---- peers: whatever way copies between devices take, kernels reach no other server's memory ----
 
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes) {
+  return entry<"cudaMemcpyPeer">(
+      [&] { copy_between(to, to_device, from, from_device, bytes, nullptr, Waiting::blocking); });
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t stream) {
+  return entry<"cudaMemcpyPeerAsync">([&] {
+    copy_between(to, to_device, from, from_device, bytes, stream, Waiting::asynchronous);
+  });
+}
+
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return entry<"cudaDeviceCanAccessPeer">([&] {
-    require_place(can);
     runtime().gpu(device);
     runtime().gpu(peer);
-    *can = 0;
-    return cudaSuccess;
+    give(can, 0);
   });
 }
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned /*flags*/) {
@@ -173,12 +154,10 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr /*which*/, int device,
                                       int peer) {
   return entry<"cudaDeviceGetP2PAttribute">([&] {
-    require_place(value);
     runtime().gpu(device);
     runtime().gpu(peer);
-    if (device == peer) return cudaErrorInvalidDevice;
-    *value = 0;
-    return cudaSuccess;
+    if (device == peer) throw Failure{cudaErrorInvalidDevice};
+    give(value, 0);
   });
 }
 

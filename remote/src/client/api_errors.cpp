@@ -16,19 +16,11 @@ const char* cudaGetErrorName(cudaError_t error) { return error_name(error); }
 const char* cudaGetErrorString(cudaError_t error) { return error_text(error); }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  return entry<"cudaRuntimeGetVersion">([&] {
-    if (version == nullptr) return cudaErrorInvalidValue;
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-  });
+  return entry<"cudaRuntimeGetVersion">([&] { give(version, CUDART_VERSION); });
 }
-
 cudaError_t cudaDriverGetVersion(int* version) {
-  return entry<"cudaDriverGetVersion">([&] {
-    if (version == nullptr) return cudaErrorInvalidValue;
-    *version = runtime().gpu(0).device().driver_version;
-    return cudaSuccess;
-  });
+  return entry<"cudaDriverGetVersion">(
+      [&] { give(version, runtime().gpu(0).device().driver_version); });
 }
 
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,

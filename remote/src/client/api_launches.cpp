@@ -12,87 +12,51 @@ namespace {
 
 FatBinary& binary_of(void** handle) { return *reinterpret_cast<FatBinary*>(handle); }
 
-cudaError_t launch_with(const cudaLaunchConfig_t& config, const void* host, void** arguments,
-                        bool own_stream) {
-  LaunchOptions options;
-  for (unsigned k = 0; k < config.numAttrs; ++k) {
-    const cudaLaunchAttribute& attribute = config.attrs[k];
-    switch (attribute.id) {
-      case cudaLaunchAttributeIgnore:
-      // Hints: without them a kernel begins later, or in another order of precedence.
-      case cudaLaunchAttributeProgrammaticStreamSerialization:
-      case cudaLaunchAttributePriority:
-        break;
-      case cudaLaunchAttributeClusterDimension:
-        options.cluster = {attribute.val.clusterDim.x, attribute.val.clusterDim.y,
-                           attribute.val.clusterDim.z};
-        break;
-      case cudaLaunchAttributeCooperative:
-        options.cooperative = attribute.val.cooperative != 0;
-        break;
-      default:
-        return runtime().unsupported("launch attribute " + std::to_string(attribute.id));
-    }
-  }
-  return launch(host,
-                {.grid = config.gridDim,
-                 .block = config.blockDim,
-                 .shared = config.dynamicSmemBytes,
-                 .stream = own_stream ? own(config.stream) : config.stream},
-                arguments, options);
-}
-
 const LoadedKernel& loaded(const void* host) {
   const LoadedKernel& kernel = runtime().current().modules.kernel(function_of(host));
   require(kernel.status);
   return kernel;
 }
 
-cudaError_t attributes_of(cudaFuncAttributes* result, const void* host) {
-  if (result == nullptr) return cudaErrorInvalidValue;
+cudaFuncAttributes attributes_of(const void* host) {
   Values values;
-  require(runtime().current().ask(FunctionAttributes{.kernel = loaded(host).id}, values));
+  require(runtime().current().call(FunctionAttributes{.kernel = loaded(host).id}, values));
   values.values.resize(CU_FUNC_ATTRIBUTE_MAX);
   const auto a = [&](CUfunction_attribute which) {
     return values.values[static_cast<std::size_t>(which)];
   };
   const auto size = [&](CUfunction_attribute which) { return static_cast<std::size_t>(a(which)); };
-  *result = {};
-  result->sharedSizeBytes = size(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-  result->constSizeBytes = size(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
-  result->localSizeBytes = size(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-  result->maxThreadsPerBlock = a(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  result->numRegs = a(CU_FUNC_ATTRIBUTE_NUM_REGS);
-  result->ptxVersion = a(CU_FUNC_ATTRIBUTE_PTX_VERSION);
-  result->binaryVersion = a(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
-  result->cacheModeCA = a(CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
-  result->maxDynamicSharedSizeBytes = a(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-  result->preferredShmemCarveout = a(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
-  result->clusterDimMustBeSet = a(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET);
-  result->requiredClusterWidth = a(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
-  result->requiredClusterHeight = a(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT);
-  result->requiredClusterDepth = a(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH);
-  result->clusterSchedulingPolicyPreference =
+  cudaFuncAttributes result{};
+  result.sharedSizeBytes = size(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  result.constSizeBytes = size(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+  result.localSizeBytes = size(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  result.maxThreadsPerBlock = a(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  result.numRegs = a(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  result.ptxVersion = a(CU_FUNC_ATTRIBUTE_PTX_VERSION);
+  result.binaryVersion = a(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+  result.cacheModeCA = a(CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
+  result.maxDynamicSharedSizeBytes = a(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  result.preferredShmemCarveout = a(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+  result.clusterDimMustBeSet = a(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET);
+  result.requiredClusterWidth = a(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+  result.requiredClusterHeight = a(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT);
+  result.requiredClusterDepth = a(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH);
+  result.clusterSchedulingPolicyPreference =
       a(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
-  result->nonPortableClusterSizeAllowed = a(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
-  return cudaSuccess;
+  result.nonPortableClusterSizeAllowed = a(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  return result;
 }
 
-cudaError_t occupancy_of(int* blocks, const void* host, int block, std::size_t shared,
-                         unsigned flags) {
-  if (blocks == nullptr) return cudaErrorInvalidValue;
+int occupancy_of(const void* host, int block, std::size_t shared, unsigned flags) {
   Blocks result;
-  require(runtime().current().ask(
+  require(runtime().current().call(
       Occupancy{.kernel = loaded(host).id, .block = block, .shared = shared, .flags = flags},
       result));
-  *blocks = result.blocks;
-  return cudaSuccess;
+  return result.blocks;
 }
 
-cudaError_t kernel_of(cudaKernel_t* kernel, const void* host) {
-  if (kernel == nullptr) return cudaErrorInvalidValue;
-  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<Function*>(&function_of(host)));
-  return cudaSuccess;
+cudaKernel_t kernel_of(const void* host) {
+  return reinterpret_cast<cudaKernel_t>(const_cast<Function*>(&function_of(host)));
 }
 
 }  // namespace
@@ -112,8 +76,8 @@ void __cudaRegisterFunction(void** handle, const char* host, char* /*device*/, c
   runtime().program.add_function(binary_of(handle), host, name);
 }
 void __cudaRegisterVar(void** handle, char* host, char* /*device*/, const char* name, int /*ext*/,
-                       std::size_t bytes, int /*constant*/, int /*global*/) {
-  runtime().program.add_variable(binary_of(handle), host, name, bytes);
+                       std::size_t /*bytes*/, int /*constant*/, int /*global*/) {
+  runtime().program.add_variable(binary_of(handle), host, name);
 }
 void __cudaRegisterManagedVar(void** /*handle*/, void** /*host*/, char* /*device*/,
                               const char* name, int /*ext*/, std::size_t /*bytes*/,
@@ -140,103 +104,50 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
-  return entry<"__cudaGetKernel">([&] { return kernel_of(kernel, host); });
-}
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                               std::size_t shared, cudaStream_t stream) {
-  return entry<"cudaLaunchKernel">(
-      [&] { return launch(kernel, {grid, block, shared, stream}, arguments, {}); });
-}
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                    std::size_t shared, cudaStream_t stream) {
-  return __cudaLaunchKernel(kernel, grid, block, arguments, shared, own(stream));
+  return entry<"__cudaGetKernel">([&] { give(kernel, kernel_of(host)); });
 }
 
 // ---- what programs call ----
 
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host) {
-  return entry<"cudaGetKernel">([&] { return kernel_of(kernel, host); });
+  return entry<"cudaGetKernel">([&] { give(kernel, kernel_of(host)); });
 }
-cudaError_t cudaLaunchKernel(const void* host, dim3 grid, dim3 block, void** arguments,
-                             std::size_t shared, cudaStream_t stream) {
-  return entry<"cudaLaunchKernel">(
-      [&] { return launch(host, {grid, block, shared, stream}, arguments, {}); });
-}
-cudaError_t cudaLaunchKernel_ptsz(const void* host, dim3 grid, dim3 block, void** arguments,
-                                  std::size_t shared, cudaStream_t stream) {
-  return cudaLaunchKernel(host, grid, block, arguments, shared, own(stream));
-}
-cudaError_t cudaLaunchCooperativeKernel(const void* host, dim3 grid, dim3 block, void** arguments,
-                                        std::size_t shared, cudaStream_t stream) {
-  return entry<"cudaLaunchCooperativeKernel">([&] {
-    return launch(host, {grid, block, shared, stream}, arguments,
-                  {.cluster = {}, .cooperative = true});
-  });
-}
-cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* host, dim3 grid, dim3 block,
-                                             void** arguments, std::size_t shared,
-                                             cudaStream_t stream) {
-  return cudaLaunchCooperativeKernel(host, grid, block, arguments, shared, own(stream));
-}
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* host,
-                                void** arguments) {
-  return entry<"cudaLaunchKernelExC">([&] {
-    if (config == nullptr) return cudaErrorInvalidValue;
-    return launch_with(*config, host, arguments, false);
-  });
-}
-cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* host,
-                                     void** arguments) {
-  return entry<"cudaLaunchKernelExC">([&] {
-    if (config == nullptr) return cudaErrorInvalidValue;
-    return launch_with(*config, host, arguments, true);
-  });
-}
-
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* result, const void* host) {
-  return entry<"cudaFuncGetAttributes">([&] { return attributes_of(result, host); });
+  return entry<"cudaFuncGetAttributes">([&] { give(result, attributes_of(host)); });
 }
 cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute attribute, int value) {
   return entry<"cudaFuncSetAttribute">([&] {
-    return to_error(runtime().current().ask(
+    require(runtime().current().call(
         FunctionSetAttribute{.kernel = loaded(host).id, .attribute = attribute, .value = value}));
   });
 }
 // A preference, which a device may ignore.
 cudaError_t cudaFuncSetCacheConfig(const void* host, cudaFuncCache /*config*/) {
-  return entry<"cudaFuncSetCacheConfig">([&] {
-    function_of(host);
-    return cudaSuccess;
-  });
+  return entry<"cudaFuncSetCacheConfig">([&] { function_of(host); });
 }
 cudaError_t cudaFuncGetName(const char** name, const void* host) {
-  return entry<"cudaFuncGetName">([&] {
-    if (name == nullptr) return cudaErrorInvalidValue;
-    *name = function_of(host).name.c_str();
-    return cudaSuccess;
-  });
+  return entry<"cudaFuncGetName">([&] { give(name, function_of(host).name.c_str()); });
 }
 cudaError_t cudaFuncGetParamInfo(const void* host, std::size_t index, std::size_t* offset,
                                  std::size_t* bytes) {
   return entry<"cudaFuncGetParamInfo">([&] {
     const auto& parameters = loaded(host).parameters;
-    if (offset == nullptr || index >= parameters.size()) return cudaErrorInvalidValue;
-    *offset = parameters[index].offset;
+    require_valid(index < parameters.size());
+    give(offset, parameters[index].offset);
     if (bytes != nullptr) *bytes = parameters[index].bytes;
-    return cudaSuccess;
   });
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* host, int block,
                                                           std::size_t shared) {
   return entry<"cudaOccupancyMaxActiveBlocksPerMultiprocessor">(
-      [&] { return occupancy_of(blocks, host, block, shared, 0); });
+      [&] { give(blocks, occupancy_of(host, block, shared, 0)); });
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* host,
                                                                    int block, std::size_t shared,
                                                                    unsigned flags) {
   return entry<"cudaOccupancyMaxActiveBlocksPerMultiprocessor">(
-      [&] { return occupancy_of(blocks, host, block, shared, flags); });
+      [&] { give(blocks, occupancy_of(host, block, shared, flags)); });
 }
 
 }  // extern "C"

@@ -14,28 +14,28 @@ bool in_one_group(int first, int second) {
 }
 
 // Some failures say something about the memory, and nothing about the two devices.
-bool concerns_devices(const Share& /*call*/, Status status) {
+bool concerns_devices(const Share& /*share*/, Status status) {
   return status != 0 && status != Status{cudaErrorInvalidValue};
 }
-bool concerns_devices(const Attach& /*call*/, Status status) {
+bool concerns_devices(const Attach& /*attach*/, Status status) {
   return status != 0 && status != Status{cudaErrorMemoryAllocation} &&
          status != Status{cudaErrorAlreadyMapped};
 }
 
 }  // namespace
 
-std::optional<Address> Attachments::find(const MemoryBook::DeviceMemory& memory, int device) {
+std::optional<Address> Attachments::find(const AddressMap::DeviceMemory& memory, int device) {
   if (!in_one_group(memory.device, device)) return std::nullopt;
   std::optional<Use> use = known(memory, device);
   if (!use) {
-    const std::lock_guard asking(asking_);
+    const std::lock_guard requesting(requesting_);
     use = known(memory, device);
-    if (!use) use = ask(memory, device);
+    if (!use) use = request(memory, device);
   }
   return use->address == 0 ? std::nullopt : std::optional(use->address);
 }
 
-std::optional<Attachments::Use> Attachments::known(const MemoryBook::DeviceMemory& memory,
+std::optional<Attachments::Use> Attachments::known(const AddressMap::DeviceMemory& memory,
                                                    int device) const {
   const std::shared_lock lock(mutex_);
   if (refused_.contains({memory.device, device})) return Use{};
@@ -46,7 +46,7 @@ std::optional<Attachments::Use> Attachments::known(const MemoryBook::DeviceMemor
   return use == found->second.uses.end() ? std::nullopt : std::optional(use->second);
 }
 
-Attachments::Use Attachments::ask(const MemoryBook::DeviceMemory& memory, int device) {
+Attachments::Use Attachments::request(const AddressMap::DeviceMemory& memory, int device) {
   std::optional<Shared> shared;
   {
     const std::shared_lock lock(mutex_);
@@ -55,50 +55,41 @@ Attachments::Use Attachments::ask(const MemoryBook::DeviceMemory& memory, int de
   }
   if (!shared) {
     Shared got;
-    const Share call{.address = memory.begin};
-    const Status status = runtime().gpu(memory.device).ask(call, got);
+    const Share share{.address = memory.begin};
+    const Status status = runtime().gpu(memory.device).call(share, got);
     // Both mean the same memory by it.
     const bool whole = status == 0 && got.bytes == memory.bytes;
     const std::unique_lock lock(mutex_);
     Allocation& allocation = allocations_[memory.begin];
     allocation = {.device = memory.device, .refused = !whole};
-    if (concerns_devices(call, status)) refused_.insert({memory.device, device});
+    if (concerns_devices(share, status)) refused_.insert({memory.device, device});
     if (!whole) return {};
     allocation.shared = shared = got;
   }
   Gpu& user = runtime().gpu(device);
   Use use{.id = user.new_id()};
-  const Attach call{.id = use.id, .memory = *shared};
+  const Attach attach{.id = use.id, .memory = *shared};
   Attached attached;
-  const Status status = user.ask(call, attached);
+  const Status status = user.call(attach, attached);
   if (status == 0) use.address = attached.address;
   const std::unique_lock lock(mutex_);
   allocations_[memory.begin].uses[device] = use;
-  if (concerns_devices(call, status)) refused_.insert({memory.device, device});
+  if (concerns_devices(attach, status)) refused_.insert({memory.device, device});
   return use;
 }
 
 // A server that is lost uses nothing any more.
 void Attachments::detach(const Allocation& allocation) {
   for (const auto& [device, use] : allocation.uses) {
-    if (use.address != 0) runtime().gpu(device).ask(Detach{.id = use.id});
+    if (use.address != 0) runtime().gpu(device).call(Detach{.id = use.id});
   }
 }
 
 void Attachments::detach(Address begin) {
-  Allocation allocation;
-  {
-    const std::shared_lock lock(mutex_);
-    if (!allocations_.contains(begin)) return;
-  }
-  {
-    const std::unique_lock lock(mutex_);
-    const auto found = allocations_.find(begin);
-    if (found == allocations_.end()) return;
-    allocation = std::move(found->second);
-    allocations_.erase(found);
-  }
-  detach(allocation);
+  std::unique_lock lock(mutex_);
+  const auto removed = allocations_.extract(begin);
+  lock.unlock();
+  if (removed) detach(removed.mapped());
 }
 
 void Attachments::forget(int device) {

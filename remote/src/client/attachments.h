@@ -9,7 +9,7 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "client/memory_book.h"
+#include "client/address_map.h"
 #include "protocol/calls.h"
 
 namespace gpucast::remote::client {
@@ -18,7 +18,7 @@ class Attachments {
  public:
   // Where the memory begins for the server of another device; nothing where that one cannot have
   // it, which is asked for once.
-  std::optional<Address> find(const MemoryBook::DeviceMemory& memory, int device);
+  std::optional<Address> find(const AddressMap::DeviceMemory& memory, int device);
 
   // Before the memory that begins there is freed: waits until no server uses it any more.
   void detach(Address begin);
@@ -38,11 +38,11 @@ class Attachments {
   };
 
   // Nothing where it is not known.
-  std::optional<Use> known(const MemoryBook::DeviceMemory& memory, int device) const;
-  Use ask(const MemoryBook::DeviceMemory& memory, int device);
+  std::optional<Use> known(const AddressMap::DeviceMemory& memory, int device) const;
+  Use request(const AddressMap::DeviceMemory& memory, int device);
   static void detach(const Allocation& allocation);
 
-  std::mutex asking_;
+  std::mutex requesting_;
   mutable std::shared_mutex mutex_;
   std::map<Address, Allocation> allocations_;
   std::set<std::pair<int, int>> refused_;  // whose memory, by whose server

@@ -1,20 +1,40 @@
 #include "client/copies.h"
 
+#include <algorithm>
 #include <cstring>
-
-#include "client/device_copies.h"
+#include <vector>
 
 namespace gpucast::remote::client {
 namespace {
 
-using DeviceMemory = MemoryBook::DeviceMemory;
+using DeviceMemory = AddressMap::DeviceMemory;
 
-// What lies at both ends; nothing for the host's memory. Failure where that is not what `kind` says
-// or the rows reach beyond it.
-struct Ends {
-  std::optional<DeviceMemory> to;
-  std::optional<DeviceMemory> from;
+// A copy that the program asked for.
+struct Copy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  const Rows& rows;
+  OnStream stream = {};
+  bool blocks = false;
+  // What lies at both ends; nothing for the host's memory.
+  std::optional<DeviceMemory> to_memory = {};
+  std::optional<DeviceMemory> from_memory = {};
 };
+
+bool in_one_piece(const Rows& rows) {
+  return rows.height == 1 || (rows.to_pitch == rows.width && rows.from_pitch == rows.width);
+}
+
+// Calls `body(to, from, bytes)` for what lies without gaps at both ends.
+template <class Body>
+void for_each_piece(const Copy& copy, Body body) {
+  const Rows& rows = copy.rows;
+  auto* out = static_cast<std::byte*>(copy.to);
+  const auto* in = static_cast<const std::byte*>(copy.from);
+  if (in_one_piece(rows)) return body(out, in, rows.width * rows.height);
+  for (std::size_t row = 0; row < rows.height; ++row)
+    body(out + row * rows.to_pitch, in + row * rows.from_pitch, rows.width);
+}
 
 // From the first byte of the first row to the last of the last. Failure where no memory is so
 // large.
@@ -34,171 +54,208 @@ void require_inside(const std::optional<DeviceMemory>& memory, Address begin, st
     throw Failure{cudaErrorInvalidValue};
 }
 
-Ends ends_of(const void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
-  const Ends ends{.to = runtime().memory.device_memory(address_of(to)),
-                  .from = runtime().memory.device_memory(address_of(from))};
+// Finds what lies at both ends. Failure where that is not what `kind` says or the rows reach beyond
+// it.
+void find_ends(Copy& copy, cudaMemcpyKind kind) {
+  copy.to_memory = runtime().memory.device_memory(address_of(copy.to));
+  copy.from_memory = runtime().memory.device_memory(address_of(copy.from));
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (kind != cudaMemcpyDefault &&
-      (to_device != ends.to.has_value() || from_device != ends.from.has_value())) {
+      (to_device != copy.to_memory.has_value() || from_device != copy.from_memory.has_value())) {
     throw Failure{cudaErrorInvalidValue};
   }
-  require_inside(ends.to, address_of(to), rows.to_pitch, rows);
-  require_inside(ends.from, address_of(from), rows.from_pitch, rows);
-  return ends;
+  require_inside(copy.to_memory, address_of(copy.to), copy.rows.to_pitch, copy.rows);
+  require_inside(copy.from_memory, address_of(copy.from), copy.rows.from_pitch, copy.rows);
 }
 
-std::uint8_t fence_of(Waiting waiting) { return waiting == Waiting::blocking ? 1 : 0; }
-
-// Calls `body(stream, waiting)` for what the device has to do on the stream. One of another device
-// has come so far before, and the work is done before that stream is given more.
+// Calls `body(gpu, stream, blocks)` for what the device has to do on the stream. One of another
+// device has come so far before, and the work is done before that stream is given more.
 template <class Body>
-void on_device(int device, const OnStream& stream, Waiting waiting, Body body) {
-  if (stream.device == device) return body(stream.id, waiting);
+void on_device(int device, const OnStream& stream, bool blocks, Body body) {
+  if (stream.device == device) return body(*stream.gpu, stream.id, blocks);
+  Gpu& gpu = runtime().gpu(device);
   require(stream.gpu->synchronize_stream(stream.id));
-  body(legacy_stream, Waiting::blocking);
-  require(runtime().gpu(device).synchronize_stream(legacy_stream));
+  body(gpu, legacy_stream, true);
+  require(gpu.synchronize_stream(legacy_stream));
 }
 
-void to_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
-               Waiting waiting) {
-  Gpu& gpu = runtime().gpu(device);
-  on_device(device, stream, waiting, [&](Id on, Waiting wait) {
-    for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
-      const bool pinned = runtime().memory.pinned(in, bytes).has_value();
-      require(gpu.copy_to(address_of(out), in, bytes, on, wait == Waiting::blocking, pinned));
+void to_device(const Copy& copy) {
+  on_device(copy.to_memory->device, copy.stream, copy.blocks, [&](Gpu& gpu, Id on, bool blocks) {
+    for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+      const bool pinned = runtime().memory.pinned(from, bytes).has_value();
+      require(gpu.copy_to(address_of(to), from, bytes, on, blocks, pinned));
     });
   });
 }
 
-void from_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
-                 Waiting waiting) {
-  Gpu& gpu = runtime().gpu(device);
+void from_device(const Copy& copy) {
   // Into pageable memory copies are not asynchronous.
-  if (!runtime().memory.pinned(to, extent_of(rows.to_pitch, rows))) waiting = Waiting::blocking;
-  on_device(device, stream, waiting, [&](Id on, Waiting wait) {
-    const bool blocks = wait == Waiting::blocking;
-    const bool whole = in_one_piece(rows);
-    for_each_piece(to, from, rows, [&](std::byte* out, const std::byte* in, std::size_t bytes) {
-      require(gpu.copy_from(out, address_of(in), bytes, on, !(blocks && whole)));
+  const bool waits =
+      copy.blocks || !runtime().memory.pinned(copy.to, extent_of(copy.rows.to_pitch, copy.rows));
+  on_device(copy.from_memory->device, copy.stream, waits, [&](Gpu& gpu, Id on, bool blocks) {
+    const bool whole = in_one_piece(copy.rows);
+    for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+      require(gpu.copy_from(to, address_of(from), bytes, on, !(blocks && whole)));
     });
     if (blocks && !whole) require(gpu.synchronize_stream(on));
   });
 }
 
-void within_device(void* to, const void* from, const Rows& rows, int device, const OnStream& stream,
-                   Waiting waiting) {
-  on_device(device, stream, waiting, [&](Id on, Waiting wait) {
-    require(
-        runtime().gpu(device).tell(copy_message(address_of(to), address_of(from), rows, on, wait)));
+// For one server, to which both are addresses of its own.
+CopyWithin message_of(const Copy& copy, Id stream, bool fence) {
+  const Rows& rows = copy.rows;
+  const bool whole = in_one_piece(rows);
+  return {.to = address_of(copy.to),
+          .to_pitch = rows.to_pitch,
+          .from = address_of(copy.from),
+          .from_pitch = rows.from_pitch,
+          .width = whole ? rows.width * rows.height : rows.width,
+          .height = whole ? 1 : rows.height,
+          .stream = stream,
+          .fence = fence};
+}
+
+void within_device(const Copy& copy) {
+  on_device(copy.to_memory->device, copy.stream, copy.blocks,
+            [&](Gpu& gpu, Id on, bool blocks) { require(gpu.send(message_of(copy, on, blocks))); });
+}
+
+void within_host(const Copy& copy) {
+  require(copy.stream.gpu->synchronize_stream(copy.stream.id));
+  for_each_piece(copy, [](std::byte* to, const std::byte* from, std::size_t bytes) {
+    std::memmove(to, from, bytes);
   });
 }
 
-void within_host(void* to, const void* from, const Rows& rows, const OnStream& stream) {
-  require(stream.gpu->synchronize_stream(stream.id));
-  for_each_piece(to, from, rows, [](std::byte* out, const std::byte* in, std::size_t bytes) {
-    std::memmove(out, in, bytes);
+// ---- from one device to another: by the servers themselves where both are of one host and the
+// stream is one of theirs, through this process otherwise ----
+
+// By the server that has the stream, so that the stream's order holds; false where it has no access
+// to the other device's memory.
+bool directly(const Copy& copy) {
+  const OnStream& stream = copy.stream;
+  const bool receives = stream.device == copy.to_memory->device;
+  if (!receives && stream.device != copy.from_memory->device) return false;
+  const DeviceMemory& others = receives ? *copy.from_memory : *copy.to_memory;
+  const auto attached = runtime().attachments.find(others, stream.device);
+  if (!attached) return false;
+  // The stream does not know what the other device still has to do.
+  Gpu& other = runtime().gpu(others.device);
+  require(copy.blocks ? other.synchronize_stream(legacy_stream) : other.wait_for_fences());
+  // No fence: a blocking copy is over when this returns.
+  CopyWithin message = message_of(copy, stream.id, false);
+  (receives ? message.from : message.to) += *attached - others.begin;
+  require(stream.gpu->send(message));
+  // Nor do the other device's streams know of the copy.
+  if (copy.blocks) require(stream.gpu->synchronize_stream(stream.id));
+  static Counter& counter = runtime().counters.of("(copies between devices, direct)");
+  counter.calls.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// Through this process, part by part.
+void staged(const Copy& copy) {
+  require(copy.stream.gpu->synchronize_stream(copy.stream.id));
+  static Counter& counter = runtime().counters.of("(copies between devices, staged)");
+  counter.calls.fetch_add(1, std::memory_order_relaxed);
+  Gpu& source = runtime().gpu(copy.from_memory->device);
+  Gpu& destination = runtime().gpu(copy.to_memory->device);
+  constexpr std::size_t part = std::size_t{16} << 20;
+  std::vector<std::byte> between(std::min(part, copy.rows.width * copy.rows.height));
+  for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes; done += part) {
+      const std::size_t count = std::min(part, bytes - done);
+      require(
+          source.copy_from(between.data(), address_of(from) + done, count, legacy_stream, false));
+      require(destination.copy_to(address_of(to) + done, between.data(), count, legacy_stream, true,
+                                  false));
+      counter.bytes_sent.fetch_add(count, std::memory_order_relaxed);
+      counter.bytes_received.fetch_add(count, std::memory_order_relaxed);
+    }
   });
 }
 
 }  // namespace
 
-CopyWithin copy_message(Address to, Address from, const Rows& rows, Id stream, Waiting waiting) {
-  CopyWithin message{.to = to,
-                     .to_pitch = rows.to_pitch,
-                     .from = from,
-                     .from_pitch = rows.from_pitch,
-                     .width = rows.width,
-                     .height = rows.height,
-                     .stream = stream,
-                     .fence = fence_of(waiting)};
-  if (in_one_piece(rows)) {
-    message.width = rows.width * rows.height;
-    message.height = 1;
-  }
-  return message;
-}
-
-cudaError_t copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
-                 cudaStream_t stream, Waiting waiting) {
+void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream,
+          Waiting waiting) {
   const OnStream on = runtime().stream(stream);
-  if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+  if (rows.width == 0 || rows.height == 0) return;
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
-    return cudaErrorInvalidMemcpyDirection;
-  if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
+    throw Failure{cudaErrorInvalidMemcpyDirection};
+  if (to == nullptr || from == nullptr) throw Failure{cudaErrorInvalidValue};
   if (rows.height > 1 && (rows.width > rows.to_pitch || rows.width > rows.from_pitch))
-    return cudaErrorInvalidPitchValue;
-  const Ends ends = ends_of(to, from, rows, kind);
-  if (!ends.to && !ends.from) {
-    within_host(to, from, rows, on);
-  } else if (!ends.from) {
-    to_device(to, from, rows, ends.to->device, on, waiting);
-  } else if (!ends.to) {
-    from_device(to, from, rows, ends.from->device, on, waiting);
-  } else if (ends.to->device == ends.from->device) {
-    within_device(to, from, rows, ends.to->device, on, waiting);
-  } else {
-    copy_between_devices(to, *ends.to, from, *ends.from, rows, on, waiting);
+    throw Failure{cudaErrorInvalidPitchValue};
+  Copy its{
+      .to = to, .from = from, .rows = rows, .stream = on, .blocks = waiting == Waiting::blocking};
+  find_ends(its, kind);
+  if (!its.to_memory && !its.from_memory) {
+    within_host(its);
+  } else if (!its.from_memory) {
+    to_device(its);
+  } else if (!its.to_memory) {
+    from_device(its);
+  } else if (its.to_memory->device == its.from_memory->device) {
+    within_device(its);
+  } else if (!directly(its)) {
+    staged(its);
   }
-  return cudaSuccess;
 }
 
-cudaError_t set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
-                cudaStream_t stream, Waiting waiting) {
+void set(void* to, int value, std::size_t pitch, std::size_t width, std::size_t height,
+         cudaStream_t stream, Waiting waiting) {
   const OnStream on = runtime().stream(stream);
-  if (width == 0 || height == 0) return cudaSuccess;
-  if (height > 1 && width > pitch) return cudaErrorInvalidPitchValue;
+  if (width == 0 || height == 0) return;
+  if (height > 1 && width > pitch) throw Failure{cudaErrorInvalidPitchValue};
   const auto memory = runtime().memory.device_memory(address_of(to));
-  if (!memory) return cudaErrorInvalidValue;
+  if (!memory) throw Failure{cudaErrorInvalidValue};
   require_inside(memory, address_of(to), pitch, {.width = width, .height = height});
-  on_device(memory->device, on, waiting, [&](Id id, Waiting wait) {
-    require(runtime()
-                .gpu(memory->device)
-                .tell(Memset{.to = address_of(to),
-                             .value = static_cast<std::uint8_t>(value),
-                             .pitch = pitch,
-                             .width = width,
-                             .height = height,
-                             .stream = id,
-                             .fence = fence_of(wait)}));
+  const bool blocking = waiting == Waiting::blocking;
+  on_device(memory->device, on, blocking, [&](Gpu& gpu, Id id, bool blocks) {
+    require(gpu.send(Memset{.to = address_of(to),
+                            .value = static_cast<std::uint8_t>(value),
+                            .pitch = pitch,
+                            .width = width,
+                            .height = height,
+                            .stream = id,
+                            .fence = blocks}));
   });
-  return cudaSuccess;
 }
 
-cudaError_t allocate(void** memory, std::size_t bytes) {
-  if (memory == nullptr) return cudaErrorInvalidValue;
+void allocate(void** memory, std::size_t bytes) {
+  if (memory == nullptr) throw Failure{cudaErrorInvalidValue};
   *memory = nullptr;
   const int device = this_thread().device;
   Gpu& gpu = runtime().gpu(device);
-  if (bytes == 0) return cudaSuccess;
-  MemoryBook& book = runtime().memory;
+  if (bytes == 0) return;
+  AddressMap& map = runtime().memory;
   Allocated got;
-  require(gpu.ask(MemAlloc{.bytes = bytes}, got));
-  bool reserved = book.reserve(device, got.address, bytes);
-  if (!reserved) require(gpu.tell(MemFree{.address = got.address}));
+  require(gpu.call(MemAlloc{.bytes = bytes}, got));
+  bool reserved = map.reserve(device, got.address, bytes);
+  if (!reserved) require(gpu.send(MemFree{.address = got.address}));
   constexpr int tries = 16;
   for (int k = 0; k < tries && !reserved; ++k) {
-    const Address at = book.reserve_anywhere(device, bytes);
+    const Address at = map.reserve_anywhere(device, bytes);
     if (at == 0) break;
-    const Status status = gpu.ask(MemAlloc{.bytes = bytes, .at = at}, got);
-    if (status != 0 && status != Status{cudaErrorNotSupported}) return to_error(status);
+    const Status status = gpu.call(MemAlloc{.bytes = bytes, .at = at}, got);
+    if (status != Status{cudaErrorNotSupported}) require(status);
     reserved = status == 0;
   }
   if (!reserved) {
-    return runtime().unsupported("device memory at an address that this process uses otherwise");
+    require(runtime().unsupported("device memory at an address that this process uses otherwise"));
   }
-  book.add(device, got.address, bytes);
+  map.add(device, got.address, bytes);
   *memory = reinterpret_cast<void*>(got.address);
-  return cudaSuccess;
 }
 
-cudaError_t deallocate(void* memory) {
+void deallocate(void* memory) {
   runtime().device_count();
-  if (memory == nullptr) return cudaSuccess;
+  if (memory == nullptr) return;
   const auto found = runtime().memory.remove(address_of(memory));
-  if (!found) return cudaErrorInvalidValue;
+  if (!found) throw Failure{cudaErrorInvalidValue};
   runtime().attachments.detach(found->begin);
-  return to_error(runtime().gpu(found->device).tell(MemFree{.address = found->begin}));
+  require(runtime().gpu(found->device).send(MemFree{.address = found->begin}));
 }
 
 Global symbol(const void* host) {
@@ -210,7 +267,7 @@ Global symbol(const void* host) {
   // Copies by its address find it, as those by allocated memory's.
   if (!runtime().memory.device_memory(found.address)) {
     if (!runtime().memory.reserve(device, found.address, found.bytes))
-      throw Failure{runtime().unsupported("a variable at an address that is used otherwise")};
+      require(runtime().unsupported("a variable at an address that is used otherwise"));
     runtime().memory.add(device, found.address, found.bytes);
   }
   return found;

@@ -66,17 +66,9 @@ Counter*& current_counter() {
   return current;
 }
 
-void count_round_trip() {
+void count(std::atomic<std::uint64_t> Counter::* what, std::uint64_t amount) {
   if (Counter* current = current_counter())
-    current->round_trips.fetch_add(1, std::memory_order_relaxed);
-}
-void count_sent(std::size_t bytes) {
-  if (Counter* current = current_counter())
-    current->bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
-}
-void count_received(std::size_t bytes) {
-  if (Counter* current = current_counter())
-    current->bytes_received.fetch_add(bytes, std::memory_order_relaxed);
+    (current->*what).fetch_add(amount, std::memory_order_relaxed);
 }
 
 }  // namespace gpucast::remote::client

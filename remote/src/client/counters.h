@@ -34,9 +34,7 @@ class Counters {
 
 // The entry point that this thread is in; nullptr for the client's own threads.
 Counter*& current_counter();
-void count_round_trip();
-void count_sent(std::size_t bytes);
-void count_received(std::size_t bytes);
+void count(std::atomic<std::uint64_t> Counter::* what, std::uint64_t amount);
 
 // Counts one call, and its time as long as it lives. One within another counts for the outer one.
 class Counted {

@@ -1,14 +1,16 @@
 // How every entry point of the CUDA runtime is written:
 //
-//   return entry<"cudaName">([&] { ...; return cudaSuccess; });
+//   return entry<"cudaName">([&] { ... });
 //
-// It is counted, nothing is thrown through it, and its error is what cudaGetLastError() gives.
+// It is counted, nothing is thrown through it, and its error is what cudaGetLastError() gives: that
+// of a Failure, or what the body returns if it returns anything.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <type_traits>
 
 #include "client/runtime.h"
 
@@ -30,7 +32,12 @@ cudaError_t entry(Body body) noexcept {
   static Counter& counter = runtime().counters.of(name.text);
   const Counted counted(counter);
   try {
-    return remember(body());
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return cudaSuccess;
+    } else {
+      return remember(body());
+    }
   } catch (const Failure& failure) {
     return remember(failure.error);
   } catch (const std::bad_alloc&) {
@@ -40,9 +47,15 @@ cudaError_t entry(Body body) noexcept {
   }
 }
 
-// The default stream of entry points whose names end in _ptsz or _ptds.
-inline cudaStream_t own(cudaStream_t stream) {
-  return stream == nullptr ? cudaStreamPerThread : stream;
+inline void require_valid(bool valid) {
+  if (!valid) throw Failure{cudaErrorInvalidValue};
+}
+
+// To where the program wants it.
+template <class Value>
+void give(Value* place, const std::type_identity_t<Value>& value) {
+  require_valid(place != nullptr);
+  *place = value;
 }
 
 }  // namespace gpucast::remote::client

@@ -1,30 +1,27 @@
 #include "client/event_times.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gpucast::remote::client {
 namespace {
 
-bool same_pair(const EventPair& one, const EventPair& other) {
-  return one.begin == other.begin && one.end == other.end;
-}
 bool has(const EventPair& pair, Id event) { return pair.begin == event || pair.end == event; }
+
+const auto pair_of = [](const auto& known) { return known.wanted.pair; };
 
 }  // namespace
 
 std::optional<float> EventTimes::known(EventPair pair) const {
   const std::lock_guard lock(mutex_);
-  for (const KnownPair& each : pairs_) {
-    if (same_pair(each.wanted.pair, pair)) return each.milliseconds;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(pairs_, pair, pair_of);
+  return found == pairs_.end() ? std::nullopt : found->milliseconds;
 }
 
 EventTimes::Wanted EventTimes::want(EventPair pair) {
   const std::lock_guard lock(mutex_);
-  for (const KnownPair& each : pairs_) {
-    if (same_pair(each.wanted.pair, pair)) return each.wanted;
-  }
+  const auto found = std::ranges::find(pairs_, pair, pair_of);
+  if (found != pairs_.end()) return found->wanted;
   if (pairs_.size() == most_pairs) pairs_.erase(pairs_.begin());
   pairs_.push_back({.wanted = {.pair = pair, .records = ++last_records_}});
   return pairs_.back().wanted;
@@ -45,7 +42,7 @@ void EventTimes::keep(const std::vector<Wanted>& pairs, const Elapsed& elapsed) 
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     if (std::isnan(elapsed.milliseconds[k])) continue;
     for (KnownPair& each : pairs_) {
-      if (same_pair(each.wanted.pair, pairs[k].pair) && each.wanted.records == pairs[k].records)
+      if (each.wanted.pair == pairs[k].pair && each.wanted.records == pairs[k].records)
         each.milliseconds = elapsed.milliseconds[k];
     }
   }

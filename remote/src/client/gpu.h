@@ -1,25 +1,25 @@
-// One server's GPU, as the client sees it: the lane, the channels, and what is known without
-// asking.
+// One server's GPU, as the client sees it: its connections, and what is known without asking.
 #pragma once
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
+#include <type_traits>
 
-#include "client/arrivals.h"
-#include "client/channels.h"
+#include "client/bulk_connections.h"
+#include "client/control_connection.h"
 #include "client/event_times.h"
-#include "client/lane.h"
 #include "client/modules.h"
+#include "client/pending_receives.h"
 #include "client/settings.h"
 #include "client/status.h"
 #include "client/stream_order.h"
 #include "protocol/calls.h"
-#include "protocol/greeting.h"
+#include "protocol/handshake.h"
 
 namespace gpucast::remote::client {
 
@@ -39,21 +39,21 @@ class Gpu {
   // Without waiting; success if it is not known to fail (with GPUCAST_REMOTE_SYNC it is waited
   // for).
   template <class Message>
-  Status tell(const Message& message, Bytes tail = {}) {
-    return guarded([&] { return tell_unguarded(message, tail, {}); });
+  Status send(const Message& message) {
+    return guarded([&] { return send_unguarded(message); });
   }
   template <class Message>
-  Status ask(const Message& message, Message::Result& result) {
+  Status call(const Message& message, ResultOf<Message>& result) {
     return guarded([&] {
-      const Answered answer = lane_->ask(message);
-      if (answer.status == 0) result = decode<typename Message::Result>(answer.body);
+      const Answered answer = control_->call(message);
+      if (answer.status == 0) result = decode<ResultOf<Message>>(answer.body);
       return answer.status;
     });
   }
   template <class Message>
-  Status ask(const Message& message) {
-    typename Message::Result result;
-    return ask(message, result);
+  Status call(const Message& message) {
+    ResultOf<Message> result;
+    return call(message, result);
   }
 
   // Waits, for what is announced to arrive too, and takes latched errors.
@@ -100,29 +100,36 @@ class Gpu {
 
  private:
   template <class Message>
-  Status tell_unguarded(const Message& message, Bytes tail, const std::function<void()>& queued) {
+  Status send_unguarded(const Message& message, const std::function<void()>& queued = {}) {
     if constexpr (requires { message.stream; }) {
       if (message.stream == legacy_stream) order_.meet(new_id());
     }
     Status status = 0;
     if (synchronous_) {
-      status = lane_->ask(message, tail, queued).status;
+      status = control_->call(message, queued).status;
     } else {
-      lane_->send(message, tail, queued);
+      control_->send(message, queued);
     }
     if constexpr (requires { message.fence; }) {
       if (message.fence != 0) fences_.fetch_add(1);
     }
     return status;
   }
-  // A lost server: said once on stderr, and a status.
+  // What the body returns or its Failure. A lost server: said once on stderr, and a status.
   template <class Body>
   Status guarded(Body body) noexcept {
     if (lost_) return gone();
     try {
-      return body();
+      if constexpr (std::is_void_v<decltype(body())>) {
+        body();
+        return 0;
+      } else {
+        return body();
+      }
+    } catch (const Failure& failure) {
+      return Status{failure.error};
     } catch (const std::bad_alloc&) {
-      return status_no_host_memory;
+      return Status{cudaErrorMemoryAllocation};
     } catch (const BadMemory&) {
       return status_bad_memory;
     } catch (const std::exception& error) {
@@ -135,14 +142,19 @@ class Gpu {
   Status gone() noexcept;
   template <class Message>
   Status synchronize_by(Message message, const Which& which);
-  Status wait_for(const Which& which);
+  template <class Message>
+  Status query_by(const Message& message, const Which& which);
+  void wait_for(const Which& which);
   // What a call that waits returns: its own status, or what failed unasked before.
   Status first_error(Status status);
-  Status send_to(Address to, Bytes data, Id stream, bool blocking, bool pinned);
+  void send_bulk(Address to, Bytes data, Id stream, bool blocking, bool pinned);
 
-  std::unique_ptr<Connection> connect(Hello hello) const;
+  std::unique_ptr<Connection> connect(Purpose purpose, int index = 0);
   void open();
-  Channels& channels();
+  // Opened when it is first needed.
+  BulkConnections& bulk();
+  // nullptr where that has not been.
+  BulkConnections* opened_bulk();
   void watch(Connection& monitor) noexcept;
   void lose(const std::string& why) noexcept;
 
@@ -151,8 +163,10 @@ class Gpu {
   bool synchronous_;
   SessionId session_{};
   DeviceInfo device_;
-  Arrivals arrivals_;
-  std::unique_ptr<Lane> lane_;
+  PendingReceives receives_;
+  std::unique_ptr<ControlConnection> control_;
+  // What threads do that wait for something else than the control connection.
+  const std::function<void()> meanwhile_ = [this] { control_->read_meanwhile(); };
   std::atomic<Id> next_id_{first_id};
   std::atomic<std::uint64_t> fences_{0};         // that went out
   std::atomic<std::uint64_t> fences_waited_{0};  // so many of them, at least
@@ -161,8 +175,8 @@ class Gpu {
 
   std::atomic<bool> lost_{false};
   std::atomic<bool> closed_{false};
-  std::mutex channels_mutex_;
-  std::unique_ptr<Channels> channels_;
+  std::mutex bulk_mutex_;
+  std::unique_ptr<BulkConnections> bulk_;
   std::unique_ptr<Connection> monitor_;
   std::thread watcher_;
 

@@ -3,7 +3,6 @@
 #include <cuda.h>
 
 #include <cstring>
-#include <limits>
 
 namespace gpucast::remote::client {
 namespace {
@@ -37,8 +36,8 @@ const Function& function_of(const void* host) {
   return *function;
 }
 
-cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
-                   const LaunchOptions& options) {
+void launch(const void* host, const LaunchShape& shape, void** arguments,
+            const LaunchOptions& options) {
   const Function& function = function_of(host);
   const OnStream on = runtime().stream(shape.stream);
   check(*on.gpu, shape);
@@ -51,15 +50,14 @@ cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
     std::memcpy(packed.data() + kernel.parameters[k].offset, arguments[k],
                 kernel.parameters[k].bytes);
-  return to_error(
-      on.gpu->tell(Launch{.kernel = kernel.id,
-                          .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
-                          .block = {shape.block.x, shape.block.y, shape.block.z},
-                          .cluster = options.cluster,
-                          .cooperative = static_cast<std::uint8_t>(options.cooperative ? 1 : 0),
-                          .shared = static_cast<std::uint32_t>(shape.shared),
-                          .stream = on.id,
-                          .arguments = Bytes(packed.data(), kernel.argument_bytes)}));
+  require(on.gpu->send(Launch{.kernel = kernel.id,
+                              .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
+                              .block = {shape.block.x, shape.block.y, shape.block.z},
+                              .cluster = options.cluster,
+                              .cooperative = options.cooperative,
+                              .shared = static_cast<std::uint32_t>(shape.shared),
+                              .stream = on.id,
+                              .arguments = Bytes(packed.data(), kernel.argument_bytes)}));
 }
 
 }  // namespace gpucast::remote::client

@@ -14,7 +14,8 @@ struct LaunchOptions {
 
 // `host`: what stands for the kernel in the host's code, or its handle.
 const Function& function_of(const void* host);
-cudaError_t launch(const void* host, const LaunchShape& shape, void** arguments,
-                   const LaunchOptions& options);
+// Throws Failure.
+void launch(const void* host, const LaunchShape& shape, void** arguments,
+            const LaunchOptions& options);
 
 }  // namespace gpucast::remote::client

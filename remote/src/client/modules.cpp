@@ -42,11 +42,11 @@ Status Modules::load_anew(const FatBinary& binary) {
   if (image.empty() || image.size() > most_module) return status_bad_image;
   while (!image.empty()) {
     const Bytes piece = image.first(std::min(image.size(), most_module_piece));
-    const Status status = gpu_.tell(ModulePiece{.module = binary.id}, piece);
+    const Status status = gpu_.send(ModulePiece{.module = binary.id, .tail = {piece}});
     if (status != 0) return status;
     image = image.subspan(piece.size());
   }
-  Status status = gpu_.ask(ModuleLoad{.module = binary.id});
+  Status status = gpu_.call(ModuleLoad{.module = binary.id});
   for (std::size_t first = 0; status == 0 && first < binary.functions.size(); first += most_names)
     status = find_kernels(binary, first, std::min(most_names, binary.functions.size() - first));
   return status;
@@ -57,7 +57,7 @@ Status Modules::find_kernels(const FatBinary& binary, std::size_t first, std::si
   for (std::size_t k = 0; k < count; ++k)
     message.names.push_back(binary.functions[first + k].name);
   Kernels result;
-  if (const Status status = gpu_.ask(message, result); status != 0) return status;
+  if (const Status status = gpu_.call(message, result); status != 0) return status;
   if (result.kernels.size() != count) return gpu_.give_up("kernels that were not asked for");
   const std::unique_lock lock(kernels_mutex_);
   for (std::size_t k = 0; k < count; ++k) {
@@ -79,7 +79,7 @@ Status Modules::global(const Variable& variable, Global& result) {
   }
   Status status = load(*variable.binary);
   if (status == 0) {
-    status = gpu_.ask(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
+    status = gpu_.call(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
   }
   if (status == 0) globals_[&variable] = result;
   return status;
@@ -100,7 +100,7 @@ std::vector<Address> Modules::unload(const FatBinary& binary) {
     for (const Function& each : binary.functions)
       kernels_.erase(&each);
   }
-  if (there) gpu_.tell(ModuleUnload{.module = binary.id});
+  if (there) gpu_.send(ModuleUnload{.module = binary.id});
   return variables;
 }
 

@@ -24,9 +24,6 @@ struct LoadedKernel {
 class Modules {
  public:
   explicit Modules(Gpu& gpu) : gpu_(gpu) {}
-  Modules(const Modules&) = delete;
-  Modules& operator=(const Modules&) = delete;
-  ~Modules() = default;
 
   const LoadedKernel& kernel(const Function& function);
   Status global(const Variable& variable, Global& result);

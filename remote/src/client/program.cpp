@@ -57,30 +57,17 @@ void Program::remove(FatBinary& binary) {
 
 void Program::add_function(FatBinary& binary, const void* host, const char* name) {
   const std::unique_lock lock(mutex_);
-  const Function& added = binary.functions.emplace_back(
-      Function{.binary = &binary, .host = host, .name = name, .index = binary.functions.size()});
+  const Function& added =
+      binary.functions.emplace_back(Function{.binary = &binary, .host = host, .name = name});
   functions_[host] = &added;
   functions_[&added] = &added;
 }
 
-void Program::add_variable(FatBinary& binary, const void* host, const char* name,
-                           std::size_t bytes) {
+void Program::add_variable(FatBinary& binary, const void* host, const char* name) {
   const std::unique_lock lock(mutex_);
-  const Variable& added = binary.variables.emplace_back(
-      Variable{.binary = &binary, .host = host, .name = name, .bytes = bytes});
+  const Variable& added =
+      binary.variables.emplace_back(Variable{.binary = &binary, .host = host, .name = name});
   variables_[host] = &added;
-}
-
-const Function* Program::function(const void* host) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = functions_.find(host);
-  return found == functions_.end() ? nullptr : found->second;
-}
-
-const Variable* Program::variable(const void* host) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = variables_.find(host);
-  return found == variables_.end() ? nullptr : found->second;
 }
 
 }  // namespace gpucast::remote::client

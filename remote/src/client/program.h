@@ -7,7 +7,6 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "protocol/wire.h"
 
@@ -19,14 +18,12 @@ struct Function {
   const FatBinary* binary = nullptr;
   const void* host = nullptr;
   std::string name = {};
-  std::size_t index = 0;  // among its binary's
 };
 
 struct Variable {
   const FatBinary* binary = nullptr;
   const void* host = nullptr;
   std::string name = {};
-  std::size_t bytes = 0;
 };
 
 struct FatBinary {
@@ -44,13 +41,21 @@ class Program {
   FatBinary& add(const void* wrapper);
   void remove(FatBinary& binary);
   void add_function(FatBinary& binary, const void* host, const char* name);
-  void add_variable(FatBinary& binary, const void* host, const char* name, std::size_t bytes);
+  void add_variable(FatBinary& binary, const void* host, const char* name);
 
   // By what stands for it in the host's code, or by itself; nullptr if there is none.
-  const Function* function(const void* host) const;
-  const Variable* variable(const void* host) const;
+  const Function* function(const void* host) const { return find(functions_, host); }
+  const Variable* variable(const void* host) const { return find(variables_, host); }
 
  private:
+  template <class Found>
+  const Found* find(const std::unordered_map<const void*, const Found*>& all,
+                    const void* host) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = all.find(host);
+    return found == all.end() ? nullptr : found->second;
+  }
+
   mutable std::shared_mutex mutex_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<const FatBinary*, std::unique_ptr<FatBinary>> binaries_;

@@ -2,8 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -59,12 +57,10 @@ void Runtime::finish() noexcept {
 }
 
 OnStream Runtime::stream(cudaStream_t handle) {
-  if (handle == nullptr || handle == cudaStreamLegacy) {
-    const int device = this_thread().device;
+  const int device = this_thread().device;
+  if (handle == nullptr || handle == cudaStreamLegacy)
     return {.device = device, .gpu = &gpu(device), .id = legacy_stream};
-  }
   if (handle == cudaStreamPerThread) {
-    const int device = this_thread().device;
     Gpu& on = gpu(device);
     OwnStream& own = this_thread().own_streams[device];
     if (own.id == 0 || own.generation != on.generation()) {
@@ -73,59 +69,13 @@ OnStream Runtime::stream(cudaStream_t handle) {
     }
     return {.device = device, .gpu = &on, .id = own.id};
   }
-  const StreamOfProgram found = find(handle);
+  const DeviceObject found = streams.find(handle);
   return {.device = found.device, .gpu = &gpu(found.device), .id = found.id};
 }
 
-cudaStream_t Runtime::add(StreamOfProgram stream) {
-  auto owned = std::make_unique<StreamOfProgram>(stream);
-  const auto handle = reinterpret_cast<cudaStream_t>(owned.get());
-  const std::unique_lock lock(handles_);
-  streams_[handle] = std::move(owned);
-  return handle;
-}
-
-StreamOfProgram Runtime::find(cudaStream_t handle) const {
-  const std::shared_lock lock(handles_);
-  const auto found = streams_.find(handle);
-  if (found == streams_.end()) throw Failure{cudaErrorInvalidResourceHandle};
-  return *found->second;
-}
-
-void Runtime::remove(cudaStream_t handle) {
-  const std::unique_lock lock(handles_);
-  streams_.erase(handle);
-}
-
-cudaEvent_t Runtime::add(EventOfProgram event) {
-  auto owned = std::make_unique<EventOfProgram>(event);
-  const auto handle = reinterpret_cast<cudaEvent_t>(owned.get());
-  const std::unique_lock lock(handles_);
-  events_[handle] = std::move(owned);
-  return handle;
-}
-
-EventOfProgram Runtime::find(cudaEvent_t handle) const {
-  const std::shared_lock lock(handles_);
-  const auto found = events_.find(handle);
-  if (found == events_.end()) throw Failure{cudaErrorInvalidResourceHandle};
-  return *found->second;
-}
-
-void Runtime::remove(cudaEvent_t handle) {
-  const std::unique_lock lock(handles_);
-  events_.erase(handle);
-}
-
-void Runtime::forget_handles(int device) {
-  const std::unique_lock lock(handles_);
-  std::erase_if(streams_, [&](const auto& each) { return each.second->device == device; });
-  std::erase_if(events_, [&](const auto& each) { return each.second->device == device; });
-}
-
-void Runtime::destroy(const std::map<int, OwnStream>& streams) noexcept {
+void Runtime::destroy(const std::map<int, OwnStream>& own_streams) noexcept {
   if (!usable()) return;
-  for (const auto& [device, stream] : streams) {
+  for (const auto& [device, stream] : own_streams) {
     Gpu& on = *gpus_[static_cast<std::size_t>(device)];
     if (stream.generation == on.generation()) on.destroy_stream(stream.id);
   }
@@ -143,8 +93,7 @@ void Runtime::forget(FatBinary& binary) noexcept {
 
 cudaError_t Runtime::unsupported(const std::string& what) {
   const std::lock_guard lock(said_mutex_);
-  if (std::ranges::find(said_, what) == said_.end()) {
-    said_.push_back(what);
+  if (said_.insert(what).second) {
     std::fprintf(stderr, "gpucast remote: not supported on remote GPUs: %s\n", what.c_str());
   }
   return cudaErrorNotSupported;

@@ -4,51 +4,65 @@
 
 #include <driver_types.h>
 
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "client/address_map.h"
 #include "client/attachments.h"
 #include "client/counters.h"
 #include "client/gpu.h"
-#include "client/memory_book.h"
 #include "client/program.h"
 #include "client/settings.h"
 #include "client/status.h"
 
 namespace gpucast::remote::client {
 
-// An entry point that ends early.
-class Failure : public std::exception {
+// What a handle of the program's stands for: a stream or an event.
+struct DeviceObject {
+  int device = 0;
+  Id id = 0;
+  unsigned flags = 0;
+  int priority = 0;  // of a stream
+};
+
+// The program's handles of one kind, each the address of its object. Failure where the program has
+// no such handle.
+template <class Handle>
+class Handles {
  public:
-  explicit Failure(cudaError_t its_error) : error(its_error) {}
-  const char* what() const noexcept override { return error_text(error); }
-  cudaError_t error;
-};
+  Handle add(const DeviceObject& object) {
+    auto owned = std::make_unique<DeviceObject>(object);
+    const auto handle = reinterpret_cast<Handle>(owned.get());
+    const std::unique_lock lock(mutex_);
+    objects_[handle] = std::move(owned);
+    return handle;
+  }
+  DeviceObject find(Handle handle) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = objects_.find(handle);
+    if (found == objects_.end()) throw Failure{cudaErrorInvalidResourceHandle};
+    return *found->second;
+  }
+  DeviceObject remove(Handle handle) {
+    const std::unique_lock lock(mutex_);
+    const auto removed = objects_.extract(handle);
+    if (!removed) throw Failure{cudaErrorInvalidResourceHandle};
+    return *removed.mapped();
+  }
+  void forget(int device) {
+    const std::unique_lock lock(mutex_);
+    std::erase_if(objects_, [&](const auto& each) { return each.second->device == device; });
+  }
 
-inline void require(cudaError_t error) {
-  if (error != cudaSuccess) throw Failure{error};
-}
-inline void require(Status status) {
-  if (status != 0) throw Failure{to_error(status)};
-}
-
-// The objects that handles of streams and events point to.
-struct StreamOfProgram {
-  int device = 0;
-  Id id = 0;
-  unsigned flags = 0;
-  int priority = 0;
-};
-struct EventOfProgram {
-  int device = 0;
-  Id id = 0;
-  unsigned flags = 0;
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Handle, std::unique_ptr<DeviceObject>> objects_;
 };
 
 // A stream, found.
@@ -89,26 +103,20 @@ class Runtime {
  public:
   Program program;
   Counters counters;
-  MemoryBook memory;
+  AddressMap memory;
   Attachments attachments;
+  Handles<cudaStream_t> streams;
+  Handles<cudaEvent_t> events;
 
   // Connects to all servers the first time. Failure, said in a line on stderr once, if one cannot
   // be reached.
   int device_count();
   Gpu& gpu(int device);
   Gpu& current() { return gpu(this_thread().device); }
-  bool synchronous() const { return settings_.synchronous; }
 
   OnStream stream(cudaStream_t handle);
-  cudaStream_t add(StreamOfProgram stream);
-  StreamOfProgram find(cudaStream_t handle) const;
-  void remove(cudaStream_t handle);
-  cudaEvent_t add(EventOfProgram event);
-  EventOfProgram find(cudaEvent_t handle) const;
-  void remove(cudaEvent_t handle);
-  void forget_handles(int device);
   // Destroys the per-thread default streams of a thread that ends.
-  void destroy(const std::map<int, OwnStream>& streams) noexcept;
+  void destroy(const std::map<int, OwnStream>& own_streams) noexcept;
 
   // The program unloads a library of its own.
   void forget(FatBinary& binary) noexcept;
@@ -129,11 +137,8 @@ class Runtime {
   cudaError_t connecting_ = cudaSuccess;
   ClientSettings settings_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
-  mutable std::shared_mutex handles_;
-  std::unordered_map<const void*, std::unique_ptr<StreamOfProgram>> streams_;
-  std::unordered_map<const void*, std::unique_ptr<EventOfProgram>> events_;
   std::mutex said_mutex_;
-  std::vector<std::string> said_;
+  std::set<std::string> said_;
   std::atomic<bool> finished_{false};
   // This process is a child of the one that connected, which goes on using the connections.
   std::atomic<bool> forked_{false};

@@ -45,7 +45,8 @@ ClientSettings read_client_settings() {
   if (const auto file = variable("GPUCAST_REMOTE_SECRET_FILE"); !file.empty())
     result.secret = read_secret(file);
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;
-  result.channels = number("GPUCAST_REMOTE_CHANNELS", result.channels, 1, most_channels);
+  result.bulk_connections =
+      number("GPUCAST_REMOTE_CHANNELS", result.bulk_connections, 1, most_bulk_connections);
   constexpr int second = 1'000'000;
   result.spin = std::chrono::microseconds(
       number("GPUCAST_REMOTE_SPIN_US", static_cast<int>(result.spin.count()), 0, second));

@@ -23,7 +23,7 @@ struct ClientSettings {
   std::vector<Endpoint> servers = {};
   std::string secret = {};
   bool synchronous = false;
-  int channels = 4;
+  int bulk_connections = 4;
   std::chrono::microseconds spin = usual_spin;
   std::string counters = {};
 };

@@ -54,7 +54,7 @@ Which StreamOrder::before_locked(Id stream, Id now) const {
   const bool apart = apart_.contains(stream);
   const auto found = joined_.find(group(stream));
   const Id joined = found == joined_.end() ? 0 : found->second;
-  return [=, met = met_.load(std::memory_order_relaxed)](const Arrival& each) {
+  return [=, met = met_.load(std::memory_order_relaxed)](const PendingReceive& each) {
     if (each.transfer >= now) return false;
     if (each.stream == stream || each.transfer < joined) return true;
     if (apart || each.apart) return false;
@@ -65,7 +65,7 @@ Which StreamOrder::before_locked(Id stream, Id now) const {
 Which StreamOrder::before_event(Id event) const {
   const std::lock_guard lock(mutex_);
   const auto found = records_.find(event);
-  if (found == records_.end()) return [](const Arrival&) { return false; };
+  if (found == records_.end()) return [](const PendingReceive&) { return false; };
   return found->second.before;
 }
 

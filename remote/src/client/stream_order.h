@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "client/arrivals.h"
+#include "client/pending_receives.h"
 
 namespace gpucast::remote::client {
 

@@ -1,8 +1,8 @@
-// All that client and server say to one another, once they have greeted (protocol/greeting.h). The
+// All that client and server say to one another, after the handshake (protocol/handshake.h). The
 // calls are listed in protocol/call_list.h; here stand the fields that each has on the wire, in
 // their order.
 //
-// Messages of one connection (the lane) are done in order. Ids of streams, events and
+// Messages of the control connection are done in order. Ids of streams, events and
 // modules are the client's, so that making one needs no answer; addresses are the server's. A
 // message whose header carries a request number is answered by a Reply and, if `status` is 0, the
 // fields of the call's Result. What fails without being asked is latched, and goes with the next
@@ -18,7 +18,7 @@
 
 #include "protocol/call_list.h"
 #include "protocol/frame.h"
-#include "protocol/greeting.h"
+#include "protocol/handshake.h"
 
 namespace gpucast::remote {
 
@@ -33,15 +33,28 @@ inline constexpr Id first_id = 16;
 
 struct Nothing {};
 
+// The answer to a call. The result goes only with success.
+template <class Result = Nothing>
 struct Reply {
   Status status = 0;
   Status latched = 0;  // of the first message that failed unasked since the last Reply
+  Result result = {};
+  Tail tail = {};
+};
+template <class Result>
+struct CallOf<Reply<Result>> {
+  static constexpr Call number = Call::reply;
 };
 
-// To the client: what a `copy_from` without request brought, as the tail.
+// To the client: what a `copy_from` without request brought.
 struct Data {
   Id transfer = 0;
   Status status = 0;
+  Tail tail = {};
+};
+template <>
+struct CallOf<Data> {
+  static constexpr Call number = Call::data;
 };
 
 // ---- the device ----
@@ -64,18 +77,12 @@ struct Opened {
   std::string problem = {};
   DeviceInfo device;
 };
-struct Open {
-  using Result = Opened;
-};
+struct Open {};
 
-struct Ping {
-  using Result = Nothing;
-};
+struct Ping {};
 
 // Frees all that the client has, once it is no longer used.
-struct Reset {
-  using Result = Nothing;
-};
+struct Reset {};
 
 // ---- memory ----
 
@@ -84,13 +91,11 @@ struct Allocated {
 };
 // At address `at` if that is not 0: the client's address space is used there otherwise.
 struct MemAlloc {
-  using Result = Allocated;
   std::uint64_t bytes = 0;
   Address at = 0;
 };
 
 struct MemFree {
-  using Result = Nothing;
   Address address = 0;
 };
 
@@ -98,13 +103,10 @@ struct MemAmounts {
   std::uint64_t free = 0;
   std::uint64_t total = 0;
 };
-struct MemInfo {
-  using Result = MemAmounts;
-};
+struct MemInfo {};
 
 // `height` rows of `width` bytes, `pitch` bytes apart.
 struct Memset {
-  using Result = Nothing;
   Address to = 0;
   std::uint8_t value = 0;
   std::uint64_t pitch = 0;
@@ -117,15 +119,14 @@ struct Memset {
 // The data is the tail. `fence`: to the program the copy was a blocking one, so that what any
 // stream is given after it has to find it done.
 struct CopyTo {
-  using Result = Nothing;
   Address to = 0;
   Id stream = 0;
   std::uint8_t fence = 0;
+  Tail tail = {};
 };
 
-// The data comes over the channels, in pieces, whose order does not matter.
+// The data comes over the bulk connections, in pieces, whose order does not matter.
 struct CopyToBulk {
-  using Result = Nothing;
   Address to = 0;
   std::uint64_t bytes = 0;
   Id stream = 0;
@@ -134,9 +135,9 @@ struct CopyToBulk {
 };
 
 // The data comes as the Reply's tail if there is a request, as Data if there is none. More than
-// most_inline comes over the channels, and the Reply then without a tail, once all is queued.
+// most_inline comes over the bulk connections, and the Reply then without a tail, once all is
+// queued.
 struct CopyFrom {
-  using Result = Nothing;
   Address from = 0;
   std::uint64_t bytes = 0;
   Id stream = 0;
@@ -145,7 +146,6 @@ struct CopyFrom {
 
 // Rows within the device; one row where height is 1.
 struct CopyWithin {
-  using Result = Nothing;
   Address to = 0;
   std::uint64_t to_pitch = 0;
   Address from = 0;
@@ -171,7 +171,6 @@ struct Shared {
 // The one that holds the address. Invalid where none does that can be shared: those at an address
 // that the client chose cannot; any other failure is the server's or its driver's own.
 struct Share {
-  using Result = Shared;
   Address address = 0;
 };
 
@@ -180,17 +179,15 @@ struct Attached {
   Address address = 0;
 };
 struct Attach {
-  using Result = Attached;
   Id id = 0;
   Shared memory = {};
 };
 // Answered once all that the streams hold is done, so that its owner may free the memory.
 struct Detach {
-  using Result = Nothing;
   Id id = 0;
 };
 
-// What precedes each piece on a channel, in both directions. A status other than 0: nothing
+// What precedes each piece on a bulk connection, in both directions. A status other than 0: nothing
 // follows.
 struct Piece {
   Id transfer = 0;
@@ -206,81 +203,67 @@ struct Piece {
 struct EventPair {
   Id begin = 0;
   Id end = 0;
+  bool operator==(const EventPair&) const = default;
 };
 struct Elapsed {
   List<float, most_pairs> milliseconds = {};  // of the pairs; not a number where one has not ended
 };
 
 struct StreamCreate {
-  using Result = Nothing;
   Id stream = 0;
   std::uint32_t flags = 0;
   std::int32_t priority = 0;
 };
 struct StreamDestroy {
-  using Result = Nothing;
   Id stream = 0;
 };
 struct StreamQuery {
-  using Result = Nothing;
   Id stream = 0;
 };
 struct StreamSync {
-  using Result = Elapsed;
   Id stream = 0;
   List<EventPair, most_pairs> pairs = {};
 };
 struct StreamWaitEvent {
-  using Result = Nothing;
   Id stream = 0;
   Id event = 0;
   std::uint32_t flags = 0;
 };
 struct EventCreate {
-  using Result = Nothing;
   Id event = 0;
   std::uint32_t flags = 0;
 };
 struct EventDestroy {
-  using Result = Nothing;
   Id event = 0;
 };
 struct EventRecord {
-  using Result = Nothing;
   Id event = 0;
   Id stream = 0;
 };
 struct EventQuery {
-  using Result = Nothing;
   Id event = 0;
 };
 struct EventSync {
-  using Result = Elapsed;
   Id event = 0;
   List<EventPair, most_pairs> pairs = {};
 };
 struct EventElapsed {
-  using Result = Elapsed;
   EventPair pair;
 };
 struct DeviceSync {
-  using Result = Elapsed;
   List<EventPair, most_pairs> pairs = {};
 };
 // Answered once all is done that the program takes for done (`fence` in CopyTo).
-struct FenceSync {
-  using Result = Nothing;
-};
+struct FenceSync {};
 
 // ---- modules and kernels ----
 
-// The next part of a module's fat binary, as the tail.
+// The next part of a module's fat binary.
 struct ModulePiece {
-  using Result = Nothing;
   Id module = 0;
+  Tail tail = {};
 };
 struct ModuleLoad {
-  using Result = Nothing;
   Id module = 0;
 };
 
@@ -305,7 +288,6 @@ struct Kernels {
 };
 // Gives the named kernels the ids first, first + 1, ...
 struct ModuleKernels {
-  using Result = Kernels;
   Id module = 0;
   Id first = 0;
   List<std::string, most_names> names = {};
@@ -316,17 +298,14 @@ struct Global {
   std::uint64_t bytes = 0;
 };
 struct ModuleGlobal {
-  using Result = Global;
   Id module = 0;
   std::string name = {};
 };
 struct ModuleUnload {
-  using Result = Nothing;
   Id module = 0;
 };
 
 struct Launch {
-  using Result = Nothing;
   Id kernel = 0;
   std::array<std::uint32_t, 3> grid{};
   std::array<std::uint32_t, 3> block{};
@@ -341,11 +320,9 @@ struct Values {
   List<std::int32_t, most_attributes> values = {};  // CUfunction_attribute 0, 1, ...
 };
 struct FunctionAttributes {
-  using Result = Values;
   Id kernel = 0;
 };
 struct FunctionSetAttribute {
-  using Result = Nothing;
   Id kernel = 0;
   std::int32_t attribute = 0;
   std::int32_t value = 0;
@@ -354,27 +331,10 @@ struct Blocks {
   std::int32_t blocks = 0;
 };
 struct Occupancy {
-  using Result = Blocks;
   Id kernel = 0;
   std::int32_t block = 0;
   std::uint64_t shared = 0;
   std::uint32_t flags = 0;
 };
-
-template <>
-consteval Call call_of<Reply>() {
-  return Call::reply;
-}
-template <>
-consteval Call call_of<Data>() {
-  return Call::data;
-}
-#define GPUCAST_CALL_OF(name, Message, ...) \
-  template <>                               \
-  consteval Call call_of<Message>() {       \
-    return Call::name;                      \
-  }
-GPUCAST_CALLS(GPUCAST_CALL_OF)
-#undef GPUCAST_CALL_OF
 
 }  // namespace gpucast::remote

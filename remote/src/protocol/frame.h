@@ -19,16 +19,25 @@ struct Header {
   static constexpr std::size_t size = 12;
 };
 
-// Appends the message to `out`, but for a tail of so many bytes, which is to follow it.
+// What is sent behind the fields; nothing for messages that have no tail.
 template <class Message>
-void encode(std::vector<std::byte>& out, const Message& message, std::uint32_t request,
-            std::size_t tail_bytes = 0) {
+Bytes tail_of(const Message& message) {
+  if constexpr (requires { message.tail; }) {
+    return message.tail.data;
+  } else {
+    return {};
+  }
+}
+
+// Appends the message to `out`, but for its tail, which is to follow it.
+template <class Message>
+void encode(std::vector<std::byte>& out, const Message& message, std::uint32_t request) {
   const std::size_t begin = out.size();
   Writer writer(out);
-  Header header{.call = call_of<Message>(), .request = request};
+  Header header{.call = CallOf<Message>::number, .request = request};
   writer(header);
   writer(message);
-  const std::size_t bytes = out.size() - begin - Header::size + tail_bytes;
+  const std::size_t bytes = out.size() - begin - Header::size + tail_of(message).size();
   if (bytes > most_frame) throw ProtocolError("a message is longer than the protocol allows");
   const auto length = static_cast<std::uint32_t>(bytes);
   std::memcpy(out.data() + begin, &length, sizeof length);
@@ -43,17 +52,13 @@ inline Header decode_header(Bytes bytes) {
   return header;
 }
 
-// The fields; what follows them goes to `tail`, and is an error where there is none to be.
+// ProtocolError where the bytes are fewer or more than the fields.
 template <class Message>
-Message decode(Bytes payload, Bytes* tail = nullptr) {
+Message decode(Bytes payload) {
   Message message;
   Reader reader(payload);
   reader(message);
-  if (tail != nullptr) {
-    *tail = reader.rest();
-  } else if (!reader.rest().empty()) {
-    throw ProtocolError("a message is longer than its fields");
-  }
+  if (!reader.at_end()) throw ProtocolError("a message is longer than its fields");
   return message;
 }
 

@@ -4,14 +4,12 @@
 
 #include <array>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,6 +39,12 @@ struct List : std::vector<T> {
   List(std::vector<T> values) : std::vector<T>(std::move(values)) {}
 };
 
+// What follows the other fields, however long it is: a view of what is sent or was received. It is
+// sent from where it lies (tail_of).
+struct Tail {
+  Bytes data = {};
+};
+
 // Both take values one after another, and a struct's fields in their order.
 class Writer {
  public:
@@ -66,6 +70,7 @@ class Writer {
     size(arguments.size(), most_argument_bytes);
     append(arguments.data(), arguments.size());
   }
+  void operator()(const Tail& /*tail*/) {}
   template <class T, std::size_t most>
   void operator()(const List<T, most>& values) {
     size(values.size(), most);
@@ -109,6 +114,7 @@ class Reader {
   }
   // A view of what is read from.
   void operator()(Bytes& arguments) { arguments = take(size(most_argument_bytes)); }
+  void operator()(Tail& tail) { tail.data = take(rest_.size()); }
   template <class T, std::size_t most>
   void operator()(List<T, most>& values) {
     const std::size_t count = size(most);
@@ -121,7 +127,7 @@ class Reader {
     }
   }
 
-  Bytes rest() const { return rest_; }
+  bool at_end() const { return rest_.empty(); }
 
  private:
   std::size_t size(std::size_t most) {

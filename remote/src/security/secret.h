@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "protocol/greeting.h"
+#include "protocol/handshake.h"
 
 namespace gpucast::remote {
 

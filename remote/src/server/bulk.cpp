@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <exception>
+#include <thread>
 
 namespace gpucast::remote::server {
 namespace {
@@ -14,53 +16,48 @@ constexpr std::chrono::microseconds moment(100);
 }  // namespace
 
 // A connection with a thread for each direction, and the pinned memory that they use.
-class Bulk::Channel {
+class Bulk::BulkConnection {
  public:
-  Channel(Bulk& bulk, std::unique_ptr<Connection> connection)
+  BulkConnection(Bulk& bulk, std::unique_ptr<Connection> connection)
       : bulk_(bulk),
         connection_(std::move(connection)),
         receiver_([this] { guarded([this] { receive(); }); }),
         sender_([this] { guarded([this] { send(); }); }) {}
-  ~Channel() {
+  ~BulkConnection() {
     connection_->shut_down();
     receiver_.join();
     sender_.join();
   }
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
+  BulkConnection(const BulkConnection&) = delete;
+  BulkConnection& operator=(const BulkConnection&) = delete;
 
   // Under the lock.
   bool has_slot() const { return queued_ < slots_each_way; }
   void shut_down() const { connection_->shut_down(); }
 
   // Queues a copy of device memory and its sending; has_slot() before.
-  CUresult queue(const Piece& piece, Address from, CUstream stream) {
+  void queue(const Piece& piece, Address from, CUstream stream) {
     const Driver& driver = bulk_.gpu_->driver();
-    if (outgoing_.empty()) {
-      if (const CUresult status = allocate(outgoing_); status != CUDA_SUCCESS) return status;
-    }
+    if (outgoing_.empty()) allocate(outgoing_);
     Slot& slot = outgoing_[next_++ % outgoing_.size()];
-    CUresult status = driver.cuMemcpyDtoHAsync(slot.data, from, piece.bytes, stream);
-    if (status == CUDA_SUCCESS) status = driver.cuEventRecord(slot.copied->get(), stream);
-    if (status != CUDA_SUCCESS) return status;
+    check(driver.cuMemcpyDtoHAsync(slot.data, from, piece.bytes, stream));
+    check(driver.cuEventRecord(slot.copied->get(), stream));
     const std::lock_guard lock(bulk_.mutex_);
-    sends_.push_back({piece, &slot});
-    ++queued_;
-    bulk_.changed_.notify_all();
-    return CUDA_SUCCESS;
+    queue(piece, &slot);
   }
   // Under the lock.
-  void queue_failure(const Piece& piece) {
-    sends_.push_back({piece, nullptr});
-    ++queued_;
-    bulk_.changed_.notify_all();
-  }
+  void queue_failure(const Piece& piece) { queue(piece, nullptr); }
 
  private:
   struct Slot {
     void* data = nullptr;
     std::unique_ptr<Event> copied;
   };
+  void queue(const Piece& piece, Slot* slot) {
+    sends_.push_back({piece, slot});
+    ++queued_;
+    bulk_.changed_.notify_all();
+  }
   struct Send {
     Piece piece;
     Slot* slot = nullptr;
@@ -71,21 +68,19 @@ class Bulk::Channel {
     try {
       body();
     } catch (const std::exception&) {
-      bulk_.break_off();  // the session ends with a broken channel
+      bulk_.break_off();  // the session ends with a broken connection
     }
   }
 
   // Never freed: the process ends with the client.
-  CUresult allocate(std::vector<Slot>& slots) const {
+  void allocate(std::vector<Slot>& slots) const {
     const Driver& driver = bulk_.gpu_->driver();
     void* memory = nullptr;
-    const CUresult status = driver.cuMemHostAlloc(&memory, slots_each_way * piece_bytes, 0);
-    if (status != CUDA_SUCCESS) return status;
+    check(driver.cuMemHostAlloc(&memory, slots_each_way * piece_bytes, 0));
     for (std::size_t k = 0; k < slots_each_way; ++k) {
       slots.push_back({.data = static_cast<std::byte*>(memory) + k * piece_bytes,
                        .copied = std::make_unique<Event>(driver, CU_EVENT_DISABLE_TIMING)});
     }
-    return CUDA_SUCCESS;
   }
 
   bool wait_for_gpu() {
@@ -104,9 +99,7 @@ class Bulk::Channel {
       read_all(*connection_, head);
       const auto piece = decode<Piece>(head);
       if (piece.bytes == 0 || piece.bytes > piece_bytes) throw ProtocolError("a piece's size");
-      if (slots.empty() && allocate(slots) != CUDA_SUCCESS) {
-        throw std::runtime_error("no pinned memory for the channels");
-      }
+      if (slots.empty()) allocate(slots);
       const Slot& slot = slots[k % slots.size()];
       driver.cuEventSynchronize(slot.copied->get());  // its last copy; nothing before the first
       read_all(*connection_, {static_cast<std::byte*>(slot.data), piece.bytes});
@@ -126,13 +119,13 @@ class Bulk::Channel {
       throw ProtocolError("a piece lies outside its transfer");
     }
     lock.unlock();
-    CUresult status = transfer.status;
-    const Driver& driver = bulk_.gpu_->driver();
-    if (status == CUDA_SUCCESS) {
-      status = driver.cuMemcpyHtoDAsync(transfer.to + piece.offset, slot.data, piece.bytes,
-                                        transfer.stream);
-    }
-    if (status == CUDA_SUCCESS) status = driver.cuEventRecord(slot.copied->get(), transfer.stream);
+    const CUresult status = status_of([&] {
+      const Driver& driver = bulk_.gpu_->driver();
+      check(transfer.status);
+      check(driver.cuMemcpyHtoDAsync(transfer.to + piece.offset, slot.data, piece.bytes,
+                                     transfer.stream));
+      check(driver.cuEventRecord(slot.copied->get(), transfer.stream));
+    });
     lock.lock();
     const auto entry = found();
     if (entry == bulk_.incoming_.end() || entry->second.left < piece.bytes) {
@@ -187,10 +180,10 @@ Bulk::Bulk() = default;
 
 Bulk::~Bulk() { break_off(); }
 
-void Bulk::add(std::unique_ptr<Connection> channel) {
+void Bulk::add(std::unique_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
-  if (channels_.size() >= most_channels) return;
-  channels_.push_back(std::make_unique<Channel>(*this, std::move(channel)));
+  if (connections_.size() >= most_bulk_connections) return;
+  connections_.push_back(std::make_unique<BulkConnection>(*this, std::move(connection)));
   changed_.notify_all();
 }
 
@@ -203,15 +196,14 @@ void Bulk::serve(const Gpu& gpu) {
 void Bulk::break_off() {
   const std::lock_guard lock(mutex_);
   broken_ = true;
-  for (const auto& channel : channels_)
-    channel->shut_down();
+  for (const auto& connection : connections_)
+    connection->shut_down();
   changed_.notify_all();
 }
 
-// Without a stream the pieces are only taken off the channels.
-CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, const Tend& tend) {
+CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, CUresult status,
+                         const Tend& tend) {
   std::unique_lock lock(mutex_);
-  const CUresult status = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
   incoming_[call.transfer] = {
       .to = call.to, .stream = stream, .bytes = call.bytes, .left = call.bytes, .status = status};
   changed_.notify_all();
@@ -221,7 +213,7 @@ CUresult Bulk::to_device(const CopyToBulk& call, CUstream stream, const Tend& te
     tend();
     lock.lock();
   }
-  if (broken_) throw ConnectionLost("a bulk channel broke");
+  if (broken_) throw ConnectionLost("a bulk connection broke");
   const CUresult result = incoming_[call.transfer].status;
   incoming_.erase(call.transfer);
   return result;
@@ -231,22 +223,23 @@ bool Bulk::from_device(BulkCopy& copy) {
   const std::uint64_t bytes = copy.call.bytes;
   while (copy.queued < bytes || copy.status != CUDA_SUCCESS) {
     std::unique_lock lock(mutex_);
-    if (broken_) throw ConnectionLost("a bulk channel broke");
-    if (channels_.empty()) return false;
-    const std::size_t most = piece_of(bytes, channels_.size());
-    Channel& channel = *channels_[copy.queued / most % channels_.size()];
-    if (!channel.has_slot()) return false;
+    if (broken_) throw ConnectionLost("a bulk connection broke");
+    if (connections_.empty()) return false;
+    const std::size_t most = piece_of(bytes, connections_.size());
+    BulkConnection& connection = *connections_[copy.queued / most % connections_.size()];
+    if (!connection.has_slot()) return false;
     Piece piece{.transfer = copy.call.transfer,
                 .offset = copy.queued,
                 .bytes = static_cast<std::uint32_t>(std::min(most, bytes - copy.queued)),
                 .status = copy.status};
     if (copy.status != CUDA_SUCCESS) {
       piece.bytes = 0;
-      channel.queue_failure(piece);
+      connection.queue_failure(piece);
       return true;
     }
     lock.unlock();
-    copy.status = channel.queue(piece, copy.call.from + copy.queued, copy.stream);
+    copy.status =
+        status_of([&] { connection.queue(piece, copy.call.from + copy.queued, copy.stream); });
     if (copy.status == CUDA_SUCCESS) copy.queued += piece.bytes;
   }
   return true;

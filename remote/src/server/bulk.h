@@ -1,13 +1,11 @@
-// Large copies: pieces over the channels, through rings of pinned memory, so that the network and
-// the GPU's copy engine work at the same time.
+// Large copies: pieces over the bulk connections, through rings of pinned memory, so that the
+// network and the GPU's copy engine work at the same time.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -33,22 +31,23 @@ class Bulk {
   Bulk& operator=(const Bulk&) = delete;
 
   // From any thread.
-  void add(std::unique_ptr<Connection> channel);
+  void add(std::unique_ptr<Connection> connection);
   // From the session's thread, before anything is copied.
   void serve(const Gpu& gpu);
 
-  // Returns once all pieces are queued on the stream; `tend` is called now and then meanwhile.
-  // ConnectionLost if the channels broke.
+  // Returns once all pieces are queued on the stream; with a status that is not success they are
+  // only taken off the connections. `tend` is called now and then meanwhile. ConnectionLost if the
+  // connections broke.
   using Tend = std::function<void()>;
-  CUresult to_device(const CopyToBulk& call, CUstream stream, const Tend& tend);
+  CUresult to_device(const CopyToBulk& call, CUstream stream, CUresult status, const Tend& tend);
   // Queues the pieces that there is room for; true once that is all of them, or the client is told
-  // why not. ConnectionLost if the channels broke.
+  // why not. ConnectionLost if the bulk connections broke.
   bool from_device(BulkCopy& copy);
   // Blocks until there may be more room, for a moment at most.
   void wait_for_room();
 
  private:
-  class Channel;
+  class BulkConnection;
   struct Incoming {
     Address to = 0;
     CUstream stream = nullptr;
@@ -64,7 +63,7 @@ class Bulk {
   const Gpu* gpu_ = nullptr;
   bool broken_ = false;
   std::unordered_map<Id, Incoming> incoming_;  // those the session has come to
-  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<std::unique_ptr<BulkConnection>> connections_;
 };
 
 }  // namespace gpucast::remote::server

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -43,28 +42,28 @@ void watch(std::unique_ptr<Connection> monitor) noexcept {
   }
 }
 
-bool readable(int descriptor, Clock::time_point deadline) {
+bool readable(int descriptor, const Deadline& deadline) {
   pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (::poll(&entry, 1, static_cast<int>(std::max<long>(left, 0))) > 0) return true;
-    if (left <= 0) return false;
-  }
+  int count = 0;
+  do {
+    count = ::poll(&entry, 1, milliseconds_until(deadline));
+  } while (count < 0);
+  return count > 0;
 }
 
-// Brings the client's other connections to where they belong, until the door's process is gone.
-void take_connections(Descriptor door, Bulk& bulk, std::ostream& log) noexcept {
+// Brings the client's other connections to where they belong, until the listener's process is gone.
+void take_connections(Descriptor others, Bulk& bulk, std::ostream& log) noexcept {
   const auto begun = Clock::now();
   for (bool watched = false;;) {
-    if (!watched && !readable(door.get(), begun + time_for_monitor)) {
+    if (!watched && !readable(others.get(), begun + time_for_monitor)) {
       log << "gpucast-gpu-server: a client was cut off: it opened no monitor" << '\n' << std::flush;
       std::_Exit(1);
     }
-    auto passed = receive_descriptor(door.get());
+    auto passed = receive_descriptor(others.get());
     if (!passed) return;
     try {
       auto connection = adopt_descriptor(passed->descriptor.release());
-      if (passed->purpose == Purpose::channel) {
+      if (passed->purpose == Purpose::bulk) {
         bulk.add(std::move(connection));
       } else if (!watched) {
         watched = true;
@@ -78,8 +77,8 @@ void take_connections(Descriptor door, Bulk& bulk, std::ostream& log) noexcept {
 
 int serve(ClientProgram& client, Bulk& bulk, std::ostream& log) {
   try {
-    Session session(adopt_descriptor(client.lane.release()), bulk, client.options, log);
-    std::thread(take_connections, std::move(client.door), std::ref(bulk), std::ref(log)).detach();
+    Session session(adopt_descriptor(client.control.release()), bulk, client.options, log);
+    std::thread(take_connections, std::move(client.others), std::ref(bulk), std::ref(log)).detach();
     session.run();
   } catch (const ConnectionLost&) {
     return 0;

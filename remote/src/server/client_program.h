@@ -1,5 +1,5 @@
 // The program that a client's process runs: the server's own, begun anew, so that nothing of the
-// door's is in its memory (the secret, other clients' sessions).
+// listener's is in its memory (the secret, other clients' sessions).
 #pragma once
 
 #include <sys/types.h>
@@ -15,18 +15,18 @@ namespace gpucast::remote::server {
 
 // What the program serves its client with.
 struct ClientProgram {
-  Descriptor lane;
-  Descriptor door;  // brings the client's other connections
+  Descriptor control;
+  Descriptor others;  // brings the client's other connections
   SessionOptions options;
 };
 
 // Begins it in a new process, as this program under `name`; 0 where that cannot be. Until the
 // process runs the program it has no memory of its own, and nothing but the C library runs in it.
-pid_t begin_client_program(const std::string& name, int lane, int door,
+pid_t begin_client_program(const std::string& name, int control, int others,
                            const SessionOptions& options);
 
-// What such a program was begun with, and tells the door that it has begun; nothing where the words
-// are a user's. std::runtime_error if the door's process is gone.
+// What such a program was begun with, and tells the listener that it has begun; nothing where the
+// words are a user's. std::runtime_error if the listener's process is gone.
 std::optional<ClientProgram> client_program(const std::vector<std::string>& words);
 
 // Has this process end when its parent, which has to be `parent`, ends; false if it is gone.

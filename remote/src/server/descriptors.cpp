@@ -10,42 +10,42 @@
 namespace gpucast::remote::server {
 namespace {
 
-struct Control {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> bytes{};
+// A purpose, and room for a descriptor beside it.
+struct Message {
+  explicit Message(Purpose& purpose) : data{.iov_base = &purpose, .iov_len = sizeof purpose} {
+    head.msg_iov = &data;
+    head.msg_iovlen = 1;
+    head.msg_control = control.data();
+    head.msg_controllen = control.size();
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  iovec data;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr head{};
 };
 
 }  // namespace
 
 bool pass_descriptor(int to, Purpose purpose, int descriptor) {
-  iovec data{.iov_base = &purpose, .iov_len = sizeof purpose};
-  Control control;
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = control.bytes.size();
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  const Message message(purpose);
+  cmsghdr* head = CMSG_FIRSTHDR(&message.head);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
-  return sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof purpose;
+  return sendmsg(to, &message.head, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof purpose;
 }
 
 std::optional<Passed> receive_descriptor(int from) {
   for (;;) {
     Passed result;
-    iovec data{.iov_base = &result.purpose, .iov_len = sizeof result.purpose};
-    Control control;
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes.data();
-    message.msg_controllen = control.bytes.size();
-    const ssize_t got = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    Message message(result.purpose);
+    const ssize_t got = recvmsg(from, &message.head, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return std::nullopt;
-    const cmsghdr* head = CMSG_FIRSTHDR(&message);
+    const cmsghdr* head = CMSG_FIRSTHDR(&message.head);
     // Lost on its way, for want of descriptors here.
     if (head == nullptr || head->cmsg_type != SCM_RIGHTS) continue;
     int descriptor = -1;

@@ -1,11 +1,10 @@
 // Open connections, passed from the process that accepts them to the one that serves them.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "gpucast/support/descriptor.h"
-#include "protocol/greeting.h"
+#include "protocol/handshake.h"
 
 namespace gpucast::remote::server {
 

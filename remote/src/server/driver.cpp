@@ -5,7 +5,7 @@
 namespace gpucast::remote::server {
 namespace {
 
-void* open(const std::string& file) {
+void* open_library(const std::string& file) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(std::string("no CUDA driver: ") + dlerror());
   return library;
@@ -22,7 +22,7 @@ bool find(void* library, Function& function, const char* name) {
 #define GPUCAST_TEXT_OF(name) #name
 #define GPUCAST_TEXT(name) GPUCAST_TEXT_OF(name)
 
-Driver::Driver(const std::string& file) : library_(open(file)) {
+Driver::Driver(const std::string& file) : library_(open_library(file)) {
   std::string missing;
 #define GPUCAST_REQUIRE(name) \
   if (!find(library_, name, GPUCAST_TEXT(name)) && missing.empty()) missing = GPUCAST_TEXT(name);

@@ -95,14 +95,30 @@ struct Driver {
   void* library_;
 };
 
+// Ends a call; the client is told the status.
 class DriverError : public std::runtime_error {
  public:
-  DriverError(CUresult status, const std::string& text)
+  explicit DriverError(CUresult status, const std::string& text = "a call of the driver failed")
       : std::runtime_error(text), status_(status) {}
   CUresult status() const { return status_; }
 
  private:
   CUresult status_;
 };
+
+inline void check(CUresult status) {
+  if (status != CUDA_SUCCESS) throw DriverError(status);
+}
+
+// That of the DriverError which the body throws, if it does.
+template <class Body>
+CUresult status_of(Body body) {
+  try {
+    body();
+    return CUDA_SUCCESS;
+  } catch (const DriverError& error) {
+    return error.status();
+  }
+}
 
 }  // namespace gpucast::remote::server

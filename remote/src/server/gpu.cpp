@@ -53,15 +53,16 @@ void Gpu::use_in_this_thread() const { driver_.cuCtxSetCurrent(context_); }
 
 DeviceInfo Gpu::describe() const {
   DeviceInfo info;
-  std::array<char, 256> text{};
-  driver_.cuDeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device_);
-  info.name = text.data();
-  text.fill(0);
-  driver_.cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()) - 1, device_);
-  info.pci = text.data();
-  text.fill(0);
-  gethostname(text.data(), text.size() - 1);
-  info.host = text.data();
+  const auto text_of = [](auto fill_in) {
+    std::array<char, 256> text{};
+    fill_in(text.data(), static_cast<int>(text.size()) - 1);
+    return std::string(text.data());
+  };
+  info.name = text_of([&](char* text, int size) { driver_.cuDeviceGetName(text, size, device_); });
+  info.pci =
+      text_of([&](char* text, int size) { driver_.cuDeviceGetPCIBusId(text, size, device_); });
+  info.host =
+      text_of([](char* text, int size) { gethostname(text, static_cast<std::size_t>(size)); });
   CUuuid uuid{};
   driver_.cuDeviceGetUuid(&uuid, device_);
   std::copy_n(reinterpret_cast<const std::uint8_t*>(uuid.bytes), info.uuid.size(),
@@ -82,40 +83,35 @@ DeviceInfo Gpu::describe() const {
   return info;
 }
 
-bool Gpu::holds(Address address, std::uint64_t bytes) const {
-  return memory_.holds(address, bytes) || modules_.holds(address, bytes);
+void Gpu::require_held(Address address, std::uint64_t bytes) const {
+  if (!memory_.holds(address, bytes) && !modules_.holds(address, bytes))
+    throw DriverError(CUDA_ERROR_INVALID_VALUE);
 }
 
-CUresult Gpu::run(const Reset& /*call*/, Nothing& /*result*/) {
+void Gpu::run(const Reset& /*call*/) {
   const CUresult status = driver_.cuCtxSynchronize();
   streams_.reset();
   modules_.reset();
   memory_.reset();
-  return status;
+  check(status);
 }
 
-CUresult Gpu::run(const Memset& call, Nothing& /*result*/) {
-  if (!holds(call.to, extent(call.pitch, call.width, call.height))) return CUDA_ERROR_INVALID_VALUE;
+void Gpu::run(const Memset& call) {
+  require_held(call.to, extent(call.pitch, call.width, call.height));
   auto* const on = streams_.stream(call.stream);
-  const CUresult status =
-      call.height == 1
-          ? driver_.cuMemsetD8Async(call.to, call.value, call.width, on)
-          : driver_.cuMemsetD2D8Async(call.to, call.pitch, call.value, call.width, call.height, on);
-  if (status == CUDA_SUCCESS && call.fence != 0) streams_.fence(call.stream);
-  return status;
+  check(call.height == 1 ? driver_.cuMemsetD8Async(call.to, call.value, call.width, on)
+                         : driver_.cuMemsetD2D8Async(call.to, call.pitch, call.value, call.width,
+                                                     call.height, on));
+  if (call.fence != 0) streams_.fence(call.stream);
 }
 
-CUresult Gpu::run(const CopyWithin& call, Nothing& /*result*/) {
-  if (!holds(call.to, extent(call.to_pitch, call.width, call.height)) ||
-      !holds(call.from, extent(call.from_pitch, call.width, call.height))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+void Gpu::run(const CopyWithin& call) {
+  require_held(call.to, extent(call.to_pitch, call.width, call.height));
+  require_held(call.from, extent(call.from_pitch, call.width, call.height));
   auto* const on = streams_.stream(call.stream);
-  const CUresult status = call.height == 1
-                              ? driver_.cuMemcpyDtoDAsync(call.to, call.from, call.width, on)
-                              : copy_rows(call, on);
-  if (status == CUDA_SUCCESS && call.fence != 0) streams_.fence(call.stream);
-  return status;
+  check(call.height == 1 ? driver_.cuMemcpyDtoDAsync(call.to, call.from, call.width, on)
+                         : copy_rows(call, on));
+  if (call.fence != 0) streams_.fence(call.stream);
 }
 
 CUresult Gpu::copy_rows(const CopyWithin& call, CUstream on) const {

@@ -1,4 +1,5 @@
-// What one client has on the GPU, and the calls that are done at once. A status is the driver's.
+// What one client has on the GPU, and the calls that are done at once: they return their result,
+// and throw DriverError.
 #pragma once
 
 #include <optional>
@@ -12,37 +13,35 @@
 
 namespace gpucast::remote::server {
 
+// Nothing of it is freed in the end: the process ends with the client, which frees all.
 class Gpu {
  public:
   // Initializes the driver in this process. DriverError or std::runtime_error with one line.
   // Without a key it shares no memory with others.
   Gpu(const std::string& library, int device, std::uint64_t most_memory,
       const std::optional<HostKey>& key);
-  ~Gpu() = default;  // the process ends with the client; that frees all
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
 
   const Driver& driver() const { return driver_; }
   Streams& streams() { return streams_; }
   DeviceInfo describe() const;
   // For each thread that calls the driver.
   void use_in_this_thread() const;
-  // Whether the client has all of this memory. Copies go nowhere else: where a GPU reaches its
-  // host's memory, what a client says could be an address of anything.
-  bool holds(Address address, std::uint64_t bytes) const;
+  // DriverError unless the client has all of this memory. Copies go nowhere else: where a GPU
+  // reaches its host's memory, what a client says could be an address of anything.
+  void require_held(Address address, std::uint64_t bytes) const;
 
-  CUresult run(const Reset&, Nothing&);
-  CUresult run(const Memset&, Nothing&);
-  CUresult run(const CopyWithin&, Nothing&);
+  void run(const Reset&);
+  void run(const Memset&);
+  void run(const CopyWithin&);
   // All others are a part's.
-  template <class Message, class Result>
-  CUresult run(const Message& call, Result& result) {
-    if constexpr (requires { streams_.run(call, result); }) {
-      return streams_.run(call, result);
-    } else if constexpr (requires { memory_.run(call, result); }) {
-      return memory_.run(call, result);
+  template <class Message>
+  auto run(const Message& call) {
+    if constexpr (requires { streams_.run(call); }) {
+      return streams_.run(call);
+    } else if constexpr (requires { memory_.run(call); }) {
+      return memory_.run(call);
     } else {
-      return modules_.run(call, result);
+      return modules_.run(call);
     }
   }
 

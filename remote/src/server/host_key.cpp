@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -102,10 +101,9 @@ std::string HostKey::id() const {
   constexpr std::size_t bytes = 16;
   const Digest digest = sign(bytes_of("the key's id"));
   std::string result;
-  for (std::size_t k = 0; k < bytes; ++k) {
-    std::array<char, 3> text{};
-    std::snprintf(text.data(), text.size(), "%02x", unsigned{digest.at(k)});
-    result += text.data();
+  for (const unsigned byte : std::span(digest).first(bytes)) {
+    result += "0123456789abcdef"[byte / 16];
+    result += "0123456789abcdef"[byte % 16];
   }
   return result;
 }

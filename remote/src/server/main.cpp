@@ -6,7 +6,6 @@
 #include <iostream>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@
 #include "security/secret.h"
 #include "server/client_process.h"
 #include "server/client_program.h"
-#include "server/door.h"
+#include "server/listener.h"
 
 namespace {
 
@@ -27,7 +26,7 @@ using gpucast::support::InputError;
 constexpr const char* program = "gpucast-gpu-server";
 
 struct Settings {
-  DoorOptions door;
+  ListenerOptions listener;
   SessionOptions session;
   int parent = 0;  // process; 0: any
 };
@@ -51,7 +50,7 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .add("--secret-file", secret_file,
            "Shared with the clients; needed where other machines can connect")
       .environment("GPUCAST_REMOTE_SECRET_FILE");
-  options.add("--max-clients", settings.door.most_clients, "At the same time")
+  options.add("--max-clients", settings.listener.most_clients, "At the same time")
       .within(1, 10000)
       .show_default();
   options
@@ -72,10 +71,8 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .within(1, std::numeric_limits<int>::max());
   if (!line.parse(words, std::cout)) return std::nullopt;
   try {
-    std::istringstream addresses(listen);
-    for (std::string address; std::getline(addresses, address, ',');)
-      settings.door.listen.push_back(parse_endpoint(address));
-    if (!secret_file.empty()) settings.door.secret = read_secret(secret_file);
+    settings.listener.listen = parse_endpoints(listen);
+    if (!secret_file.empty()) settings.listener.secret = read_secret(secret_file);
   } catch (const std::exception& error) {
     throw InputError(error.what());
   }
@@ -91,10 +88,10 @@ void run(const std::vector<std::string>& words) {
   // Without its parent, nobody would end this process.
   if (settings->parent != 0 && !end_with_parent(settings->parent))
     throw std::runtime_error("the process of --with-parent is gone");
-  const BeginClient begin = [&](int lane, int door) {
-    return begin_client_program(words.front(), lane, door, settings->session);
+  const BeginClient begin = [&](int control, int others) {
+    return begin_client_program(words.front(), control, others, settings->session);
   };
-  keep_door(settings->door, begin, std::cout, std::cerr);
+  serve_clients(settings->listener, begin, std::cout, std::cerr);
 }
 
 }  // namespace

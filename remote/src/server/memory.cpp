@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "server/ranges.h"
+#include "protocol/ranges.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -29,21 +29,18 @@ void Memory::reset() {
   used_memory_ = 0;
 }
 
-CUresult Memory::run(const MemAlloc& call, Allocated& result) {
-  if (call.bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (allocations_.size() >= most_allocations) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (most_memory_ != 0 && call.bytes > most_memory_ - std::min(most_memory_, used_memory_)) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
+Allocated Memory::run(const MemAlloc& call) {
+  if (call.bytes == 0) throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  const bool within =
+      most_memory_ == 0 || call.bytes <= most_memory_ - std::min(most_memory_, used_memory_);
+  if (!within || allocations_.size() >= most_allocations)
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   Allocation allocation{.bytes = call.bytes, .placed = call.at != 0};
   CUdeviceptr address = call.at;
-  const CUresult status =
-      call.at != 0 ? allocate_at(call, allocation) : driver_.cuMemAlloc(&address, call.bytes);
-  if (status != CUDA_SUCCESS) return status;
+  check(call.at != 0 ? allocate_at(call, allocation) : driver_.cuMemAlloc(&address, call.bytes));
   allocations_[address] = allocation;
   used_memory_ += allocation.bytes;
-  result.address = address;
-  return CUDA_SUCCESS;
+  return {.address = address};
 }
 
 CUresult Memory::allocate_at(const MemAlloc& call, Allocation& allocation) const {
@@ -81,13 +78,11 @@ CUresult Memory::allocate_at(const MemAlloc& call, Allocation& allocation) const
   return status;
 }
 
-CUresult Memory::run(const MemFree& call, Nothing& /*result*/) {
-  const auto found = allocations_.find(call.address);
-  if (found == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
-  const Allocation allocation = found->second;
-  allocations_.erase(found);
-  used_memory_ -= allocation.bytes;
-  return free(call.address, allocation);
+void Memory::run(const MemFree& call) {
+  const auto removed = allocations_.extract(call.address);
+  if (!removed) throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  used_memory_ -= removed.mapped().bytes;
+  check(free(call.address, removed.mapped()));
 }
 
 CUresult Memory::free(Address address, const Allocation& allocation) const {
@@ -102,30 +97,24 @@ CUresult Memory::free(Address address, const Allocation& allocation) const {
   return status;
 }
 
-CUresult Memory::run(const MemInfo& /*call*/, MemAmounts& result) const {
+MemAmounts Memory::run(const MemInfo& /*call*/) const {
   std::size_t free = 0;
   std::size_t total = 0;
-  const CUresult status = driver_.cuMemGetInfo(&free, &total);
-  result = {.free = free, .total = total};
-  if (most_memory_ != 0) {
-    result.total = std::min<std::uint64_t>(total, most_memory_);
-    result.free =
-        std::min<std::uint64_t>(free, most_memory_ - std::min(most_memory_, used_memory_));
-  }
-  return status;
+  check(driver_.cuMemGetInfo(&free, &total));
+  if (most_memory_ == 0) return {.free = free, .total = total};
+  return {
+      .free = std::min<std::uint64_t>(free, most_memory_ - std::min(most_memory_, used_memory_)),
+      .total = std::min<std::uint64_t>(total, most_memory_)};
 }
 
 // ---- memory that several servers of one host use ----
 
 // cuIpc* knows no memory that was placed: cuMemCreate has handles of another kind.
-CUresult Memory::run(const Share& call, Shared& result) const {
+Shared Memory::run(const Share& call) const {
   const auto found = holder(allocations_, call.address, 1);
-  if (found == allocations_.end() || found->second.placed) return CUDA_ERROR_INVALID_VALUE;
-  return peers_.share(found->first, found->second.bytes, result);
+  if (found == allocations_.end() || found->second.placed)
+    throw DriverError(CUDA_ERROR_INVALID_VALUE);
+  return peers_.share(found->first, found->second.bytes);
 }
-
-CUresult Memory::run(const Attach& call, Attached& result) { return peers_.attach(call, result); }
-
-CUresult Memory::run(const Detach& call, Nothing& /*result*/) { return peers_.detach(call.id); }
 
 }  // namespace gpucast::remote::server

@@ -16,22 +16,19 @@ class Memory {
   // In bytes; 0: what the GPU has. Without a key none is shared.
   Memory(const Driver& driver, int device, std::uint64_t most_memory,
          const std::optional<HostKey>& key);
-  ~Memory() = default;  // the process ends with the client; that frees all
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
   std::string group() const { return peers_.group(); }
   bool holds(Address address, std::uint64_t bytes) const;
   // All is freed; nothing uses it any more.
   void reset();
 
-  CUresult run(const MemAlloc&, Allocated&);
-  CUresult run(const MemFree&, Nothing&);
-  CUresult run(const MemInfo&, MemAmounts&) const;
-  CUresult run(const Share&, Shared&) const;
-  CUresult run(const Attach&, Attached&);
+  Allocated run(const MemAlloc&);
+  void run(const MemFree&);
+  MemAmounts run(const MemInfo&) const;
+  Shared run(const Share&) const;
+  Attached run(const Attach& call) { return {.address = peers_.attach(call)}; }
   // Once all streams are done.
-  CUresult run(const Detach&, Nothing&);
+  void run(const Detach& call) { peers_.detach(call.id); }
 
  private:
   struct Allocation {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "server/ranges.h"
+#include "protocol/ranges.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -31,110 +31,102 @@ void Modules::reset() {
   image_bytes_ = 0;
 }
 
-CUresult Modules::run(const ModulePiece& call, Bytes piece) {
+void Modules::run(const ModulePiece& call) {
+  const Bytes piece = call.tail.data;
   if (!modules_.contains(call.module) && modules_.size() >= most_modules)
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   Module& module = modules_[call.module];
-  if (module.library != nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (module.library != nullptr) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   if (piece.size() > most_module - module.image.size() ||
       piece.size() > most_image_bytes_ - image_bytes_) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   }
   module.image.insert(module.image.end(), piece.begin(), piece.end());
   image_bytes_ += piece.size();
-  return CUDA_SUCCESS;
 }
 
-CUresult Modules::run(const ModuleLoad& call, Nothing& /*result*/) {
+void Modules::run(const ModuleLoad& call) {
   const auto found = modules_.find(call.module);
-  if (found == modules_.end() || found->second.library != nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (found == modules_.end() || found->second.library != nullptr)
+    throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   Module& module = found->second;
   // The image stays: the driver may read it when kernels are first used.
-  return driver_.cuLibraryLoadData(&module.library, module.image.data(), nullptr, nullptr, 0,
-                                   nullptr, nullptr, 0);
+  check(driver_.cuLibraryLoadData(&module.library, module.image.data(), nullptr, nullptr, 0,
+                                  nullptr, nullptr, 0));
 }
 
-std::vector<Parameter> Modules::parameters_of(CUkernel kernel, Status& status) const {
+CUlibrary Modules::library(Id module) const {
+  const auto found = modules_.find(module);
+  if (found == modules_.end() || found->second.library == nullptr)
+    throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  return found->second.library;
+}
+
+std::vector<Parameter> Modules::parameters_of(CUkernel kernel) const {
+  if (driver_.cuKernelGetParamInfo == nullptr) throw DriverError(CUDA_ERROR_NOT_SUPPORTED);
   std::vector<Parameter> result;
-  if (driver_.cuKernelGetParamInfo == nullptr) {
-    status = CUDA_ERROR_NOT_SUPPORTED;
-    return result;
-  }
   for (std::size_t k = 0; k < most_parameters; ++k) {
     std::size_t offset = 0;
     std::size_t bytes = 0;
     const CUresult got = driver_.cuKernelGetParamInfo(kernel, k, &offset, &bytes);
     if (got == CUDA_ERROR_INVALID_VALUE) break;  // no more
-    if (got != CUDA_SUCCESS) {
-      status = got;
-      break;
-    }
+    check(got);
     result.push_back(
         {.offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});
   }
   return result;
 }
 
-CUresult Modules::run(const ModuleKernels& call, Kernels& result) {
-  const auto found = modules_.find(call.module);
-  if (found == modules_.end() || found->second.library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (kernels_.size() >= most_kernels) return CUDA_ERROR_OUT_OF_MEMORY;
+Kernels Modules::run(const ModuleKernels& call) {
+  auto* const from = library(call.module);
+  if (kernels_.size() >= most_kernels) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  Kernels result;
   for (std::size_t k = 0; k < call.names.size(); ++k) {
     Kernel told;
-    KernelOfModule entry{.module = call.module};
-    told.status =
-        driver_.cuLibraryGetKernel(&entry.kernel, found->second.library, call.names[k].c_str());
-    if (told.status == CUDA_SUCCESS) {
-      told.parameters = parameters_of(entry.kernel, told.status);
-      entry.parameters = told.parameters;
+    told.status = status_of([&] {
+      KernelOfModule entry{.module = call.module};
+      check(driver_.cuLibraryGetKernel(&entry.kernel, from, call.names[k].c_str()));
+      entry.parameters = parameters_of(entry.kernel);
       entry.argument_bytes = argument_bytes(entry.parameters);
+      told.parameters = entry.parameters;
       kernels_[call.first + k] = std::move(entry);
-    }
+    });
     result.kernels.push_back(std::move(told));
   }
-  return CUDA_SUCCESS;
+  return result;
 }
 
-CUresult Modules::run(const ModuleGlobal& call, Global& result) {
-  const auto found = modules_.find(call.module);
-  if (found == modules_.end() || found->second.library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+Global Modules::run(const ModuleGlobal& call) {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
-  const CUresult status =
-      driver_.cuLibraryGetGlobal(&address, &bytes, found->second.library, call.name.c_str());
-  if (status != CUDA_SUCCESS) return status;
+  check(driver_.cuLibraryGetGlobal(&address, &bytes, library(call.module), call.name.c_str()));
   variables_[address] = {.bytes = bytes, .module = call.module};
-  result = {.address = address, .bytes = bytes};
-  return CUDA_SUCCESS;
+  return {.address = address, .bytes = bytes};
 }
 
-CUresult Modules::run(const ModuleUnload& call, Nothing& /*result*/) {
-  const auto found = modules_.find(call.module);
-  if (found == modules_.end()) return CUDA_ERROR_INVALID_HANDLE;
-  auto* const library = found->second.library;
+void Modules::run(const ModuleUnload& call) {
+  const auto removed = modules_.extract(call.module);
+  if (!removed) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   const auto belongs = [&](const auto& entry) { return entry.second.module == call.module; };
   std::erase_if(kernels_, belongs);
   std::erase_if(variables_, belongs);
-  image_bytes_ -= found->second.image.size();
-  const CUresult status = library == nullptr ? CUDA_SUCCESS : driver_.cuLibraryUnload(library);
-  modules_.erase(found);
-  return status;
+  const Module& module = removed.mapped();
+  image_bytes_ -= module.image.size();
+  if (module.library != nullptr) check(driver_.cuLibraryUnload(module.library));
 }
 
 Modules::KernelOfModule& Modules::kernel(Id id) {
   const auto found = kernels_.find(id);
-  if (found == kernels_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE, "no such kernel");
+  if (found == kernels_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   KernelOfModule& kernel = found->second;
-  if (kernel.function == nullptr) {
-    const CUresult status = driver_.cuKernelGetFunction(&kernel.function, kernel.kernel);
-    if (status != CUDA_SUCCESS) throw DriverError(status, "cuKernelGetFunction");
-  }
+  if (kernel.function == nullptr)
+    check(driver_.cuKernelGetFunction(&kernel.function, kernel.kernel));
   return kernel;
 }
 
-CUresult Modules::run(const Launch& call, Nothing& /*result*/) {
+void Modules::run(const Launch& call) {
   KernelOfModule& what = kernel(call.kernel);
-  if (call.arguments.size() != what.argument_bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (call.arguments.size() != what.argument_bytes) throw DriverError(CUDA_ERROR_INVALID_VALUE);
   // Aligned as the parameters may ask for.
   alignas(128) std::array<std::byte, most_argument_bytes> arguments;  // NOLINT: filled where used
   std::ranges::copy(call.arguments, arguments.begin());
@@ -165,29 +157,32 @@ CUresult Modules::run(const Launch& call, Nothing& /*result*/) {
     attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attribute.value.cooperative = 1;
   }
-  return driver_.cuLaunchKernelEx(&config, what.function, pointers.data(), nullptr);
+  check(driver_.cuLaunchKernelEx(&config, what.function, pointers.data(), nullptr));
 }
 
-CUresult Modules::run(const FunctionAttributes& call, Values& result) {
+Values Modules::run(const FunctionAttributes& call) {
   auto* const function = kernel(call.kernel).function;
+  Values result;
   for (int k = 0; k < CU_FUNC_ATTRIBUTE_MAX; ++k) {
     int value = 0;
     const CUresult status =
         driver_.cuFuncGetAttribute(&value, static_cast<CUfunction_attribute>(k), function);
-    if (status != CUDA_SUCCESS && k <= CU_FUNC_ATTRIBUTE_BINARY_VERSION) return status;
+    if (k <= CU_FUNC_ATTRIBUTE_BINARY_VERSION) check(status);
     result.values.push_back(status == CUDA_SUCCESS ? value : 0);
   }
-  return CUDA_SUCCESS;
+  return result;
 }
 
-CUresult Modules::run(const FunctionSetAttribute& call, Nothing& /*result*/) {
-  return driver_.cuFuncSetAttribute(kernel(call.kernel).function,
-                                    static_cast<CUfunction_attribute>(call.attribute), call.value);
+void Modules::run(const FunctionSetAttribute& call) {
+  check(driver_.cuFuncSetAttribute(kernel(call.kernel).function,
+                                   static_cast<CUfunction_attribute>(call.attribute), call.value));
 }
 
-CUresult Modules::run(const Occupancy& call, Blocks& result) {
-  return driver_.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-      &result.blocks, kernel(call.kernel).function, call.block, call.shared, call.flags);
+Blocks Modules::run(const Occupancy& call) {
+  Blocks result;
+  check(driver_.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+      &result.blocks, kernel(call.kernel).function, call.block, call.shared, call.flags));
+  return result;
 }
 
 }  // namespace gpucast::remote::server

@@ -15,24 +15,21 @@ class Modules {
  public:
   // The images of all stay in this process.
   Modules(const Driver& driver, Streams& streams, std::size_t most_image_bytes);
-  ~Modules() = default;  // the process ends with the client; that frees all
-  Modules(const Modules&) = delete;
-  Modules& operator=(const Modules&) = delete;
 
   // Variables that the client has asked for.
   bool holds(Address address, std::uint64_t bytes) const;
   // All are gone; nothing uses them any more.
   void reset();
 
-  CUresult run(const ModulePiece&, Bytes piece);
-  CUresult run(const ModuleLoad&, Nothing&);
-  CUresult run(const ModuleKernels&, Kernels&);
-  CUresult run(const ModuleGlobal&, Global&);
-  CUresult run(const ModuleUnload&, Nothing&);
-  CUresult run(const Launch&, Nothing&);
-  CUresult run(const FunctionAttributes&, Values&);
-  CUresult run(const FunctionSetAttribute&, Nothing&);
-  CUresult run(const Occupancy&, Blocks&);
+  void run(const ModulePiece&);
+  void run(const ModuleLoad&);
+  Kernels run(const ModuleKernels&);
+  Global run(const ModuleGlobal&);
+  void run(const ModuleUnload&);
+  void run(const Launch&);
+  Values run(const FunctionAttributes&);
+  void run(const FunctionSetAttribute&);
+  Blocks run(const Occupancy&);
 
  private:
   struct Module {
@@ -53,7 +50,8 @@ class Modules {
 
   // DriverError if there is none.
   KernelOfModule& kernel(Id id);
-  std::vector<Parameter> parameters_of(CUkernel kernel, Status& status) const;
+  CUlibrary library(Id module) const;
+  std::vector<Parameter> parameters_of(CUkernel kernel) const;
 
   const Driver& driver_;
   Streams& streams_;

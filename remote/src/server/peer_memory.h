@@ -18,9 +18,6 @@ class PeerMemory {
  public:
   // Every request is refused where there is no key.
   PeerMemory(const Driver& driver, const std::optional<HostKey>& key);
-  ~PeerMemory() = default;  // the process ends with the client; that closes all
-  PeerMemory(const PeerMemory&) = delete;
-  PeerMemory& operator=(const PeerMemory&) = delete;
 
   // Servers with the same name of a group share memory; empty: this one shares none.
   std::string group() const;
@@ -29,10 +26,11 @@ class PeerMemory {
   bool holds(Address address, std::uint64_t bytes) const;
 
   // An allocation of cuMemAlloc.
-  CUresult share(Address begin, std::uint64_t bytes, Shared& result) const;
-  CUresult attach(const Attach& call, Attached& result);
+  Shared share(Address begin, std::uint64_t bytes) const;
+  // Where it begins here.
+  Address attach(const Attach& call);
   // Once nothing uses it any more.
-  CUresult detach(Id id);
+  void detach(Id id);
   void detach_all();
 
  private:

@@ -1,23 +1,22 @@
-// One client and its GPU, in a process of their own: does what the lane brings, in order, and never
-// waits for the GPU while more could be done. What has to wait for it stands in a list that is
-// looked through between messages.
+// One client and its GPU, in a process of their own: does what the control connection brings, in
+// order, and never waits for the GPU while more could be done. What has to wait for it stands in a
+// list that is looked through between messages.
 #pragma once
 
 #include <chrono>
 #include <deque>
 #include <iosfwd>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "protocol/calls.h"
-#include "server/answers.h"
+#include "protocol/inbox.h"
 #include "server/bulk.h"
+#include "server/deferred_d2h.h"
 #include "server/gpu.h"
-#include "server/outgoing.h"
+#include "server/pending_waits.h"
+#include "server/reply_queue.h"
 #include "server/staging.h"
-#include "server/waits.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::server {
@@ -32,10 +31,8 @@ struct SessionOptions {
 
 class Session {
  public:
-  Session(std::unique_ptr<Connection> lane, Bulk& bulk, SessionOptions options, std::ostream& log);
-  ~Session() = default;
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  Session(std::unique_ptr<Connection> control, Bulk& bulk, SessionOptions options,
+          std::ostream& log);
 
   // Serves until the client is gone (ConnectionLost) or breaks the protocol (ProtocolError).
   [[noreturn]] void run();
@@ -50,35 +47,49 @@ class Session {
   void tend();
   void rest(Clock::time_point idle_since);
 
-  void handle(const Header& header, Bytes payload);
-  // How it handles them (protocol/call_list.h).
+  // Does what the message asks for; false, and nothing, while it stays behind large copies.
+  bool take(const Header& header, Bytes payload);
   template <class Message>
-  void at_once(const Header& header, Bytes payload);
+  bool take(const Header& header, const Message& call);
   template <class Message>
-  void synchronize(const Header& header, Bytes payload);
+  bool stays_behind(const Message& call);
+
+  // What a call is: done by the GPU at once and answered, but for those of these functions. What
+  // they throw as a DriverError is answered too.
   template <class Message>
-  Waits::Events events_of(const Message& call);
-  template <class Message>
-  void own(const Header& header, Bytes payload);
-  void copy_from_bulk(const Header& header, const CopyFrom& call);
+  void handle(const Header& header, const Message& call);
+  void handle(const Header& header, const Open& call);
+  void handle(const Header& header, const Ping& call);
+  void handle(const Header& header, const StreamQuery& call);
+  void handle(const Header& header, const EventQuery& call);
+  void handle(const Header& header, const FenceSync& call);
+  void handle(const Header& header, const Detach& call);
+  void handle(const Header& header, const CopyTo& call);
+  void handle(const Header& header, const CopyToBulk& call);
+  void handle(const Header& header, const CopyFrom& call);
   void copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                    CUresult status);
+  // Answers once the GPU has come so far.
+  template <class Message>
+  void synchronize(const Header& header, const Message& call);
+  template <class Message>
+  PendingWaits::Events events_of(const Message& call);
 
+  // The stream, if the client has the memory.
+  CUstream stream_for_copy(Id stream, Address memory, std::uint64_t bytes);
   Staging::Slot staging_slot(std::size_t bytes);
   Gpu& gpu();
 
-  std::unique_ptr<Connection> lane_;
+  std::unique_ptr<Connection> control_;
   Bulk& bulk_;
   SessionOptions options_;
   std::ostream& log_;
   std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<Staging> staging_;
-  std::vector<std::byte> in_;
-  std::size_t in_begin_ = 0;
-  std::size_t in_end_ = 0;
-  Answers answers_;
-  Waits waits_;
-  Outgoing outgoing_;
+  Inbox inbox_;
+  ReplyQueue replies_;
+  PendingWaits waits_;
+  DeferredD2h deferred_;
   // Pinned memory that the GPU still reads, the oldest first.
   struct Reading {
     std::shared_ptr<Event> event;

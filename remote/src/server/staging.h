@@ -24,11 +24,25 @@ class SlotPool {
   SlotPool& operator=(const SlotPool&) = delete;
 
   // nullptr while all are in use. DriverError if none can be made.
-  std::byte* take();
+  std::byte* take() {
+    if (free_.empty()) {
+      if (made_ >= size_.most) return nullptr;
+      grow();
+    }
+    std::byte* slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
   void give_back(std::byte* slot) { free_.push_back(slot); }
 
  private:
-  void grow();
+  void grow() {
+    void* memory = nullptr;
+    check(driver_->cuMemHostAlloc(&memory, size_.at_once * size_.slot, 0));
+    for (std::size_t k = 0; k < size_.at_once; ++k)
+      free_.push_back(static_cast<std::byte*>(memory) + k * size_.slot);
+    made_ += size_.at_once;
+  }
 
   const Driver* driver_;
   Size size_;

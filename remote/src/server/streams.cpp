@@ -19,7 +19,7 @@ Streams::Streams(const Driver& driver) : driver_(driver), prune_at_(first_prune)
 
 CUstream Streams::stream(Id id) {
   const auto found = streams_.find(id);
-  if (found == streams_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE, "no such stream");
+  if (found == streams_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   Stream& stream = found->second;
   if (stream.fences_seen != fences_) {
     if (id != fenced_stream_) driver_.cuStreamWaitEvent(stream.handle, fence_->get(), 0);
@@ -40,7 +40,7 @@ void Streams::fence(Id id) {
 
 std::shared_ptr<Event> Streams::event(Id id) const {
   const auto found = events_.find(id);
-  if (found == events_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE, "no such event");
+  if (found == events_.end()) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   return found->second;
 }
 
@@ -52,9 +52,7 @@ std::shared_ptr<Event> Streams::record(CUstream stream) {
     event = std::move(idle_events_.back());
     idle_events_.pop_back();
   }
-  if (const CUresult status = driver_.cuEventRecord(event->get(), stream); status != CUDA_SUCCESS) {
-    throw DriverError(status, "cuEventRecord");
-  }
+  check(driver_.cuEventRecord(event->get(), stream));
   return event;
 }
 
@@ -78,11 +76,8 @@ void Streams::leave(CUstream stream) {
     forget_what_is_done();
     prune_at_ = std::max(first_prune, 2 * left_.size());
   }
-  try {
-    left_.push_back(record(stream));
-  } catch (const DriverError&) {
-    return;  // the GPU has failed: nothing is done any more
-  }
+  // Where the GPU has failed, nothing is done any more.
+  status_of([&] { left_.push_back(record(stream)); });
 }
 
 void Streams::forget_what_is_done() {
@@ -112,62 +107,47 @@ bool Streams::wait_for_one_another(Id first, Id second) const {
   return other != streams_.end() && other->second.blocking;
 }
 
-CUresult Streams::run(const StreamCreate& call, Nothing& /*result*/) {
-  if (call.stream < first_id || streams_.contains(call.stream)) return CUDA_ERROR_INVALID_HANDLE;
-  if (streams_.size() + left_.size() >= most_streams) {
-    forget_what_is_done();
-    if (streams_.size() + left_.size() >= most_streams) return CUDA_ERROR_OUT_OF_MEMORY;
-  }
+void Streams::run(const StreamCreate& call) {
+  if (call.stream < first_id || streams_.contains(call.stream))
+    throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  if (streams_.size() + left_.size() >= most_streams) forget_what_is_done();
+  if (streams_.size() + left_.size() >= most_streams) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   CUstream handle = nullptr;
-  const CUresult status = driver_.cuStreamCreateWithPriority(&handle, call.flags, call.priority);
-  if (status == CUDA_SUCCESS) {
-    streams_[call.stream] = {.handle = handle,
-                             .blocking = (call.flags & CU_STREAM_NON_BLOCKING) == 0};
-  }
-  return status;
+  check(driver_.cuStreamCreateWithPriority(&handle, call.flags, call.priority));
+  streams_[call.stream] = {.handle = handle,
+                           .blocking = (call.flags & CU_STREAM_NON_BLOCKING) == 0};
 }
 
-CUresult Streams::run(const StreamDestroy& call, Nothing& /*result*/) {
-  if (call.stream < first_id) return CUDA_ERROR_INVALID_HANDLE;
+void Streams::run(const StreamDestroy& call) {
+  if (call.stream < first_id) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   auto* const handle = stream(call.stream);
   streams_.erase(call.stream);
   leave(handle);
-  return driver_.cuStreamDestroy(handle);
+  check(driver_.cuStreamDestroy(handle));
 }
 
-CUresult Streams::run(const StreamQuery& call, Nothing& /*result*/) {
-  return driver_.cuStreamQuery(stream(call.stream));
+void Streams::run(const StreamWaitEvent& call) {
+  check(driver_.cuStreamWaitEvent(stream(call.stream), event(call.event)->get(), call.flags));
 }
 
-CUresult Streams::run(const StreamWaitEvent& call, Nothing& /*result*/) {
-  return driver_.cuStreamWaitEvent(stream(call.stream), event(call.event)->get(), call.flags);
-}
-
-CUresult Streams::run(const EventCreate& call, Nothing& /*result*/) {
-  if (events_.contains(call.event)) return CUDA_ERROR_INVALID_HANDLE;
-  if (events_.size() >= most_events) return CUDA_ERROR_OUT_OF_MEMORY;
+void Streams::run(const EventCreate& call) {
+  if (events_.contains(call.event)) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
+  if (events_.size() >= most_events) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   events_[call.event] = std::make_shared<Event>(driver_, call.flags);
-  return CUDA_SUCCESS;
 }
 
-CUresult Streams::run(const EventDestroy& call, Nothing& /*result*/) {
-  return events_.erase(call.event) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+void Streams::run(const EventDestroy& call) {
+  if (events_.erase(call.event) == 0) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
 }
 
-CUresult Streams::run(const EventRecord& call, Nothing& /*result*/) {
-  return driver_.cuEventRecord(event(call.event)->get(), stream(call.stream));
+void Streams::run(const EventRecord& call) {
+  check(driver_.cuEventRecord(event(call.event)->get(), stream(call.stream)));
 }
 
-CUresult Streams::run(const EventQuery& call, Nothing& /*result*/) const {
-  return driver_.cuEventQuery(event(call.event)->get());
-}
-
-CUresult Streams::run(const EventElapsed& call, Elapsed& result) const {
+Elapsed Streams::run(const EventElapsed& call) const {
   float milliseconds = 0;
-  const CUresult status =
-      driver_.elapsed(&milliseconds, event(call.pair.begin)->get(), event(call.pair.end)->get());
-  result.milliseconds = {milliseconds};
-  return status;
+  check(driver_.elapsed(&milliseconds, event(call.pair.begin)->get(), event(call.pair.end)->get()));
+  return {.milliseconds = {milliseconds}};
 }
 
 Elapsed Streams::elapsed(const std::vector<EventPair>& pairs) const {

@@ -14,8 +14,7 @@ namespace gpucast::remote::server {
 class Event {
  public:
   Event(const Driver& driver, unsigned flags) : driver_(&driver) {
-    if (const CUresult status = driver.cuEventCreate(&event_, flags); status != CUDA_SUCCESS)
-      throw DriverError(status, "cuEventCreate");
+    check(driver.cuEventCreate(&event_, flags));
   }
   ~Event() { driver_->cuEventDestroy(event_); }
   Event(const Event&) = delete;
@@ -30,9 +29,6 @@ class Event {
 class Streams {
  public:
   explicit Streams(const Driver& driver);
-  ~Streams() = default;  // the process ends with the client; that frees all
-  Streams(const Streams&) = delete;
-  Streams& operator=(const Streams&) = delete;
 
   // The stream, behind all that the program takes for done (fence). DriverError if there is none.
   CUstream stream(Id id);
@@ -51,15 +47,17 @@ class Streams {
   // All are gone; nothing uses them any more.
   void reset();
 
-  CUresult run(const StreamCreate&, Nothing&);
-  CUresult run(const StreamDestroy&, Nothing&);
-  CUresult run(const StreamQuery&, Nothing&);
-  CUresult run(const StreamWaitEvent&, Nothing&);
-  CUresult run(const EventCreate&, Nothing&);
-  CUresult run(const EventDestroy&, Nothing&);
-  CUresult run(const EventRecord&, Nothing&);
-  CUresult run(const EventQuery&, Nothing&) const;
-  CUresult run(const EventElapsed&, Elapsed&) const;
+  // The driver's word on whether all is done: CUDA_ERROR_NOT_READY where it is not.
+  CUresult query_stream(Id id) { return driver_.cuStreamQuery(stream(id)); }
+  CUresult query_event(Id id) const { return driver_.cuEventQuery(event(id)->get()); }
+
+  void run(const StreamCreate&);
+  void run(const StreamDestroy&);
+  void run(const StreamWaitEvent&);
+  void run(const EventCreate&);
+  void run(const EventDestroy&);
+  void run(const EventRecord&);
+  Elapsed run(const EventElapsed&) const;
   Elapsed elapsed(const std::vector<EventPair>& pairs) const;
 
  private:

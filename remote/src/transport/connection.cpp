@@ -45,17 +45,12 @@ void read_all(Connection& connection, std::span<std::byte> into, const Deadline&
 
 void write_all(Connection& connection, std::span<const std::byte> first,
                std::span<const std::byte> second, const Deadline& deadline) {
-  while (!first.empty() || !second.empty()) {
-    std::size_t sent = connection.try_write(first, second);
-    if (sent == 0) {
-      if (deadline && Clock::now() >= *deadline) throw ConnectionLost("nothing is taken");
-      wait(connection, {.write = true}, deadline);
-      continue;
-    }
-    const std::size_t of_first = std::min(sent, first.size());
-    first = first.subspan(of_first);
-    second = second.subspan(sent - of_first);
-  }
+  const auto blocked = [&] {
+    if (deadline && Clock::now() >= *deadline) throw ConnectionLost("nothing is taken");
+    wait(connection, {.write = true}, deadline);
+  };
+  if (!write_all_or_zeros(connection, first, second, blocked))
+    throw BadMemory("memory that cannot be read");
 }
 
 bool read_all_or_drop(Connection& connection, std::span<std::byte> into) {
@@ -71,7 +66,7 @@ bool read_all_or_drop(Connection& connection, std::span<std::byte> into) {
 }
 
 bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first,
-                        std::span<const std::byte> second) {
+                        std::span<const std::byte> second, const std::function<void()>& blocked) {
   std::vector<std::byte> zeros;
   while (!first.empty() || !second.empty()) {
     std::size_t sent = 0;
@@ -83,7 +78,8 @@ bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first
       second = zeros;
       continue;
     }
-    if (sent == 0) wait(connection, {.write = true}, std::nullopt);
+    if (sent == 0 && blocked) blocked();
+    if (sent == 0 && !blocked) wait(connection, {.write = true}, std::nullopt);
     const std::size_t of_first = std::min(sent, first.size());
     first = first.subspan(of_first);
     second = second.subspan(sent - of_first);

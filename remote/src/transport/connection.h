@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -63,9 +63,11 @@ void read_all(Connection& connection, std::span<std::byte> into,
 void write_all(Connection& connection, std::span<const std::byte> first,
                std::span<const std::byte> second = {}, const Deadline& deadline = std::nullopt);
 // The same of memory that may not be the program's: the stream of bytes goes on behind them, with
-// zeros for what cannot be read. False where that was so.
+// zeros for what cannot be read. False where that was so. Where nothing is taken, `blocked`
+// may wait for a while in its own way.
 bool read_all_or_drop(Connection& connection, std::span<std::byte> into);
 bool write_all_or_zeros(Connection& connection, std::span<const std::byte> first,
-                        std::span<const std::byte> second);
+                        std::span<const std::byte> second,
+                        const std::function<void()>& blocked = {});
 
 }  // namespace gpucast::remote

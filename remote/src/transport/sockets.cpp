@@ -36,14 +36,9 @@ class SocketConnection : public Connection {
   std::size_t try_write(std::span<const std::byte> first,
                         std::span<const std::byte> second) override {
     asio::error_code error;
-    std::size_t sent = 0;
-    if (second.empty()) {
-      sent = socket_.write_some(asio::buffer(first.data(), first.size()), error);
-    } else {
-      const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
-                                                      asio::buffer(second.data(), second.size())};
-      sent = socket_.write_some(both, error);
-    }
+    const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
+                                                    asio::buffer(second.data(), second.size())};
+    const std::size_t sent = socket_.write_some(both, error);
     if (error) require_passing(error);
     return error ? 0 : sent;
   }
@@ -71,9 +66,6 @@ class SocketConnection : public Connection {
 };
 
 asio::error_code system_error(int number) { return {number, asio::error::get_system_category()}; }
-
-// The programs that this one starts have no part in it.
-void keep_from_children(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
 // When the connection that has begun is there or has failed.
 asio::error_code wait_for_connection(int descriptor, const Deadline& deadline) {
@@ -138,7 +130,7 @@ std::unique_ptr<Connection> adopt_descriptor(int descriptor) {
   auto context = std::make_unique<asio::io_context>(1);
   const int tcp = address.ss_family == AF_UNIX ? 0 : IPPROTO_TCP;
   Socket socket(*context, asio::generic::stream_protocol(address.ss_family, tcp), descriptor);
-  keep_from_children(descriptor);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // programs that this one starts have no part in it
   tune_tcp(socket);
   return std::make_unique<SocketConnection>(std::move(context), std::move(socket));
 }

@@ -1,4 +1,4 @@
-#include "server/door.h"
+#include "server/listener.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -40,50 +40,55 @@ namespace {
 
 using asio::use_awaitable;
 
-constexpr std::chrono::seconds greeting_time(5);
+constexpr std::chrono::seconds handshake_time(5);
 constexpr std::chrono::seconds ending_time(5);
-constexpr std::size_t most_greetings = 64;  // under way at once
+constexpr std::size_t most_handshakes = 64;  // under way at once
 
-class Door {
+class Listener {
  public:
-  Door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready, std::ostream& log)
+  Listener(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
+           std::ostream& log)
       : options_(options), begin_(begin), log_(log) {
     for (const Endpoint& endpoint : options.listen)
       ready << "gpucast-gpu-server: listening on " << listen(endpoint) << '\n' << std::flush;
   }
-  ~Door() {
+  ~Listener() {
     for (const std::string& path : paths_)
       ::unlink(path.c_str());
   }
-  Door(const Door&) = delete;
-  Door& operator=(const Door&) = delete;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
 
-  void keep() {
+  void run() {
     signals_.async_wait([this](asio::error_code error, int) {
       if (!error) end();
     });
     watch_children();
-    for (const auto& listener : listeners_)
-      accept(*listener);
+    for (const auto& address : addresses_)
+      accept(*address);
     io_.run();
   }
 
  private:
-  struct Listener {
-    explicit Listener(asio::io_context& io) : acceptor(io), retry(io) {}
+  struct Address {
+    explicit Address(asio::io_context& io) : acceptor(io), retry(io) {}
     asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
     asio::steady_timer retry;
   };
-  // A connection that has not greeted yet.
-  struct Greeting {
-    explicit Greeting(Socket s) : socket(std::move(s)) {}
+  // A connection whose handshake is under way.
+  struct Handshake {
+    explicit Handshake(Socket s) : socket(std::move(s)) {}
     Socket socket;
     bool has_spoken = false;
   };
   struct Client {
     pid_t process;
-    asio::posix::stream_descriptor door;
+    asio::posix::stream_descriptor others;
   };
+
+  void say(const std::string& line) {
+    log_ << "gpucast-gpu-server: " << line << '\n' << std::flush;
+  }
 
   std::string listen(const Endpoint& endpoint) {
     try {
@@ -127,35 +132,32 @@ class Door {
         .text();
   }
 
-  template <class Address>
-  asio::generic::stream_protocol::endpoint add(const Address& address) {
-    const asio::generic::stream_protocol::endpoint generic(address);
-    auto listener = std::make_unique<Listener>(io_);
-    auto& acceptor = listener->acceptor;
+  template <class Name>
+  asio::generic::stream_protocol::endpoint add(const Name& name) {
+    const asio::generic::stream_protocol::endpoint generic(name);
+    auto& acceptor = addresses_.emplace_back(std::make_unique<Address>(io_))->acceptor;
     acceptor.open(generic.protocol());
     acceptor.set_option(asio::socket_base::reuse_address(true));
     acceptor.bind(generic);
     acceptor.listen();
-    const auto bound = acceptor.local_endpoint();
-    listeners_.push_back(std::move(listener));
-    return bound;
+    return acceptor.local_endpoint();
   }
 
-  void accept(Listener& listener) {
-    listener.acceptor.async_accept(io_, [this, &listener](asio::error_code error, Socket socket) {
+  void accept(Address& address) {
+    address.acceptor.async_accept(io_, [this, &address](asio::error_code error, Socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) {
         // Out of descriptors, most likely: others may end meanwhile.
-        listener.retry.expires_after(std::chrono::milliseconds(100));
-        listener.retry.async_wait([this, &listener](asio::error_code stopped) {
-          if (!stopped) accept(listener);
+        address.retry.expires_after(std::chrono::milliseconds(100));
+        address.retry.async_wait([this, &address](asio::error_code stopped) {
+          if (!stopped) accept(address);
         });
         return;
       }
-      if (greetings_.size() >= most_greetings) turn_one_away();
-      greetings_.push_back(std::make_shared<Greeting>(std::move(socket)));
-      asio::co_spawn(io_, greet(greetings_.back()), asio::detached);
-      accept(listener);
+      if (handshakes_.size() >= most_handshakes) turn_one_away();
+      handshakes_.push_back(std::make_shared<Handshake>(std::move(socket)));
+      asio::co_spawn(io_, shake_hands(handshakes_.back()), asio::detached);
+      accept(address);
     });
   }
 
@@ -163,38 +165,37 @@ class Door {
   // who comes now may be a client that is served.
   void turn_one_away() {
     const auto silent =
-        std::ranges::find_if(greetings_, [](const auto& each) { return !each->has_spoken; });
-    const auto which = silent == greetings_.end() ? greetings_.begin() : silent;
+        std::ranges::find_if(handshakes_, [](const auto& each) { return !each->has_spoken; });
+    const auto which = silent == handshakes_.end() ? handshakes_.begin() : silent;
     asio::error_code ignored;
     (*which)->socket.close(ignored);
-    greetings_.erase(which);
+    handshakes_.erase(which);
   }
 
-  asio::awaitable<void> greet(std::shared_ptr<Greeting> greeting) {
-    asio::steady_timer timer(io_, greeting_time);
-    timer.async_wait([greeting](asio::error_code stopped) {
+  asio::awaitable<void> shake_hands(std::shared_ptr<Handshake> handshake) {
+    asio::steady_timer timer(io_, handshake_time);
+    timer.async_wait([handshake](asio::error_code stopped) {
       asio::error_code ignored;
-      if (!stopped) greeting->socket.close(ignored);
+      if (!stopped) handshake->socket.close(ignored);
     });
     try {
-      co_await exchange(*greeting);
+      co_await exchange(*handshake);
     } catch (const asio::system_error&) {
-      log_ << "gpucast-gpu-server: a connection ended before it had greeted" << '\n' << std::flush;
+      say("a connection ended before it had greeted");
     } catch (const std::exception& error) {
-      log_ << "gpucast-gpu-server: a connection was refused: " << error.what() << '\n'
-           << std::flush;
+      say(std::string("a connection was refused: ") + error.what());
     }
-    std::erase(greetings_, greeting);
+    std::erase(handshakes_, handshake);
   }
 
-  asio::awaitable<void> exchange(Greeting& greeting) {
-    Socket& socket = greeting.socket;
+  asio::awaitable<void> exchange(Handshake& handshake) {
+    Socket& socket = handshake.socket;
     tune_tcp(socket);
     std::array<std::byte, Hello::size> heard{};
     co_await asio::async_read(socket, asio::buffer(heard), use_awaitable);
-    greeting.has_spoken = true;
+    handshake.has_spoken = true;
     const auto hello = decode<Hello>(heard);
-    if (hello.magic != greeting_magic) throw ProtocolError("it does not speak this protocol");
+    if (hello.magic != handshake_magic) throw ProtocolError("it does not speak this protocol");
     Challenge challenge{.needs_secret = options_.secret.empty() ? 0U : 1U};
     fill_random(challenge.nonce);
     const auto asked = packed(challenge);
@@ -210,11 +211,11 @@ class Door {
     if (!same(answer.mac,
               prove(options_.secret, Side::client, hello, challenge.nonce, answer.nonce))) {
       welcome.entry = Entry::wrong_secret;
-      log_ << "gpucast-gpu-server: a client has a wrong secret" << '\n' << std::flush;
+      say("a client has a wrong secret");
     } else {
       welcome.mac = prove(options_.secret, Side::server, hello, challenge.nonce, answer.nonce);
-      if (hello.purpose == Purpose::lane) {
-        begin_client(socket, welcome);
+      if (hello.purpose == Purpose::control) {
+        welcome.entry = begin_client(socket, welcome.session);
         if (welcome.entry == Entry::welcome && !co_await has_begun(welcome.session))
           welcome.entry = Entry::failed;
       } else if (!clients_.contains(hello.session)) {
@@ -223,51 +224,45 @@ class Door {
     }
     const auto said = packed(welcome);
     co_await asio::async_write(socket, asio::buffer(said), use_awaitable);
-    if (welcome.entry == Entry::welcome && hello.purpose != Purpose::lane) {
+    if (welcome.entry == Entry::welcome && hello.purpose != Purpose::control) {
       // Closed here either way; the client notices if nobody else has it.
       if (const auto found = clients_.find(hello.session); found != clients_.end())
-        pass_descriptor(found->second.door.native_handle(), hello.purpose, socket.native_handle());
+        pass_descriptor(found->second.others.native_handle(), hello.purpose,
+                        socket.native_handle());
     }
   }
 
-  void begin_client(Socket& socket, Welcome& welcome) {
-    if (ending_) {
-      welcome.entry = Entry::failed;
-      return;
-    }
+  Entry begin_client(Socket& socket, SessionId& session) {
+    if (ending_) return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
-      welcome.entry = Entry::too_many_clients;
-      log_ << "gpucast-gpu-server: a client was refused: " << clients_.size()
-           << " clients are served already" << '\n'
-           << std::flush;
-      return;
+      say("a client was refused: " + std::to_string(clients_.size()) +
+          " clients are served already");
+      return Entry::too_many_clients;
     }
-    fill_random(welcome.session);
+    fill_random(session);
     std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      welcome.entry = Entry::failed;
-      return;
-    }
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      return Entry::failed;
     asio::posix::stream_descriptor ours(io_, ends[0]);
     const Descriptor theirs(ends[1]);
     const pid_t process = begin_(socket.native_handle(), theirs.get());
     if (process == 0) {
-      welcome.entry = Entry::failed;
-      log_ << "gpucast-gpu-server: a client was refused: no new process" << '\n' << std::flush;
-      return;
+      say("a client was refused: no new process");
+      return Entry::failed;
     }
-    clients_.emplace(welcome.session, Client{.process = process, .door = std::move(ours)});
+    clients_.emplace(session, Client{.process = process, .others = std::move(ours)});
+    return Entry::welcome;
   }
 
   // Waits until the client's process runs its own program; false if it ends before.
   asio::awaitable<bool> has_begun(SessionId session) {
     asio::error_code gone;
-    co_await clients_.at(session).door.async_wait(asio::posix::descriptor_base::wait_read,
-                                                  asio::redirect_error(use_awaitable, gone));
+    co_await clients_.at(session).others.async_wait(asio::posix::descriptor_base::wait_read,
+                                                    asio::redirect_error(use_awaitable, gone));
     const auto client = clients_.find(session);
     char said = 0;
     co_return !gone && client != clients_.end() &&
-        ::recv(client->second.door.native_handle(), &said, sizeof said, MSG_DONTWAIT) > 0;
+        ::recv(client->second.others.native_handle(), &said, sizeof said, MSG_DONTWAIT) > 0;
   }
 
   void watch_children() {
@@ -284,9 +279,7 @@ class Door {
       int status = 0;
       if (::waitpid(entry.second.process, &status, WNOHANG) == 0) return false;
       if (WIFSIGNALED(status) && !ending_) {
-        log_ << "gpucast-gpu-server: a client's process was killed by signal " << WTERMSIG(status)
-             << '\n'
-             << std::flush;
+        say("a client's process was killed by signal " + std::to_string(WTERMSIG(status)));
       }
       return true;
     });
@@ -294,9 +287,9 @@ class Door {
 
   void end() {
     ending_ = true;
-    for (const auto& listener : listeners_) {
-      listener->acceptor.close();
-      listener->retry.cancel();
+    for (const auto& address : addresses_) {
+      address->acceptor.close();
+      address->retry.cancel();
     }
     if (clients_.empty()) return io_.stop();
     for (const auto& [session, client] : clients_)
@@ -309,25 +302,25 @@ class Door {
     });
   }
 
-  const DoorOptions& options_;
+  const ListenerOptions& options_;
   const BeginClient& begin_;
   std::ostream& log_;
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
   asio::signal_set ended_{io_, SIGCHLD};
   asio::steady_timer last_moment_{io_};
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Address>> addresses_;
   std::vector<std::string> paths_;
   std::map<SessionId, Client> clients_;
-  std::deque<std::shared_ptr<Greeting>> greetings_;  // the oldest first
+  std::deque<std::shared_ptr<Handshake>> handshakes_;  // the oldest first
   bool ending_ = false;
 };
 
 }  // namespace
 
-void keep_door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready,
-               std::ostream& log) {
-  Door(options, begin, ready, log).keep();
+void serve_clients(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
+                   std::ostream& log) {
+  Listener(options, begin, ready, log).run();
 }
 
 }  // namespace gpucast::remote::server

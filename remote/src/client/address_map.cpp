@@ -1,10 +1,11 @@
-#include "client/memory_book.h"
+#include "client/address_map.h"
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <iterator>
 #include <mutex>
+
+#include "protocol/ranges.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -31,7 +32,7 @@ bool map_at(Address begin, std::size_t bytes) {
 }  // namespace
 
 // Blocks stay reserved when memory is freed: the server will use them again.
-bool MemoryBook::reserve(int device, Address begin, std::size_t bytes) {
+bool AddressMap::reserve(int device, Address begin, std::size_t bytes) {
   const std::unique_lock lock(mutex_);
   const Address end = up(begin + bytes);
   for (Address at = down(begin); at < end; at += block) {
@@ -46,7 +47,7 @@ bool MemoryBook::reserve(int device, Address begin, std::size_t bytes) {
   return true;
 }
 
-Address MemoryBook::reserve_anywhere(int device, std::size_t bytes) {
+Address AddressMap::reserve_anywhere(int device, std::size_t bytes) {
   const std::unique_lock lock(mutex_);
   const std::size_t whole = up(bytes);
   Address at = quiet;
@@ -66,35 +67,29 @@ Address MemoryBook::reserve_anywhere(int device, std::size_t bytes) {
   return 0;
 }
 
-void MemoryBook::add(int device, Address begin, std::size_t bytes) {
+void AddressMap::add(int device, Address begin, std::size_t bytes) {
   const std::unique_lock lock(mutex_);
   device_memory_[begin] = {.device = device, .begin = begin, .bytes = bytes};
 }
 
-std::optional<MemoryBook::DeviceMemory> MemoryBook::remove(Address begin) {
+std::optional<AddressMap::DeviceMemory> AddressMap::remove(Address begin) {
   const std::unique_lock lock(mutex_);
-  const auto found = device_memory_.find(begin);
-  if (found == device_memory_.end()) return std::nullopt;
-  const DeviceMemory result = found->second;
-  device_memory_.erase(found);
-  return result;
+  const auto removed = device_memory_.extract(begin);
+  return removed ? std::optional(removed.mapped()) : std::nullopt;
 }
 
-std::optional<MemoryBook::DeviceMemory> MemoryBook::device_memory(Address address) const {
+std::optional<AddressMap::DeviceMemory> AddressMap::device_memory(Address address) const {
   const std::shared_lock lock(mutex_);
-  auto found = device_memory_.upper_bound(address);
-  if (found == device_memory_.begin()) return std::nullopt;
-  --found;
-  if (address - found->first >= found->second.bytes) return std::nullopt;
-  return found->second;
+  const auto found = holder(device_memory_, address, 1);
+  return found == device_memory_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void MemoryBook::forget(int device) {
+void AddressMap::forget(int device) {
   const std::unique_lock lock(mutex_);
   std::erase_if(device_memory_, [&](const auto& each) { return each.second.device == device; });
 }
 
-bool MemoryBook::pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated) {
+bool AddressMap::pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated) {
   const std::unique_lock lock(mutex_);
   const auto at = reinterpret_cast<Address>(begin);
   const auto next = pinned_.lower_bound(at);
@@ -107,7 +102,7 @@ bool MemoryBook::pin(const void* begin, std::size_t bytes, unsigned flags, bool 
   return true;
 }
 
-std::optional<MemoryBook::Pinned> MemoryBook::unpin(const void* begin, bool allocated) {
+std::optional<AddressMap::Pinned> AddressMap::unpin(const void* begin, bool allocated) {
   const std::unique_lock lock(mutex_);
   const auto found = pinned_.find(reinterpret_cast<Address>(begin));
   if (found == pinned_.end() || found->second.allocated != allocated) return std::nullopt;
@@ -116,15 +111,10 @@ std::optional<MemoryBook::Pinned> MemoryBook::unpin(const void* begin, bool allo
   return result;
 }
 
-std::optional<MemoryBook::Pinned> MemoryBook::pinned(const void* begin, std::size_t bytes) const {
+std::optional<AddressMap::Pinned> AddressMap::pinned(const void* begin, std::size_t bytes) const {
   const std::shared_lock lock(mutex_);
-  const auto at = reinterpret_cast<Address>(begin);
-  auto found = pinned_.upper_bound(at);
-  if (found == pinned_.begin()) return std::nullopt;
-  --found;
-  const std::size_t offset = at - found->first;
-  if (offset >= found->second.bytes || bytes > found->second.bytes - offset) return std::nullopt;
-  return found->second;
+  const auto found = holder(pinned_, reinterpret_cast<Address>(begin), bytes);
+  return found == pinned_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace gpucast::remote::client

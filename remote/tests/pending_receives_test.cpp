@@ -1,5 +1,5 @@
 // When a copy's memory is the program's again.
-#include "client/arrivals.h"
+#include "client/pending_receives.h"
 
 #include <gtest/gtest.h>
 
@@ -13,19 +13,19 @@
 namespace gpucast::remote::client {
 namespace {
 
-using Landing = Arrivals::Landing;
+using Landing = PendingReceives::Landing;
 
 constexpr Id copy = 20;
-bool any(const Arrival& /*arrival*/) { return true; }
+bool any(const PendingReceive& /*arrival*/) { return true; }
 
 class ArrivalsOfACopy : public testing::Test {
  protected:
   ArrivalsOfACopy() {
-    arrivals_.expect({.transfer = copy, .to = memory_.data(), .bytes = memory_.size()}, false);
+    receives_.expect({.transfer = copy, .to = memory_.data(), .bytes = memory_.size()}, false);
   }
   std::future<bool> waiting() {
     return std::async(std::launch::async,
-                      [this] { return arrivals_.wait_for_channels(any, [this] { ++looks_; }); });
+                      [this] { return receives_.wait_for_bulk(any, [this] { ++looks_; }); });
   }
   // Whether whoever waits looks once more, and then once more, before the wait is over.
   bool goes_on(const std::future<bool>& wait) const {
@@ -37,51 +37,51 @@ class ArrivalsOfACopy : public testing::Test {
     return true;
   }
 
-  Arrivals arrivals_;
+  PendingReceives receives_;
   std::atomic<int> looks_ = 0;
   std::array<std::byte, 100> memory_{};
 };
 
 TEST_F(ArrivalsOfACopy, AreThereWithTheLastByte) {
   {
-    Landing half(arrivals_, copy, 50, 50);
+    Landing half(receives_, copy, 50, 50);
     EXPECT_EQ(half.to(), memory_.data() + 50);
     half.done();
   }
-  EXPECT_FALSE(arrivals_.none(any));
-  Landing rest(arrivals_, copy, 0, 50);
+  EXPECT_FALSE(receives_.none(any));
+  Landing rest(receives_, copy, 0, 50);
   rest.done();
-  EXPECT_FALSE(arrivals_.none(any));
+  EXPECT_FALSE(receives_.none(any));
 }
 
 TEST_F(ArrivalsOfACopy, HaveAPlaceWithinItsMemoryOnly) {
-  EXPECT_EQ(Landing(arrivals_, copy, 60, 50).to(), nullptr);
-  EXPECT_EQ(Landing(arrivals_, copy, ~std::uint64_t{0}, 50).to(), nullptr);
-  EXPECT_EQ(Landing(arrivals_, copy + 1, 0, 50).to(), nullptr);
-  const Landing whole(arrivals_, copy, 0, 100);
-  EXPECT_EQ(Landing(arrivals_, copy, 0, 1).to(), nullptr);
+  EXPECT_EQ(Landing(receives_, copy, 60, 50).to(), nullptr);
+  EXPECT_EQ(Landing(receives_, copy, ~std::uint64_t{0}, 50).to(), nullptr);
+  EXPECT_EQ(Landing(receives_, copy + 1, 0, 50).to(), nullptr);
+  const Landing whole(receives_, copy, 0, 100);
+  EXPECT_EQ(Landing(receives_, copy, 0, 1).to(), nullptr);
 }
 
 TEST_F(ArrivalsOfACopy, MayBeWrittenUntilNobodyDoesAfterAFailure) {
-  std::optional<Landing> landing(std::in_place, arrivals_, copy, 0, 50);
+  std::optional<Landing> landing(std::in_place, receives_, copy, 0, 50);
   const auto wait = waiting();
-  arrivals_.failed(copy, 7);
+  receives_.failed(copy, 7);
   EXPECT_TRUE(goes_on(wait));
-  EXPECT_EQ(Landing(arrivals_, copy, 50, 50).to(), nullptr);
+  EXPECT_EQ(Landing(receives_, copy, 50, 50).to(), nullptr);
   landing.reset();
   wait.wait();
-  EXPECT_EQ(arrivals_.take_failure(), 7U);
+  EXPECT_EQ(receives_.take_failure(), 7U);
 }
 
 TEST_F(ArrivalsOfACopy, MayBeWrittenUntilNobodyDoesAfterTheServerIsLost) {
-  std::optional<Landing> landing(std::in_place, arrivals_, copy, 0, 50);
+  std::optional<Landing> landing(std::in_place, receives_, copy, 0, 50);
   auto wait = waiting();
-  arrivals_.give_up();
+  receives_.give_up();
   EXPECT_TRUE(goes_on(wait));
-  EXPECT_EQ(Landing(arrivals_, copy, 50, 50).to(), nullptr);
+  EXPECT_EQ(Landing(receives_, copy, 50, 50).to(), nullptr);
   landing.reset();
   wait.wait();
-  arrivals_.wait_for_landings();
+  receives_.wait_for_landings();
 }
 
 }  // namespace

@@ -11,9 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client/arrivals.h"
 #include "client/counters.h"
+#include "client/pending_receives.h"
 #include "protocol/calls.h"
+#include "protocol/inbox.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::client {
@@ -23,45 +24,44 @@ struct Answered {
   std::vector<std::byte> body = {};  // the Result's fields, and a tail for some
 };
 
-class Lane {
+class ControlConnection {
  public:
-  Lane(std::unique_ptr<Connection> connection, Arrivals& arrivals, std::chrono::microseconds spin)
-      : connection_(std::move(connection)), arrivals_(arrivals), spin_(spin) {}
-  ~Lane() = default;
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ControlConnection(std::unique_ptr<Connection> connection, PendingReceives& receives,
+                    std::chrono::microseconds spin)
+      : connection_(std::move(connection)), receives_(receives), spin_(spin) {}
 
   // All of these throw ConnectionLost or ProtocolError once the server is lost, and BadMemory where
   // the tail cannot be read: zeros have gone out then, since the message had begun.
 
   // `queued`, if given, is called in the order in which messages go out.
   template <class Message>
-  void send(const Message& message, Bytes tail = {}, const std::function<void()>& queued = {}) {
+  void send(const Message& message, const std::function<void()>& queued = {}) {
     const std::lock_guard lock(sending_);
     if (queued) queued();
-    if (!put(message, 0, tail)) throw_bad_memory();
+    if (!put(message, 0)) throw_bad_memory();
   }
 
+  // Waits for the answer. `queued` may still change the message.
   template <class Message>
-  Answered ask(const Message& message, Bytes tail = {}, const std::function<void()>& queued = {}) {
+  Answered call(const Message& message, const std::function<void()>& queued = {}) {
     Waiting waiting(*this);
     bool readable = true;
     {
       const std::lock_guard lock(sending_);
       if (queued) queued();
       waiting.expect(next_request());
-      readable = put(message, waiting.request, tail);
+      readable = put(message, waiting.request);
     }
-    count_round_trip();
+    count(&Counter::round_trips, 1);
     read_until([&] { return waiting.done; });
     if (!readable) throw_bad_memory();
     return std::move(waiting.answer);
   }
 
-  // Waits until all of these that the lane brings have arrived.
-  void read_arrivals(const Which& which) {
-    if (!arrivals_.none_over_lane(which))
-      read_until([&] { return arrivals_.none_over_lane(which); });
+  // Waits until all of these that this connection brings have arrived.
+  void read_receives(const Which& which) {
+    if (!receives_.none_over_control(which))
+      read_until([&] { return receives_.none_over_control(which); });
   }
 
   // Reads what is there, unless another thread reads. Called by threads that wait for something
@@ -80,23 +80,24 @@ class Lane {
  private:
   // Known to whoever reads as long as it lives.
   struct Waiting {
-    explicit Waiting(Lane& waiting_for) : lane(waiting_for) {}
+    explicit Waiting(ControlConnection& waiting_for) : control(waiting_for) {}
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
     void expect(std::uint32_t its_request);
 
-    Lane& lane;
+    ControlConnection& control;
     std::uint32_t request = 0;
     bool done = false;  // under reading_
     Answered answer;
   };
 
   template <class Message>
-  bool put(const Message& message, std::uint32_t request, Bytes tail) {
+  bool put(const Message& message, std::uint32_t request) {
     out_.clear();
-    encode(out_, message, request, tail.size());
-    count_sent(out_.size() + tail.size());
+    encode(out_, message, request);
+    const Bytes tail = tail_of(message);
+    count(&Counter::bytes_sent, out_.size() + tail.size());
     return write(out_, tail);
   }
   [[noreturn]] static void throw_bad_memory() { throw BadMemory("memory that cannot be read"); }
@@ -107,11 +108,13 @@ class Lane {
   // False where the second cannot be read.
   bool write(Bytes first, Bytes second);
   void read_until(const std::function<bool()>& done);
-  bool read_batch(bool may_wait);
+  // Reads and takes what is there, and waits for it if it `may_wait`; without the lock meanwhile.
+  void read_batch(std::unique_lock<std::mutex>& lock, bool may_wait);
+  bool read_now();
   void take(const Header& header, Bytes payload);
 
   std::unique_ptr<Connection> connection_;
-  Arrivals& arrivals_;
+  PendingReceives& receives_;
   std::chrono::microseconds spin_;
   std::atomic<bool> lost_{false};
   std::atomic<Status> latched_{0};
@@ -124,10 +127,7 @@ class Lane {
   std::condition_variable read_;
   bool being_read_ = false;
   std::unordered_map<std::uint32_t, Waiting*> waiting_;
-  // Used only by the thread that reads:
-  std::vector<std::byte> in_;
-  std::size_t in_begin_ = 0;
-  std::size_t in_end_ = 0;
+  Inbox inbox_;  // used only by the thread that reads
 };
 
 }  // namespace gpucast::remote::client

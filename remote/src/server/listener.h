@@ -16,20 +16,20 @@
 
 namespace gpucast::remote::server {
 
-struct DoorOptions {
+struct ListenerOptions {
   std::vector<Endpoint> listen;
   std::string secret;  // empty: none, which only this machine's own addresses may do without
   int most_clients = 64;
 };
 
-// Begins the process of a client, which serves the connection `lane` and receives the client's
-// other connections over `door`, where it says first that it has begun. 0 where there is no new
-// process.
-using BeginClient = std::function<pid_t(int lane, int door)>;
+// Begins the process of a client, which serves the connection `control` and receives the
+// client's other connections over `others`, where it says first that it has begun. 0 where there is
+// no new process.
+using BeginClient = std::function<pid_t(int control, int others)>;
 
 // Until SIGTERM or SIGINT, and until all clients' processes have ended. `ready` is told the
 // addresses. InputError where an address cannot be listened on.
-void keep_door(const DoorOptions& options, const BeginClient& begin, std::ostream& ready,
-               std::ostream& log);
+void serve_clients(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
+                   std::ostream& log);
 
 }  // namespace gpucast::remote::server

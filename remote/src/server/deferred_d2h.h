@@ -2,9 +2,11 @@
 // with what neither waits for them nor overtakes them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <utility>
 
 #include "protocol/calls.h"
 #include "server/bulk.h"
@@ -12,42 +14,55 @@
 
 namespace gpucast::remote::server {
 
-class Outgoing {
+class DeferredD2h {
  public:
-  explicit Outgoing(Bulk& bulk) : bulk_(bulk) {}
+  explicit DeferredD2h(Bulk& bulk) : bulk_(bulk) {}
 
   bool empty() const { return copies_.empty(); }
   // With a status that is not success, the client is only told so. `queued` is told the status in
   // the end.
   void add(const CopyFrom& call, CUstream stream, CUresult status,
-           std::function<void(CUresult)> queued);
+           std::function<void(CUresult)> queued) {
+    copies_.push_back(
+        {.copy = {.call = call, .stream = stream, .status = status}, .queued = std::move(queued)});
+  }
   // Queues what there is room for, in order; whether there was any.
-  bool advance();
+  bool advance() {
+    bool any = false;
+    while (!copies_.empty()) {
+      Copy& first = copies_.front();
+      const std::uint64_t before = first.copy.queued;
+      const bool all = bulk_.from_device(first.copy);
+      any = any || all || first.copy.queued != before;
+      if (!all) break;
+      const Copy done = std::move(first);
+      copies_.pop_front();
+      ++queued_;
+      done.queued(done.copy.status);
+    }
+    return any;
+  }
 
   // Numbers of the last that was added and of the last that is queued on its stream, from 1.
   std::uint64_t added() const { return queued_ + copies_.size(); }
   std::uint64_t queued() const { return queued_; }
 
   // Whether one of them is of the stream, or of one that it waits for.
-  bool concerns(const Streams& streams, Id stream) const;
-  bool is_of(Id stream) const;
-  // Whether the message has to wait until they are queued.
-  bool stops(const Streams& streams, Call call, Bytes payload) const;
+  bool concerns(const Streams& streams, Id stream) const {
+    return std::ranges::any_of(copies_, [&](const Copy& each) {
+      return streams.wait_for_one_another(each.copy.call.stream, stream);
+    });
+  }
+  bool is_of(Id stream) const {
+    return std::ranges::any_of(copies_,
+                               [&](const Copy& each) { return each.copy.call.stream == stream; });
+  }
 
  private:
   struct Copy {
     BulkCopy copy;
-    Id stream = 0;
     std::function<void(CUresult)> queued;
   };
-
-  // The orders of protocol/call_list.h: whether the message waits.
-  template <class Message>
-  bool behind_none(const Streams& streams, Bytes payload) const;
-  template <class Message>
-  bool behind_all(const Streams& streams, Bytes payload) const;
-  template <class Message>
-  bool behind_stream(const Streams& streams, Bytes payload) const;
 
   Bulk& bulk_;
   std::deque<Copy> copies_;

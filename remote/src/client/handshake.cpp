@@ -1,6 +1,7 @@
-#include "client/greet.h"
+#include "client/handshake.h"
 
 #include <array>
+#include <map>
 
 #include "protocol/frame.h"
 #include "security/hmac.h"
@@ -17,28 +18,22 @@ Message hear(Connection& connection, const Deadline& deadline) {
 }
 
 std::string refusal(Entry entry) {
-  switch (entry) {
-    case Entry::welcome:
-      break;
-    case Entry::wrong_secret:
-      return "the secret is not the server's";
-    case Entry::too_many_clients:
-      return "the server has too many clients";
-    case Entry::unknown_session:
-      return "the server has ended this session";
-    case Entry::failed:
-      return "the server could not begin a session";
-  }
-  return "the server refused";
+  const std::map<Entry, std::string> reasons = {
+      {Entry::wrong_secret, "the secret is not the server's"},
+      {Entry::too_many_clients, "the server has too many clients"},
+      {Entry::unknown_session, "the server has ended this session"},
+      {Entry::failed, "the server could not begin a session"}};
+  const auto found = reasons.find(entry);
+  return found == reasons.end() ? "the server refused" : found->second;
 }
 
 }  // namespace
 
-void greet(Connection& connection, Hello& hello, const std::string& secret,
-           const Deadline& deadline) {
+SessionId shake_hands(Connection& connection, const Hello& hello, const std::string& secret,
+                      const Deadline& deadline) {
   write_all(connection, packed(hello), {}, deadline);
   const auto challenge = hear<Challenge>(connection, deadline);
-  if (challenge.magic != greeting_magic) throw ConnectionLost("what answers is no GPU server");
+  if (challenge.magic != handshake_magic) throw ConnectionLost("what answers is no GPU server");
   if (challenge.version != protocol_version) {
     throw ConnectionLost("the server speaks version " + std::to_string(challenge.version) +
                          " of the protocol, this client " + std::to_string(protocol_version));
@@ -59,7 +54,7 @@ void greet(Connection& connection, Hello& hello, const std::string& secret,
   if (!same(welcome.mac, prove(used, Side::server, hello, challenge.nonce, answer.nonce))) {
     throw ConnectionLost("the server does not know the secret");
   }
-  hello.session = welcome.session;
+  return welcome.session;
 }
 
 }  // namespace gpucast::remote::client

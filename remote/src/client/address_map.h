@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <shared_mutex>
@@ -14,7 +13,7 @@
 
 namespace gpucast::remote::client {
 
-class MemoryBook {
+class AddressMap {
  public:
   struct DeviceMemory {
     int device = 0;

@@ -11,7 +11,7 @@
 namespace gpucast::remote::client {
 
 // The data that one copy brings to the program's memory.
-struct Arrival {
+struct PendingReceive {
   Id transfer = 0;
   Id stream = 0;
   bool apart = false;  // its stream does not wait for the default one
@@ -19,19 +19,20 @@ struct Arrival {
   std::size_t bytes = 0;
 };
 
-// Selects the arrivals that a call waits for.
-using Which = std::function<bool(const Arrival&)>;
+// Selects the receives that a call waits for.
+using Which = std::function<bool(const PendingReceive&)>;
 
-class Arrivals {
+class PendingReceives {
  public:
-  // `over_lane`: the lane brings it, for which someone has to read; else a channel's own thread.
-  void expect(const Arrival& arrival, bool over_lane);
+  // `over_control`: the control connection brings it, for which someone has to read; else a bulk
+  // connection's own thread.
+  void expect(const PendingReceive& arrival, bool over_control);
 
   // Where to put so many bytes of a copy; the copy is not over while this lives. Those that it does
   // not put there make the copy fail.
   class Landing {
    public:
-    Landing(Arrivals& arrivals, Id transfer, std::uint64_t offset, std::size_t bytes);
+    Landing(PendingReceives& receives, Id transfer, std::uint64_t offset, std::size_t bytes);
     ~Landing();
     Landing(const Landing&) = delete;
     Landing& operator=(const Landing&) = delete;
@@ -40,7 +41,7 @@ class Arrivals {
     void done() { done_ = true; }
 
    private:
-    Arrivals& arrivals_;
+    PendingReceives& receives_;
     Id transfer_;
     std::byte* to_ = nullptr;
     bool done_ = false;
@@ -53,11 +54,11 @@ class Arrivals {
   void give_up();
 
   bool nothing() const;
-  bool none_over_lane(const Which& which) const;
+  bool none_over_control(const Which& which) const;
   bool none(const Which& which) const;
-  // Waits until the channels have brought it, and calls `meanwhile` every millisecond. False if
-  // they never will; nothing is written any more then.
-  bool wait_for_channels(const Which& which, const std::function<void()>& meanwhile);
+  // Waits until the bulk connections have brought it, and calls `meanwhile` every millisecond.
+  // False if they never will; nothing is written any more then.
+  bool wait_for_bulk(const Which& which, const std::function<void()>& meanwhile);
   // Waits, after give_up(), until no thread writes into the program's memory any more.
   void wait_for_landings();
   // The status of the first failure since the last call of this function; 0: none.
@@ -65,7 +66,7 @@ class Arrivals {
 
  private:
   struct Transfer {
-    Arrival arrival;
+    PendingReceive arrival;
     std::size_t left = 0;  // bytes that have no Landing yet
     int landings = 0;
     bool failed = false;
@@ -77,8 +78,8 @@ class Arrivals {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  Transfers over_lane_;
-  Transfers over_channels_;
+  Transfers over_control_;
+  Transfers over_bulk_;
   int landings_ = 0;
   bool given_up_ = false;
   Status failure_ = 0;

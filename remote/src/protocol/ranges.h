@@ -5,7 +5,7 @@
 
 #include "protocol/calls.h"
 
-namespace gpucast::remote::server {
+namespace gpucast::remote {
 
 // The entry of a map from Address to what has `bytes` that holds all of this; its end if none does.
 template <class Map>
@@ -18,4 +18,4 @@ Map::const_iterator holder(const Map& ranges, Address address, std::uint64_t byt
   return inside ? found : ranges.end();
 }
 
-}  // namespace gpucast::remote::server
+}  // namespace gpucast::remote

@@ -11,23 +11,23 @@
 #include <thread>
 #include <vector>
 
-#include "client/arrivals.h"
+#include "client/pending_receives.h"
 #include "protocol/calls.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::client {
 
-class Channels {
+class BulkConnections {
  public:
   // `lost` is called, from any of the threads, when a connection breaks.
-  Channels(std::vector<std::unique_ptr<Connection>> connections, Arrivals& arrivals,
-           std::function<void(const std::string&)> lost);
-  ~Channels();
-  Channels(const Channels&) = delete;
-  Channels& operator=(const Channels&) = delete;
+  BulkConnections(std::vector<std::unique_ptr<Connection>> connections, PendingReceives& receives,
+                  std::function<void(const std::string&)> lost);
+  ~BulkConnections();
+  BulkConnections(const BulkConnections&) = delete;
+  BulkConnections& operator=(const BulkConnections&) = delete;
 
   // Queues the pieces; the memory has to stay as it is until they are sent. If nobody is to wait
-  // for that, memory that cannot be read makes the transfer fail among the arrivals.
+  // for that, memory that cannot be read makes the transfer fail among the receives.
   void send(Id transfer, Bytes data, bool waited_for);
   // Both call `meanwhile` now and then.
   using Meanwhile = std::function<void()>;
@@ -49,7 +49,7 @@ class Channels {
     bool waited_for = false;
     bool readable = true;
   };
-  struct Channel {
+  struct BulkConnection {
     std::unique_ptr<Connection> connection;
     std::deque<Part> parts;
     std::thread sender;
@@ -58,13 +58,13 @@ class Channels {
 
   template <class Done>
   void wait_until(std::unique_lock<std::mutex>& lock, const Meanwhile& meanwhile, Done done);
-  void send_parts(Channel& channel);
+  void send_parts(BulkConnection& bulk);
   void sent(Id transfer, bool readable);
-  void receive_pieces(Channel& channel);
+  void receive_pieces(BulkConnection& bulk);
   template <class Body>
   void guarded(Body body) noexcept;
 
-  Arrivals& arrivals_;
+  PendingReceives& receives_;
   std::function<void(const std::string&)> lost_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -72,7 +72,7 @@ class Channels {
   std::map<Id, Sending> sending_;
   // Memory that was sent may be written by what comes back for it.
   std::atomic<std::uint64_t> sent_{0};
-  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<std::unique_ptr<BulkConnection>> connections_;
 };
 
 }  // namespace gpucast::remote::client

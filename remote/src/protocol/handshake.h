@@ -18,29 +18,29 @@
 
 namespace gpucast::remote {
 
-inline constexpr std::uint64_t greeting_magic = 0x5453414355504721;  // "!GPUCAST"
+inline constexpr std::uint64_t handshake_magic = 0x5453414355504721;  // "!GPUCAST"
 
 using SessionId = std::array<std::uint8_t, 16>;
 using Nonce = std::array<std::uint8_t, 32>;
 using Mac = std::array<std::uint8_t, 32>;
 
 enum class Purpose : std::uint16_t {
-  lane = 1,  // begins a session: a server process of its own
-  monitor,   // a byte a second from the server as long as it lives
-  channel,   // bulk data, both ways
+  control = 1,  // begins a session: a server process of its own
+  monitor,      // a byte a second from the server as long as it lives
+  bulk,         // data of large copies, both ways
 };
 
 struct Hello {
-  std::uint64_t magic = greeting_magic;
+  std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
-  Purpose purpose = Purpose::lane;
-  std::uint16_t index = 0;  // of a channel
-  SessionId session{};      // that a monitor or channel belongs to
+  Purpose purpose = Purpose::control;
+  std::uint16_t index = 0;  // of a bulk connection
+  SessionId session{};      // that a monitor or bulk connection belongs to
   static constexpr std::size_t size = 32;
 };
 
 struct Challenge {
-  std::uint64_t magic = greeting_magic;
+  std::uint64_t magic = handshake_magic;
   std::uint32_t version = protocol_version;
   std::uint32_t needs_secret = 0;
   Nonce nonce{};

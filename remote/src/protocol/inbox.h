@@ -1,0 +1,52 @@
+// The messages that a connection brings, one after another.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "protocol/frame.h"
+#include "transport/connection.h"
+
+namespace gpucast::remote {
+
+class Inbox {
+ public:
+  struct Received {
+    Header header;
+    Bytes payload;
+  };
+
+  // Reads what is there; whether that was anything.
+  bool read(Connection& connection) {
+    constexpr std::size_t at_once = std::size_t{256} << 10;
+    if (bytes_.empty()) bytes_.resize(Header::size + most_frame + at_once);
+    if (begin_ == end_) begin_ = end_ = 0;
+    if (bytes_.size() - end_ < at_once && begin_ != 0) {
+      std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    const std::size_t got = connection.try_read({bytes_.data() + end_, bytes_.size() - end_});
+    end_ += got;
+    return got > 0;
+  }
+
+  // The next message, which stays the next until it is popped and valid until the next read;
+  // nothing while it is not whole. ProtocolError where it is too long.
+  std::optional<Received> front() const {
+    const Bytes there(bytes_.data() + begin_, end_ - begin_);
+    if (there.size() < Header::size) return std::nullopt;
+    const Header header = decode_header(there.first(Header::size));
+    if (there.size() - Header::size < header.bytes) return std::nullopt;
+    return Received{.header = header, .payload = there.subspan(Header::size, header.bytes)};
+  }
+  void pop(const Received& front) { begin_ += Header::size + front.payload.size(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace gpucast::remote

@@ -1,0 +1,69 @@
+// Work of the session that waits for events on the GPU: a list that is polled between messages.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/deferred_d2h.h"
+#include "server/gpu.h"
+
+namespace gpucast::remote::server {
+
+class PendingWaits {
+ public:
+  using Events = std::vector<std::shared_ptr<Event>>;
+  struct Entry {
+    Events events = {};
+    std::function<void(CUresult)> then = {};
+    // Those that are only known once so many large copies to the client are queued.
+    std::uint64_t copies = 0;
+    std::function<Events()> late = {};
+  };
+
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  void add(Entry entry) { entries_.push_back(std::move(entry)); }
+  // Does what the GPU has come to while there is room for what it brings; whether that was
+  // anything. In order for those that wait for the same events; who is first does not matter
+  // otherwise.
+  bool finish(Gpu& gpu, const DeferredD2h& deferred, const std::function<bool()>& room) {
+    bool any = false;
+    for (std::size_t k = 0; k < entries_.size() && room();) {
+      const CUresult status = state_of(entries_[k], gpu, deferred);
+      if (status == CUDA_ERROR_NOT_READY) {
+        ++k;
+        continue;
+      }
+      const auto then = std::move(entries_[k].then);
+      entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(k));
+      then(status);
+      any = true;
+    }
+    return any;
+  }
+
+ private:
+  // CUDA_ERROR_NOT_READY while the GPU has not come to it.
+  static CUresult state_of(Entry& entry, Gpu& gpu, const DeferredD2h& deferred) {
+    if (entry.copies > deferred.queued()) return CUDA_ERROR_NOT_READY;
+    if (entry.late) {
+      const CUresult status =
+          status_of([&] { entry.events = std::exchange(entry.late, nullptr)(); });
+      if (status != CUDA_SUCCESS) return status;
+    }
+    while (!entry.events.empty()) {
+      const CUresult status = gpu.driver().cuEventQuery(entry.events.back()->get());
+      if (status != CUDA_SUCCESS) return status;
+      gpu.streams().give_back(std::move(entry.events.back()));
+      entry.events.pop_back();
+    }
+    return CUDA_SUCCESS;
+  }
+
+  std::deque<Entry> entries_;
+};
+
+}  // namespace gpucast::remote::server

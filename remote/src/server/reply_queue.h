@@ -1,0 +1,71 @@
+// What a client is told, until its connection has taken it.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "protocol/calls.h"
+#include "server/driver.h"
+#include "transport/connection.h"
+
+namespace gpucast::remote::server {
+
+class ReplyQueue {
+ public:
+  explicit ReplyQueue(Connection& control) : control_(control) {}
+
+  // What the connection takes now; whether that was anything.
+  bool send() {
+    if (unsent() == 0) return false;
+    const std::size_t sent = control_.try_write(Bytes(out_).subspan(begin_), {});
+    begin_ += sent;
+    if (unsent() == 0) {
+      out_.clear();
+      begin_ = 0;
+    } else if (begin_ >= std::max(most_sent, unsent())) {
+      out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(begin_));
+      begin_ = 0;
+    }
+    return sent > 0;
+  }
+  std::size_t unsent() const { return out_.size() - begin_; }
+
+  // Success, if it was asked for.
+  template <class Result>
+  void reply(const Header& header, Result result, Bytes tail = {}) {
+    if (header.request == 0) return;
+    put(Reply<Result>{.latched = std::exchange(latched_, CUDA_SUCCESS),
+                      .result = std::move(result),
+                      .tail = {tail}},
+        header.request);
+  }
+  // To the request, or latched where there is none.
+  void report(const Header& header, CUresult status) {
+    if (header.request != 0) {
+      put(Reply<>{.status = status, .latched = std::exchange(latched_, CUDA_SUCCESS)},
+          header.request);
+    } else if (latched_ == CUDA_SUCCESS) {
+      latched_ = status;
+    }
+  }
+  void data(const Data& data) { put(data, 0); }
+
+ private:
+  // Bytes that were sent and are kept, so that few are moved where the client reads steadily.
+  static constexpr std::size_t most_sent = std::size_t{4} << 20;
+
+  template <class Message>
+  void put(const Message& message, std::uint32_t request) {
+    encode(out_, message, request);
+    const Bytes tail = tail_of(message);
+    out_.insert(out_.end(), tail.begin(), tail.end());
+  }
+
+  Connection& control_;
+  std::vector<std::byte> out_;
+  std::size_t begin_ = 0;
+  CUresult latched_ = CUDA_SUCCESS;
+};
+
+}  // namespace gpucast::remote::server
