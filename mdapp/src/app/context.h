@@ -19,9 +19,14 @@ struct Context : support::Context {
   bool writes() const { return processes.rank() == 0; }
 };
 
+// Throws InputError with `otherwise` where a condition on the input does not hold.
+inline void require(bool holds, const std::string& otherwise) {
+  if (!holds) throw support::InputError(otherwise);
+}
+
 // Throws InputError where several were started: only the schedule mpi uses them.
 inline void require_one_process(const Context& context, const std::string& what) {
-  if (context.processes.size() > 1) throw support::InputError(what + ": runs in one process");
+  require(context.processes.size() == 1, what + ": runs in one process");
 }
 
 }  // namespace gpucast::mdapp

@@ -135,7 +135,7 @@ class Runner {
   // Estimated from what the cells so far took.
   std::string time_left() const {
     const std::size_t done = outcome_.measured + outcome_.failed;
-    const std::size_t total = run_.cells.total();
+    const std::size_t total = run_.cells.total;
     if (done == 0 || done >= total) return "";
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     const double seconds =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "app/capacity.h"
 #include "app/words.h"
@@ -42,6 +43,14 @@ std::string describe(const Cell& cell) {
   if (options.name == Schedule::star_serial) text += " " + std::string(name(options.memory));
   if (options.graph) text += " graph";
   return text;
+}
+
+CellSource planned(std::vector<Cell> cells) {
+  const std::size_t total = cells.size();
+  const auto next = [cells = std::move(cells), given = std::size_t{0}]() mutable -> std::optional<Cell> {
+    return given < cells.size() ? std::optional(cells[given++]) : std::nullopt;
+  };
+  return {.next = next, .total = total};
 }
 
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,

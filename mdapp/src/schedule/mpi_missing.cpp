@@ -1,8 +1,8 @@
 // In place of mpi.cpp where there is no MPI to build with.
 #include <stdexcept>
 
-#include "schedule/mpi.h"
 #include "schedule/processes.h"
+#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -17,6 +17,7 @@ class Processes {
   virtual int size() const { return 1; }
   // The first process's value, on all of them: what depends on a clock is decided once.
   virtual double agree(double value) { return value; }
+  virtual std::string agree_text(std::string text) { return text; }
   // The sum of all processes' values, on all of them.
   virtual std::int64_t add_up(std::int64_t value) { return value; }
   // Processes on this one's host, and which of them it is.

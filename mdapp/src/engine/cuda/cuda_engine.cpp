@@ -4,12 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "engine/cuda/cuda.h"
 #include "engine/cuda/cuda_device.h"
-#include "engine/cuda/defaults.h"
-#include "engine/cuda/graph.h"
-#include "engine/cuda/nccl.h"
-#include "engine/engine.h"
 #include "gpucast/devices/cuda/gpus.h"
 
 namespace gpucast::mdapp {
@@ -18,21 +13,13 @@ namespace {
 
 namespace gpus = devices::cuda;
 
-class PinnedMemory : public HostMemory {
- public:
-  // Portable: every GPU copies from it.
-  explicit PinnedMemory(std::size_t bytes) {
-    check(cudaHostAlloc(&data_, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable),
-          "cudaHostAlloc");
-  }
-  ~PinnedMemory() override { cudaFreeHost(data_); }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  void* data() override { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
+// Portable: every GPU copies from it.
+HostMemory pinned_memory(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaHostAlloc(&data, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable),
+        "cudaHostAlloc");
+  return {data, [](void* memory) { cudaFreeHost(memory); }};
+}
 
 std::vector<CudaDevice*> own(std::span<Device* const> devices) {
   std::vector<CudaDevice*> result;
@@ -95,9 +82,8 @@ class CudaEngine : public Engine {
     }
   }
 
-  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory memory) override {
-    if (memory == Memory::pinned) return std::make_unique<PinnedMemory>(bytes);
-    return std::make_unique<PageableMemory>(bytes);
+  HostMemory allocate(std::size_t bytes, Memory memory) override {
+    return memory == Memory::pinned ? pinned_memory(bytes) : pageable_memory(bytes);
   }
 
   std::unique_ptr<Device> open(int device, const Workload& workload) override {
@@ -108,8 +94,8 @@ class CudaEngine : public Engine {
     return nccl_exchange(own(devices));
   }
 
-  std::unique_ptr<Recording> record(std::span<Device* const> devices,
-                                    const std::function<void()>& queue) override {
+  std::function<void()> record(std::span<Device* const> devices,
+                               const std::function<void()>& queue) override {
     return record_graph(own(devices), queue);
   }
 

@@ -5,9 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/engine.h"
 #include "engine/host/host_device.h"
-#include "engine/host/host_exchange.h"
 #include "gpucast/records/this_machine.h"
 #include "kernels/host/host_kernels.h"
 
@@ -55,8 +53,8 @@ class HostEngine : public Engine {
     }
   }
 
-  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory /*memory*/) override {
-    return std::make_unique<PageableMemory>(bytes);
+  HostMemory allocate(std::size_t bytes, Memory /*memory*/) override {
+    return pageable_memory(bytes);
   }
 
   std::unique_ptr<Device> open(int device, const Workload& workload) override {
@@ -72,11 +70,11 @@ class HostEngine : public Engine {
     std::vector<HostDevice*> own;
     for (Device* device : devices)
       own.push_back(&dynamic_cast<HostDevice&>(*device));
-    return std::make_unique<HostExchange>(std::move(own));
+    return host_exchange(std::move(own));
   }
 
-  std::unique_ptr<Recording> record(std::span<Device* const> /*devices*/,
-                                    const std::function<void()>& /*queue*/) override {
+  std::function<void()> record(std::span<Device* const> /*devices*/,
+                               const std::function<void()>& /*queue*/) override {
     throw std::invalid_argument("the host engine has no CUDA graphs");
   }
 
