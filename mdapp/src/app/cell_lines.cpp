@@ -18,11 +18,6 @@
 #include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
-namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
-
-}  // namespace
 
 Cell parse_cell(const std::string& line, const std::string& where, const Grid& common) {
   std::istringstream stream(line);
@@ -58,7 +53,8 @@ CellLines::CellLines(const std::string& path, Grid common, Processes& processes,
       common_(std::move(common)),
       processes_(processes),
       interrupted_(std::move(interrupted)) {
-  if (!descriptor_) throw support::InputError("--cells: " + name_ + ": " + reason(errno));
+  if (!descriptor_)
+    throw support::InputError("--cells: " + name_ + ": " + std::generic_category().message(errno));
 }
 
 std::optional<Cell> CellLines::next() {
@@ -97,7 +93,7 @@ bool CellLines::read_more() {
   std::array<char, 4096> block{};
   const ssize_t got = ::read(descriptor_.get(), block.data(), block.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-  if (got < 0) throw support::InputError(name_ + ": " + reason(errno));
+  if (got < 0) throw support::InputError(name_ + ": " + std::generic_category().message(errno));
   buffer_.append(block.data(), static_cast<std::size_t>(got));
   return got > 0;
 }

@@ -222,8 +222,7 @@ class EngineCheck {
       report_({"coordinates that differ:" + moved + describe(cell), different, 0});
     }
     if (!allgathers_) return;
-    const auto expected =
-        after_steps(cell_of(n, kernel, Schedule::star_serial, 1), integrator, 1);
+    const auto expected = after_steps(cell_of(n, kernel, Schedule::star_serial, 1), integrator, 1);
     for (const bool graph : graph_choices()) {
       for (int gpus = fewest; gpus <= devices_; ++gpus) {
         if (stopped()) return;
@@ -287,8 +286,8 @@ class EngineCheck {
           if (stopped()) return;
           if (schedule == Schedule::allgather && !allgathers_) continue;
           const Cell cell = cell_of(216, kernel, schedule, devices_);
-          report_({"overlaps at " + support::figure("%.2f", apart) + " angstrom missed: " +
-                       describe(cell),
+          report_({"overlaps at " + support::figure("%.2f", apart) +
+                       " angstrom missed: " + describe(cell),
                    notices(cell, apart) ? 0.0 : 1.0, 0});
         }
       }

@@ -33,10 +33,7 @@ class DoubleStepper : public Stepper {
     return result;
   }
 
-  Phases step_in_phases() override {
-    const double seconds = steps(1).front();
-    return {.cpu = seconds};
-  }
+  Phases step_in_phases() override { return {.cpu = steps(1).front()}; }
 
   const System& system() override { return system_; }
   Potential potential() override { return reference_forces(system_, threads_).potential; }

@@ -144,7 +144,7 @@ class ForcesOf : public Command {
       forces = forces_in_double(system);
     } else {
       const auto engine = engine_.open(context, host_engine, cuda_engine);
-      require_capacity(*engine, context.processes, physics, system.n(), schedule);
+      require_capacity(*engine, context.processes, system.n(), schedule);
       forces = forces_in_float(*engine, system, schedule);
       answer["path"] = name(engine->path());
       answer["schedule"] = name(schedule.name);

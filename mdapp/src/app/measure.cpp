@@ -114,9 +114,8 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
     const auto a_step = [steps](std::int64_t bytes) {
       return std::llround(static_cast<double>(bytes) / steps);
     };
-    measured.bytes_a_step = {.h2d = a_step(moved.h2d),
-                             .d2h = a_step(moved.d2h),
-                             .exchange = a_step(moved.exchange)};
+    measured.bytes_a_step = {
+        .h2d = a_step(moved.h2d), .d2h = a_step(moved.d2h), .exchange = a_step(moved.exchange)};
   }
   // One particle has no energy that could drift.
   if (options.energy && steps > 0 && energy_before != 0) {

@@ -106,9 +106,8 @@ class Measure : public Command {
     const auto engine = engine_.open(context, host_engine, cuda_engine);
     const std::string label = output_.label_or(name(engine->path()));
     const auto machine = machine_record(*engine, context, output_.machine());
-    const CellSource cells =
-        lines_ ? CellSource{.next = [this] { return lines_->next(); }}
-               : planned(plan(grid, physics, *engine, context.processes));
+    const CellSource cells = lines_ ? CellSource{.next = [this] { return lines_->next(); }}
+                                    : planned(plan(grid, physics, *engine, context.processes));
     std::optional<records::RecordFile> file;
     if (context.writes()) file.emplace(output_.path(), if_exists);
     warn(physics, context.err);
@@ -126,9 +125,7 @@ class Measure : public Command {
         .open =
             [&](const Cell& cell) {
               // A plan was checked as a whole.
-              if (lines_) {
-                require_capacity(*engine, context.processes, physics, cell.n, cell.schedule);
-              }
+              if (lines_) require_capacity(*engine, context.processes, cell.n, cell.schedule);
               return make_stepper(*engine, start_of(physics, cell.n), physics.integrator,
                                   cell.schedule);
             },
@@ -136,8 +133,7 @@ class Measure : public Command {
     write(to_json(machine));
     Outcome outcome;
     {
-      support::Progress progress(context.err, support::Progress::for_stderr(quiet_),
-                                 cells.total);
+      support::Progress progress(context.err, support::Progress::for_stderr(quiet_), cells.total);
       outcome = measure_grid(run, context, progress);
     }
     if (file) file->close();

@@ -1,10 +1,8 @@
 #include "app/measure_grid.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +25,6 @@ records::Step record_of(const Cell& cell, const Common& common, const Measured& 
   step.gpus = options.gpus;
   step.block =
       options.kernel.block > 0 ? options.kernel.block : common.default_block(options.kernel.name);
-  if (*step.block < 1) step.block.reset();
   step.memory = options.memory;
   step.graph = options.graph;
   step.boundary = common.boundary;
@@ -57,12 +54,7 @@ std::string summary(const std::vector<double>& seconds) {
   const auto interval = support::median_interval(seconds);
   const double median = interval ? interval->median : support::median(seconds);
   std::string text = support::human_seconds(median);
-  if (interval) {
-    std::array<char, 32> spread{};
-    std::snprintf(spread.data(), spread.size(), " ± %.1f %%",
-                  100 * interval->relative_half_width());
-    text += spread.data();
-  }
+  if (interval) text += support::figure(" ± %.1f %%", 100 * interval->relative_half_width());
   return text + ", " + std::to_string(seconds.size()) + (seconds.size() == 1 ? " step" : " steps");
 }
 

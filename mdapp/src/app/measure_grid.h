@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/context.h"
+#include "app/command.h"
 #include "app/measure.h"
 #include "app/plan.h"
 #include "gpucast/support/progress.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/context.h"
+#include "app/command.h"
 #include "app/grid_options.h"
 #include "app/physics_options.h"
 #include "gpucast/devices/engine_options.h"

@@ -76,8 +76,7 @@ double kernel_seconds(Engine& engine, const Variant& variant, int n, int gpus, c
   constexpr std::size_t repetitions = 5;
   std::vector<double> samples;
   double sum = 0;
-  while (!interrupted.stop_requested() &&
-         (sum < timing.seconds || samples.size() < repetitions)) {
+  while (!interrupted.stop_requested() && (sum < timing.seconds || samples.size() < repetitions)) {
     samples.push_back(compute(devices, variant.output));
     sum += samples.back();
   }
@@ -127,7 +126,7 @@ class Throughput : public Command {
     const auto gpus = counts("--gpus", gpus_, 65536);
     for (const int count : gpus) {
       require_capacity(
-          *engine, context.processes, {}, n,
+          *engine, context.processes, n,
           {.name = Schedule::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
     }
 

@@ -26,8 +26,7 @@ enum class KernelName {
 
 struct KernelChoice {
   KernelName name = KernelName::claret;
-  int block = 0;         // threads a block; 0: the kernel's own choice
-  int i_per_thread = 0;  // tuned: 1, 2 or 4; 0: by n
+  int block = 0;    // threads a block; 0: the kernel's own choice
   int j_split = 0;  // tuned: parts that the sum over j is split into; 0: as many as fill the GPU
 };
 
@@ -56,8 +55,8 @@ inline std::int64_t bytes_of_others(const Workload& workload) {
 
 enum class Output { forces, forces_and_sums };
 
-// Bytes that went each way since the device was opened, by the copies themselves; exchange: received
-// from other devices.
+// Bytes that went each way since the device was opened, by the copies themselves; exchange:
+// received from other devices.
 using Traffic = records::StepBytes;
 
 inline Traffic operator+(const Traffic& a, const Traffic& b) {

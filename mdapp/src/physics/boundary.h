@@ -48,9 +48,12 @@ void dispatch(BoundaryKind kind, bool flag, Body body) {
 
 }  // namespace gpucast::mdapp
 
+namespace gpucast::schema {
+
 template <>
-inline constexpr gpucast::schema::Words<gpucast::mdapp::BoundaryKind, 3>
-    gpucast::schema::words<gpucast::mdapp::BoundaryKind>{
-        {{gpucast::mdapp::BoundaryKind::open, "open"},
-         {gpucast::mdapp::BoundaryKind::dsf, "dsf"},
-         {gpucast::mdapp::BoundaryKind::minimum_image, "minimum-image"}}};
+inline constexpr Words<mdapp::BoundaryKind, 3> words<mdapp::BoundaryKind>{
+    {{mdapp::BoundaryKind::open, "open"},
+     {mdapp::BoundaryKind::dsf, "dsf"},
+     {mdapp::BoundaryKind::minimum_image, "minimum-image"}}};
+
+}  // namespace gpucast::schema

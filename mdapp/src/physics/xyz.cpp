@@ -144,25 +144,21 @@ Box box_of(const Lines& lines, const Comment& comment, BoundaryKind kind, double
   return box;
 }
 
-// Which column holds what.
+// Which column holds what, and how many there are.
 struct Columns {
-  std::size_t species = 0;
-  std::size_t pos = 1;
+  std::optional<std::size_t> species;
+  std::optional<std::size_t> pos;
   std::optional<std::size_t> velo;
-  std::size_t count = 4;
+  std::size_t count = 0;
 };
 
 Columns columns_of(const Lines& lines, const Comment& comment) {
   const auto properties = comment.find("Properties");
-  if (properties == comment.end()) return {};
-  std::optional<std::size_t> species;
-  std::optional<std::size_t> pos;
-  std::optional<std::size_t> velo;
-  std::istringstream text(properties->second);
+  std::istringstream text(properties == comment.end() ? "species:S:1:pos:R:3" : properties->second);
+  Columns columns;
   std::string name;
   std::string kind;
   std::string width;
-  std::size_t at = 0;
   while (std::getline(text, name, ':')) {
     std::getline(text, kind, ':');
     std::getline(text, width, ':');
@@ -171,14 +167,14 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
       const std::string property = (name + ":").append(kind).append(":").append(width);
       lines.refuse("Properties: " + quoted(property) + " is not name:type:columns");
     }
-    if (name == "species" && *count == 1) species = at;
-    if (name == "pos" && *count == 3) pos = at;
-    if ((name == "velo" || name == "vel") && *count == 3) velo = at;
-    at += static_cast<std::size_t>(*count);
+    if (name == "species" && *count == 1) columns.species = columns.count;
+    if (name == "pos" && *count == 3) columns.pos = columns.count;
+    if ((name == "velo" || name == "vel") && *count == 3) columns.velo = columns.count;
+    columns.count += static_cast<std::size_t>(*count);
   }
-  if (!species) lines.refuse("Properties: no species:S:1");
-  if (!pos) lines.refuse("Properties: no pos:R:3");
-  return {.species = *species, .pos = *pos, .velo = velo, .count = at};
+  if (!columns.species) lines.refuse("Properties: no species:S:1");
+  if (!columns.pos) lines.refuse("Properties: no pos:R:3");
+  return columns;
 }
 
 int type_of(const Lines& lines, std::string_view word, const Salt& salt) {
@@ -207,10 +203,10 @@ Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& 
       lines.refuse(std::to_string(columns.count) + " fields wanted, " +
                    std::to_string(words.size()) + " found");
     }
-    particles.type.push_back(type_of(lines, words[columns.species], salt));
+    particles.type.push_back(type_of(lines, words[*columns.species], salt));
     for (const std::size_t a : {0U, 1U, 2U}) {
       constexpr const char* fields[] = {"pos x", "pos y", "pos z"};
-      particles.r.push_back(number(lines, fields[a], words[columns.pos + a]));
+      particles.r.push_back(number(lines, fields[a], words[*columns.pos + a]));
     }
     for (const std::size_t a : {0U, 1U, 2U}) {
       constexpr const char* fields[] = {"velo x", "velo y", "velo z"};
@@ -228,8 +224,8 @@ void place(const std::string& name, const Box& box, BoundaryKind kind, std::vect
       r[k] = nearest_image(r[k], box.side);
     } else if (std::abs(r[k]) > box.side / 2) {
       throw InputError(name + ": particle " + std::to_string(k / 3 + 1) +
-                     " is outside the box of side " + std::to_string(box.side) +
-                     " angstrom; Lattice and Origin say where the box is");
+                       " is outside the box of side " + std::to_string(box.side) +
+                       " angstrom; Lattice and Origin say where the box is");
     }
   }
 }

@@ -32,8 +32,8 @@ class Processes {
 // Whether this process was started by an MPI launcher (Open MPI, MPICH, Slurm's srun --mpi).
 bool started_by_mpi_launcher();
 
-// Joins the other processes; MPI ends with the object. std::invalid_argument in a program that was
-// built without MPI.
+// Joins the other processes; MPI ends with the object. InputError in a program that was built
+// without MPI.
 std::unique_ptr<Processes> join_processes();
 
 }  // namespace gpucast::mdapp

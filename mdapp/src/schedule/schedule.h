@@ -53,7 +53,7 @@ std::unique_ptr<ForceSchedule> star(Engine& engine, const System& system,
 // A process a GPU: each integrates its own slice on its host, and positions go round by
 // MPI_Allgatherv. The first `options.gpus` processes take part, each with the device of its rank on
 // its host; on the others the schedule does nothing. All processes must call it (join_processes
-// first). std::invalid_argument in a program that was built without MPI.
+// first). InputError in a program that was built without MPI.
 std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system,
                                             const ScheduleOptions& options);
 

@@ -1,5 +1,5 @@
-// The host in the middle: it sends all positions to every device and gets a slice of the forces back
-// from each.
+// The host in the middle: it sends all positions to every device and gets a slice of the forces
+// back from each.
 //
 // star-serial, as in the paper: blocking copies and launches, one GPU after another; first all
 // positions to each, then a launch on each, then the forces from each, which waits for its kernel.

@@ -85,23 +85,17 @@ void CudaDevice::compute(Output output) {
 
 void CudaDevice::upload_state(std::span<const double> r, std::span<const double> v) {
   use();
-  if (step_sums_.size() == 0) {
-    r_ = DeviceArray<double>(r.size());
-    v_ = DeviceArray<double>(v.size());
-    step_sums_ = DeviceArray<StepSums>(1);
-    friction_ = DeviceArray<double>(1);
-    steps_ = DeviceArray<int>(1);
-    overlapped_ = DeviceArray<int>(1);
-    motion_ = DeviceArray<Motion>(1);
-  }
+  r_ = DeviceArray<double>(r.size());
+  v_ = DeviceArray<double>(v.size());
+  step_sums_ = DeviceArray<StepSums>(1);
+  friction_ = DeviceArray<double>(1);
+  steps_ = DeviceArray<int>(1);
+  overlapped_ = DeviceArray<int>(1);
+  motion_ = DeviceArray<Motion>(1);
   if (!r.empty()) {
     check(cudaMemcpy(r_.data(), r.data(), r.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
     check(cudaMemcpy(v_.data(), v.data(), v.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
   }
-  check(cudaMemset(step_sums_.data(), 0, step_sums_.bytes()), "cudaMemset");
-  check(cudaMemset(friction_.data(), 0, friction_.bytes()), "cudaMemset");
-  check(cudaMemset(steps_.data(), 0, steps_.bytes()), "cudaMemset");
-  check(cudaMemset(overlapped_.data(), 0, overlapped_.bytes()), "cudaMemset");
   // The default stream's work and the device's own stream do not wait for one another.
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }

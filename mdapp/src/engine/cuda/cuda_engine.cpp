@@ -62,24 +62,18 @@ class CudaEngine : public Engine {
   void check(const KernelChoice& choice) const override {
     constexpr int warp = 32;
     const int most = choice.name == KernelName::tuned ? most_tuned_threads : most_claret_threads;
-    if (choice.block < 0 || choice.block > most || choice.block % warp != 0) {
-      throw std::invalid_argument("block " + std::to_string(choice.block) +
-                                  ": a multiple of 32 up to " + std::to_string(most) +
-                                  " is allowed, or 0 for the kernel's own choice");
+    const auto require = [](bool holds, const char* what, int value, const std::string& allowed) {
+      if (holds) return;
+      throw std::invalid_argument(what + (" " + std::to_string(value)) + ": " + allowed +
+                                  " allowed, or 0 for the kernel's own choice");
+    };
+    require(choice.block >= 0 && choice.block <= most && choice.block % warp == 0, "block",
+            choice.block, "a multiple of 32 up to " + std::to_string(most) + " is");
+    if (choice.name != KernelName::tuned && choice.j_split != 0) {
+      throw std::invalid_argument("a j split belongs to the tuned kernel");
     }
-    if (choice.name != KernelName::tuned && (choice.j_split != 0 || choice.i_per_thread != 0)) {
-      throw std::invalid_argument("a j split and several i a thread belong to the tuned kernel");
-    }
-    if (choice.i_per_thread != 0 && choice.i_per_thread != 1 && choice.i_per_thread != 2 &&
-        choice.i_per_thread != 4) {
-      throw std::invalid_argument("i per thread " + std::to_string(choice.i_per_thread) +
-                                  ": 1, 2 or 4 are allowed, or 0 for the kernel's own choice");
-    }
-    if (choice.j_split < 0 || choice.j_split > most_splits) {
-      throw std::invalid_argument("j split " + std::to_string(choice.j_split) + ": 1 to " +
-                                  std::to_string(most_splits) +
-                                  " are allowed, or 0 for the kernel's own choice");
-    }
+    require(choice.j_split >= 0 && choice.j_split <= most_splits, "j split", choice.j_split,
+            "1 to " + std::to_string(most_splits) + " are");
   }
 
   HostMemory allocate(std::size_t bytes, Memory memory) override {

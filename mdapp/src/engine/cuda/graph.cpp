@@ -9,31 +9,9 @@
 namespace gpucast::mdapp::cuda {
 namespace {
 
-// Ends a capture that an exception left open; its graph is worth nothing.
-class CaptureGuard {
- public:
-  explicit CaptureGuard(cudaStream_t stream) : stream_(stream) {}
-  ~CaptureGuard() {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(stream_, &status) == cudaSuccess &&
-        status != cudaStreamCaptureStatusNone) {
-      cudaGraph_t left = nullptr;
-      cudaStreamEndCapture(stream_, &left);
-      if (left != nullptr) cudaGraphDestroy(left);
-    }
-  }
-  CaptureGuard(const CaptureGuard&) = delete;
-  CaptureGuard& operator=(const CaptureGuard&) = delete;
-
- private:
-  cudaStream_t stream_;
-};
-
-Event untimed() { return Event(cudaEventDisableTiming); }
-
 // The first device's stream forks into the others' and joins them again.
 cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<void()>& queue) {
-  CudaDevice& origin = *devices.front();
+  const CudaDevice& origin = *devices.front();
   const auto others = devices.subspan(1);
   origin.use();
   const cudaError_t begun =
@@ -43,23 +21,28 @@ cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<vo
     throw std::runtime_error("this CUDA runtime records no graphs");
   }
   check(begun, "cudaStreamBeginCapture");
-  const CaptureGuard guard(origin.stream());
-  const Event fork = untimed();
-  check(cudaEventRecord(fork.get(), origin.stream()), "cudaEventRecord");
-  for (CudaDevice* device : others) {
-    device->use();
-    check(cudaStreamWaitEvent(device->stream(), fork.get(), 0), "cudaStreamWaitEvent");
-  }
-  queue();
-  std::vector<Event> joins;
-  for (CudaDevice* device : others) {
-    device->use();
-    joins.push_back(untimed());
-    check(cudaEventRecord(joins.back().get(), device->stream()), "cudaEventRecord");
-    check(cudaStreamWaitEvent(origin.stream(), joins.back().get(), 0), "cudaStreamWaitEvent");
+  std::vector<Event> events;
+  const auto follow = [&events](const CudaDevice& device, const CudaDevice& leader) {
+    leader.use();
+    events.emplace_back(cudaEventDisableTiming);
+    check(cudaEventRecord(events.back().get(), leader.stream()), "cudaEventRecord");
+    device.use();
+    check(cudaStreamWaitEvent(device.stream(), events.back().get(), 0), "cudaStreamWaitEvent");
+  };
+  cudaGraph_t graph = nullptr;
+  try {
+    for (const CudaDevice* device : others)
+      follow(*device, origin);
+    queue();
+    for (const CudaDevice* device : others)
+      follow(origin, *device);
+  } catch (...) {
+    // What was captured so far is worth nothing.
+    cudaStreamEndCapture(origin.stream(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
   }
   origin.use();
-  cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(origin.stream(), &graph), "cudaStreamEndCapture");
   return graph;
 }

@@ -37,9 +37,6 @@ class Nccl {
     find(all_reduce, "ncclAllReduce");
     find(error_string, "ncclGetErrorString");
   }
-  ~Nccl() = default;  // not closed: NCCL's own threads may still run its code
-  Nccl(const Nccl&) = delete;
-  Nccl& operator=(const Nccl&) = delete;
 
   void check(int result, const char* call) const {
     if (result != success) throw DeviceError(std::string(call) + ": " + error_string(result));
@@ -63,7 +60,7 @@ class Nccl {
     function = reinterpret_cast<Function>(symbol);
   }
 
-  void* library_ = nullptr;
+  void* library_ = nullptr;  // never closed: NCCL's own threads may still run its code
 };
 
 class NcclExchange : public Exchange {

@@ -52,7 +52,6 @@ class HostDevice : public Device {
   void download(std::span<T> to, const std::vector<T>& from);
   // A call that copies returns when the copy is done, or at once.
   void finish_copy();
-  void force_kernel(Output output);
   SliceOfParticles particles();
   bool may_move();
   void nose_hoover_after_forces(const Motion& motion);

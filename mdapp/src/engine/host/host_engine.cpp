@@ -13,14 +13,6 @@ namespace gpucast::mdapp {
 namespace host {
 namespace {
 
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "CPU";
-}
-
 class HostEngine : public Engine {
  public:
   explicit HostEngine(int count) : count_(count) {}
@@ -28,8 +20,10 @@ class HostEngine : public Engine {
   schema::Path path() const override { return schema::Path::host; }
 
   std::vector<DeviceInfo> devices() const override {
+    std::ifstream cpuinfo("/proc/cpuinfo");
     DeviceInfo thread;
-    thread.name = processor() + ", one thread, " + instruction_sets().front().name;
+    thread.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread, " +
+                  instruction_sets().front().name;
     return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
   }
 
@@ -47,7 +41,7 @@ class HostEngine : public Engine {
   int default_block(KernelName /*kernel*/) const override { return 1; }
 
   void check(const KernelChoice& choice) const override {
-    if (choice.block < 0 || choice.block > 1 || choice.i_per_thread != 0 || choice.j_split != 0) {
+    if (choice.block < 0 || choice.block > 1 || choice.j_split != 0) {
       throw std::invalid_argument(
           "block, particles a thread and j split belong to GPUs; the host engine has none of them");
     }

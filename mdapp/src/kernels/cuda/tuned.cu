@@ -150,7 +150,8 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
 }
 
 template <BoundaryKind kind, bool with_sums, int I>
-__global__ void __launch_bounds__(most_tuned_threads) tuned(const __grid_constant__ ForceArguments a) {
+__global__ void __launch_bounds__(most_tuned_threads)
+    tuned(const __grid_constant__ ForceArguments a) {
   __shared__ Position tile[most_tuned_threads];
   const int threads = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
@@ -249,9 +250,8 @@ int best_split(int sms, int n, int slice, int per_block) {
 
 Division divide(const KernelChoice& choice, int n, int slice) {
   Division division{.threads = choice.block > 0 ? choice.block : most_tuned_threads,
-                    .i_per_thread = choice.i_per_thread,
+                    .i_per_thread = slice >= enough_for_four ? 4 : 1,
                     .j_split = choice.j_split};
-  if (division.i_per_thread == 0) division.i_per_thread = slice >= enough_for_four ? 4 : 1;
   if (division.j_split == 0) {
     division.j_split =
         best_split(multiprocessors(), n, slice, division.threads * division.i_per_thread);
@@ -278,7 +278,7 @@ void launch_tuned(const ForceArguments& arguments, const Division& division, cud
       case 2:
         return tuned<K, S, 2><<<grid, threads, 0, stream>>>(arguments);
       default:
-        return tuned<K, S, S ? most_i_with_sums : 4><<<grid, threads, 0, stream>>>(arguments);
+        return tuned < K, S, S ? most_i_with_sums : 4 > <<<grid, threads, 0, stream>>>(arguments);
     }
   });
 }

@@ -29,9 +29,8 @@ void run(const ForceArguments& a) {
 }  // namespace
 
 void claret(const ForceArguments& a) {
-  dispatch(a.boundary, a.sums != nullptr, [&]<BoundaryKind kind, bool with_sums>() {
-    run<kind, with_sums>(a);
-  });
+  dispatch(a.boundary, a.sums != nullptr,
+           [&]<BoundaryKind kind, bool with_sums>() { run<kind, with_sums>(a); });
 }
 
 }  // namespace gpucast::mdapp::host
