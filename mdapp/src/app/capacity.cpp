@@ -50,23 +50,19 @@ void require_devices_of_their_own(const Engine& engine, Processes& processes, in
 void require_devices(const Engine& engine, Processes& processes, const ScheduleOptions& schedule) {
   const std::size_t present = engine.devices().size();
   if (schedule.name == Schedule::mpi) {
-    if (schedule.gpus > processes.size()) {
-      throw InputError("--gpus: " + std::to_string(schedule.gpus) +
-                       " need as many processes, and " + std::to_string(processes.size()) +
-                       (processes.size() == 1 ? " was" : " were") + " started (mpirun, srun)");
-    }
+    require(schedule.gpus <= processes.size(),
+            "--gpus: " + std::to_string(schedule.gpus) + " need as many processes, and " +
+                std::to_string(processes.size()) + (processes.size() == 1 ? " was" : " were") +
+                " started (mpirun, srun)");
     require_devices_of_their_own(engine, processes, schedule.gpus);
     return;
   }
-  if (processes.size() > 1) {
-    throw InputError("--schedule: " + std::string(name(schedule.name)) +
-                     " runs in one process, and " + std::to_string(processes.size()) +
-                     " were started; only mpi uses them");
-  }
-  if (static_cast<std::size_t>(schedule.gpus) > present) {
-    throw InputError("--gpus: " + std::to_string(schedule.gpus) + " wanted, " +
-                     devices_of(engine, present) + " present");
-  }
+  require(processes.size() == 1,
+          "--schedule: " + std::string(name(schedule.name)) + " runs in one process, and " +
+              std::to_string(processes.size()) + " were started; only mpi uses them");
+  require(static_cast<std::size_t>(schedule.gpus) <= present,
+          "--gpus: " + std::to_string(schedule.gpus) + " wanted, " + devices_of(engine, present) +
+              " present");
 }
 
 [[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,

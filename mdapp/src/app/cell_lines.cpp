@@ -65,22 +65,17 @@ std::optional<Cell> CellLines::next() {
 }
 
 std::string CellLines::cell_text() {
-  while (const auto text = line()) {
-    const auto begin = text->find_first_not_of(" \t\r");
-    if (begin != std::string::npos && (*text)[begin] != '#') return *text;
+  while (true) {
+    while (buffer_.find('\n') == std::string::npos && read_more()) {
+    }
+    if (interrupted_.stop_requested() || buffer_.empty()) return {};
+    ++number_;
+    const auto end = buffer_.find('\n');
+    const std::string line = buffer_.substr(0, end);
+    buffer_.erase(0, end == std::string::npos ? end : end + 1);
+    const auto begin = line.find_first_not_of(" \t\r");
+    if (begin != std::string::npos && line[begin] != '#') return line;
   }
-  return {};
-}
-
-std::optional<std::string> CellLines::line() {
-  while (buffer_.find('\n') == std::string::npos && read_more()) {
-  }
-  if (interrupted_.stop_requested() || buffer_.empty()) return std::nullopt;
-  ++number_;
-  const auto end = buffer_.find('\n');
-  std::string text = buffer_.substr(0, end);
-  buffer_.erase(0, end == std::string::npos ? end : end + 1);
-  return text;
 }
 
 // Signals break off no system call here (support::Interrupt): whoever waits must look.

@@ -30,7 +30,6 @@ class CellLines {
 
  private:
   std::string cell_text();
-  std::optional<std::string> line();
   bool read_more();
 
   std::string name_;

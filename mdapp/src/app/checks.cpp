@@ -1,6 +1,5 @@
 #include "app/checks.h"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>

@@ -1,6 +1,5 @@
 #include "app/double_stepper.h"
 
-#include <cmath>
 #include <utility>
 
 #include "gpucast/devices/clock.h"

@@ -38,11 +38,9 @@ Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptio
   const Slice own = schedule->integrates();
   const auto n = static_cast<std::size_t>(system.n());
   Forces result{{.force = std::vector<double>(3 * n), .energy = std::vector<double>(n)}};
-  std::vector<Position> rounded(n);  // as devices get them
-  pack(system, {0, system.n()}, rounded);
-  const double lambda = decay_length(system.salt);
-  for (const Position& p : rounded)
-    result.r.insert(result.r.end(), {p.x * lambda, p.y * lambda, p.z * lambda});
+  result.r = rounded_positions(system);
+  for (double& x : result.r)
+    x *= decay_length(system.salt);
   pack(system, own, schedule->positions());
   schedule->compute();
   const auto first = static_cast<std::size_t>(own.first);

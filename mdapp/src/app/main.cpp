@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 #include <ostream>
-#include <stdexcept>
 #include <string_view>
 #include <thread>
 

@@ -15,15 +15,12 @@ void StartOptions::declare(support::Options command) {
 }
 
 System StartOptions::read(const Physics& physics) const {
-  if (n_.empty() && start_.empty()) {
-    throw InputError("--n: how many particles? (or --start FILE.xyz)");
-  }
+  require(!n_.empty() || !start_.empty(), "--n: how many particles? (or --start FILE.xyz)");
   if (start_.empty()) return lattice(physics);
   XyzStart start = read_xyz(start_, physics.salt, physics.around);
-  if (start.has_velocities && physics.temperature_given &&
-      physics.integrator.kind == IntegratorKind::verlet) {
-    throw InputError("--temperature: " + start_ + " has velocities");
-  }
+  require(!start.has_velocities || !physics.temperature_given ||
+              physics.integrator.kind != IntegratorKind::verlet,
+          "--temperature: " + start_ + " has velocities");
   if (!start.has_velocities) {
     set_velocities(start.system, physics.integrator.temperature, physics.seed);
   }

@@ -118,11 +118,8 @@ class Throughput : public Command {
     require(timing_.warm_up >= 0 && std::isfinite(timing_.warm_up),
             "--warm-up: must not be negative");
     const auto engine = engine_.open(context, host_engine, cuda_engine);
-    const bool on_host = engine->path() == schema::Path::host;
-    constexpr int many_for_gpus = 262144;
-    constexpr int many_for_cpus = 8192;
     int n = static_cast<int>(support::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
-    if (n == 0) n = on_host ? many_for_cpus : many_for_gpus;
+    if (n == 0) n = engine->path() == schema::Path::host ? 8192 : 262144;
     const auto gpus = counts("--gpus", gpus_, 65536);
     for (const int count : gpus) {
       require_capacity(

@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "gpucast/records/records.h"
 #include "physics/exact_sum.h"

@@ -6,7 +6,6 @@
 
 #include "physics/integrator.h"
 #include "physics/pair.h"
-#include "physics/particle.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -88,12 +87,7 @@ ReferenceForces reference_forces(const System& system, int threads) {
 }
 
 ReferenceForces reference_forces_at_float(const System& system, int threads) {
-  std::vector<Position> positions(static_cast<std::size_t>(system.n()));
-  pack(system, {0, system.n()}, positions);
-  std::vector<double> r;
-  for (const Position& p : positions)
-    r.insert(r.end(), {p.x, p.y, p.z});
-  return forces_at(system, r, threads);
+  return forces_at(system, rounded_positions(system), threads);
 }
 
 std::vector<double> scalar_forces(const System& system) {

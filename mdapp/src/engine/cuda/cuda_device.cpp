@@ -1,7 +1,5 @@
 #include "engine/cuda/cuda_device.h"
 
-#include <algorithm>
-
 namespace gpucast::mdapp::cuda {
 
 // The last slices may be short or empty: with slices as long as the first the array ends beyond n.
