@@ -29,7 +29,7 @@ inline bool periodic(BoundaryKind kind) { return kind != BoundaryKind::open; }
 // Calls body.template operator()<kind, flag>() for the values at hand.
 template <class Body>
 void dispatch(BoundaryKind kind, bool flag, Body body) {
-  const auto by_flag = [&]<BoundaryKind K>() {
+  const auto by_flag = [&]<BoundaryKind K> {
     if (flag) {
       body.template operator()<K, true>();
     } else {

@@ -50,7 +50,7 @@ ReferenceForces forces_at(const System& system, const std::vector<double>& r, in
   const auto run = [&](Slice slice) {
     for (int i = slice.first; i < slice.first + slice.count; ++i) {
       Sums sums;
-      dispatch(system.boundary.kind, true, [&]<BoundaryKind kind, bool with_energy>() {
+      dispatch(system.boundary.kind, true, [&]<BoundaryKind kind, bool with_energy> {
         sums = on_particle<ExactMath, kind, with_energy>(system, field, r, i);
       });
       const auto k = static_cast<std::size_t>(i);

@@ -30,7 +30,7 @@ void run(const ForceArguments& a) {
 
 void claret(const ForceArguments& a) {
   dispatch(a.boundary, a.sums != nullptr,
-           [&]<BoundaryKind kind, bool with_sums>() { run<kind, with_sums>(a); });
+           [&]<BoundaryKind kind, bool with_sums> { run<kind, with_sums>(a); });
 }
 
 }  // namespace gpucast::mdapp::host

@@ -185,7 +185,7 @@ void add_all(const ForceArguments& a) {
 template <class Isa>
 void vector_forces(const ForceArguments& a) {
   dispatch(a.boundary, a.sums != nullptr,
-           [&]<BoundaryKind kind, bool with_sums>() { add_all<Isa, kind, with_sums>(a); });
+           [&]<BoundaryKind kind, bool with_sums> { add_all<Isa, kind, with_sums>(a); });
 }
 
 // One for each source.
