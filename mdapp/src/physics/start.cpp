@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -72,11 +71,13 @@ System rock_salt(const Salt& salt, int n, const Surroundings& around) {
 System from_positions(const Salt& salt, const Boundary& boundary, const std::vector<double>& r,
                       const std::vector<int>& type) {
   System system{.salt = salt, .boundary = boundary};
-  system.origin.resize(type.size());
-  std::iota(system.origin.begin(), system.origin.end(), 0);
-  const auto anions = std::ranges::stable_partition(
-      system.origin, [&](int k) { return type[static_cast<std::size_t>(k)] == 0; });
-  system.cations = static_cast<int>(anions.begin() - system.origin.begin());
+  const auto n = static_cast<int>(type.size());
+  for (int wanted = 0; wanted < 2; ++wanted) {
+    for (int k = 0; k < n; ++k) {
+      if (type[static_cast<std::size_t>(k)] == wanted) system.origin.push_back(k);
+    }
+    if (wanted == 0) system.cations = static_cast<int>(system.origin.size());
+  }
   system.r.reserve(r.size());
   for (const int k : system.origin) {
     const auto first = r.begin() + 3 * static_cast<std::ptrdiff_t>(k);

@@ -144,11 +144,13 @@ Box box_of(const Lines& lines, const Comment& comment, BoundaryKind kind, double
   return box;
 }
 
+constexpr std::size_t nowhere = std::string_view::npos;
+
 // Which column holds what, and how many there are.
 struct Columns {
-  std::optional<std::size_t> species;
-  std::optional<std::size_t> pos;
-  std::optional<std::size_t> velo;
+  std::size_t species = nowhere;
+  std::size_t pos = nowhere;
+  std::size_t velo = nowhere;
   std::size_t count = 0;
 };
 
@@ -172,8 +174,8 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
     if ((name == "velo" || name == "vel") && *count == 3) columns.velo = columns.count;
     columns.count += static_cast<std::size_t>(*count);
   }
-  if (!columns.species) lines.refuse("Properties: no species:S:1");
-  if (!columns.pos) lines.refuse("Properties: no pos:R:3");
+  if (columns.species == nowhere) lines.refuse("Properties: no species:S:1");
+  if (columns.pos == nowhere) lines.refuse("Properties: no pos:R:3");
   return columns;
 }
 
@@ -203,14 +205,15 @@ Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& 
       lines.refuse(std::to_string(columns.count) + " fields wanted, " +
                    std::to_string(words.size()) + " found");
     }
-    particles.type.push_back(type_of(lines, words[*columns.species], salt));
+    particles.type.push_back(type_of(lines, words[columns.species], salt));
     for (const std::size_t a : {0U, 1U, 2U}) {
       constexpr const char* fields[] = {"pos x", "pos y", "pos z"};
-      particles.r.push_back(number(lines, fields[a], words[*columns.pos + a]));
+      particles.r.push_back(number(lines, fields[a], words[columns.pos + a]));
     }
+    if (columns.velo == nowhere) continue;
     for (const std::size_t a : {0U, 1U, 2U}) {
       constexpr const char* fields[] = {"velo x", "velo y", "velo z"};
-      if (columns.velo) particles.v.push_back(number(lines, fields[a], words[*columns.velo + a]));
+      particles.v.push_back(number(lines, fields[a], words[columns.velo + a]));
     }
   }
   return particles;
@@ -268,7 +271,7 @@ XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt&
     const auto origin = static_cast<std::size_t>(system.origin[k / 3]);
     system.v[k] = particles.v[3 * origin + k % 3] * velocity_unit;
   }
-  return {.system = std::move(system), .has_velocities = columns.velo.has_value()};
+  return {.system = std::move(system), .has_velocities = columns.velo != nowhere};
 }
 
 XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around) {

@@ -18,6 +18,7 @@ Workload workload(const System& system, const ScheduleOptions& options, Slice sl
 
 std::vector<Place> one_a_slice(int n, int gpus) {
   std::vector<Place> places;
+  places.reserve(static_cast<std::size_t>(gpus));
   for (int g = 0; g < gpus; ++g)
     places.push_back({.device = g, .slice = slice_of(n, gpus, g)});
   return places;
@@ -59,6 +60,7 @@ void Devices::wait() const {
 
 std::vector<Traffic> Devices::traffic() const {
   std::vector<Traffic> result;
+  result.reserve(all_.size());
   for (const Device* device : all_)
     result.push_back(device->traffic());
   return result;
