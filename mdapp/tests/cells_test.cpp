@@ -20,8 +20,7 @@ class Cells : public ::testing::Test {
   // What is read of a file of these lines.
   std::vector<std::string> read(const std::string& text, const Grid& common = {}) {
     std::ofstream(path_) << text;
-    InputLines lines("--cells", path_);
-    CellLines cells(lines, common, one_, {});
+    CellLines cells(path_, common, one_, {});
     std::vector<std::string> described;
     while (const auto cell = cells.next())
       described.push_back(describe(*cell));
@@ -82,7 +81,7 @@ TEST_F(Cells, AreRefusedWithLineAndField) {
 
 TEST_F(Cells, NameTheFileThatIsNotThere) {
   try {
-    const InputLines lines("--cells", "/no/such/file");
+    const CellLines cells("/no/such/file", {}, one_, {});
     FAIL();
   } catch (const support::InputError& error) {
     EXPECT_STREQ(error.what(), "--cells: /no/such/file: No such file or directory");
@@ -93,11 +92,11 @@ TEST_F(Cells, NameTheFileThatIsNotThere) {
 TEST_F(Cells, EndWhenInterruptedInsteadOfWaiting) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
-  InputLines lines("--cells", "/dev/fd/" + std::to_string(pipe[0]));
   std::stop_source interrupt;
-  auto waiting = std::async(std::launch::async, [&] { return lines.next(interrupt.get_token()); });
+  CellLines cells("/dev/fd/" + std::to_string(pipe[0]), {}, one_, interrupt.get_token());
+  auto waiting = std::async(std::launch::async, [&] { return cells.next(); });
   interrupt.request_stop();
-  EXPECT_EQ(waiting.get(), std::nullopt);
+  EXPECT_FALSE(waiting.get().has_value());
   ::close(pipe[0]);
   ::close(pipe[1]);
 }
@@ -105,22 +104,23 @@ TEST_F(Cells, EndWhenInterruptedInsteadOfWaiting) {
 // Each process gets what the first one read; here a fake in the place of the others.
 class Second : public Processes {
  public:
-  explicit Second(std::vector<double> agreed) : agreed_(std::move(agreed)) {}
+  explicit Second(std::vector<std::string> agreed) : agreed_(std::move(agreed)) {}
   int rank() const override { return 1; }
   int size() const override { return 2; }
-  double agree(double /*own*/) override { return agreed_[given_++]; }
+  std::string agree_text(std::string own) override {
+    EXPECT_EQ(own, "");
+    return agreed_[given_++];
+  }
 
  private:
-  std::vector<double> agreed_;
+  std::vector<std::string> agreed_;
   std::size_t given_ = 0;
 };
 
 TEST_F(Cells, AreTheFirstProcessesOnAllOfThem) {
-  Second process({1, 216, 2, static_cast<double>(Schedule::mpi),
-                  static_cast<double>(Memory::pinned), static_cast<double>(KernelName::tuned), 0});
+  Second process({"216 2 mpi tuned pinned", ""});
   std::ofstream(path_) << "not read\n";
-  InputLines lines("--cells", path_);
-  CellLines cells(lines, {.block = 32}, process, {});
+  CellLines cells(path_, {.block = 32}, process, {});
   const auto cell = cells.next();
   ASSERT_TRUE(cell.has_value());
   EXPECT_EQ(describe(*cell), "n=216 gpus=2 mpi tuned");

@@ -77,7 +77,7 @@ class FailingEngine : public Engine {
   std::int64_t bytes_free(int device) const override { return host_->bytes_free(device); }
   int default_block(KernelName kernel) const override { return host_->default_block(kernel); }
   void check(const KernelChoice& choice) const override { host_->check(choice); }
-  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory memory) override {
+  HostMemory allocate(std::size_t bytes, Memory memory) override {
     return host_->allocate(bytes, memory);
   }
   std::unique_ptr<Device> open(int device, const Workload& workload) override {
@@ -91,8 +91,8 @@ class FailingEngine : public Engine {
       sound.push_back(&dynamic_cast<FailingDevice&>(*device).sound());
     return host_->connect(sound);
   }
-  std::unique_ptr<Recording> record(std::span<Device* const> devices,
-                                    const std::function<void()>& queue) override {
+  std::function<void()> record(std::span<Device* const> devices,
+                               const std::function<void()>& queue) override {
     return host_->record(devices, queue);
   }
 

@@ -29,7 +29,7 @@ class FakeEngine : public Engine {
   void check(const KernelChoice& choice) const override {
     if (choice.block % 32 != 0) throw std::invalid_argument("a block is whole warps");
   }
-  std::unique_ptr<HostMemory> allocate(std::size_t /*bytes*/, Memory /*memory*/) override {
+  HostMemory allocate(std::size_t /*bytes*/, Memory /*memory*/) override {
     throw std::logic_error("not in this test");
   }
   std::unique_ptr<Device> open(int /*device*/, const Workload& /*workload*/) override {
@@ -38,8 +38,8 @@ class FakeEngine : public Engine {
   std::unique_ptr<Exchange> connect(std::span<Device* const> /*devices*/) override {
     throw std::logic_error("not in this test");
   }
-  std::unique_ptr<Recording> record(std::span<Device* const> /*devices*/,
-                                    const std::function<void()>& /*queue*/) override {
+  std::function<void()> record(std::span<Device* const> /*devices*/,
+                               const std::function<void()>& /*queue*/) override {
     throw std::logic_error("not in this test");
   }
 

@@ -57,9 +57,8 @@ TEST(HostEngine, RefusesWhatOnlyGpusHave) {
   const auto engine = host_engine(1);
   engine->check({.name = KernelName::claret});
   engine->check({.name = KernelName::tuned});
-  for (const KernelChoice& choice :
-       {KernelChoice{.block = 128}, KernelChoice{.block = -1}, KernelChoice{.i_per_thread = 2},
-        KernelChoice{.name = KernelName::tuned, .j_split = 4}}) {
+  for (const KernelChoice& choice : {KernelChoice{.block = 128}, KernelChoice{.block = -1},
+                                     KernelChoice{.name = KernelName::tuned, .j_split = 4}}) {
     EXPECT_THROW(engine->check(choice), std::invalid_argument);
     const System system = warm(8);
     Workload work = work_of(system, {0, 8});

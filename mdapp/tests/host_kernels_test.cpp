@@ -18,7 +18,7 @@ using test::shaken;
 
 struct Kernel {
   std::string name;
-  void (*run)(const host::ForceArguments&);
+  void (*run)(const ForceArguments&);
 };
 
 // All that this processor has.
@@ -103,7 +103,7 @@ TEST(HostKernels, ForcesAreThoseOfTheReference) {
   for (const Surroundings& around : all_surroundings) {
     for (const Salt& salt : {nacl(), kcl()}) {
       for (const int n : {8, 216, 997, 1000, 1234}) {
-        SCOPED_TRACE(std::string(salt.name) + " " + std::string(name(around.kind)) + " " +
+        SCOPED_TRACE(std::string(salt.name) + " " + std::string(schema::name(around.kind)) + " " +
                      std::to_string(n));
         expect_forces_of_the_reference(shaken(salt, n, around));
       }
@@ -138,7 +138,7 @@ TEST(HostKernels, ForcesOfAllParticlesAddUpToNothing) {
         sizes += std::hypot(f.x, f.y, f.z);
       }
       EXPECT_LE(std::hypot(sum[0], sum[1], sum[2]) / sizes, 1e-6)
-          << kernel.name << " " << name(around.kind);
+          << kernel.name << " " << schema::name(around.kind);
     }
   }
 }

@@ -42,7 +42,7 @@ TEST(Measure, TimesOneStepInEightInParts) {
 
 TEST(Measure, CountsBytesAStepOverAllDevices) {
   FakeStepper stepper;
-  const records::StepBytes bytes = measured(stepper, ten_steps).bytes_a_step;
+  const Traffic bytes = measured(stepper, ten_steps).bytes_a_step;
   EXPECT_EQ(bytes.h2d, 256);
   EXPECT_EQ(bytes.d2h, 96);
   EXPECT_EQ(bytes.exchange, 0);
@@ -106,10 +106,9 @@ class MeasureGrid : public ::testing::Test {
     std::vector<Cell> cells(3);
     for (std::size_t k = 0; k < 3; ++k)
       cells[k].n = static_cast<int>(8 * (k + 1));
-    PlannedCells source(cells);
     int cell = -1;
     const GridRun grid{
-        .cells = source,
+        .cells = planned(cells),
         .common = {.machine = "here",
                    .path = "native",
                    .boundary = "open",
@@ -213,8 +212,7 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
   cells[0].n = 8;
   MeasureOptions options = ten_steps;
   options.enough.steps = 100000;
-  PlannedCells source(cells);
-  const GridRun grid{.cells = source,
+  const GridRun grid{.cells = planned(cells),
                      .common = {.machine = "here",
                                 .path = "native",
                                 .boundary = "open",
@@ -242,8 +240,7 @@ TEST_F(MeasureGrid, MarksACellThatWasInterrupted) {
 TEST_F(MeasureGrid, DoesNotTakeAFullDiskForAFailureOfTheCell) {
   std::vector<Cell> cells(2);
   cells[0].n = cells[1].n = 8;
-  PlannedCells source(cells);
-  const GridRun grid{.cells = source,
+  const GridRun grid{.cells = planned(cells),
                      .common = {.machine = "here",
                                 .path = "native",
                                 .boundary = "open",

@@ -53,8 +53,8 @@ TEST(ClosestPair, IsTheClosestOfAllPairs) {
       const System system = random_system(n, {.kind = kind, .side = 20}, seed);
       const ClosestPair found = closest_pair(system);
       const ClosestPair wanted = closest_of_all(system);
-      EXPECT_EQ(found.i, wanted.i) << name(kind) << " " << seed;
-      EXPECT_EQ(found.j, wanted.j) << name(kind) << " " << seed;
+      EXPECT_EQ(found.i, wanted.i) << schema::name(kind) << " " << seed;
+      EXPECT_EQ(found.j, wanted.j) << schema::name(kind) << " " << seed;
       EXPECT_NEAR(found.distance, wanted.distance, 1e-12);
     }
   }

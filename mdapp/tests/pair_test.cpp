@@ -95,7 +95,7 @@ TEST(Pair, ForceIsTheNegativeDerivativeOfTheEnergy) {
         const auto scale = published_point(published.between(i, j), published.rho, units, r).scale;
         EXPECT_NEAR(pair_point(salt, boundary, i, j, r).force, -derivative(energy, r),
                     1e-9 * scale.force)
-            << name(boundary.kind) << " " << r;
+            << schema::name(boundary.kind) << " " << r;
       }
     }
   });

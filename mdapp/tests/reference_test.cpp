@@ -47,7 +47,7 @@ TEST(Reference, ForcesAreTheNegativeGradientOfTheEnergy) {
       const auto slope = [&](double h) { return (energy_at(h) - energy_at(-h)) / (2 * h); };
       const double h = 1e-3;
       EXPECT_NEAR(force[k], -(4 * slope(h / 2) - slope(h)) / 3, 1e-8)
-          << name(around.kind) << " " << k;
+          << schema::name(around.kind) << " " << k;
       system.r[k] = x;
     }
   }

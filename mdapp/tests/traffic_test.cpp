@@ -27,12 +27,9 @@ Bytes bytes_a_step(Schedule schedule, int n, int gpus,
   bytes.devices = stepper->traffic();
   for (std::size_t g = 0; g < before.size(); ++g) {
     Traffic& own = bytes.devices[g];
-    own = {.h2d = (own.h2d - before[g].h2d) / steps,
-           .d2h = (own.d2h - before[g].d2h) / steps,
-           .exchange = (own.exchange - before[g].exchange) / steps};
-    bytes.total.h2d += own.h2d;
-    bytes.total.d2h += own.d2h;
-    bytes.total.exchange += own.exchange;
+    own = own - before[g];
+    own = {.h2d = own.h2d / steps, .d2h = own.d2h / steps, .exchange = own.exchange / steps};
+    bytes.total = bytes.total + own;
   }
   return bytes;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "contains.h"
+#include "gpucast/support/errors.h"
 #include "physics/start.h"
 
 namespace gpucast::mdapp {
@@ -17,7 +18,7 @@ const Surroundings open_box;
 std::string refusal_of(const std::string& text, const Surroundings& around = open_box) {
   try {
     parse_xyz("start.xyz", text, nacl(), around);
-  } catch (const XyzError& error) {
+  } catch (const support::InputError& error) {
     return error.what();
   }
   return "nothing was refused";
@@ -128,7 +129,7 @@ TEST(Xyz, AParticleOutsideTheBoxIsNamed) {
 }
 
 TEST(Xyz, AMissingFileIsNamed) {
-  EXPECT_THROW(read_xyz("/nowhere/start.xyz", nacl(), open_box), XyzError);
+  EXPECT_THROW(read_xyz("/nowhere/start.xyz", nacl(), open_box), support::InputError);
 }
 
 }  // namespace

@@ -87,9 +87,9 @@ Json phases_json(const std::vector<Phases>& steps) {
 }
 
 Json bytes_json(const StepBytes& bytes) {
-  Json json{{"h2d", count("bytes.h2d", bytes.h2d, 0)}, {"d2h", count("bytes.d2h", bytes.d2h, 0)}};
-  if (bytes.exchange) json["exchange"] = count("bytes.exchange", *bytes.exchange, 0);
-  return json;
+  return {{"h2d", count("bytes.h2d", bytes.h2d, 0)},
+          {"d2h", count("bytes.d2h", bytes.d2h, 0)},
+          {"exchange", count("bytes.exchange", bytes.exchange, 0)}};
 }
 
 // The samples stand last but for what is long, too: lines stay readable.

@@ -13,17 +13,7 @@ using gpucast::fake::Contents;
 using gpucast::fake::kernel;
 using gpucast::fake::Shape;
 
-template <BoundaryKind boundary>
-void claret(const Shape& /*shape*/, cuda::ForceArguments a) {
-  host::claret({.positions = a.positions,
-                .forces = a.forces,
-                .sums = a.sums,
-                .n = a.n,
-                .cations = a.cations,
-                .slice = a.slice,
-                .field = a.field,
-                .boundary = boundary});
-}
+void claret(const Shape& /*shape*/, ForceArguments a) { host::claret(a); }
 
 template <BoundaryKind boundary>
 void add(Contents& contents) {
@@ -31,7 +21,7 @@ void add(Contents& contents) {
     contents.kernels.push_back(kernel("claret<(gpucast::mdapp::BoundaryKind)" +
                                           std::to_string(static_cast<int>(boundary)) + ", " +
                                           with_sums + ">",
-                                      claret<boundary>));
+                                      claret));
   }
 }
 

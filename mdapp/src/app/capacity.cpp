@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "app/command.h"
 #include "app/words.h"
 #include "gpucast/support/errors.h"
 
@@ -49,32 +50,19 @@ void require_devices_of_their_own(const Engine& engine, Processes& processes, in
 void require_devices(const Engine& engine, Processes& processes, const ScheduleOptions& schedule) {
   const std::size_t present = engine.devices().size();
   if (schedule.name == Schedule::mpi) {
-    if (schedule.gpus > processes.size()) {
-      throw InputError("--gpus: " + std::to_string(schedule.gpus) +
-                       " need as many processes, and " + std::to_string(processes.size()) +
-                       (processes.size() == 1 ? " was" : " were") + " started (mpirun, srun)");
-    }
+    require(schedule.gpus <= processes.size(),
+            "--gpus: " + std::to_string(schedule.gpus) + " need as many processes, and " +
+                std::to_string(processes.size()) + (processes.size() == 1 ? " was" : " were") +
+                " started (mpirun, srun)");
     require_devices_of_their_own(engine, processes, schedule.gpus);
     return;
   }
-  if (processes.size() > 1) {
-    throw InputError("--schedule: " + std::string(name(schedule.name)) +
-                     " runs in one process, and " + std::to_string(processes.size()) +
-                     " were started; only mpi uses them");
-  }
-  if (static_cast<std::size_t>(schedule.gpus) > present) {
-    throw InputError("--gpus: " + std::to_string(schedule.gpus) + " wanted, " +
-                     devices_of(engine, present) + " present");
-  }
-}
-
-Workload workload_of(const Physics& physics, int n, const ScheduleOptions& schedule, int part) {
-  return {.n = n,
-          .cations = (n + 1) / 2,
-          .slice = slice_of(n, schedule.gpus, part),
-          .boundary = physics.around.kind,
-          .kernel = schedule.kernel,
-          .copies = schedule.name == Schedule::star_serial ? Copies::blocking : Copies::queued};
+  require(processes.size() == 1,
+          "--schedule: " + std::string(name(schedule.name)) + " runs in one process, and " +
+              std::to_string(processes.size()) + " were started; only mpi uses them");
+  require(static_cast<std::size_t>(schedule.gpus) <= present,
+          "--gpus: " + std::to_string(schedule.gpus) + " wanted, " + devices_of(engine, present) +
+              " present");
 }
 
 [[noreturn]] void too_large(int n, const std::string& where, std::int64_t needed,
@@ -83,13 +71,14 @@ Workload workload_of(const Physics& physics, int n, const ScheduleOptions& sched
                    support::human_bytes(needed) + ", " + support::human_bytes(free) + " are free");
 }
 
-void require_memory(const Engine& engine, const Processes& processes, const Physics& physics, int n,
+void require_memory(const Engine& engine, const Processes& processes, int n,
                     const ScheduleOptions& schedule) {
   const bool on_host = engine.path() == schema::Path::host;
   std::int64_t host = host_bytes_a_particle * n;
   const int here = schedule.name == Schedule::mpi ? 1 : schedule.gpus;
   for (int device = 0; device < here; ++device) {
-    const auto needed = engine.bytes_needed(workload_of(physics, n, schedule, device));
+    const auto needed = engine.bytes_needed(
+        {.n = n, .slice = slice_of(n, schedule.gpus, device), .kernel = schedule.kernel});
     if (on_host) {
       host += needed;
     } else if (const auto free = engine.bytes_free(device); needed > free) {
@@ -118,14 +107,12 @@ void require_host_memory(int n) {
   if (const auto free = host_bytes_free(); needed > free) too_large(n, "the host", needed, free);
 }
 
-void require_capacity(const Engine& engine, Processes& processes, const Physics& physics, int n,
+void require_capacity(const Engine& engine, Processes& processes, int n,
                       const ScheduleOptions& schedule) {
-  if (schedule.graph && schedule.name == Schedule::star_serial) {
-    throw InputError("--graph: the copies of star-serial block and cannot be recorded");
-  }
-  if (schedule.graph && engine.path() == schema::Path::host) {
-    throw InputError("--graph: CUDA graphs belong to GPUs; the host engine has none");
-  }
+  require(!schedule.graph || schedule.name != Schedule::star_serial,
+          "--graph: the copies of star-serial block and cannot be recorded");
+  require(!schedule.graph || engine.path() != schema::Path::host,
+          "--graph: CUDA graphs belong to GPUs; the host engine has none");
   require_devices(engine, processes, schedule);
   try {
     engine.check(schedule.kernel);
@@ -133,7 +120,7 @@ void require_capacity(const Engine& engine, Processes& processes, const Physics&
     throw InputError("--kernel " + std::string(support::name(schedule.kernel.name)) + ": " +
                      error.what());
   }
-  require_memory(engine, processes, physics, n, schedule);
+  require_memory(engine, processes, n, schedule);
 }
 
 }  // namespace gpucast::mdapp

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-#include "app/physics_options.h"
 #include "engine/engine.h"
 #include "schedule/processes.h"
 #include "schedule/schedule.h"
@@ -22,7 +20,7 @@ void require_host_memory(int n);
 
 // Throws InputError where the engine does not have the devices, the kernel, or the memory, here or
 // on a device; the message names the option and says how much is needed and how much there is.
-void require_capacity(const Engine& engine, Processes& processes, const Physics& physics, int n,
+void require_capacity(const Engine& engine, Processes& processes, int n,
                       const ScheduleOptions& schedule);
 
 }  // namespace gpucast::mdapp

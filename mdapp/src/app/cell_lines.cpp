@@ -1,6 +1,14 @@
 #include "app/cell_lines.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <iterator>
 #include <sstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,26 +18,10 @@
 #include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
-namespace {
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;)
-    words.push_back(word);
-  return words;
-}
-
-// The first process's word, on all of them.
-template <class Word>
-Word agree(Processes& processes, Word word) {
-  return static_cast<Word>(static_cast<int>(processes.agree(static_cast<double>(word))));
-}
-
-}  // namespace
 
 Cell parse_cell(const std::string& line, const std::string& where, const Grid& common) {
-  const auto words = words_of(line);
+  std::istringstream stream(line);
+  const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
   constexpr std::size_t fields = 5;
   if (words.size() != fields) {
     throw support::InputError(where + ": " + std::to_string(words.size()) +
@@ -53,35 +45,52 @@ Cell parse_cell(const std::string& line, const std::string& where, const Grid& c
   return cell;
 }
 
-CellLines::CellLines(InputLines& lines, Grid common, Processes& processes,
+CellLines::CellLines(const std::string& path, Grid common, Processes& processes,
                      std::stop_token interrupted)
-    : lines_(lines),
+    : name_(path == "-" ? "stdin" : path),
+      descriptor_(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                              : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
       common_(std::move(common)),
       processes_(processes),
-      interrupted_(std::move(interrupted)) {}
-
-std::optional<Cell> CellLines::next() {
-  auto cell = processes_.rank() == 0 ? read() : std::nullopt;
-  if (processes_.size() == 1) return cell;
-  if (processes_.agree(cell ? 1 : 0) == 0) return std::nullopt;
-  Cell shared = cell.value_or(Cell{});
-  ScheduleOptions& options = shared.schedule;
-  shared.n = static_cast<int>(processes_.agree(shared.n));
-  options.gpus = static_cast<int>(processes_.agree(options.gpus));
-  options.name = agree(processes_, options.name);
-  options.memory = agree(processes_, options.memory);
-  options.graph = common_.graph;
-  options.kernel = kernel_of(common_, agree(processes_, options.kernel.name));
-  return shared;
+      interrupted_(std::move(interrupted)) {
+  if (!descriptor_)
+    throw support::InputError("--cells: " + name_ + ": " + std::generic_category().message(errno));
 }
 
-std::optional<Cell> CellLines::read() {
-  while (const auto line = lines_.next(interrupted_)) {
-    const auto begin = line->find_first_not_of(" \t");
-    if (begin == std::string::npos || (*line)[begin] == '#') continue;
-    return parse_cell(*line, lines_.name() + ":" + std::to_string(lines_.number()), common_);
+std::optional<Cell> CellLines::next() {
+  const std::string text =
+      processes_.agree_text(processes_.rank() == 0 ? cell_text() : std::string());
+  if (text.empty()) return std::nullopt;
+  return parse_cell(text, name_ + ":" + std::to_string(number_), common_);
+}
+
+std::string CellLines::cell_text() {
+  while (true) {
+    while (buffer_.find('\n') == std::string::npos && read_more()) {
+    }
+    if (interrupted_.stop_requested() || buffer_.empty()) return {};
+    ++number_;
+    const auto end = buffer_.find('\n');
+    const std::string line = buffer_.substr(0, end);
+    buffer_.erase(0, end == std::string::npos ? end : end + 1);
+    const auto begin = line.find_first_not_of(" \t\r");
+    if (begin != std::string::npos && line[begin] != '#') return line;
   }
-  return std::nullopt;
+}
+
+// Signals break off no system call here (support::Interrupt): whoever waits must look.
+bool CellLines::read_more() {
+  constexpr int between_looks = 50;  // ms
+  pollfd ready{descriptor_.get(), POLLIN, 0};
+  while (::poll(&ready, 1, between_looks) == 0) {
+    if (interrupted_.stop_requested()) return false;
+  }
+  std::array<char, 4096> block{};
+  const ssize_t got = ::read(descriptor_.get(), block.data(), block.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (got < 0) throw support::InputError(name_ + ": " + std::generic_category().message(errno));
+  buffer_.append(block.data(), static_cast<std::size_t>(got));
+  return got > 0;
 }
 
 }  // namespace gpucast::mdapp

@@ -1,13 +1,13 @@
-// Cells as lines of text, each read when it is needed: whoever writes them may wait for one cell's
-// record before it chooses the next.
+// Cells as lines of a file, or of stdin while somebody still writes them, each read when it is
+// needed: whoever writes them may wait for one cell's record before it chooses the next.
 #pragma once
 
 #include <optional>
 #include <stop_token>
 #include <string>
 
-#include "app/cell_source.h"
-#include "app/input_lines.h"
+#include "app/plan.h"
+#include "gpucast/support/descriptor.h"
 #include "schedule/processes.h"
 
 namespace gpucast::mdapp {
@@ -17,18 +17,25 @@ namespace gpucast::mdapp {
 // InputError, which names the field.
 Cell parse_cell(const std::string& line, const std::string& where, const Grid& common);
 
-// Empty lines and those that begin with # are passed over. The first process reads.
-class CellLines : public CellSource {
+class CellLines {
  public:
-  CellLines(InputLines& lines, Grid common, Processes& processes, std::stop_token interrupted);
+  // "-": stdin. The first process reads. Throws InputError, which names --cells, where the file
+  // cannot be opened.
+  CellLines(const std::string& path, Grid common, Processes& processes,
+            std::stop_token interrupted);
 
-  std::optional<Cell> next() override;
-  std::size_t total() const override { return 0; }
+  // The cell of the next line that is neither empty nor begins with #, the same on all processes;
+  // nothing at the end, or once interrupted. Throws InputError.
+  std::optional<Cell> next();
 
  private:
-  std::optional<Cell> read();
+  std::string cell_text();
+  bool read_more();
 
-  InputLines& lines_;
+  std::string name_;
+  support::Descriptor descriptor_;
+  std::string buffer_;  // read, not yet taken
+  int number_ = 0;      // of the last line, from 1
   Grid common_;
   Processes& processes_;
   std::stop_token interrupted_;

@@ -1,7 +1,6 @@
 // gpucast-mdapp check: does this machine compute what it should? Needs nothing but the program.
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "app/checks.h"
 #include "app/command.h"

@@ -1,17 +1,21 @@
 #include "app/checks.h"
 
-#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "app/force_error.h"
 #include "app/plan.h"
 #include "app/words.h"
+#include "gpucast/model/workload.h"
 #include "gpucast/records/this_machine.h"
+#include "gpucast/support/human.h"
 #include "physics/overlap.h"
+#include "physics/reference.h"
 #include "physics/start.h"
 #include "schedule/stepper.h"
 
@@ -27,6 +31,69 @@ constexpr double largest_difference = 1e-12;   // allgather, relative
 
 constexpr int steps_compared = 20;
 
+// Not std::max, which would drop a NaN.
+double larger(double so_far, double other) { return other <= so_far ? so_far : other; }
+
+// Whether a rounded coordinate could have fallen on the other side of the jump that the force has
+// under minimum image where a pair is half a side apart in some direction.
+bool at_jump(const System& system, std::size_t i) {
+  if (system.boundary.kind != BoundaryKind::minimum_image) return false;
+  const double side = system.boundary.side;
+  const double close = 1e-6 * side;
+  for (std::size_t k = 0; k < system.r.size(); ++k) {
+    const double apart = nearest_image(system.r[3 * i + k % 3] - system.r[k], side);
+    if (std::abs(apart) > side / 2 - close) return true;
+  }
+  return false;
+}
+
+// Of single-precision forces, over the rms force.
+struct ForceError {
+  double rms = 0;
+  double largest = 0;
+  double sum = 0;  // |sum F| / sum |F|
+};
+
+// `exact`: in double precision, of the same positions, rounded to float. Either side of a jump is
+// right: particles that could be at one are left out of rms and largest.
+ForceError force_error(const System& system, std::span<const Force> forces,
+                       const std::vector<double>& exact) {
+  double squared_error = 0;
+  double squared_force = 0;
+  double largest = 0;
+  double sum[3] = {};
+  double lengths = 0;
+  for (std::size_t k = 0; k < forces.size(); ++k) {
+    const double own[3] = {forces[k].x, forces[k].y, forces[k].z};
+    double error = 0;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const double expected = exact[3 * k + a];
+      error += (own[a] - expected) * (own[a] - expected);
+      squared_force += expected * expected;
+      sum[a] += own[a];
+    }
+    lengths += std::hypot(own[0], own[1], own[2]);
+    if (at_jump(system, k)) continue;
+    squared_error += error;
+    largest = larger(largest, std::sqrt(error));
+  }
+  const double rms_force = std::sqrt(squared_force / system.n());
+  return {.rms = std::sqrt(squared_error / system.n()) / rms_force,
+          .largest = largest / rms_force,
+          .sum = std::hypot(sum[0], sum[1], sum[2]) / lengths};
+}
+
+// The largest difference of two sets of positions, over their rms.
+double largest_difference_of(const std::vector<double>& a, const std::vector<double>& b) {
+  double squares = 0;
+  double largest = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    squares += a[k] * a[k];
+    largest = larger(largest, std::abs(a[k] - b[k]));
+  }
+  return squares > 0 ? largest / std::sqrt(squares / static_cast<double>(a.size())) : largest;
+}
+
 class EngineCheck {
  public:
   EngineCheck(Engine& engine, const std::function<void(const Check&)>& report,
@@ -35,64 +102,58 @@ class EngineCheck {
         report_(report),
         interrupted_(std::move(interrupted)),
         devices_(static_cast<int>(engine.devices().size())),
-        gpus_(engine.path() != schema::Path::host),
-        graphs_(gpus_) {}
+        gpus_(engine.path() != schema::Path::host) {}
 
   void run() {
-    look_for_allgather();
-    look_for_graphs();
+    look_for_what_may_be_missing();
     for (const Salt& salt : {nacl(), kcl()}) {
-      for (const auto& [boundary, word] : schema::words<BoundaryKind>)
+      for (const BoundaryKind boundary : schema::all<BoundaryKind>())
         forces(salt, boundary);
     }
     for (const int n : {1000, 997}) {
       bytes(n);
-      for (const auto integrator : {IntegratorKind::verlet, IntegratorKind::nose_hoover}) {
-        for (const auto kernel : {KernelName::claret, KernelName::tuned}) {
-          trajectories(n, integrator, kernel);
+      for (const auto integrator : schema::all<IntegratorKind>()) {
+        for (const auto kernel : schema::all<KernelName>()) {
+          // Connecting GPUs takes a second, so not all counts again.
+          trajectories(n, integrator, kernel, kernel == KernelName::claret ? 1 : devices_);
         }
       }
     }
-    small_systems();
+    // Numbers of particles that leave some devices without any.
+    for (const int n : {1, 5, 9}) {
+      for (const auto integrator : schema::all<IntegratorKind>())
+        trajectories(n, integrator, KernelName::claret, devices_);
+    }
     overlaps();
   }
 
  private:
   bool stopped() const { return interrupted_.stop_requested(); }
 
-  // Machines without NCCL can do the rest.
-  void look_for_allgather() {
+  // Machines without NCCL, and programs over remote GPUs without graphs, can do the rest.
+  void look_for_what_may_be_missing() {
     constexpr int few = 8;
-    try {
-      open(cell_of(few, KernelName::claret, Schedule::allgather, 1), IntegratorKind::verlet);
-      allgathers_ = true;
-    } catch (const DeviceError&) {
-      throw;
-    } catch (const std::runtime_error& error) {
-      report_({.what = "schedule allgather", .skipped = error.what()});
-    }
+    Cell cell = cell_of(few, KernelName::claret, Schedule::allgather, 1);
+    allgathers_ = works(cell, "schedule allgather");
+    cell = cell_of(few, KernelName::claret, Schedule::star_async, 1);
+    cell.schedule.graph = true;
+    graphs_ = gpus_ && works(cell, "steps as graphs");
   }
 
-  // As can those over remote GPUs.
-  void look_for_graphs() {
-    if (!graphs_) return;
-    constexpr int few = 8;
-    Cell cell = cell_of(few, KernelName::claret, Schedule::star_async, 1);
-    cell.schedule.graph = true;
+  bool works(const Cell& cell, const char* what) {
     try {
       after_steps(cell, IntegratorKind::verlet, 1);
+      return true;
     } catch (const DeviceError&) {
       throw;
     } catch (const std::runtime_error& error) {
-      graphs_ = false;
-      report_({.what = "steps as graphs", .skipped = error.what()});
+      report_({.what = what, .skipped = error.what()});
+      return false;
     }
   }
 
-  // ---- forces ----
-
   void forces(const Salt& salt, BoundaryKind boundary) {
-    for (const auto& [kernel, word] : schema::words<KernelName>) {
+    for (const KernelName kernel : schema::all<KernelName>()) {
       for (const int n : {8, 216, 997, 1000, 1234, 4096}) {
         if (stopped()) return;
         System system = rock_salt(salt, n, {.kind = boundary});
@@ -102,8 +163,8 @@ class EngineCheck {
         // One device, and all of them: tuned then splits its sums otherwise.
         for (const int gpus : {1, devices_}) {
           forces(system, {.gpus = gpus, .kernel = {.name = kernel}}, exact,
-                 std::string(word) + " " + std::string(salt.name) + " " +
-                     std::string(name(boundary)) + " n=" + std::to_string(n) +
+                 support::name(kernel) + " " + std::string(salt.name) + " " +
+                     support::name(boundary) + " n=" + std::to_string(n) +
                      " gpus=" + std::to_string(gpus));
           if (devices_ == 1) break;
         }
@@ -116,7 +177,7 @@ class EngineCheck {
     const auto schedule = star(engine_, system, options);
     pack(system, {0, system.n()}, schedule->positions());
     schedule->compute();
-    const ForceError error = force_error(system, schedule->forces(), exact);
+    const ForceError error = force_error(system, schedule->forces(), exact.force);
     report_({"forces " + where + ": rms error", error.rms, largest_rms_error});
     report_({"forces " + where + ": largest error", error.largest, largest_error});
     report_({"forces " + where + ": |sum F|/sum |F|", error.sum, largest_sum});
@@ -128,8 +189,6 @@ class EngineCheck {
              std::abs(found.virial - exact.potential.virial) / scale, largest_virial_error});
   }
 
-  // ---- bytes ----
-
   void bytes(int n) {
     for (const Cell& cell : host_integrated(n, KernelName::claret)) {
       if (stopped()) return;
@@ -137,52 +196,32 @@ class EngineCheck {
       const auto before = stepper->traffic();
       stepper->steps(1);
       const auto after = stepper->traffic();
-      std::int64_t back = 0;
-      std::int64_t wrong = 0;
+      double back = 0;
+      double wrong = 0;
       for (std::size_t g = 0; g < after.size(); ++g) {
-        back += after[g].d2h - before[g].d2h;
-        wrong += std::abs(after[g].h2d - before[g].h2d - 16 * static_cast<std::int64_t>(n));
+        const Traffic moved = after[g] - before[g];
+        back += static_cast<double>(moved.d2h);
+        wrong += std::abs(static_cast<double>(moved.h2d) - model::all_pairs.to_gpu(n, 1));
       }
-      wrong += std::abs(back - 12 * static_cast<std::int64_t>(n));
-      report_({"bytes off 16 n to each and 12 n back: " + describe(cell),
-               static_cast<double>(wrong), 0});
+      wrong += std::abs(back - model::all_pairs.from_gpu(n, 1));
+      report_({"bytes off 16 n to each and 12 n back: " + describe(cell), wrong, 0});
     }
   }
 
-  // ---- trajectories ----
-
-  void trajectories(int n, IntegratorKind integrator, KernelName kernel) {
-    trajectories_on_host(n, integrator, kernel);
-    if (!allgathers_) return;
-    // Connecting GPUs takes a second, so not all counts again.
-    on_devices(n, integrator, kernel, kernel == KernelName::claret ? 1 : devices_);
-  }
-
-  void trajectories_on_host(int n, IntegratorKind integrator, KernelName kernel) {
-    const std::string moved = " " + std::string(support::name(integrator)) + " ";
+  // Bit by bit where the host integrates; allgather, from `fewest` devices on, after one step.
+  void trajectories(int n, IntegratorKind integrator, KernelName kernel, int fewest) {
+    const std::string moved = " " + support::name(integrator) + " ";
     std::optional<std::vector<double>> first;
     for (const Cell& cell : host_integrated(n, kernel)) {
       if (stopped()) return;
       const auto r = after_steps(cell, integrator, steps_compared);
       if (!first) first = r;
-      report_({"coordinates that differ:" + moved + describe(cell), count_different(*first, r), 0});
+      const double different = std::inner_product(first->begin(), first->end(), r.begin(), 0.0,
+                                                  std::plus<>(), std::not_equal_to<>());
+      report_({"coordinates that differ:" + moved + describe(cell), different, 0});
     }
-  }
-
-  // Numbers of particles that leave some devices without any.
-  void small_systems() {
-    for (const int n : {1, 5, 9}) {
-      for (const auto integrator : {IntegratorKind::verlet, IntegratorKind::nose_hoover}) {
-        trajectories_on_host(n, integrator, KernelName::claret);
-        if (allgathers_) on_devices(n, integrator, KernelName::claret, devices_);
-      }
-    }
-  }
-
-  void on_devices(int n, IntegratorKind integrator, KernelName kernel, int fewest) {
-    const std::string moved = " " + std::string(support::name(integrator)) + " ";
-    const Cell start = cell_of(n, kernel, Schedule::star_serial, 1);
-    const auto expected = after_steps(start, integrator, 1);
+    if (!allgathers_) return;
+    const auto expected = after_steps(cell_of(n, kernel, Schedule::star_serial, 1), integrator, 1);
     for (const bool graph : graph_choices()) {
       for (int gpus = fewest; gpus <= devices_; ++gpus) {
         if (stopped()) return;
@@ -238,37 +277,16 @@ class EngineCheck {
     return stepper->system().r;
   }
 
-  static double count_different(const std::vector<double>& a, const std::vector<double>& b) {
-    double different = 0;
-    for (std::size_t k = 0; k < a.size(); ++k)
-      different += a[k] == b[k] ? 0 : 1;
-    return different;
-  }
-
-  // The largest difference of two sets of positions, over their rms.
-  static double largest_difference_of(const std::vector<double>& a, const std::vector<double>& b) {
-    double squares = 0;
-    double largest = 0;
-    for (std::size_t k = 0; k < a.size(); ++k) {
-      squares += a[k] * a[k];
-      if (!(std::abs(a[k] - b[k]) <= largest)) largest = std::abs(a[k] - b[k]);
-    }
-    return squares > 0 ? largest / std::sqrt(squares / static_cast<double>(a.size())) : largest;
-  }
-
-  // ---- overlapping particles ----
-
   void overlaps() {
     for (const double apart : {0.0, 0.05}) {
-      for (const auto& [kernel, kernel_word] : schema::words<KernelName>) {
+      for (const KernelName kernel : schema::all<KernelName>()) {
         for (const auto schedule :
              {Schedule::star_serial, Schedule::star_async, Schedule::allgather}) {
           if (stopped()) return;
           if (schedule == Schedule::allgather && !allgathers_) continue;
           const Cell cell = cell_of(216, kernel, schedule, devices_);
-          char distance[32];
-          std::snprintf(distance, sizeof distance, "%.2f", apart);
-          report_({"overlaps at " + std::string(distance) + " angstrom missed: " + describe(cell),
+          report_({"overlaps at " + support::figure("%.2f", apart) +
+                       " angstrom missed: " + describe(cell),
                    notices(cell, apart) ? 0.0 : 1.0, 0});
         }
       }
@@ -297,7 +315,7 @@ class EngineCheck {
   std::stop_token interrupted_;
   int devices_;
   bool gpus_;
-  bool graphs_;
+  bool graphs_ = false;
   bool allgathers_ = false;
 };
 

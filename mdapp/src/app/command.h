@@ -1,12 +1,35 @@
-// The program's subcommands.
+// The program's subcommands, and what each works with besides its own options.
 #pragma once
 
 #include <memory>
+#include <string>
 
-#include "app/context.h"
 #include "gpucast/support/command_line.h"
+#include "gpucast/support/context.h"
+#include "gpucast/support/errors.h"
+#include "schedule/processes.h"
 
 namespace gpucast::mdapp {
+
+inline constexpr const char* program = "gpucast-mdapp";
+
+// `out` and `err` are those of the first process; what others write goes nowhere.
+struct Context : support::Context {
+  Processes& processes;
+
+  // One of the processes writes files; the others compute beside it.
+  bool writes() const { return processes.rank() == 0; }
+};
+
+// Throws InputError with `otherwise` where a condition on the input does not hold.
+inline void require(bool holds, const std::string& otherwise) {
+  if (!holds) throw support::InputError(otherwise);
+}
+
+// Throws InputError where several were started: only the schedule mpi uses them.
+inline void require_one_process(const Context& context, const std::string& what) {
+  require(context.processes.size() == 1, what + ": runs in one process");
+}
 
 using Command = support::Command<Context>;
 

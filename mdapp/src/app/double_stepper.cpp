@@ -1,6 +1,5 @@
 #include "app/double_stepper.h"
 
-#include <cmath>
 #include <utility>
 
 #include "gpucast/devices/clock.h"
@@ -33,10 +32,7 @@ class DoubleStepper : public Stepper {
     return result;
   }
 
-  Phases step_in_phases() override {
-    const double seconds = steps(1).front();
-    return {.cpu = seconds};
-  }
+  Phases step_in_phases() override { return {.cpu = steps(1).front()}; }
 
   const System& system() override { return system_; }
   Potential potential() override { return reference_forces(system_, threads_).potential; }

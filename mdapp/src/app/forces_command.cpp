@@ -1,47 +1,96 @@
-// gpucast-mdapp forces: energy, virial and forces of one configuration, for others to compare with.
+// gpucast-mdapp forces: energy, virial and forces of one configuration, by whatever computes them,
+// for others to compare with.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/capacity.h"
 #include "app/command.h"
-#include "app/configuration.h"
-#include "app/double_options.h"
 #include "app/start_options.h"
 #include "app/words.h"
 #include "gpucast/records/this_machine.h"
+#include "physics/integrator.h"
+#include "physics/overlap.h"
+#include "physics/pair.h"
+#include "physics/reference.h"
 
 namespace gpucast::mdapp {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Particles as they stood in the start configuration.
-class InStartOrder {
- public:
-  explicit InStartOrder(const System& system) : place_(system.origin.size()) {
-    for (std::size_t k = 0; k < place_.size(); ++k)
-      place_[static_cast<std::size_t>(system.origin[k])] = k;
-  }
-
-  template <class Body>
-  Json list(Body body) const {
-    Json array = Json::array();
-    for (const std::size_t k : place_)
-      array.push_back(body(k));
-    return array;
-  }
-
-  Json triples(const std::vector<double>& values) const {
-    return list(
-        [&](std::size_t k) { return Json{values[3 * k], values[3 * k + 1], values[3 * k + 2]}; });
-  }
-
- private:
-  std::vector<std::size_t> place_;
+// In the order of the system. `energy` is that of each particle: half its pairs' and its own (dsf).
+struct Forces : ReferenceForces {
+  std::vector<double> r{};  // positions as they were used: in float, rounded to it; angstrom
 };
 
+void require_sound(const System& system, const std::vector<double>& forces) {
+  for (const double force : forces) {
+    if (!sound(static_cast<float>(force))) throw Overlap(describe_overlap(system));
+  }
+}
+
+// As devices compute them, in single precision. All processes call it together.
+Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptions& options) {
+  if (options.name == Schedule::allgather) {
+    throw support::InputError("--schedule allgather: its forces stay on the GPUs");
+  }
+  const auto schedule = force_schedule(engine, system, options);
+  const Slice own = schedule->integrates();
+  const auto n = static_cast<std::size_t>(system.n());
+  Forces result{{.force = std::vector<double>(3 * n), .energy = std::vector<double>(n)}};
+  result.r = rounded_positions(system);
+  for (double& x : result.r)
+    x *= decay_length(system.salt);
+  pack(system, own, schedule->positions());
+  schedule->compute();
+  const auto first = static_cast<std::size_t>(own.first);
+  const auto end = first + static_cast<std::size_t>(own.count);
+  for (std::size_t k = first; k < end; ++k) {
+    const Force& f = schedule->forces()[k];
+    result.force[3 * k] = f.x;
+    result.force[3 * k + 1] = f.y;
+    result.force[3 * k + 2] = f.z;
+  }
+  const auto sums = schedule->compute_sums();
+  const double self = self_energy(system.salt, system.boundary);
+  Potential& potential = result.potential;
+  for (std::size_t k = first; k < end; ++k) {
+    result.energy[k] = sums[k].energy + self;
+    potential.energy += result.energy[k];
+    potential.virial += sums[k].virial;
+  }
+  // What other processes computed is zero here.
+  for (const auto sum : {std::span(result.force), std::span(result.energy),
+                         std::span(&potential.energy, 1), std::span(&potential.virial, 1)})
+    schedule->add_up(sum);
+  return result;
+}
+
+// By this host's threads, in double precision.
+Forces forces_in_double(const System& system) {
+  Forces result{reference_forces(system, static_cast<int>(records::allowed_cores())), system.r};
+  for (double& energy : result.energy)
+    energy += self_energy(system.salt, system.boundary);
+  return result;
+}
+
+// body(k) of all particles, in the order of the start configuration.
+template <class Body>
+Json list(const System& system, Body body) {
+  Json array = Json::array();
+  for (const std::size_t k : system.places())
+    array.push_back(body(k));
+  return array;
+}
+
+Json triples(const System& system, const std::vector<double>& values) {
+  return list(system, [&](std::size_t k) {
+    return Json{values[3 * k], values[3 * k + 1], values[3 * k + 2]};
+  });
+}
+
 Json json_of(const Boundary& boundary) {
-  Json json{{"kind", std::string(name(boundary.kind))}, {"side_angstrom", boundary.side}};
+  Json json{{"kind", schema::name(boundary.kind)}, {"side_angstrom", boundary.side}};
   if (boundary.kind == BoundaryKind::dsf) {
     json["cutoff_angstrom"] = boundary.cutoff;
     json["alpha_per_angstrom"] = boundary.alpha;
@@ -50,16 +99,15 @@ Json json_of(const Boundary& boundary) {
 }
 
 Json json_of(const System& system, const Forces& forces) {
-  const InStartOrder order(system);
   return {{"salt", std::string(system.salt.name)},
           {"n", system.n()},
           {"boundary", json_of(system.boundary)},
           {"energy_eV", forces.potential.energy},
           {"virial_eV", forces.potential.virial},
-          {"types", order.list([&](std::size_t k) { return system.type(static_cast<int>(k)); })},
-          {"positions_angstrom", order.triples(forces.r)},
-          {"energies_eV", order.list([&](std::size_t k) { return forces.energy[k]; })},
-          {"forces_eV_per_angstrom", order.triples(forces.force)}};
+          {"types", list(system, [&](std::size_t k) { return system.type(static_cast<int>(k)); })},
+          {"positions_angstrom", triples(system, forces.r)},
+          {"energies_eV", list(system, [&](std::size_t k) { return forces.energy[k]; })},
+          {"forces_eV_per_angstrom", triples(system, forces.force)}};
 }
 
 class ForcesOf : public Command {
@@ -83,9 +131,7 @@ class ForcesOf : public Command {
     const Physics physics = physics_.read();
     const auto precision = support::parse_word<Precision>("--precision", precision_);
     const ScheduleOptions schedule = schedule_.read_one();
-    if (!std::isfinite(displace_) || displace_ < 0) {
-      throw support::InputError("--displace: must not be negative");
-    }
+    require(std::isfinite(displace_) && displace_ >= 0, "--displace: must not be negative");
     if (precision == Precision::twice) require_no_devices(engine_, schedule_, context);
     System system = start_.read(physics);
     displace(system, displace_, physics.seed);
@@ -93,16 +139,17 @@ class ForcesOf : public Command {
     Json answer{{"precision", precision_}, {"constants", physics_.constants()}};
     Forces forces;
     if (precision == Precision::twice) {
-      forces = forces_in_double(system, static_cast<int>(records::allowed_cores()));
+      forces = forces_in_double(system);
     } else {
       const auto engine = engine_.open(context, host_engine, cuda_engine);
-      require_capacity(*engine, context.processes, physics, system.n(), schedule);
+      require_capacity(*engine, context.processes, system.n(), schedule);
       forces = forces_in_float(*engine, system, schedule);
       answer["path"] = name(engine->path());
       answer["schedule"] = name(schedule.name);
       answer["kernel"] = support::name(schedule.kernel.name);
       answer["gpus"] = schedule.gpus;
     }
+    require_sound(system, forces.force);
     answer.update(json_of(system, forces));
     context.out << answer.dump() << "\n";
     return 0;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "app/capacity.h"
+#include "app/command.h"
 #include "app/words.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/number_list.h"
 
 namespace gpucast::mdapp {
@@ -12,15 +12,14 @@ namespace {
 
 // Nothing that was asked for is left out without a word.
 void require_used(const Grid& grid, bool memories_given) {
-  const bool serial =
-      std::ranges::find(grid.schedules, Schedule::star_serial) != grid.schedules.end();
-  if (!serial && memories_given && grid.memories != std::vector{Memory::pinned}) {
-    throw support::InputError("--memory: only star-serial has a choice; the others need pinned");
-  }
-  if (grid.j_split > 0 &&
-      std::ranges::find(grid.kernels, KernelName::tuned) == grid.kernels.end()) {
-    throw support::InputError("--j-split: only the kernel tuned splits sums");
-  }
+  const auto has = [](const auto& list, auto value) {
+    return std::ranges::find(list, value) != list.end();
+  };
+  require(!memories_given || has(grid.schedules, Schedule::star_serial) ||
+              grid.memories == std::vector{Memory::pinned},
+          "--memory: only star-serial has a choice; the others need pinned");
+  require(grid.j_split == 0 || has(grid.kernels, KernelName::tuned),
+          "--j-split: only the kernel tuned splits sums");
 }
 
 }  // namespace
@@ -70,32 +69,24 @@ void GridOptions::refuse_given(const std::string& why) const {
 }
 
 Grid GridOptions::read_common() const {
-  require_choices();
+  require(block_ >= 0, "--block: must not be negative");
+  require(j_split_ >= 0, "--j-split: must not be negative");
   return {.block = block_, .j_split = j_split_, .graph = graph_};
 }
 
-void GridOptions::require_choices() const {
-  if (block_ < 0) throw support::InputError("--block: must not be negative");
-  if (j_split_ < 0) throw support::InputError("--j-split: must not be negative");
-}
-
 Grid GridOptions::read() const {
-  if (n_.empty()) throw support::InputError("--n is required");
+  require(!n_.empty(), "--n is required");
   Grid grid = read_schedules();
   grid.n = counts("--n", n_, most_particles);
   return grid;
 }
 
 Grid GridOptions::read_schedules() const {
-  require_choices();
-  Grid grid{.n = {},
-            .gpus = counts("--gpus", gpus_, most_gpus),
-            .schedules = support::parse_words<Schedule>("--schedule", schedules_),
-            .kernels = support::parse_words<KernelName>("--kernel", kernels_),
-            .memories = support::parse_words<Memory>("--memory", memories_, mdapp::memories),
-            .block = block_,
-            .j_split = j_split_,
-            .graph = graph_};
+  Grid grid = read_common();
+  grid.gpus = counts("--gpus", gpus_, most_gpus);
+  grid.schedules = support::parse_words<Schedule>("--schedule", schedules_);
+  grid.kernels = support::parse_words<KernelName>("--kernel", kernels_);
+  grid.memories = support::parse_words<Memory>("--memory", memories_, mdapp::memories);
   require_used(grid, memory_ && memory_->given());
   return grid;
 }
@@ -103,7 +94,7 @@ Grid GridOptions::read_schedules() const {
 ScheduleOptions GridOptions::read_one() const {
   const Grid grid = read_schedules();
   const auto only = [](const char* option, const auto& list) {
-    if (list.size() != 1) throw support::InputError(std::string(option) + ": one, not a list");
+    require(list.size() == 1, std::string(option) + ": one, not a list");
     return list.front();
   };
   ScheduleOptions options{.name = only("--schedule", grid.schedules),

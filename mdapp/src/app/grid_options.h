@@ -26,7 +26,6 @@ class GridOptions {
   void refuse_given(const std::string& why) const;
 
  private:
-  void require_choices() const;
   Grid read_schedules() const;
 
   std::string n_;

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 #include <ostream>
-#include <stdexcept>
 #include <string_view>
 #include <thread>
 
@@ -20,15 +19,11 @@ namespace mdapp = gpucast::mdapp;
 namespace support = gpucast::support;
 
 bool asks_for_mpi(int argc, char** argv) {
-  const std::string_view option = "--schedule";
   for (int k = 1; k < argc; ++k) {
-    std::string_view word = argv[k];
-    if (word == option && k + 1 < argc) {
-      word = argv[k + 1];
-    } else if (!word.starts_with("--schedule=")) {
-      continue;
-    }
-    if (word.find("mpi") != std::string_view::npos) return true;
+    const std::string_view word = argv[k];
+    const bool of_schedule =
+        word.starts_with("--schedule=") || std::string_view(argv[k - 1]) == "--schedule";
+    if (of_schedule && word.find("mpi") != std::string_view::npos) return true;
   }
   return false;
 }
@@ -38,11 +33,7 @@ std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
   if (!mdapp::started_by_mpi_launcher() && !asks_for_mpi(argc, argv)) {
     return std::make_unique<mdapp::Processes>();
   }
-  try {
-    return mdapp::join_processes();
-  } catch (const std::invalid_argument& error) {
-    throw support::InputError(error.what());
-  }
+  return mdapp::join_processes();
 }
 
 int run(mdapp::Context& context) {

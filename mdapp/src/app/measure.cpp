@@ -21,11 +21,8 @@ double total_energy(Stepper& stepper) {
 
 Traffic bytes_so_far(const Stepper& stepper, Processes& processes) {
   Traffic sum;
-  for (const Traffic& device : stepper.traffic()) {
-    sum.h2d += device.h2d;
-    sum.d2h += device.d2h;
-    sum.exchange += device.exchange;
-  }
+  for (const Traffic& device : stepper.traffic())
+    sum = sum + device;
   return {.h2d = processes.add_up(sum.h2d),
           .d2h = processes.add_up(sum.d2h),
           .exchange = processes.add_up(sum.exchange)};
@@ -111,15 +108,14 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
       rule.add(seconds);
     }
   }
-  const Traffic after = bytes_so_far(stepper, processes);
+  const Traffic moved = bytes_so_far(stepper, processes) - before;
   const auto steps = static_cast<double>(measured.seconds.size() + measured.phases.size());
   if (steps > 0) {
     const auto a_step = [steps](std::int64_t bytes) {
       return std::llround(static_cast<double>(bytes) / steps);
     };
-    measured.bytes_a_step = {.h2d = a_step(after.h2d - before.h2d),
-                             .d2h = a_step(after.d2h - before.d2h),
-                             .exchange = a_step(after.exchange - before.exchange)};
+    measured.bytes_a_step = {
+        .h2d = a_step(moved.h2d), .d2h = a_step(moved.d2h), .exchange = a_step(moved.exchange)};
   }
   // One particle has no energy that could drift.
   if (options.energy && steps > 0 && energy_before != 0) {

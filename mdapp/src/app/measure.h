@@ -29,7 +29,7 @@ struct MeasureOptions {
 struct Measured {
   std::vector<double> seconds{};                      // of each timed step
   std::vector<Phases> phases{};                       // of steps in between
-  records::StepBytes bytes_a_step{};                  // over all devices
+  Traffic bytes_a_step{};                             // over all devices
   std::optional<double> energy_drift = std::nullopt;  // relative
   bool interrupted = false;
 };

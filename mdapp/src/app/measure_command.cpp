@@ -61,10 +61,6 @@ class StoppingOptions {
   }
 
  private:
-  static void require(bool holds, const char* otherwise) {
-    if (!holds) throw support::InputError(otherwise);
-  }
-
   std::string steps_;
   double interval_ = 0.01;
   double max_seconds_ = 2;
@@ -101,14 +97,17 @@ class Measure : public Command {
 
   int run(Context& context) override {
     const Grid grid = grid_.cells().empty() ? grid_.read() : grid_.read_common();
-    if (!grid_.cells().empty()) lines_.emplace("--cells", grid_.cells());
+    if (!grid_.cells().empty()) {
+      lines_.emplace(grid_.cells(), grid, context.processes, context.interrupted);
+    }
     const Physics physics = physics_.read();
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();
     const auto engine = engine_.open(context, host_engine, cuda_engine);
     const std::string label = output_.label_or(name(engine->path()));
     const auto machine = machine_record(*engine, context, output_.machine());
-    const auto cells = source(grid, physics, *engine, context);
+    const CellSource cells = lines_ ? CellSource{.next = [this] { return lines_->next(); }}
+                                    : planned(plan(grid, physics, *engine, context.processes));
     std::optional<records::RecordFile> file;
     if (context.writes()) file.emplace(output_.path(), if_exists);
     warn(physics, context.err);
@@ -116,7 +115,7 @@ class Measure : public Command {
       if (file) file->write(record);
     };
     const GridRun run{
-        .cells = *cells,
+        .cells = cells,
         .common = {.machine = machine.id,
                    .path = label,
                    .boundary = support::name(physics.around.kind),
@@ -126,9 +125,7 @@ class Measure : public Command {
         .open =
             [&](const Cell& cell) {
               // A plan was checked as a whole.
-              if (lines_) {
-                require_capacity(*engine, context.processes, physics, cell.n, cell.schedule);
-              }
+              if (lines_) require_capacity(*engine, context.processes, cell.n, cell.schedule);
               return make_stepper(*engine, start_of(physics, cell.n), physics.integrator,
                                   cell.schedule);
             },
@@ -136,25 +133,16 @@ class Measure : public Command {
     write(to_json(machine));
     Outcome outcome;
     {
-      support::Progress progress(context.err, support::Progress::for_stderr(quiet_),
-                                 cells->total());
+      support::Progress progress(context.err, support::Progress::for_stderr(quiet_), cells.total);
       outcome = measure_grid(run, context, progress);
     }
     if (file) file->close();
-    return report(outcome, cells->total(), context);
+    return report(outcome, cells.total, context);
   }
 
  private:
-  std::unique_ptr<CellSource> source(const Grid& grid, const Physics& physics, const Engine& engine,
-                                     Context& context) {
-    if (!lines_) {
-      return std::make_unique<PlannedCells>(plan(grid, physics, engine, context.processes));
-    }
-    return std::make_unique<CellLines>(*lines_, grid, context.processes, context.interrupted);
-  }
-
   GridOptions grid_;
-  std::optional<InputLines> lines_;
+  std::optional<CellLines> lines_;
   devices::EngineOptions engine_;
   PhysicsOptions physics_;
   StoppingOptions stopping_;

@@ -1,10 +1,7 @@
 #include "app/measure_grid.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +24,6 @@ records::Step record_of(const Cell& cell, const Common& common, const Measured& 
   step.gpus = options.gpus;
   step.block =
       options.kernel.block > 0 ? options.kernel.block : common.default_block(options.kernel.name);
-  if (*step.block < 1) step.block.reset();
   step.memory = options.memory;
   step.graph = options.graph;
   step.boundary = common.boundary;
@@ -57,12 +53,7 @@ std::string summary(const std::vector<double>& seconds) {
   const auto interval = support::median_interval(seconds);
   const double median = interval ? interval->median : support::median(seconds);
   std::string text = support::human_seconds(median);
-  if (interval) {
-    std::array<char, 32> spread{};
-    std::snprintf(spread.data(), spread.size(), " ± %.1f %%",
-                  100 * interval->relative_half_width());
-    text += spread.data();
-  }
+  if (interval) text += support::figure(" ± %.1f %%", 100 * interval->relative_half_width());
   return text + ", " + std::to_string(seconds.size()) + (seconds.size() == 1 ? " step" : " steps");
 }
 
@@ -135,7 +126,7 @@ class Runner {
   // Estimated from what the cells so far took.
   std::string time_left() const {
     const std::size_t done = outcome_.measured + outcome_.failed;
-    const std::size_t total = run_.cells.total();
+    const std::size_t total = run_.cells.total;
     if (done == 0 || done >= total) return "";
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     const double seconds =

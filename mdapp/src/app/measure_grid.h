@@ -7,9 +7,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/cell_source.h"
-#include "app/context.h"
+#include "app/command.h"
 #include "app/measure.h"
+#include "app/plan.h"
 #include "gpucast/support/progress.h"
 
 namespace gpucast::mdapp {
@@ -25,7 +25,7 @@ struct Common {
 using Record = nlohmann::ordered_json;
 
 struct GridRun {
-  CellSource& cells;
+  CellSource cells;
   Common common;
   MeasureOptions options;
   std::function<std::unique_ptr<Stepper>(const Cell&)> open;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "app/context.h"
+#include "app/command.h"
 #include "app/words.h"
 #include "gpucast/support/number_list.h"
 
@@ -10,9 +10,8 @@ namespace gpucast::mdapp {
 namespace {
 
 void require_positive(const char* option, double value) {
-  if (!std::isfinite(value) || value <= 0) {
-    throw support::InputError(std::string(option) + ": must be a number greater than 0");
-  }
+  require(std::isfinite(value) && value > 0,
+          std::string(option) + ": must be a number greater than 0");
 }
 
 }  // namespace
@@ -55,16 +54,14 @@ Physics PhysicsOptions::read() const {
         std::tuple{"--alpha", alpha_, &physics.around.alpha}}) {
     if (!value) continue;
     require_positive(option, *value);
-    if (physics.around.kind != BoundaryKind::dsf) {
-      throw support::InputError(std::string(option) + ": only --boundary dsf has one");
-    }
+    require(physics.around.kind == BoundaryKind::dsf,
+            std::string(option) + ": only --boundary dsf has one");
     *target = *value;
   }
   require_positive("--dt", motion_.dt);
   require_positive("--relaxation", motion_.relaxation);
-  if (!std::isfinite(motion_.temperature) || motion_.temperature < 0) {
-    throw support::InputError("--temperature: must be a number that is not negative");
-  }
+  require(std::isfinite(motion_.temperature) && motion_.temperature >= 0,
+          "--temperature: must be a number that is not negative");
   if (physics.integrator.kind == IntegratorKind::nose_hoover) {
     require_positive("--temperature", motion_.temperature);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "app/capacity.h"
 #include "app/words.h"
@@ -20,19 +21,11 @@ void require_cutoff(const Grid& grid, const Physics& physics) {
   }
 }
 
-std::vector<Memory> memories_of(const Grid& grid, Schedule schedule) {
-  if (schedule == Schedule::star_serial) return grid.memories;
-  return {Memory::pinned};
-}
-
 }  // namespace
 
 KernelChoice kernel_of(const Grid& grid, KernelName name) {
-  KernelChoice choice;
-  choice.name = name;
-  choice.block = grid.block;
-  if (name == KernelName::tuned) choice.j_split = grid.j_split;
-  return choice;
+  return {
+      .name = name, .block = grid.block, .j_split = name == KernelName::tuned ? grid.j_split : 0};
 }
 
 std::string describe(const Cell& cell) {
@@ -44,12 +37,22 @@ std::string describe(const Cell& cell) {
   return text;
 }
 
+CellSource planned(std::vector<Cell> cells) {
+  const std::size_t total = cells.size();
+  const auto next = [cells = std::move(cells),
+                     given = std::size_t{0}]() mutable -> std::optional<Cell> {
+    return given < cells.size() ? std::optional(cells[given++]) : std::nullopt;
+  };
+  return {.next = next, .total = total};
+}
+
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,
                        Processes& processes) {
   std::vector<Cell> cells;
   for (const Schedule schedule : grid.schedules) {
     for (const KernelName kernel : grid.kernels) {
-      for (const Memory memory : memories_of(grid, schedule)) {
+      const bool serial = schedule == Schedule::star_serial;
+      for (const Memory memory : serial ? grid.memories : std::vector{Memory::pinned}) {
         // GPU counts of one n follow one another: what drifts from minute to minute is then the
         // same for those that will be compared.
         for (const int n : grid.n) {
@@ -66,7 +69,7 @@ std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& e
     }
   }
   for (const Cell& cell : cells)
-    require_capacity(engine, processes, physics, cell.n, cell.schedule);
+    require_capacity(engine, processes, cell.n, cell.schedule);
   require_cutoff(grid, physics);
   return cells;
 }

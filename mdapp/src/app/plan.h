@@ -1,6 +1,9 @@
 // What is measured: a grid of cells.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,16 @@ struct Cell {
 
 // "n=1000 gpus=4 star-serial claret pinned"
 std::string describe(const Cell& cell);
+
+// Where the cells to measure come from, one after the other.
+struct CellSource {
+  // The next cell, the same on all processes; nothing at the end. Throws InputError.
+  std::function<std::optional<Cell>()> next;
+  std::size_t total = 0;  // how many there are in all; 0: not known
+};
+
+// Those of a plan.
+CellSource planned(std::vector<Cell> cells);
 
 // All combinations, sizes innermost. Throws InputError where one of them cannot be measured here.
 std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& engine,

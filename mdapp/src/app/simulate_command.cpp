@@ -5,15 +5,11 @@
 
 #include "app/capacity.h"
 #include "app/command.h"
-#include "app/double_options.h"
 #include "app/double_stepper.h"
-#include "app/grid_options.h"
 #include "app/simulate.h"
 #include "app/start_options.h"
 #include "app/trajectory_file.h"
 #include "app/words.h"
-#include "engine/engine.h"
-#include "gpucast/devices/engine_options.h"
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/number_list.h"
@@ -36,17 +32,9 @@ Json to_json(const Observation& seen) {
           {"momentum", seen.momentum}};
 }
 
-Json to_json(const Summary& summary) {
-  return {{"total_rms_eV_per_ion", summary.total_rms},
-          {"total_drift_eV_per_ion_per_ps", summary.total_drift},
-          {"mean_temperature", summary.mean_temperature},
-          {"mean_pressure", summary.mean_pressure}};
-}
-
-void print_head(std::ostream& out) {
-  out << "     time/s   kinetic/eV potential/eV     total/eV  temperature/K  pressure/Pa  "
-         "momentum/(kg m/s)\n";
-}
+constexpr const char* heading =
+    "     time/s   kinetic/eV potential/eV     total/eV  temperature/K  pressure/Pa  "
+    "momentum/(kg m/s)\n";
 
 void print(const Observation& seen, std::ostream& out) {
   const auto& p = seen.momentum;
@@ -99,7 +87,7 @@ class Simulate : public Command {
     std::unique_ptr<Engine> engine;
     if (precision == Precision::single) {
       engine = engine_.open(context, host_engine, cuda_engine);
-      require_capacity(*engine, context.processes, physics, system.n(), schedule);
+      require_capacity(*engine, context.processes, system.n(), schedule);
     }
     if (context.writes() && !trajectory_.empty()) file_.emplace(trajectory_, force_);
     warn(physics, context.err);
@@ -109,7 +97,16 @@ class Simulate : public Command {
                              static_cast<int>(records::allowed_cores()))
             : make_stepper(*engine, std::move(system), physics.integrator, schedule);
     std::vector<Observation> observations;
-    show(simulation, observations, context);
+    if (!json_) context.out << heading;
+    simulation.observed = [&](const Observation& seen) {
+      observations.push_back(seen);
+      if (!json_) print(seen, context.out);
+    };
+    if (!trajectory_.empty()) {
+      simulation.frame = [this](const System& now, double time) {
+        if (file_) file_->write(xyz_frame(now, time));
+      };
+    }
     std::int64_t made = 0;
     try {
       made = mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
@@ -149,20 +146,6 @@ class Simulate : public Command {
     return support::parse_number("--every", every_, {.least = 1, .most = most_steps});
   }
 
-  void show(Simulation& simulation, std::vector<Observation>& observations, Context& context) {
-    const bool table = !json_;
-    if (table) print_head(context.out);
-    simulation.observed = [&observations, &context, table](const Observation& seen) {
-      observations.push_back(seen);
-      if (table) print(seen, context.out);
-    };
-    if (!trajectory_.empty()) {
-      simulation.frame = [this](const System& now, double time) {
-        if (file_) file_->write(xyz_frame(now, time));
-      };
-    }
-  }
-
   void conclude(const std::vector<Observation>& observations, std::int64_t n, std::int64_t made,
                 std::ostream& out) const {
     const Summary summary = summarize(observations);
@@ -170,9 +153,14 @@ class Simulate : public Command {
       print(summary, out);
       return;
     }
-    Json json{{"observables", Json::array()}, {"summary", to_json(summary)}};
-    json["summary"]["n"] = n;
-    json["summary"]["steps"] = made;
+    Json json{{"observables", Json::array()},
+              {"summary",
+               {{"total_rms_eV_per_ion", summary.total_rms},
+                {"total_drift_eV_per_ion_per_ps", summary.total_drift},
+                {"mean_temperature", summary.mean_temperature},
+                {"mean_pressure", summary.mean_pressure},
+                {"n", n},
+                {"steps", made}}}};
     for (const Observation& seen : observations)
       json["observables"].push_back(to_json(seen));
     out << json.dump() << "\n";

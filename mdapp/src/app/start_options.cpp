@@ -15,23 +15,16 @@ void StartOptions::declare(support::Options command) {
 }
 
 System StartOptions::read(const Physics& physics) const {
-  if (n_.empty() && start_.empty()) {
-    throw InputError("--n: how many particles? (or --start FILE.xyz)");
-  }
+  require(!n_.empty() || !start_.empty(), "--n: how many particles? (or --start FILE.xyz)");
   if (start_.empty()) return lattice(physics);
-  try {
-    XyzStart start = read_xyz(start_, physics.salt, physics.around);
-    if (start.has_velocities && physics.temperature_given &&
-        physics.integrator.kind == IntegratorKind::verlet) {
-      throw InputError("--temperature: " + start_ + " has velocities");
-    }
-    if (!start.has_velocities) {
-      set_velocities(start.system, physics.integrator.temperature, physics.seed);
-    }
-    return std::move(start.system);
-  } catch (const XyzError& error) {
-    throw InputError(error.what());
+  XyzStart start = read_xyz(start_, physics.salt, physics.around);
+  require(!start.has_velocities || !physics.temperature_given ||
+              physics.integrator.kind != IntegratorKind::verlet,
+          "--temperature: " + start_ + " has velocities");
+  if (!start.has_velocities) {
+    set_velocities(start.system, physics.integrator.temperature, physics.seed);
   }
+  return std::move(start.system);
 }
 
 System StartOptions::lattice(const Physics& physics) const {
@@ -43,6 +36,13 @@ System StartOptions::lattice(const Physics& physics) const {
   } catch (const std::invalid_argument& error) {
     throw InputError(std::string("--cutoff: ") + error.what());
   }
+}
+
+void require_no_devices(const devices::EngineOptions& engine, const GridOptions& schedule,
+                        const Context& context) {
+  engine.refuse_given("does not go with --precision double");
+  schedule.refuse_given("does not go with --precision double");
+  require_one_process(context, "--precision double");
 }
 
 }  // namespace gpucast::mdapp

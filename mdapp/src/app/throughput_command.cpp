@@ -1,4 +1,5 @@
-// gpucast-mdapp throughput: pairs a second of the kernels, side by side in one run.
+// gpucast-mdapp throughput: pairs a second of the kernels, without copies, side by side in one run.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,15 +9,17 @@
 #include "app/capacity.h"
 #include "app/command.h"
 #include "app/grid_options.h"
-#include "app/physics_options.h"
 #include "app/plan.h"
-#include "app/scalar_loop.h"
-#include "app/throughput.h"
-#include "engine/engine.h"
+#include "gpucast/devices/clock.h"
 #include "gpucast/devices/engine_options.h"
+#include "gpucast/model/workload.h"
 #include "gpucast/support/human.h"
+#include "gpucast/support/median.h"
 #include "gpucast/support/number_list.h"
+#include "gpucast/support/stopping.h"
+#include "physics/reference.h"
 #include "physics/start.h"
+#include "schedule/devices.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -37,6 +40,62 @@ constexpr Variant variants[] = {
     {"claret", KernelName::claret, BoundaryKind::open, Output::forces},
 };
 
+struct Timing {
+  double warm_up = 1;    // s at least
+  double seconds = 0.5;  // of repetitions at least
+};
+
+// Seconds of one evaluation, of the slowest device by its own clock.
+double compute(const Devices& devices, Output output) {
+  devices.mark(0);
+  devices.compute(output);
+  devices.mark(1);
+  devices.wait();
+  double seconds = 0;
+  for (Device* device : devices.all())
+    seconds = std::max(seconds, device->seconds_between(0, 1));
+  return seconds;
+}
+
+// Median seconds of one evaluation of all n^2 pairs by GPUs that compute their slices at the same
+// time; 0 where it was interrupted before the first.
+double kernel_seconds(Engine& engine, const Variant& variant, int n, int gpus, const Timing& timing,
+                      const std::stop_token& interrupted) {
+  const System system = rock_salt(nacl(), n, {.kind = variant.boundary});
+  const auto positions = engine.array<Position>(static_cast<std::size_t>(n), Memory::pinned);
+  const Devices devices(
+      engine, system,
+      {.name = Schedule::star_async, .gpus = gpus, .kernel = {.name = variant.kernel}});
+  pack(system, {0, n}, positions.span());
+  devices.upload(positions.span());
+  devices.wait();
+  support::WarmUp warm_up({.least_seconds = timing.warm_up, .most_seconds = 5 * timing.warm_up});
+  do {
+    warm_up.add(compute(devices, variant.output));
+  } while (!warm_up.done() && !interrupted.stop_requested());
+  constexpr std::size_t repetitions = 5;
+  std::vector<double> samples;
+  double sum = 0;
+  while (!interrupted.stop_requested() && (sum < timing.seconds || samples.size() < repetitions)) {
+    samples.push_back(compute(devices, variant.output));
+    sum += samples.back();
+  }
+  return samples.empty() ? 0 : support::median(samples);
+}
+
+// Ordered pairs a second of one core in double precision.
+double scalar_loop_pairs_per_second() {
+  constexpr int n = 2048;
+  const System system = rock_salt(nacl(), n);
+  double shortest = 1e300;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    const auto begin = devices::Clock::now();
+    scalar_forces(system);
+    shortest = std::min(shortest, devices::seconds_since(begin));
+  }
+  return static_cast<double>(n) * n / shortest;
+}
+
 class Throughput : public Command {
  public:
   support::Options declare(support::CommandLine& line) override {
@@ -45,36 +104,32 @@ class Throughput : public Command {
     command.add("--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)").show_default();
     command.add("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once").show_default();
     engine_.declare(command);
-    command.add("--seconds", options_.seconds, "of repetitions for each figure, at least")
+    command.add("--seconds", timing_.seconds, "of repetitions for each figure, at least")
         .show_default();
-    command.add("--warm-up", options_.warm_up, "seconds before the first").show_default();
+    command.add("--warm-up", timing_.warm_up, "seconds before the first").show_default();
     command.flag("--json", json_, "one JSON object on stdout");
     return command;
   }
 
   int run(Context& context) override {
     require_one_process(context, "throughput");
-    require(options_.seconds >= 0 && std::isfinite(options_.seconds),
+    require(timing_.seconds >= 0 && std::isfinite(timing_.seconds),
             "--seconds: must not be negative");
-    require(options_.warm_up >= 0 && std::isfinite(options_.warm_up),
+    require(timing_.warm_up >= 0 && std::isfinite(timing_.warm_up),
             "--warm-up: must not be negative");
     const auto engine = engine_.open(context, host_engine, cuda_engine);
-    const bool on_host = engine->path() == schema::Path::host;
-    constexpr int many_for_gpus = 262144;
-    constexpr int many_for_cpus = 8192;
     int n = static_cast<int>(support::parse_number("--n", n_, {.least = 0, .most = 100'000'000}));
-    if (n == 0) n = on_host ? many_for_cpus : many_for_gpus;
+    if (n == 0) n = engine->path() == schema::Path::host ? 8192 : 262144;
     const auto gpus = counts("--gpus", gpus_, 65536);
     for (const int count : gpus) {
       require_capacity(
-          *engine, context.processes, {}, n,
+          *engine, context.processes, n,
           {.name = Schedule::star_async, .gpus = count, .kernel = {.name = KernelName::tuned}});
     }
 
     auto rows = nlohmann::ordered_json::array();
-    constexpr int scalar_n = 2048;
     // Alone and first: on a CPU, devices share the cores with it.
-    const double reference = scalar_loop_pairs_per_second(rock_salt(nacl(), scalar_n));
+    const double reference = scalar_loop_pairs_per_second();
     rows.push_back({{"kernel", "scalar double loop on one core"},
                     {"boundary", "open"},
                     {"pairs_per_second", reference}});
@@ -82,11 +137,8 @@ class Throughput : public Command {
     for (const Variant& variant : variants) {
       double alone = 0;  // of one device, where it is asked for
       for (const int count : gpus) {
-        const System system = rock_salt(nacl(), n, {.kind = variant.boundary});
-        const double seconds = kernel_seconds(
-            *engine, system,
-            {.kernel = {.name = variant.kernel}, .output = variant.output, .gpus = count}, options_,
-            context.interrupted);
+        const double seconds =
+            kernel_seconds(*engine, variant, n, count, timing_, context.interrupted);
         if (context.interrupted.stop_requested()) {
           if (json_) print_json(context, *engine, n, rows);
           context.err << program << ": error: interrupted\n";
@@ -104,10 +156,6 @@ class Throughput : public Command {
   }
 
  private:
-  static void require(bool holds, const char* otherwise) {
-    if (!holds) throw support::InputError(otherwise);
-  }
-
   static void print_json(Context& context, const Engine& engine, int n,
                          const nlohmann::ordered_json& rows) {
     const DeviceInfo device = engine.devices().front();
@@ -120,16 +168,15 @@ class Throughput : public Command {
 
   static nlohmann::ordered_json row(const Variant& variant, int n, int gpus, double rate,
                                     double reference) {
-    constexpr double claret_flops = 78;  // a pair, by the paper's way of counting
     return {{"kernel", variant.name},
-            {"boundary", name(variant.boundary)},
+            {"boundary", schema::name(variant.boundary)},
             {"n", n},
             {"gpus", gpus},
             {"seconds", static_cast<double>(n) * n / rate},
             {"pairs_per_second", rate},
             {"pairs_per_second_and_gpu", rate / gpus},
             {"over_scalar_double_loop", rate / gpus / reference},
-            {"claret_gflops", claret_flops * rate * 1e-9}};
+            {"claret_gflops", model::all_pairs.operations * rate * 1e-9}};
   }
 
   static void print_heading(Context& context, int n, const Engine& engine, double reference) {
@@ -156,7 +203,7 @@ class Throughput : public Command {
   devices::EngineOptions engine_;
   std::string n_ = "0";
   std::string gpus_ = "1";
-  ThroughputOptions options_;
+  Timing timing_;
   bool json_ = false;
 };
 

@@ -19,11 +19,6 @@ template <>
 inline constexpr Words<mdapp::KernelName, 2> words<mdapp::KernelName>{
     {{mdapp::KernelName::claret, "claret"}, {mdapp::KernelName::tuned, "tuned"}}};
 template <>
-inline constexpr Words<mdapp::BoundaryKind, 3> words<mdapp::BoundaryKind>{
-    {{mdapp::BoundaryKind::open, "open"},
-     {mdapp::BoundaryKind::dsf, "dsf"},
-     {mdapp::BoundaryKind::minimum_image, "minimum-image"}}};
-template <>
 inline constexpr Words<mdapp::IntegratorKind, 2> words<mdapp::IntegratorKind>{
     {{mdapp::IntegratorKind::verlet, "verlet"},
      {mdapp::IntegratorKind::nose_hoover, "nose-hoover"}}};

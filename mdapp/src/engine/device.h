@@ -7,9 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 
+#include "gpucast/records/records.h"
 #include "physics/exact_sum.h"
 #include "physics/motion.h"
 #include "physics/pair.h"
@@ -25,8 +24,7 @@ enum class KernelName {
 
 struct KernelChoice {
   KernelName name = KernelName::claret;
-  int block = 0;         // threads a block; 0: the kernel's own choice
-  int i_per_thread = 0;  // tuned: 1, 2 or 4; 0: by n
+  int block = 0;    // threads a block; 0: the kernel's own choice
   int j_split = 0;  // tuned: parts that the sum over j is split into; 0: as many as fill the GPU
 };
 
@@ -48,14 +46,23 @@ struct Workload {
   Copies copies = Copies::blocking;
 };
 
+// Bytes of the positions outside the slice: what an exchange brings.
+inline std::int64_t bytes_of_others(const Workload& workload) {
+  return static_cast<std::int64_t>(sizeof(Position)) * (workload.n - workload.slice.count);
+}
+
 enum class Output { forces, forces_and_sums };
 
-// Bytes that went each way since the device was opened, by the copies themselves.
-struct Traffic {
-  std::int64_t h2d = 0;
-  std::int64_t d2h = 0;
-  std::int64_t exchange = 0;  // received from other devices
-};
+// Bytes that went each way since the device was opened, by the copies themselves; exchange:
+// received from other devices.
+using Traffic = records::StepBytes;
+
+inline Traffic operator+(const Traffic& a, const Traffic& b) {
+  return {.h2d = a.h2d + b.h2d, .d2h = a.d2h + b.d2h, .exchange = a.exchange + b.exchange};
+}
+inline Traffic operator-(const Traffic& a, const Traffic& b) {
+  return {.h2d = a.h2d - b.h2d, .d2h = a.d2h - b.d2h, .exchange = a.exchange - b.exchange};
+}
 
 // Operations run in the order in which they are called. Errors of queued operations appear at the
 // next blocking call, as DeviceError.

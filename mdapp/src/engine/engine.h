@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/device.h"
@@ -36,16 +35,6 @@ class Exchange {
   virtual void add_up() = 0;
 };
 
-// Operations that were recorded once and are queued again as a whole (a CUDA graph).
-class Recording {
- public:
-  Recording() = default;
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-  virtual ~Recording() = default;
-  virtual void replay() = 0;
-};
-
 class Engine : public devices::Backend {
  public:
   // Bytes that a workload needs on a device, and bytes free there.
@@ -58,7 +47,7 @@ class Engine : public devices::Backend {
   // size that is no multiple of a warp, a j split on the host, ...).
   virtual void check(const KernelChoice& choice) const = 0;
 
-  virtual std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory memory) = 0;
+  virtual HostMemory allocate(std::size_t bytes, Memory memory) = 0;
   template <class T>
   HostArray<T> array(std::size_t size, Memory memory) {
     return {allocate(size * sizeof(T), memory), size};
@@ -68,10 +57,11 @@ class Engine : public devices::Backend {
   // Devices that this engine opened, one of each slice in order. std::runtime_error where they
   // cannot be connected (no NCCL).
   virtual std::unique_ptr<Exchange> connect(std::span<Device* const> devices) = 0;
-  // Runs `queue`, which queues operations on `devices` and nothing else, and keeps them instead of
-  // doing them. std::invalid_argument where the engine cannot.
-  virtual std::unique_ptr<Recording> record(std::span<Device* const> devices,
-                                            const std::function<void()>& queue) = 0;
+  // Runs `queue`, which queues operations on `devices` and nothing else, and keeps them (a CUDA
+  // graph) instead of doing them: the function that is returned queues them again as a whole.
+  // std::invalid_argument where the engine cannot.
+  virtual std::function<void()> record(std::span<Device* const> devices,
+                                       const std::function<void()>& queue) = 0;
 };
 
 // Worker threads as devices; `count` of them, 0: one for each core.

@@ -32,8 +32,8 @@ struct PairTotals {
 };
 
 template <class Real>
-struct PairTotals<Real, true> {
-  Real x{}, y{}, z{}, virial{};
+struct PairTotals<Real, true> : PairTotals<Real, false> {
+  Real virial{};
   PairEnergy<Real> energy;
 };
 
@@ -48,12 +48,10 @@ struct Totals {
 };
 
 template <class Real>
-struct Totals<Real, true> {
-  Compensated<Real> x, y, z, short_range, coulomb, virial;
+struct Totals<Real, true> : Totals<Real, false> {
+  Compensated<Real> short_range, coulomb, virial;
   GPUCAST_HD inline void add(const PairTotals<Real, true>& part) {
-    x.add(part.x);
-    y.add(part.y);
-    z.add(part.z);
+    Totals<Real, false>::add(part);
     short_range.add(part.energy.short_range);
     coulomb.add(part.energy.coulomb);
     virial.add(part.virial);

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cmath>
-#include <string_view>
+
+#include "gpucast/schema/words.h"
 
 namespace gpucast::mdapp {
 
@@ -25,16 +26,34 @@ inline double nearest_image(double x, double side) { return x - side * std::rint
 
 inline bool periodic(BoundaryKind kind) { return kind != BoundaryKind::open; }
 
-inline std::string_view name(BoundaryKind kind) {
+// Calls body.template operator()<kind, flag>() for the values at hand.
+template <class Body>
+void dispatch(BoundaryKind kind, bool flag, Body body) {
+  const auto by_flag = [&]<BoundaryKind K> {
+    if (flag) {
+      body.template operator()<K, true>();
+    } else {
+      body.template operator()<K, false>();
+    }
+  };
   switch (kind) {
     case BoundaryKind::open:
-      return "open";
+      return by_flag.template operator()<BoundaryKind::open>();
     case BoundaryKind::dsf:
-      return "dsf";
+      return by_flag.template operator()<BoundaryKind::dsf>();
     case BoundaryKind::minimum_image:
-      return "minimum-image";
+      return by_flag.template operator()<BoundaryKind::minimum_image>();
   }
-  return "";
 }
 
 }  // namespace gpucast::mdapp
+
+namespace gpucast::schema {
+
+template <>
+inline constexpr Words<mdapp::BoundaryKind, 3> words<mdapp::BoundaryKind>{
+    {{mdapp::BoundaryKind::open, "open"},
+     {mdapp::BoundaryKind::dsf, "dsf"},
+     {mdapp::BoundaryKind::minimum_image, "minimum-image"}}};
+
+}  // namespace gpucast::schema

@@ -98,4 +98,14 @@ void pack(const System& system, Slice slice, std::span<Position> positions) {
   }
 }
 
+std::vector<double> rounded_positions(const System& system) {
+  std::vector<Position> positions(static_cast<std::size_t>(system.n()));
+  pack(system, {0, system.n()}, positions);
+  std::vector<double> r;
+  r.reserve(system.r.size());
+  for (const Position& p : positions)
+    r.insert(r.end(), {p.x, p.y, p.z});
+  return r;
+}
+
 }  // namespace gpucast::mdapp

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "physics/exact_sum.h"
 #include "physics/motion.h"
@@ -65,5 +66,8 @@ class Integrator {
 // Writes the slice's positions, in lambda and rounded to float, into `positions` (of all
 // particles).
 void pack(const System& system, Slice slice, std::span<Position> positions);
+
+// All positions as devices get them: x0 y0 z0 x1 ..., lambda.
+std::vector<double> rounded_positions(const System& system);
 
 }  // namespace gpucast::mdapp

@@ -45,25 +45,18 @@ GPUCAST_HD inline Motion with_friction(Motion motion, double x) {
   return motion;
 }
 
-// Walls turn a velocity that points outwards, beyond them; they move nothing. Without branches, so
-// that loops over it become vector instructions.
-GPUCAST_HD inline void drift_between_walls(double& r, double& v, double h, double half_side) {
-  r += h * v;
-  const bool outwards = ((r > half_side) & (v > 0)) | ((r < -half_side) & (v < 0));
-  v = outwards ? -v : v;
-}
-
-GPUCAST_HD inline void drift_periodically(double& r, double v, double h, double half_side) {
-  r += h * v;
-  r -= r > half_side ? 2 * half_side : 0.0;
-  r += r < -half_side ? 2 * half_side : 0.0;
-}
-
+// Walls turn a velocity that points outwards, beyond them; they move nothing. In a periodic box the
+// nearest image goes on. Without branches but for the choice of the two, so that loops over it
+// become vector instructions.
 GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
+  const double half_side = motion.half_side;
+  r += motion.drift * v;
   if (motion.periodic) {
-    drift_periodically(r, v, motion.drift, motion.half_side);
+    r -= r > half_side ? 2 * half_side : 0.0;
+    r += r < -half_side ? 2 * half_side : 0.0;
   } else {
-    drift_between_walls(r, v, motion.drift, motion.half_side);
+    const bool outwards = ((r > half_side) & (v > 0)) | ((r < -half_side) & (v < 0));
+    v = outwards ? -v : v;
   }
 }
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <vector>
+
+#include "gpucast/support/human.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -42,22 +43,15 @@ ClosestPair closest_pair(const System& system) {
   const std::size_t count = order.size();
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t step = 1; step < count; ++step) {
-      std::size_t b = a + step;
-      double along = 0;
-      if (b < count) {
-        along = position(system, order[b])[0] - position(system, order[a])[0];
-      } else if (periodic(system.boundary.kind)) {
-        b -= count;  // round the cell
-        along =
-            position(system, order[b])[0] - position(system, order[a])[0] + system.boundary.side;
-      } else {
-        break;
-      }
+      const bool around = a + step >= count;  // the periodic cell
+      if (around && !periodic(system.boundary.kind)) break;
+      const int b = order[(a + step) % count];
+      const double along = position(system, b)[0] - position(system, order[a])[0] +
+                           (around ? system.boundary.side : 0);
       if (along >= closest.distance) break;
-      const double d = distance(system, order[a], order[b]);
+      const double d = distance(system, order[a], b);
       if (d < closest.distance) {
-        closest = {
-            .i = std::min(order[a], order[b]), .j = std::max(order[a], order[b]), .distance = d};
+        closest = {.i = std::min(order[a], b), .j = std::max(order[a], b), .distance = d};
       }
     }
   }
@@ -67,10 +61,8 @@ ClosestPair closest_pair(const System& system) {
 std::string describe_overlap(const System& system) {
   const ClosestPair pair = closest_pair(system);
   if (pair.j < 0) return "positions are no longer finite";
-  char apart[32];
-  std::snprintf(apart, sizeof apart, "%.3g", pair.distance);
-  return "particles " + ion(system, pair.i) + " and " + ion(system, pair.j) + " overlap: " + apart +
-         " angstrom apart";
+  return "particles " + ion(system, pair.i) + " and " + ion(system, pair.j) +
+         " overlap: " + support::figure("%.3g", pair.distance) + " angstrom apart";
 }
 
 }  // namespace gpucast::mdapp

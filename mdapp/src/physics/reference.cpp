@@ -1,11 +1,11 @@
 #include "physics/reference.h"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "physics/integrator.h"
 #include "physics/pair.h"
-#include "physics/particle.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -16,7 +16,7 @@ struct Sums {
   double virial = 0;
 };
 
-template <BoundaryKind kind>
+template <class Math, BoundaryKind kind, bool with_energy>
 Sums on_particle(const System& system, const ForceField<double>& field,
                  const std::vector<double>& r, int i) {
   Sums sums;
@@ -26,30 +26,19 @@ Sums on_particle(const System& system, const ForceField<double>& field,
     const double* rj = &r[3 * static_cast<std::size_t>(j)];
     double d[3];
     for (int a = 0; a < 3; ++a) {
-      d[a] = separation<ExactMath, kind>(ri[a], rj[a], field.shared);
+      d[a] = separation<Math, kind>(ri[a], rj[a], field.shared);
     }
     const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-    const auto pair = pair_value<ExactMath, kind, true>(
+    const auto pair = pair_value<Math, kind, with_energy>(
         r2, field.pair[system.type(i)][system.type(j)], field.shared);
     for (int a = 0; a < 3; ++a)
       sums.force[a] += pair.force_over_r * d[a];
-    sums.energy += (pair.energy.short_range + pair.energy.coulomb) * field.shared.lambda / 2;
-    sums.virial += pair.force_over_r * r2 * field.shared.lambda / 2;
+    if constexpr (with_energy) {
+      sums.energy += (pair.energy.short_range + pair.energy.coulomb) * field.shared.lambda / 2;
+      sums.virial += pair.force_over_r * r2 * field.shared.lambda / 2;
+    }
   }
   return sums;
-}
-
-Sums on_particle(const System& system, const ForceField<double>& field,
-                 const std::vector<double>& r, int i) {
-  switch (system.boundary.kind) {
-    case BoundaryKind::open:
-      return on_particle<BoundaryKind::open>(system, field, r, i);
-    case BoundaryKind::dsf:
-      return on_particle<BoundaryKind::dsf>(system, field, r, i);
-    case BoundaryKind::minimum_image:
-      break;
-  }
-  return on_particle<BoundaryKind::minimum_image>(system, field, r, i);
 }
 
 // `r`: positions in lambda.
@@ -60,7 +49,10 @@ ReferenceForces forces_at(const System& system, const std::vector<double>& r, in
   std::vector<double> virial(n);
   const auto run = [&](Slice slice) {
     for (int i = slice.first; i < slice.first + slice.count; ++i) {
-      const Sums sums = on_particle(system, field, r, i);
+      Sums sums;
+      dispatch(system.boundary.kind, true, [&]<BoundaryKind kind, bool with_energy> {
+        sums = on_particle<ExactMath, kind, with_energy>(system, field, r, i);
+      });
       const auto k = static_cast<std::size_t>(i);
       std::copy_n(sums.force, 3, &result.force[3 * k]);
       result.energy[k] = sums.energy;
@@ -95,12 +87,19 @@ ReferenceForces reference_forces(const System& system, int threads) {
 }
 
 ReferenceForces reference_forces_at_float(const System& system, int threads) {
-  std::vector<Position> positions(static_cast<std::size_t>(system.n()));
-  pack(system, {0, system.n()}, positions);
-  std::vector<double> r;
-  for (const Position& p : positions)
-    r.insert(r.end(), {p.x, p.y, p.z});
-  return forces_at(system, r, threads);
+  return forces_at(system, rounded_positions(system), threads);
+}
+
+std::vector<double> scalar_forces(const System& system) {
+  const auto field = force_field<double>(system.salt, system.boundary);
+  const std::vector<double> r = in_decay_lengths(system);
+  std::vector<double> forces;
+  forces.reserve(r.size());
+  for (int i = 0; i < system.n(); ++i) {
+    const Sums sums = on_particle<PlainMath, BoundaryKind::open, false>(system, field, r, i);
+    forces.insert(forces.end(), std::begin(sums.force), std::end(sums.force));
+  }
+  return forces;
 }
 
 }  // namespace gpucast::mdapp

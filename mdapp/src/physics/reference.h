@@ -21,4 +21,8 @@ ReferenceForces reference_forces(const System& system, int threads = 1);
 // The same at positions rounded to float, which is what devices get.
 ReferenceForces reference_forces_at_float(const System& system, int threads = 1);
 
+// The plain loop over pairs that one would write first, which kernels are compared with in speed:
+// forces alone, in an open box, by one thread. x0 y0 z0 x1 ..., eV/angstrom.
+std::vector<double> scalar_forces(const System& system);
+
 }  // namespace gpucast::mdapp

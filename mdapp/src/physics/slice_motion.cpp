@@ -12,20 +12,6 @@ void each(const SliceOfParticles& slice, Body body) {
     body(k, 1);
 }
 
-void kick_one(const SliceOfParticles& slice, const Motion& motion, int k, int type) {
-  const Force f = slice.forces[k];
-  double* v = slice.v + 3 * static_cast<std::ptrdiff_t>(k);
-  kick(v[0], f.x, motion, type, 0);
-  kick(v[1], f.y, motion, type, 1);
-  kick(v[2], f.z, motion, type, 2);
-}
-
-void drift_one(const SliceOfParticles& slice, const Motion& motion, int k) {
-  const auto first = 3 * static_cast<std::ptrdiff_t>(k);
-  for (std::ptrdiff_t a = first; a < first + 3; ++a)
-    drift(slice.r[a], slice.v[a], motion);
-}
-
 // Forces as one array of components, like r and v.
 const float* components(const SliceOfParticles& slice) {
   static_assert(sizeof(Force) == 3 * sizeof(float));
@@ -74,15 +60,8 @@ void kick_and_drift_all(const SliceOfParticles& slice, const Motion& given) {
   double* r = slice.r;
   double* v = slice.v;
   const std::ptrdiff_t count = 3 * static_cast<std::ptrdiff_t>(slice.count);
-  if (motion.periodic) {
-    for (std::ptrdiff_t k = 0; k < count; ++k) {
-      drift_periodically(r[k], v[k], motion.drift, motion.half_side);
-    }
-  } else {
-    for (std::ptrdiff_t k = 0; k < count; ++k) {
-      drift_between_walls(r[k], v[k], motion.drift, motion.half_side);
-    }
-  }
+  for (std::ptrdiff_t k = 0; k < count; ++k)
+    drift(r[k], v[k], motion);
 }
 
 void pack_all(const SliceOfParticles& slice, double inverse_lambda) {
@@ -104,12 +83,13 @@ void add_forces(const SliceOfParticles& slice, std::int64_t (&sums)[3]) {
 std::int64_t kick_and_drift_counting(const SliceOfParticles& slice, const Motion& motion) {
   std::int64_t twice_kinetic = 0;
   each(slice, [&](int k, int type) {
-    kick_one(slice, motion, k, type);
-    for (int a = 0; a < 3; ++a) {
-      const double v = slice.v[3 * static_cast<std::ptrdiff_t>(k) + a];
+    for (int axis = 0; axis < 3; ++axis) {
+      const auto at = 3 * static_cast<std::ptrdiff_t>(k) + axis;
+      double& v = slice.v[at];
+      kick(v, components(slice)[at], motion, type, axis);
       twice_kinetic += to_quanta(motion.mass[type] * v * v);
+      drift(slice.r[at], v, motion);
     }
-    drift_one(slice, motion, k);
   });
   return twice_kinetic;
 }

@@ -1,7 +1,7 @@
 // The particles on the host, in double precision.
 #pragma once
 
-#include <string>
+#include <cstddef>
 #include <vector>
 
 #include "physics/boundary.h"
@@ -19,6 +19,13 @@ struct System {
   std::vector<double> v{};  // the same order, angstrom a time_unit
   std::vector<int> origin{};
 
+  // Where particles stand here, in the order of the start configuration.
+  std::vector<std::size_t> places() const {
+    std::vector<std::size_t> result(origin.size());
+    for (std::size_t k = 0; k < result.size(); ++k)
+      result[static_cast<std::size_t>(origin[k])] = k;
+    return result;
+  }
   int n() const { return static_cast<int>(origin.size()); }
   int type(int k) const { return k < cations ? 0 : 1; }
   double mass(int k) const { return salt.mass[static_cast<std::size_t>(type(k))]; }

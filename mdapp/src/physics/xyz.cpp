@@ -9,12 +9,16 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gpucast/support/errors.h"
 #include "physics/units.h"
 
 namespace gpucast::mdapp {
 namespace {
+
+using support::InputError;
 
 // angstrom/time_unit a angstrom/fs
 constexpr double velocity_unit = time_unit / 1e-15;
@@ -56,7 +60,7 @@ class Lines {
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw XyzError(name_ + ": line " + std::to_string(number_) + ": " + what);
+    throw InputError(name_ + ": line " + std::to_string(number_) + ": " + what);
   }
 
   const std::string& name() const { return name_; }
@@ -76,33 +80,33 @@ Comment comment_of(Lines& lines) {
   std::string_view rest = lines.next();
   Comment comment;
   while (true) {
-    const auto begin = rest.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) return comment;
-    rest.remove_prefix(begin);
-    const auto key_end = rest.find_first_of("= \t");
-    const std::string key(rest.substr(0, key_end));
-    rest.remove_prefix(std::min(key.size(), rest.size()));
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    if (rest.empty()) return comment;
+    const std::string key(rest.substr(0, rest.find_first_of("= \t")));
+    rest.remove_prefix(key.size());
     if (!rest.starts_with('=')) continue;  // words of other programs
-    rest.remove_prefix(1);
-    const bool in_quotes = rest.starts_with('"');
-    if (in_quotes) rest.remove_prefix(1);
+    const bool in_quotes = rest.starts_with("=\"");
+    rest.remove_prefix(in_quotes ? 2 : 1);
     const auto end = rest.find_first_of(in_quotes ? "\"" : " \t");
     if (in_quotes && end == std::string_view::npos) lines.refuse(key + ": the quotes do not end");
     comment[key] = rest.substr(0, end);
-    rest.remove_prefix(
-        std::min(end == std::string_view::npos ? rest.size() : end + 1, rest.size()));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
+}
+
+double number(const Lines& lines, const char* field, std::string_view word) {
+  const auto value = number_of<double>(word);
+  if (!value || !std::isfinite(*value)) {
+    lines.refuse(std::string(field) + ": " + quoted(word) + " is no number");
+  }
+  return *value;
 }
 
 std::vector<double> numbers(const Lines& lines, const char* field, const std::string& text,
                             std::size_t count) {
   std::vector<double> values;
-  for (const auto word : words_of(text)) {
-    const auto value = number_of<double>(word);
-    if (!value || !std::isfinite(*value))
-      lines.refuse(std::string(field) + ": " + quoted(word) + " is no number");
-    values.push_back(*value);
-  }
+  for (const auto word : words_of(text))
+    values.push_back(number(lines, field, word));
   if (values.size() != count) {
     lines.refuse(std::string(field) + ": " + std::to_string(count) + " numbers wanted, " +
                  std::to_string(values.size()) + " found");
@@ -116,8 +120,13 @@ struct Box {
   std::array<double, 3> centre{};
 };
 
-Box box_of(const Lines& lines, const Comment& comment) {
+// `open_side`: of an open box where the file says nothing of it.
+Box box_of(const Lines& lines, const Comment& comment, BoundaryKind kind, double open_side) {
   const auto lattice = comment.find("Lattice");
+  if (lattice == comment.end()) {
+    if (periodic(kind)) lines.refuse("Lattice: missing; a periodic box needs it");
+    return {.side = open_side};
+  }
   const auto m = numbers(lines, "Lattice", lattice->second, 9);
   const double side = m[0];
   for (std::size_t k = 0; k < m.size(); ++k) {
@@ -135,25 +144,23 @@ Box box_of(const Lines& lines, const Comment& comment) {
   return box;
 }
 
-// Which column holds what.
+constexpr std::size_t nowhere = std::string_view::npos;
+
+// Which column holds what, and how many there are.
 struct Columns {
-  std::size_t species = 0;
-  std::size_t pos = 1;
-  std::optional<std::size_t> velo;
-  std::size_t count = 4;
+  std::size_t species = nowhere;
+  std::size_t pos = nowhere;
+  std::size_t velo = nowhere;
+  std::size_t count = 0;
 };
 
 Columns columns_of(const Lines& lines, const Comment& comment) {
   const auto properties = comment.find("Properties");
-  if (properties == comment.end()) return {};
-  std::optional<std::size_t> species;
-  std::optional<std::size_t> pos;
-  std::optional<std::size_t> velo;
-  std::istringstream text(properties->second);
+  std::istringstream text(properties == comment.end() ? "species:S:1:pos:R:3" : properties->second);
+  Columns columns;
   std::string name;
   std::string kind;
   std::string width;
-  std::size_t at = 0;
   while (std::getline(text, name, ':')) {
     std::getline(text, kind, ':');
     std::getline(text, width, ':');
@@ -162,14 +169,14 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
       const std::string property = (name + ":").append(kind).append(":").append(width);
       lines.refuse("Properties: " + quoted(property) + " is not name:type:columns");
     }
-    if (name == "species" && *count == 1) species = at;
-    if (name == "pos" && *count == 3) pos = at;
-    if ((name == "velo" || name == "vel") && *count == 3) velo = at;
-    at += static_cast<std::size_t>(*count);
+    if (name == "species" && *count == 1) columns.species = columns.count;
+    if (name == "pos" && *count == 3) columns.pos = columns.count;
+    if ((name == "velo" || name == "vel") && *count == 3) columns.velo = columns.count;
+    columns.count += static_cast<std::size_t>(*count);
   }
-  if (!species) lines.refuse("Properties: no species:S:1");
-  if (!pos) lines.refuse("Properties: no pos:R:3");
-  return {.species = *species, .pos = *pos, .velo = velo, .count = at};
+  if (columns.species == nowhere) lines.refuse("Properties: no species:S:1");
+  if (columns.pos == nowhere) lines.refuse("Properties: no pos:R:3");
+  return columns;
 }
 
 int type_of(const Lines& lines, std::string_view word, const Salt& salt) {
@@ -186,24 +193,12 @@ struct Particles {
   std::vector<double> v;
 };
 
-void read_three(const Lines& lines, const char* field, const std::vector<std::string_view>& words,
-                std::size_t first, std::vector<double>& out) {
-  for (std::size_t a = 0; a < 3; ++a) {
-    const auto value = number_of<double>(words[first + a]);
-    if (!value || !std::isfinite(*value)) {
-      lines.refuse(std::string(field) + " " + "xyz"[a] + ": " + quoted(words[first + a]) +
-                   " is no number");
-    }
-    out.push_back(*value);
-  }
-}
-
 Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& salt) {
   Particles particles;
   for (int k = 0; k < n; ++k) {
     if (lines.at_end()) {
-      throw XyzError(lines.name() + ": ends after " + std::to_string(k) + " of " +
-                     std::to_string(n) + " particles");
+      throw InputError(lines.name() + ": ends after " + std::to_string(k) + " of " +
+                       std::to_string(n) + " particles");
     }
     const auto words = words_of(lines.next());
     if (words.size() < columns.count) {
@@ -211,8 +206,15 @@ Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& 
                    std::to_string(words.size()) + " found");
     }
     particles.type.push_back(type_of(lines, words[columns.species], salt));
-    read_three(lines, "pos", words, columns.pos, particles.r);
-    if (columns.velo) read_three(lines, "velo", words, *columns.velo, particles.v);
+    for (const std::size_t a : {0U, 1U, 2U}) {
+      constexpr const char* fields[] = {"pos x", "pos y", "pos z"};
+      particles.r.push_back(number(lines, fields[a], words[columns.pos + a]));
+    }
+    if (columns.velo == nowhere) continue;
+    for (const std::size_t a : {0U, 1U, 2U}) {
+      constexpr const char* fields[] = {"velo x", "velo y", "velo z"};
+      particles.v.push_back(number(lines, fields[a], words[columns.velo + a]));
+    }
   }
   return particles;
 }
@@ -224,9 +226,9 @@ void place(const std::string& name, const Box& box, BoundaryKind kind, std::vect
     if (periodic(kind)) {
       r[k] = nearest_image(r[k], box.side);
     } else if (std::abs(r[k]) > box.side / 2) {
-      throw XyzError(name + ": particle " + std::to_string(k / 3 + 1) +
-                     " is outside the box of side " + std::to_string(box.side) +
-                     " angstrom; Lattice and Origin say where the box is");
+      throw InputError(name + ": particle " + std::to_string(k / 3 + 1) +
+                       " is outside the box of side " + std::to_string(box.side) +
+                       " angstrom; Lattice and Origin say where the box is");
     }
   }
 }
@@ -235,7 +237,7 @@ Boundary boundary_in(const std::string& name, const Box& box, const Surroundings
   try {
     return boundary_of(box.side, around);
   } catch (const std::invalid_argument& error) {
-    throw XyzError(name + ": line 2: Lattice: " + error.what());
+    throw InputError(name + ": line 2: Lattice: " + error.what());
   }
 }
 
@@ -254,12 +256,7 @@ XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt&
   const auto n = first.size() == 1 ? number_of<int>(first[0]) : std::nullopt;
   if (!n || *n < 1) lines.refuse("the number of particles is missing");
   const Comment comment = comment_of(lines);
-  Box box;
-  if (comment.contains("Lattice")) {
-    box = box_of(lines, comment);
-  } else if (periodic(around.kind)) {
-    lines.refuse("Lattice: missing; a periodic box needs it");
-  }
+  const Box box = box_of(lines, comment, around.kind, box_side(salt, *n, around.kind));
   const Columns columns = columns_of(lines, comment);
   Particles particles = particles_of(lines, *n, columns, salt);
   while (!lines.at_end()) {
@@ -268,34 +265,26 @@ XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt&
                    " particles of one frame; keep the frame to start from");
     }
   }
-  XyzStart start{.system = {.salt = salt, .boundary = {}},
-                 .has_velocities = columns.velo.has_value()};
-  if (!comment.contains("Lattice")) box.side = box_side(salt, *n, around.kind);
   place(name, box, around.kind, particles.r);
-  start.system = from_positions(salt, boundary_in(name, box, around), particles.r, particles.type);
-  if (columns.velo) {
-    for (std::size_t k = 0; k < start.system.origin.size(); ++k) {
-      for (std::size_t a = 0; a < 3; ++a) {
-        start.system.v[3 * k + a] =
-            particles.v[3 * static_cast<std::size_t>(start.system.origin[k]) + a] * velocity_unit;
-      }
-    }
+  System system = from_positions(salt, boundary_in(name, box, around), particles.r, particles.type);
+  for (std::size_t k = 0; k < particles.v.size(); ++k) {
+    const auto origin = static_cast<std::size_t>(system.origin[k / 3]);
+    system.v[k] = particles.v[3 * origin + k % 3] * velocity_unit;
   }
-  return start;
+  return {.system = std::move(system), .has_velocities = columns.velo != nowhere};
 }
 
 XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   file.peek();
-  if (file.eof()) throw XyzError(path + ": is empty");
-  if (!file || !(text << file.rdbuf())) throw XyzError(path + ": cannot be read");
+  if (file.eof()) throw InputError(path + ": is empty");
+  if (!file || !(text << file.rdbuf())) throw InputError(path + ": cannot be read");
   return parse_xyz(path, text.str(), salt, around);
 }
 
 std::string xyz_frame(const System& system, double seconds) {
   const double side = system.boundary.side;
-  const bool wraps = periodic(system.boundary.kind);
   std::string text = std::to_string(system.n()) + "\nLattice=\"";
   for (int k = 0; k < 9; ++k) {
     append(text, k % 4 == 0 ? side : 0.0);
@@ -305,23 +294,16 @@ std::string xyz_frame(const System& system, double seconds) {
     append(text, -side / 2);
     text += a < 2 ? " " : "\" pbc=\"";
   }
-  text += wraps ? "T T T" : "F F F";
+  text += periodic(system.boundary.kind) ? "T T T" : "F F F";
   text += "\" Properties=species:S:1:pos:R:3:velo:R:3 Time=";
   append(text, seconds / 1e-15);
   text += " Time_unit=fs velo_unit=angstrom/fs\n";
-  std::vector<std::size_t> place_of(system.origin.size());
-  for (std::size_t k = 0; k < place_of.size(); ++k)
-    place_of[static_cast<std::size_t>(system.origin[k])] = k;
-  for (const std::size_t k : place_of) {
+  for (const std::size_t k : system.places()) {
     text += system.salt.symbol[static_cast<std::size_t>(system.type(static_cast<int>(k)))];
-    for (std::size_t a = 0; a < 3; ++a) {
-      text += ' ';
-      append(text, system.r[3 * k + a]);
-    }
-    for (std::size_t a = 0; a < 3; ++a) {
-      text += ' ';
-      append(text, system.v[3 * k + a] / velocity_unit);
-    }
+    for (std::size_t a = 3 * k; a < 3 * k + 3; ++a)
+      append(text += ' ', system.r[a]);
+    for (std::size_t a = 3 * k; a < 3 * k + 3; ++a)
+      append(text += ' ', system.v[a] / velocity_unit);
     text += '\n';
   }
   return text;

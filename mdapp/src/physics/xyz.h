@@ -11,7 +11,6 @@
 // Positions are written so that reading them gives the same bits.
 #pragma once
 
-#include <stdexcept>
 #include <string>
 
 #include "physics/salt.h"
@@ -19,12 +18,6 @@
 #include "physics/system.h"
 
 namespace gpucast::mdapp {
-
-// What is wrong with a file: one line that names file, line and field.
-class XyzError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct XyzStart {
   System system;
@@ -35,7 +28,7 @@ struct XyzStart {
 // the box is the file's Lattice, a cube, and without Lattice (open boundary only) the one that so
 // many ions get on a lattice. Positions are taken from the box's centre: Origin + side/2, Origin
 // being 0 where there is Lattice alone; particles of a periodic box are brought into it. Velocities
-// are read from `velo`, in angstrom/fs. Throws XyzError.
+// are read from `velo`, in angstrom/fs. Throws InputError, which names file, line and field.
 XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around);
 // The same from text; `name` stands for the file.
 XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt& salt,

@@ -1,9 +1,12 @@
-#include "schedule/allgather.h"
-
+// Steps in which the GPUs integrate: positions and velocities stay there in double precision, and
+// each GPU's rounded positions go to all the others.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "physics/overlap.h"
+#include "schedule/devices.h"
+#include "schedule/stepper.h"
 
 namespace gpucast::mdapp {
 namespace {
@@ -19,22 +22,18 @@ class AllGather : public Stepper {
         kind_(integrator.kind),
         motion_(motion_of(integrator, system_)),
         positions_(engine.array<Position>(static_cast<std::size_t>(system_.n()), Memory::pinned)),
-        sums_(engine.array<PairSums>(static_cast<std::size_t>(system_.n()), Memory::pinned)) {
-    for (int g = 0; g < options.gpus; ++g) {
-      slices_.push_back(slice_of(system_.n(), options.gpus, g));
-      devices_.push_back(engine.open(g, workload(system_, options, slices_.back())));
-      all_.push_back(devices_.back().get());
-    }
-    exchange_ = engine.connect(all_);
-    each([this](Device& device, Slice slice) {
-      device.upload_state(part(system_.r, slice), part(system_.v, slice));
+        sums_(engine.array<PairSums>(static_cast<std::size_t>(system_.n()), Memory::pinned)),
+        devices_(engine, system_, options),
+        exchange_(engine.connect(devices_.all())) {
+    devices_.each([this](Device& device, Slice slice) {
+      device.upload_state(part(std::span(system_.r), slice, 3),
+                          part(std::span(system_.v), slice, 3));
     });
     upload_positions();
-    for (Device* device : all_)
-      device->compute(Output::forces);
+    devices_.compute(Output::forces);
     finish();
     if (options.graph) {
-      recording_ = engine.record(all_, [this] { queue_step(); });
+      recorded_step_ = engine.record(devices_.all(), [this] { queue_step(); });
     }
   }
 
@@ -42,13 +41,13 @@ class AllGather : public Stepper {
     std::vector<double> result;
     result.reserve(static_cast<std::size_t>(count));
     // The GPUs go in step with one another, so the first one's clock is everybody's.
-    Device& clock = *all_.front();
+    Device& clock = *devices_.all().front();
     for (int done = 0; done < count;) {
       const int batch = std::min(queued_steps, count - done);
       clock.mark(0);
       for (int k = 1; k <= batch; ++k) {
-        if (recording_) {
-          recording_->replay();
+        if (recorded_step_) {
+          recorded_step_();
         } else {
           queue_step();
         }
@@ -63,23 +62,10 @@ class AllGather : public Stepper {
   }
 
   Phases step_in_phases() override {
-    mark(0);
-    for (Device* device : all_)
-      device->before_forces(motion_, kind_);
-    mark(1);
-    exchange_->positions();
-    mark(2);
-    for (Device* device : all_)
-      device->compute(Output::forces);
-    mark(3);
-    add_up();
-    mark(4);
-    for (Device* device : all_)
-      device->after_forces(motion_, kind_);
-    mark(5);
+    queue_step(true);
     finish();
     Phases phases;
-    for (Device* device : all_) {
+    for (Device* device : devices_.all()) {
       const auto between = [device](int slot) { return device->seconds_between(slot, slot + 1); };
       phases.kernel = std::max(phases.kernel, between(0) + between(2) + between(4));
       phases.exchange = std::max(phases.exchange, between(1) + between(3));
@@ -88,8 +74,9 @@ class AllGather : public Stepper {
   }
 
   const System& system() override {
-    each([this](Device& device, Slice slice) {
-      device.download_state(part(system_.r, slice), part(system_.v, slice));
+    devices_.each([this](Device& device, Slice slice) {
+      device.download_state(part(std::span(system_.r), slice, 3),
+                            part(std::span(system_.v), slice, 3));
     });
     return system_;
   }
@@ -97,73 +84,57 @@ class AllGather : public Stepper {
   Potential potential() override {
     system();
     upload_positions();
-    each([this](Device& device, Slice slice) {
+    devices_.each([this](Device& device, Slice slice) {
       device.compute(Output::forces_and_sums);
-      device.download(sums_.span().subspan(static_cast<std::size_t>(slice.first),
-                                           static_cast<std::size_t>(slice.count)));
+      device.download(part(sums_.span(), slice));
     });
     // The next step starts from forces, which are to be those of a run without this look.
-    for (Device* device : all_)
-      device->compute(Output::forces);
+    devices_.compute(Output::forces);
     finish();
     return sum_of(system_, sums_.span());
   }
 
-  std::vector<Traffic> traffic() const override {
-    std::vector<Traffic> result;
-    result.reserve(all_.size());
-    for (const Device* device : all_)
-      result.push_back(device->traffic());
-    return result;
-  }
+  std::vector<Traffic> traffic() const override { return devices_.traffic(); }
 
  private:
-  template <class Body>
-  void each(Body body) {
-    for (std::size_t g = 0; g < all_.size(); ++g)
-      body(*all_[g], slices_[g]);
-  }
-
-  static std::span<double> part(std::vector<double>& all, Slice slice) {
-    return std::span(all).subspan(3 * static_cast<std::size_t>(slice.first),
-                                  3 * static_cast<std::size_t>(slice.count));
-  }
-
   void upload_positions() {
     pack(system_, {0, system_.n()}, positions_.span());
-    for (Device* device : all_)
-      device->upload(positions_.span());
+    devices_.upload(positions_.span());
   }
 
-  void queue_step() {
-    for (Device* device : all_)
+  // `marked`: a mark stands before each phase, and one after the last.
+  void queue_step(bool marked = false) {
+    const auto mark = [this, marked](int slot) {
+      if (marked) devices_.mark(slot);
+    };
+    mark(0);
+    for (Device* device : devices_.all())
       device->before_forces(motion_, kind_);
+    mark(1);
     exchange_->positions();
-    for (Device* device : all_)
-      device->compute(Output::forces);
+    mark(2);
+    devices_.compute(Output::forces);
+    mark(3);
     add_up();
-    for (Device* device : all_)
+    mark(4);
+    for (Device* device : devices_.all())
       device->after_forces(motion_, kind_);
+    mark(5);
   }
 
   // Only a thermostat, and the mean force that goes with it, need sums over all particles.
   void add_up() {
     if (kind_ != IntegratorKind::nose_hoover) return;
-    for (Device* device : all_)
+    for (Device* device : devices_.all())
       device->sum_up();
     exchange_->add_up();
   }
 
-  void mark(int slot) {
-    for (Device* device : all_)
-      device->mark(slot);
-  }
-
   void finish() {
-    for (Device* device : all_)
-      device->wait();
-    const bool overlapped = std::ranges::any_of(all_, [](Device* d) { return d->overlapped(); });
-    if (overlapped) throw Overlap(describe_overlap(system()));
+    devices_.wait();
+    if (std::ranges::any_of(devices_.all(), [](Device* d) { return d->overlapped(); })) {
+      throw Overlap(describe_overlap(system()));
+    }
   }
 
   System system_;
@@ -171,11 +142,9 @@ class AllGather : public Stepper {
   Motion motion_;
   HostArray<Position> positions_;
   HostArray<PairSums> sums_;
-  std::vector<Slice> slices_;
-  std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<Device*> all_;
+  Devices devices_;
   std::unique_ptr<Exchange> exchange_;
-  std::unique_ptr<Recording> recording_;  // after what it refers to
+  std::function<void()> recorded_step_;  // after what it refers to
 };
 
 }  // namespace

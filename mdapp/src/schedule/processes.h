@@ -17,6 +17,7 @@ class Processes {
   virtual int size() const { return 1; }
   // The first process's value, on all of them: what depends on a clock is decided once.
   virtual double agree(double value) { return value; }
+  virtual std::string agree_text(std::string text) { return text; }
   // The sum of all processes' values, on all of them.
   virtual std::int64_t add_up(std::int64_t value) { return value; }
   // Processes on this one's host, and which of them it is.
@@ -31,8 +32,8 @@ class Processes {
 // Whether this process was started by an MPI launcher (Open MPI, MPICH, Slurm's srun --mpi).
 bool started_by_mpi_launcher();
 
-// Joins the other processes; MPI ends with the object. std::invalid_argument in a program that was
-// built without MPI.
+// Joins the other processes; MPI ends with the object. InputError in a program that was built
+// without MPI.
 std::unique_ptr<Processes> join_processes();
 
 }  // namespace gpucast::mdapp

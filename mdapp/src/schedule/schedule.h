@@ -46,13 +46,19 @@ class ForceSchedule : public Reducer {
   virtual std::vector<Traffic> traffic() const = 0;
 };
 
-// star-serial, as in the paper: blocking copies and launches, one GPU after another; first all
-// positions to each, then a launch on each, then the forces from each, which waits for its kernel.
-// star-async: pinned memory and one stream a GPU, everything under way at once.
+// star-serial or star-async (star.h).
 std::unique_ptr<ForceSchedule> star(Engine& engine, const System& system,
                                     const ScheduleOptions& options);
 
-// What a device of `engine` works on.
-Workload workload(const System& system, const ScheduleOptions& options, Slice slice);
+// A process a GPU: each integrates its own slice on its host, and positions go round by
+// MPI_Allgatherv. The first `options.gpus` processes take part, each with the device of its rank on
+// its host; on the others the schedule does nothing. All processes must call it (join_processes
+// first). InputError in a program that was built without MPI.
+std::unique_ptr<ForceSchedule> mpi_schedule(Engine& engine, const System& system,
+                                            const ScheduleOptions& options);
+
+// The one that `options` names: any but allgather, whose forces stay on the GPUs.
+std::unique_ptr<ForceSchedule> force_schedule(Engine& engine, const System& system,
+                                              const ScheduleOptions& options);
 
 }  // namespace gpucast::mdapp

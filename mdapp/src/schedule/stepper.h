@@ -36,6 +36,11 @@ class Stepper {
 // `engine` must outlive the stepper. Computes the forces at the start.
 std::unique_ptr<Stepper> make_stepper(Engine& engine, System system,
                                       const IntegratorOptions& integrator,
-                                      const ScheduleOptions& schedule);
+                                      const ScheduleOptions& options);
+
+// What make_stepper makes of the schedule in which the GPUs integrate.
+std::unique_ptr<Stepper> allgather_stepper(Engine& engine, System system,
+                                           const IntegratorOptions& integrator,
+                                           const ScheduleOptions& options);
 
 }  // namespace gpucast::mdapp

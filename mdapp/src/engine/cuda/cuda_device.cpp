@@ -1,10 +1,5 @@
 #include "engine/cuda/cuda_device.h"
 
-#include <algorithm>
-
-#include "engine/cuda/cuda.h"
-#include "engine/cuda/defaults.h"
-
 namespace gpucast::mdapp::cuda {
 
 // The last slices may be short or empty: with slices as long as the first the array ends beyond n.
@@ -53,21 +48,14 @@ void CudaDevice::upload(std::span<const Position> positions) {
   traffic_.h2d += static_cast<std::int64_t>(positions.size_bytes());
 }
 
-void CudaDevice::download(std::span<Force> forces) {
-  copy(forces.data(), forces_.data(), forces.size_bytes(), cudaMemcpyDeviceToHost);
-  traffic_.d2h += static_cast<std::int64_t>(forces.size_bytes());
+template <class T>
+void CudaDevice::download(std::span<T> to, const DeviceArray<T>& from) {
+  copy(to.data(), from.data(), to.size_bytes(), cudaMemcpyDeviceToHost);
+  traffic_.d2h += static_cast<std::int64_t>(to.size_bytes());
 }
 
-void CudaDevice::download(std::span<PairSums> sums) {
-  copy(sums.data(), pair_sums_.data(), sums.size_bytes(), cudaMemcpyDeviceToHost);
-  traffic_.d2h += static_cast<std::int64_t>(sums.size_bytes());
-}
-
-void CudaDevice::count(const Traffic& traffic) {
-  traffic_.h2d += traffic.h2d;
-  traffic_.d2h += traffic.d2h;
-  traffic_.exchange += traffic.exchange;
-}
+void CudaDevice::download(std::span<Force> forces) { download(forces, forces_); }
+void CudaDevice::download(std::span<PairSums> sums) { download(sums, pair_sums_); }
 
 ForceArguments CudaDevice::arguments(Output output) {
   return {.positions = positions_.data(),
@@ -77,6 +65,7 @@ ForceArguments CudaDevice::arguments(Output output) {
           .cations = workload_.cations,
           .slice = workload_.slice,
           .field = workload_.field,
+          .boundary = workload_.boundary,
           .partial = partial_.data(),
           .arrived = arrived_.data()};
 }
@@ -85,32 +74,26 @@ void CudaDevice::compute(Output output) {
   if (workload_.slice.count == 0) return;
   use();
   if (workload_.kernel.name == KernelName::claret) {
-    launch_claret(arguments(output), workload_.boundary, workload_.kernel.block, stream());
+    launch_claret(arguments(output), workload_.kernel.block, stream());
   } else {
-    launch_tuned(arguments(output), workload_.boundary, division_, stream());
+    launch_tuned(arguments(output), division_, stream());
   }
   check(cudaGetLastError(), "launch of the force kernel");
 }
 
 void CudaDevice::upload_state(std::span<const double> r, std::span<const double> v) {
   use();
-  if (step_sums_.size() == 0) {
-    r_ = DeviceArray<double>(r.size());
-    v_ = DeviceArray<double>(v.size());
-    step_sums_ = DeviceArray<StepSums>(1);
-    friction_ = DeviceArray<double>(1);
-    steps_ = DeviceArray<int>(1);
-    overlapped_ = DeviceArray<int>(1);
-    motion_ = DeviceArray<Motion>(1);
-  }
+  r_ = DeviceArray<double>(r.size());
+  v_ = DeviceArray<double>(v.size());
+  step_sums_ = DeviceArray<StepSums>(1);
+  friction_ = DeviceArray<double>(1);
+  steps_ = DeviceArray<int>(1);
+  overlapped_ = DeviceArray<int>(1);
+  motion_ = DeviceArray<Motion>(1);
   if (!r.empty()) {
     check(cudaMemcpy(r_.data(), r.data(), r.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
     check(cudaMemcpy(v_.data(), v.data(), v.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
   }
-  check(cudaMemset(step_sums_.data(), 0, step_sums_.bytes()), "cudaMemset");
-  check(cudaMemset(friction_.data(), 0, friction_.bytes()), "cudaMemset");
-  check(cudaMemset(steps_.data(), 0, steps_.bytes()), "cudaMemset");
-  check(cudaMemset(overlapped_.data(), 0, overlapped_.bytes()), "cudaMemset");
   // The default stream's work and the device's own stream do not wait for one another.
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }

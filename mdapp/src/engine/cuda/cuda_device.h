@@ -1,15 +1,24 @@
-// A GPU as a Device.
+// A GPU as a Device, and what connects several of them.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
-#include "engine/cuda/cuda.h"
-#include "engine/device.h"
+#include "engine/engine.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
 #include "kernels/cuda/launch.h"
 
 namespace gpucast::mdapp::cuda {
+
+using devices::cuda::check;
+using devices::cuda::DeviceArray;
+using devices::cuda::Event;
+using devices::cuda::Stream;
 
 class CudaDevice : public Device {
  public:
@@ -38,14 +47,15 @@ class CudaDevice : public Device {
   Position* positions() const { return positions_.data(); }
   StepSums* sums() const { return step_sums_.data(); }
   const Workload& workload() const { return workload_; }
-  void count_exchanged(std::int64_t bytes) { traffic_.exchange += bytes; }
-  // A graph counts what it copies each time it is replayed.
-  void count(const Traffic& traffic);
+  // What others copy for it: an exchange, a graph each time that it is replayed.
+  void count(const Traffic& traffic) { traffic_ = traffic_ + traffic; }
+  void use() const;  // makes it the thread's current device
 
  private:
-  void use() const;
   State state();
   ForceArguments arguments(Output output);
+  template <class T>
+  void download(std::span<T> to, const DeviceArray<T>& from);
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
   int device_;
@@ -74,5 +84,13 @@ std::size_t padded_positions(const Workload& workload);
 
 // How `tuned` divides a workload, 0 0 0 for the other kernel; for the current device.
 Division division_of(const Workload& workload);
+
+// By NCCL, which is opened now: only allgather needs it, and a machine without it can run the rest.
+// std::runtime_error with one line where none can be loaded (GPUCAST_NCCL may name the file).
+std::unique_ptr<Exchange> nccl_exchange(std::vector<CudaDevice*> devices);
+
+// As Engine::record, in one CUDA graph.
+std::function<void()> record_graph(const std::vector<CudaDevice*>& devices,
+                                   const std::function<void()>& queue);
 
 }  // namespace gpucast::mdapp::cuda

@@ -4,12 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "engine/cuda/cuda.h"
 #include "engine/cuda/cuda_device.h"
-#include "engine/cuda/defaults.h"
-#include "engine/cuda/graph.h"
-#include "engine/cuda/nccl.h"
-#include "engine/engine.h"
 #include "gpucast/devices/cuda/gpus.h"
 
 namespace gpucast::mdapp {
@@ -18,21 +13,13 @@ namespace {
 
 namespace gpus = devices::cuda;
 
-class PinnedMemory : public HostMemory {
- public:
-  // Portable: every GPU copies from it.
-  explicit PinnedMemory(std::size_t bytes) {
-    check(cudaHostAlloc(&data_, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable),
-          "cudaHostAlloc");
-  }
-  ~PinnedMemory() override { cudaFreeHost(data_); }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  void* data() override { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
+// Portable: every GPU copies from it.
+HostMemory pinned_memory(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaHostAlloc(&data, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable),
+        "cudaHostAlloc");
+  return {data, [](void* memory) { cudaFreeHost(memory); }};
+}
 
 std::vector<CudaDevice*> own(std::span<Device* const> devices) {
   std::vector<CudaDevice*> result;
@@ -75,29 +62,22 @@ class CudaEngine : public Engine {
   void check(const KernelChoice& choice) const override {
     constexpr int warp = 32;
     const int most = choice.name == KernelName::tuned ? most_tuned_threads : most_claret_threads;
-    if (choice.block < 0 || choice.block > most || choice.block % warp != 0) {
-      throw std::invalid_argument("block " + std::to_string(choice.block) +
-                                  ": a multiple of 32 up to " + std::to_string(most) +
-                                  " is allowed, or 0 for the kernel's own choice");
+    const auto require = [](bool holds, const char* what, int value, const std::string& allowed) {
+      if (holds) return;
+      throw std::invalid_argument(what + (" " + std::to_string(value)) + ": " + allowed +
+                                  " allowed, or 0 for the kernel's own choice");
+    };
+    require(choice.block >= 0 && choice.block <= most && choice.block % warp == 0, "block",
+            choice.block, "a multiple of 32 up to " + std::to_string(most) + " is");
+    if (choice.name != KernelName::tuned && choice.j_split != 0) {
+      throw std::invalid_argument("a j split belongs to the tuned kernel");
     }
-    if (choice.name != KernelName::tuned && (choice.j_split != 0 || choice.i_per_thread != 0)) {
-      throw std::invalid_argument("a j split and several i a thread belong to the tuned kernel");
-    }
-    if (choice.i_per_thread != 0 && choice.i_per_thread != 1 && choice.i_per_thread != 2 &&
-        choice.i_per_thread != 4) {
-      throw std::invalid_argument("i per thread " + std::to_string(choice.i_per_thread) +
-                                  ": 1, 2 or 4 are allowed, or 0 for the kernel's own choice");
-    }
-    if (choice.j_split < 0 || choice.j_split > most_splits) {
-      throw std::invalid_argument("j split " + std::to_string(choice.j_split) + ": 1 to " +
-                                  std::to_string(most_splits) +
-                                  " are allowed, or 0 for the kernel's own choice");
-    }
+    require(choice.j_split >= 0 && choice.j_split <= most_splits, "j split", choice.j_split,
+            "1 to " + std::to_string(most_splits) + " are");
   }
 
-  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory memory) override {
-    if (memory == Memory::pinned) return std::make_unique<PinnedMemory>(bytes);
-    return std::make_unique<PageableMemory>(bytes);
+  HostMemory allocate(std::size_t bytes, Memory memory) override {
+    return memory == Memory::pinned ? pinned_memory(bytes) : pageable_memory(bytes);
   }
 
   std::unique_ptr<Device> open(int device, const Workload& workload) override {
@@ -108,8 +88,8 @@ class CudaEngine : public Engine {
     return nccl_exchange(own(devices));
   }
 
-  std::unique_ptr<Recording> record(std::span<Device* const> devices,
-                                    const std::function<void()>& queue) override {
+  std::function<void()> record(std::span<Device* const> devices,
+                               const std::function<void()>& queue) override {
     return record_graph(own(devices), queue);
   }
 

@@ -1,133 +1,78 @@
-#include "engine/cuda/graph.h"
-
+// Operations on several GPUs, recorded as one CUDA graph.
+#include <memory>
 #include <stdexcept>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
-#include "engine/cuda/cuda.h"
+#include "engine/cuda/cuda_device.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
 
-class Graph {
- public:
-  Graph() = default;
-  ~Graph() {
-    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
-    if (graph_ != nullptr) cudaGraphDestroy(graph_);
+// The first device's stream forks into the others' and joins them again.
+cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<void()>& queue) {
+  const CudaDevice& origin = *devices.front();
+  const auto others = devices.subspan(1);
+  origin.use();
+  const cudaError_t begun =
+      cudaStreamBeginCapture(origin.stream(), cudaStreamCaptureModeThreadLocal);
+  if (begun == cudaErrorNotSupported) {
+    cudaGetLastError();
+    throw std::runtime_error("this CUDA runtime records no graphs");
   }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-
-  void end_capture(cudaStream_t stream) {
-    check(cudaStreamEndCapture(stream, &graph_), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&executable_, graph_, 0), "cudaGraphInstantiate");
-  }
-  void launch(cudaStream_t stream) const {
-    check(cudaGraphLaunch(executable_, stream), "cudaGraphLaunch");
-  }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t executable_ = nullptr;
-};
-
-// Ends a capture that an exception left open; its graph is worth nothing.
-class CaptureGuard {
- public:
-  explicit CaptureGuard(cudaStream_t stream) : stream_(stream) {}
-  ~CaptureGuard() {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(stream_, &status) == cudaSuccess &&
-        status != cudaStreamCaptureStatusNone) {
-      cudaGraph_t left = nullptr;
-      cudaStreamEndCapture(stream_, &left);
-      if (left != nullptr) cudaGraphDestroy(left);
-    }
-  }
-  CaptureGuard(const CaptureGuard&) = delete;
-  CaptureGuard& operator=(const CaptureGuard&) = delete;
-
- private:
-  cudaStream_t stream_;
-};
-
-void use(const CudaDevice& device) { check(cudaSetDevice(device.device()), "cudaSetDevice"); }
-
-Event untimed() { return Event(cudaEventDisableTiming); }
-
-class GraphRecording : public Recording {
- public:
-  GraphRecording(std::span<CudaDevice* const> devices, const std::function<void()>& queue)
-      : devices_(devices.begin(), devices.end()) {
-    std::vector<Traffic> before;
-    before.reserve(devices_.size());
-    for (const CudaDevice* device : devices_)
-      before.push_back(device->traffic());
-    capture(queue);
-    // Nothing was copied yet.
-    for (std::size_t g = 0; g < devices_.size(); ++g) {
-      const Traffic after = devices_[g]->traffic();
-      each_.push_back({.h2d = after.h2d - before[g].h2d,
-                       .d2h = after.d2h - before[g].d2h,
-                       .exchange = after.exchange - before[g].exchange});
-      devices_[g]->count(
-          {.h2d = -each_[g].h2d, .d2h = -each_[g].d2h, .exchange = -each_[g].exchange});
-    }
-  }
-
-  // Behind all that the devices' streams hold, as far as it was waited for: schedules wait for
-  // every device before and after.
-  void replay() override {
-    use(*devices_.front());
-    graph_.launch(devices_.front()->stream());
-    for (std::size_t g = 0; g < devices_.size(); ++g)
-      devices_[g]->count(each_[g]);
-  }
-
- private:
-  // The first device's stream forks into the others' and joins them again.
-  void capture(const std::function<void()>& queue) {
-    CudaDevice& origin = *devices_.front();
-    use(origin);
-    const cudaError_t begun =
-        cudaStreamBeginCapture(origin.stream(), cudaStreamCaptureModeThreadLocal);
-    if (begun == cudaErrorNotSupported) {
-      cudaGetLastError();
-      throw std::runtime_error("this CUDA runtime records no graphs");
-    }
-    check(begun, "cudaStreamBeginCapture");
-    const CaptureGuard guard(origin.stream());
-    const Event fork = untimed();
-    check(cudaEventRecord(fork.get(), origin.stream()), "cudaEventRecord");
-    for (CudaDevice* device : others()) {
-      use(*device);
-      check(cudaStreamWaitEvent(device->stream(), fork.get(), 0), "cudaStreamWaitEvent");
-    }
+  check(begun, "cudaStreamBeginCapture");
+  std::vector<Event> events;
+  const auto follow = [&events](const CudaDevice& device, const CudaDevice& leader) {
+    leader.use();
+    events.emplace_back(cudaEventDisableTiming);
+    check(cudaEventRecord(events.back().get(), leader.stream()), "cudaEventRecord");
+    device.use();
+    check(cudaStreamWaitEvent(device.stream(), events.back().get(), 0), "cudaStreamWaitEvent");
+  };
+  cudaGraph_t graph = nullptr;
+  try {
+    for (const CudaDevice* device : others)
+      follow(*device, origin);
     queue();
-    std::vector<Event> joins;
-    for (CudaDevice* device : others()) {
-      use(*device);
-      joins.push_back(untimed());
-      check(cudaEventRecord(joins.back().get(), device->stream()), "cudaEventRecord");
-      check(cudaStreamWaitEvent(origin.stream(), joins.back().get(), 0), "cudaStreamWaitEvent");
-    }
-    use(origin);
-    graph_.end_capture(origin.stream());
+    for (const CudaDevice* device : others)
+      follow(origin, *device);
+  } catch (...) {
+    // What was captured so far is worth nothing.
+    cudaStreamEndCapture(origin.stream(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
   }
-
-  std::span<CudaDevice* const> others() const { return std::span(devices_).subspan(1); }
-
-  std::vector<CudaDevice*> devices_;
-  std::vector<Traffic> each_;  // of one replay
-  Graph graph_;
-};
+  origin.use();
+  check(cudaStreamEndCapture(origin.stream(), &graph), "cudaStreamEndCapture");
+  return graph;
+}
 
 }  // namespace
 
-std::unique_ptr<Recording> record_graph(std::span<CudaDevice* const> devices,
-                                        const std::function<void()>& queue) {
-  return std::make_unique<GraphRecording>(devices, queue);
+std::function<void()> record_graph(const std::vector<CudaDevice*>& devices,
+                                   const std::function<void()>& queue) {
+  std::vector<Traffic> each;  // of one replay
+  for (const CudaDevice* device : devices)
+    each.push_back(device->traffic());
+  const std::shared_ptr<std::remove_pointer_t<cudaGraph_t>> graph(capture(devices, queue),
+                                                                  cudaGraphDestroy);
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  const std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>> owner(executable,
+                                                                      cudaGraphExecDestroy);
+  // Nothing was copied yet.
+  for (std::size_t g = 0; g < devices.size(); ++g) {
+    each[g] = devices[g]->traffic() - each[g];
+    devices[g]->count(Traffic{} - each[g]);
+  }
+  // Behind all that the devices' streams hold, as far as it was waited for: schedules wait for
+  // every device before and after.
+  return [devices, each, owner] {
+    devices.front()->use();
+    check(cudaGraphLaunch(owner.get(), devices.front()->stream()), "cudaGraphLaunch");
+    for (std::size_t g = 0; g < devices.size(); ++g)
+      devices[g]->count(each[g]);
+  };
 }
 
 }  // namespace gpucast::mdapp::cuda

@@ -1,12 +1,14 @@
-#include "engine/cuda/nccl.h"
-
+// NCCL, opened at run time. The few declarations below are its documented, stable C interface
+// (version 2).
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/cuda/cuda.h"
+#include "engine/cuda/cuda_device.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {
@@ -35,9 +37,6 @@ class Nccl {
     find(all_reduce, "ncclAllReduce");
     find(error_string, "ncclGetErrorString");
   }
-  ~Nccl() = default;  // not closed: NCCL's own threads may still run its code
-  Nccl(const Nccl&) = delete;
-  Nccl& operator=(const Nccl&) = delete;
 
   void check(int result, const char* call) const {
     if (result != success) throw DeviceError(std::string(call) + ": " + error_string(result));
@@ -61,13 +60,13 @@ class Nccl {
     function = reinterpret_cast<Function>(symbol);
   }
 
-  void* library_ = nullptr;
+  void* library_ = nullptr;  // never closed: NCCL's own threads may still run its code
 };
 
 class NcclExchange : public Exchange {
  public:
-  explicit NcclExchange(std::span<CudaDevice* const> devices)
-      : devices_(devices.begin(), devices.end()), comms_(devices.size()) {
+  explicit NcclExchange(std::vector<CudaDevice*> devices)
+      : devices_(std::move(devices)), comms_(devices_.size()) {
     std::vector<int> ids;
     ids.reserve(devices_.size());
     for (const CudaDevice* device : devices_)
@@ -92,9 +91,7 @@ class NcclExchange : public Exchange {
       nccl_.check(nccl_.all_gather(device.positions() + rank * longest, device.positions(),
                                    longest * floats, float32, comms_[rank], device.stream()),
                   "ncclAllGather");
-      const Workload& work = device.workload();
-      device.count_exchanged(static_cast<std::int64_t>(sizeof(Position)) *
-                             (work.n - work.slice.count));
+      device.count({.exchange = bytes_of_others(device.workload())});
     });
   }
 
@@ -124,8 +121,8 @@ class NcclExchange : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> nccl_exchange(std::span<CudaDevice* const> devices) {
-  return std::make_unique<NcclExchange>(devices);
+std::unique_ptr<Exchange> nccl_exchange(std::vector<CudaDevice*> devices) {
+  return std::make_unique<NcclExchange>(std::move(devices));
 }
 
 }  // namespace gpucast::mdapp::cuda

@@ -38,24 +38,19 @@ void HostDevice::download(std::span<Force> forces) { download(forces, forces_); 
 void HostDevice::download(std::span<PairSums> sums) { download(sums, pair_sums_); }
 
 void HostDevice::compute(Output output) {
-  worker_.queue([this, output] { force_kernel(output); });
-}
-
-void HostDevice::force_kernel(Output output) {
-  const ForceArguments arguments{
-      .positions = positions_.data(),
-      .forces = forces_.data(),
-      .sums = output == Output::forces_and_sums ? pair_sums_.data() : nullptr,
-      .n = workload_.n,
-      .cations = workload_.cations,
-      .slice = workload_.slice,
-      .field = workload_.field,
-      .boundary = workload_.boundary};
-  if (workload_.kernel.name == KernelName::claret) {
-    claret(arguments);
-  } else {
-    tuned(arguments);
-  }
+  worker_.queue([this, output] {
+    const ForceArguments arguments{
+        .positions = positions_.data(),
+        .forces = forces_.data(),
+        .sums = output == Output::forces_and_sums ? pair_sums_.data() : nullptr,
+        .n = workload_.n,
+        .cations = workload_.cations,
+        .slice = workload_.slice,
+        .field = workload_.field,
+        .boundary = workload_.boundary};
+    const bool plain = workload_.kernel.name == KernelName::claret;
+    plain ? claret(arguments) : tuned(arguments);
+  });
 }
 
 void HostDevice::upload_state(std::span<const double> r, std::span<const double> v) {

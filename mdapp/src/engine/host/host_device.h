@@ -1,11 +1,13 @@
-// A worker thread as a Device: its own memory, touched first by itself, and a queue.
+// A worker thread as a Device: its own memory, touched first by itself, and a queue. An exchange
+// among several: each copies what it needs from the others' memory.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/device.h"
+#include "engine/engine.h"
 #include "gpucast/devices/host/worker.h"
 #include "physics/exact_sum.h"
 #include "physics/slice_motion.h"
@@ -41,7 +43,7 @@ class HostDevice : public Device {
   const Workload& workload() const { return workload_; }
   Position* positions() { return positions_.data(); }
   StepSums& sums() { return step_sums_; }
-  void count_exchanged(std::int64_t bytes) { traffic_.exchange += bytes; }
+  void count(const Traffic& traffic) { traffic_ = traffic_ + traffic; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -50,7 +52,6 @@ class HostDevice : public Device {
   void download(std::span<T> to, const std::vector<T>& from);
   // A call that copies returns when the copy is done, or at once.
   void finish_copy();
-  void force_kernel(Output output);
   SliceOfParticles particles();
   bool may_move();
   void nose_hoover_after_forces(const Motion& motion);
@@ -69,5 +70,7 @@ class HostDevice : public Device {
   Traffic traffic_;
   Worker worker_;  // last: what it still does at the end uses the rest
 };
+
+std::unique_ptr<Exchange> host_exchange(std::vector<HostDevice*> devices);
 
 }  // namespace gpucast::mdapp::host

@@ -5,23 +5,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/engine.h"
 #include "engine/host/host_device.h"
-#include "engine/host/host_exchange.h"
 #include "gpucast/records/this_machine.h"
 #include "kernels/host/host_kernels.h"
 
 namespace gpucast::mdapp {
 namespace host {
 namespace {
-
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "CPU";
-}
 
 class HostEngine : public Engine {
  public:
@@ -30,8 +20,10 @@ class HostEngine : public Engine {
   schema::Path path() const override { return schema::Path::host; }
 
   std::vector<DeviceInfo> devices() const override {
+    std::ifstream cpuinfo("/proc/cpuinfo");
     DeviceInfo thread;
-    thread.name = processor() + ", one thread, " + instruction_sets().front().name;
+    thread.name = records::cpu_model(cpuinfo).value_or("CPU") + ", one thread, " +
+                  instruction_sets().front().name;
     return std::vector<DeviceInfo>(static_cast<std::size_t>(count_), thread);
   }
 
@@ -49,14 +41,14 @@ class HostEngine : public Engine {
   int default_block(KernelName /*kernel*/) const override { return 1; }
 
   void check(const KernelChoice& choice) const override {
-    if (choice.block < 0 || choice.block > 1 || choice.i_per_thread != 0 || choice.j_split != 0) {
+    if (choice.block < 0 || choice.block > 1 || choice.j_split != 0) {
       throw std::invalid_argument(
           "block, particles a thread and j split belong to GPUs; the host engine has none of them");
     }
   }
 
-  std::unique_ptr<HostMemory> allocate(std::size_t bytes, Memory /*memory*/) override {
-    return std::make_unique<PageableMemory>(bytes);
+  HostMemory allocate(std::size_t bytes, Memory /*memory*/) override {
+    return pageable_memory(bytes);
   }
 
   std::unique_ptr<Device> open(int device, const Workload& workload) override {
@@ -72,11 +64,11 @@ class HostEngine : public Engine {
     std::vector<HostDevice*> own;
     for (Device* device : devices)
       own.push_back(&dynamic_cast<HostDevice&>(*device));
-    return std::make_unique<HostExchange>(std::move(own));
+    return host_exchange(std::move(own));
   }
 
-  std::unique_ptr<Recording> record(std::span<Device* const> /*devices*/,
-                                    const std::function<void()>& /*queue*/) override {
+  std::function<void()> record(std::span<Device* const> /*devices*/,
+                               const std::function<void()>& /*queue*/) override {
     throw std::invalid_argument("the host engine has no CUDA graphs");
   }
 

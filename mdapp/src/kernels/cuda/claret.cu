@@ -41,39 +41,18 @@ __global__ void claret(ForceArguments a) {
     }
   }
   if (!inside) return;
-  a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
-  if constexpr (with_sums) {
-    const float half = a.field.shared.lambda / 2;
-    a.sums[own] = {(total.short_range.sum + total.coulomb.sum) * half,
-                   virial_of<kind>(total.virial.sum * half, me.x, me.y, me.z, total.x.sum,
-                                   total.y.sum, total.z.sum, a.field.shared.lambda)};
-  }
-}
-
-template <BoundaryKind kind>
-void launch(const ForceArguments& a, int block, cudaStream_t stream) {
-  const auto threads = static_cast<unsigned>(block);
-  const auto blocks = (static_cast<unsigned>(a.slice.count) + threads - 1) / threads;
-  const std::size_t shared = threads * sizeof(Position);
-  if (a.sums != nullptr) {
-    claret<kind, true><<<blocks, threads, shared, stream>>>(a);
-  } else {
-    claret<kind, false><<<blocks, threads, shared, stream>>>(a);
-  }
+  write_totals<kind>(a, own, me, total);
 }
 
 }  // namespace
 
-void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int block,
-                   cudaStream_t stream) {
-  switch (boundary) {
-    case BoundaryKind::open:
-      return launch<BoundaryKind::open>(arguments, block, stream);
-    case BoundaryKind::dsf:
-      return launch<BoundaryKind::dsf>(arguments, block, stream);
-    case BoundaryKind::minimum_image:
-      return launch<BoundaryKind::minimum_image>(arguments, block, stream);
-  }
+void launch_claret(const ForceArguments& a, int block, cudaStream_t stream) {
+  const auto threads = static_cast<unsigned>(block);
+  const auto blocks = (static_cast<unsigned>(a.slice.count) + threads - 1) / threads;
+  const std::size_t shared = threads * sizeof(Position);
+  dispatch(a.boundary, a.sums != nullptr, [&]<BoundaryKind kind, bool with_sums>() {
+    claret<kind, with_sums><<<blocks, threads, shared, stream>>>(a);
+  });
 }
 
 }  // namespace gpucast::mdapp::cuda

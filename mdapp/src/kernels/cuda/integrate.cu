@@ -40,29 +40,23 @@ __global__ void before_forces(State s, Motion motion, IntegratorKind kind) {
   s.positions[s.slice.first + own] = packed(s.r + 3 * own, type, motion.inverse_lambda);
 }
 
-__device__ void add(std::int64_t& total, std::int64_t term) {
-  // Two's complement: unsigned addition adds signed numbers.
-  atomicAdd(reinterpret_cast<unsigned long long*>(&total), static_cast<unsigned long long>(term));
-}
-
-__device__ std::int64_t sum_over_warp(std::int64_t term) {
+// Adds the terms of a warp's threads to `total`.
+__device__ void add_over_warp(std::int64_t& total, std::int64_t term) {
   for (int offset = 16; offset > 0; offset /= 2) {
     term += __shfl_down_sync(0xffffffffU, term, static_cast<unsigned>(offset));
   }
-  return term;
+  if (threadIdx.x % 32 != 0) return;
+  // Two's complement: unsigned addition adds signed numbers.
+  atomicAdd(reinterpret_cast<unsigned long long*>(&total), static_cast<unsigned long long>(term));
 }
-
-__device__ bool first_of_warp() { return threadIdx.x % 32 == 0; }
 
 __global__ void sum_up(State s) {
   const int own = particle();
   const bool inside = own < s.slice.count;
   const Force f = inside ? s.forces[own] : Force{0, 0, 0};
   const float force[3] = {f.x, f.y, f.z};
-  for (int axis = 0; axis < 3; ++axis) {
-    const std::int64_t sum = sum_over_warp(to_quanta(sound(force[axis]) ? force[axis] : 0.0F));
-    if (first_of_warp()) add(s.sums->force[axis], sum);
-  }
+  for (int axis = 0; axis < 3; ++axis)
+    add_over_warp(s.sums->force[axis], to_quanta(sound(force[axis]) ? force[axis] : 0.0F));
 }
 
 __global__ void verlet_after_forces(State s, Motion motion) {
@@ -102,8 +96,7 @@ __global__ void nose_hoover_after_forces(State s, const Motion* step) {
       drift_all(s, motion, own);
     }
   }
-  const std::int64_t sum = sum_over_warp(twice_kinetic);
-  if (first_of_warp()) add(s.sums->twice_kinetic, sum);
+  add_over_warp(s.sums->twice_kinetic, twice_kinetic);
 }
 
 unsigned blocks(const State& s) {

@@ -7,27 +7,21 @@
 #include <cstdint>
 
 #include "engine/device.h"
+#include "kernels/force_arguments.h"
 #include "physics/exact_sum.h"
 #include "physics/motion.h"
-#include "physics/pair.h"
 #include "physics/particle.h"
 
 namespace gpucast::mdapp::cuda {
 
-// What a force kernel reads and writes; pointers into device memory.
-struct ForceArguments {
-  const Position* positions = nullptr;  // of all n
-  Force* forces = nullptr;              // of the slice
-  PairSums* sums = nullptr;             // of the slice; nullptr where no energies are asked for
-  int n = 0;
-  int cations = 0;
-  Slice slice;
-  ForceField<float> field{};
-  // tuned with a j split: partial sums [split][component][particle of the slice] and how many
-  // splits of a block of particles have arrived (0 before and after).
-  double* partial = nullptr;
-  unsigned* arrived = nullptr;
-};
+// What the kernels can be launched with, and are where the choice is theirs.
+inline constexpr int most_claret_threads = 1024;
+inline constexpr int most_tuned_threads = 128;
+inline constexpr int most_splits = 65535;  // of a grid's second dimension
+
+inline int default_block(KernelName kernel) {
+  return kernel == KernelName::claret ? 256 : most_tuned_threads;
+}
 
 // How `tuned` divides its work.
 struct Division {
@@ -36,13 +30,11 @@ struct Division {
   int j_split = 0;
 };
 
-void launch_claret(const ForceArguments& arguments, BoundaryKind boundary, int block,
-                   cudaStream_t stream);
+void launch_claret(const ForceArguments& arguments, int block, cudaStream_t stream);
 
 // The choice completed for the current device. Depends on nothing but its arguments and the GPU.
 Division divide(const KernelChoice& choice, int n, int slice);
-void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
-                  cudaStream_t stream);
+void launch_tuned(const ForceArguments& arguments, const Division& division, cudaStream_t stream);
 inline constexpr int partial_components = 5;  // force, energy, virial
 
 // ---- integration ----

@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/cuda/cuda.h"
-#include "engine/cuda/defaults.h"
+#include "gpucast/devices/cuda/check.h"
 #include "kernels/cuda/fast_math.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/pair_sum.h"
@@ -19,13 +18,25 @@
 namespace gpucast::mdapp::cuda {
 namespace {
 
-constexpr int most_threads = most_tuned_threads;
+using devices::cuda::check;
 
 // Particles of a slice from which on four a thread fill a large GPU (measured on an H200).
 constexpr int enough_for_four = 16384;
 
 __device__ __forceinline__ double exact(const Compensated<float>& total) {
   return static_cast<double>(total.sum) - static_cast<double>(total.lost);
+}
+
+// Force, energy and virial as far as they are summed; energy and virial over lambda.
+template <bool with_sums>
+__device__ __forceinline__ void exact(const Totals<float, with_sums>& total, double (&sum)[5]) {
+  sum[0] = exact(total.x);
+  sum[1] = exact(total.y);
+  sum[2] = exact(total.z);
+  if constexpr (with_sums) {
+    sum[3] = exact(total.short_range) + exact(total.coulomb);
+    sum[4] = exact(total.virial);
+  }
 }
 
 // Several particles i of one thread.
@@ -110,13 +121,10 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
   for (int k = 0; k < I; ++k) {
     const int own = block.begin + static_cast<int>(threadIdx.x) + k * threads;
     if (own >= block.end) continue;
-    at(blockIdx.y, 0, own) = exact(mine.total[k].x);
-    at(blockIdx.y, 1, own) = exact(mine.total[k].y);
-    at(blockIdx.y, 2, own) = exact(mine.total[k].z);
-    if constexpr (with_sums) {
-      at(blockIdx.y, 3, own) = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
-      at(blockIdx.y, 4, own) = exact(mine.total[k].virial);
-    }
+    double sum[5];
+    exact(mine.total[k], sum);
+    for (int c = 0; c < components; ++c)
+      at(blockIdx.y, c, own) = sum[c];
   }
   __shared__ bool last;
   __threadfence();
@@ -142,8 +150,9 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
 }
 
 template <BoundaryKind kind, bool with_sums, int I>
-__global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ ForceArguments a) {
-  __shared__ Position tile[most_threads];
+__global__ void __launch_bounds__(most_tuned_threads)
+    tuned(const __grid_constant__ ForceArguments a) {
+  __shared__ Position tile[most_tuned_threads];
   const int threads = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
   const Own block = own_particles(a, threads * I);
@@ -188,43 +197,14 @@ __global__ void __launch_bounds__(most_threads) tuned(const __grid_constant__ Fo
   for (int k = 0; k < I; ++k) {
     const int own = block.begin + thread + k * threads;
     if (own >= block.end) continue;
-    double sum[5] = {exact(mine.total[k].x), exact(mine.total[k].y), exact(mine.total[k].z)};
-    if constexpr (with_sums) {
-      sum[3] = exact(mine.total[k].short_range) + exact(mine.total[k].coulomb);
-      sum[4] = exact(mine.total[k].virial);
-    }
+    double sum[5];
+    exact(mine.total[k], sum);
     write<kind, with_sums>(a, own, sum);
   }
 }
 
 // Energies take registers of their own: with them, no more particles a thread.
 constexpr int most_i_with_sums = 2;
-
-// Calls body.template operator()<kind, with_sums, I>() for the values at hand.
-template <class Body>
-void dispatch(BoundaryKind kind, bool with_sums, int i_per_thread, Body body) {
-  const auto by_i = [&]<BoundaryKind K, bool S>() {
-    switch (i_per_thread) {
-      case 1:
-        return body.template operator()<K, S, 1>();
-      case 2:
-        return body.template operator()<K, S, 2>();
-      default:
-        return body.template operator()<K, S, S ? most_i_with_sums : 4>();
-    }
-  };
-  const auto by_sums = [&]<BoundaryKind K>() {
-    return with_sums ? by_i.template operator()<K, true>() : by_i.template operator()<K, false>();
-  };
-  switch (kind) {
-    case BoundaryKind::open:
-      return by_sums.template operator()<BoundaryKind::open>();
-    case BoundaryKind::dsf:
-      return by_sums.template operator()<BoundaryKind::dsf>();
-    case BoundaryKind::minimum_image:
-      return by_sums.template operator()<BoundaryKind::minimum_image>();
-  }
-}
 
 int multiprocessors() {
   int device = 0;
@@ -269,10 +249,9 @@ int best_split(int sms, int n, int slice, int per_block) {
 }  // namespace
 
 Division divide(const KernelChoice& choice, int n, int slice) {
-  Division division{.threads = choice.block > 0 ? choice.block : most_threads,
-                    .i_per_thread = choice.i_per_thread,
+  Division division{.threads = choice.block > 0 ? choice.block : most_tuned_threads,
+                    .i_per_thread = slice >= enough_for_four ? 4 : 1,
                     .j_split = choice.j_split};
-  if (division.i_per_thread == 0) division.i_per_thread = slice >= enough_for_four ? 4 : 1;
   if (division.j_split == 0) {
     division.j_split =
         best_split(multiprocessors(), n, slice, division.threads * division.i_per_thread);
@@ -280,8 +259,7 @@ Division divide(const KernelChoice& choice, int n, int slice) {
   return division;
 }
 
-void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const Division& division,
-                  cudaStream_t stream) {
+void launch_tuned(const ForceArguments& arguments, const Division& division, cudaStream_t stream) {
   // The sums come out the same.
   const int i_per_thread = arguments.sums != nullptr
                                ? std::min(division.i_per_thread, most_i_with_sums)
@@ -293,8 +271,15 @@ void launch_tuned(const ForceArguments& arguments, BoundaryKind boundary, const 
       (cations + per_block - 1) / per_block + (slice.count - cations + per_block - 1) / per_block;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(division.j_split));
   const auto threads = static_cast<unsigned>(division.threads);
-  dispatch(boundary, arguments.sums != nullptr, i_per_thread, [&]<BoundaryKind K, bool S, int I>() {
-    tuned<K, S, I><<<grid, threads, 0, stream>>>(arguments);
+  dispatch(arguments.boundary, arguments.sums != nullptr, [&]<BoundaryKind K, bool S>() {
+    switch (i_per_thread) {
+      case 1:
+        return tuned<K, S, 1><<<grid, threads, 0, stream>>>(arguments);
+      case 2:
+        return tuned<K, S, 2><<<grid, threads, 0, stream>>>(arguments);
+      default:
+        return tuned < K, S, S ? most_i_with_sums : 4 > <<<grid, threads, 0, stream>>>(arguments);
+    }
   });
 }
 

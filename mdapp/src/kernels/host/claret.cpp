@@ -22,36 +22,15 @@ void run(const ForceArguments& a) {
       }
       total.add(part);
     }
-    a.forces[own] = {total.x.sum, total.y.sum, total.z.sum};
-    if constexpr (with_sums) {
-      const float half = a.field.shared.lambda / 2;
-      a.sums[own] = {(total.short_range.sum + total.coulomb.sum) * half,
-                     virial_of<kind>(total.virial.sum * half, me.x, me.y, me.z, total.x.sum,
-                                     total.y.sum, total.z.sum, a.field.shared.lambda)};
-    }
-  }
-}
-
-template <BoundaryKind kind>
-void run(const ForceArguments& a) {
-  if (a.sums != nullptr) {
-    run<kind, true>(a);
-  } else {
-    run<kind, false>(a);
+    write_totals<kind>(a, own, me, total);
   }
 }
 
 }  // namespace
 
 void claret(const ForceArguments& a) {
-  switch (a.boundary) {
-    case BoundaryKind::open:
-      return run<BoundaryKind::open>(a);
-    case BoundaryKind::dsf:
-      return run<BoundaryKind::dsf>(a);
-    case BoundaryKind::minimum_image:
-      return run<BoundaryKind::minimum_image>(a);
-  }
+  dispatch(a.boundary, a.sums != nullptr,
+           [&]<BoundaryKind kind, bool with_sums> { run<kind, with_sums>(a); });
 }
 
 }  // namespace gpucast::mdapp::host

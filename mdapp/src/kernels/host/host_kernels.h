@@ -3,23 +3,9 @@
 
 #include <vector>
 
-#include "physics/boundary.h"
-#include "physics/pair.h"
-#include "physics/particle.h"
+#include "kernels/force_arguments.h"
 
 namespace gpucast::mdapp::host {
-
-// As for the GPU's kernels (kernels/cuda/launch.h), in host memory.
-struct ForceArguments {
-  const Position* positions = nullptr;  // of all n
-  Force* forces = nullptr;              // of the slice
-  PairSums* sums = nullptr;             // of the slice; nullptr where no energies are asked for
-  int n = 0;
-  int cations = 0;
-  Slice slice;
-  ForceField<float> field{};
-  BoundaryKind boundary = BoundaryKind::open;
-};
 
 // One particle i after another over all j: plain scalar code, exact functions.
 void claret(const ForceArguments& arguments);

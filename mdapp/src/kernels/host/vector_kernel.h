@@ -182,25 +182,10 @@ void add_all(const ForceArguments& a) {
   }
 }
 
-template <class Isa, BoundaryKind kind>
-void add_all(const ForceArguments& a) {
-  if (a.sums != nullptr) {
-    add_all<Isa, kind, true>(a);
-  } else {
-    add_all<Isa, kind, false>(a);
-  }
-}
-
 template <class Isa>
 void vector_forces(const ForceArguments& a) {
-  switch (a.boundary) {
-    case BoundaryKind::open:
-      return add_all<Isa, BoundaryKind::open>(a);
-    case BoundaryKind::dsf:
-      return add_all<Isa, BoundaryKind::dsf>(a);
-    case BoundaryKind::minimum_image:
-      return add_all<Isa, BoundaryKind::minimum_image>(a);
-  }
+  dispatch(a.boundary, a.sums != nullptr,
+           [&]<BoundaryKind kind, bool with_sums> { add_all<Isa, kind, with_sums>(a); });
 }
 
 // One for each source.

@@ -117,7 +117,7 @@ struct Phases {
 struct StepBytes {
   std::int64_t h2d = 0;
   std::int64_t d2h = 0;
-  std::optional<std::int64_t> exchange = std::nullopt;
+  std::int64_t exchange = 0;
 };
 
 // Steps of one simulation: n particles on some GPUs.
