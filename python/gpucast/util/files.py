@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -85,7 +84,7 @@ def _is_regular_or_absent(target: str) -> bool:
 def _write_beside_and_move(target: str, content: bytes, *, force: bool) -> None:
     folder, name = os.path.split(target)
     # The name is cut so that the suffix still fits where names are limited to 255 bytes.
-    beside = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.part")
+    beside = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.part")
     # os.open, not tempfile: the kernel then applies the user's umask, as for any other output.
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:

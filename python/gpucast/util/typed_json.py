@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
+from math import isnan
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -184,9 +185,14 @@ def _holds(kind: Any, rules: tuple[Any, ...], value: Any) -> bool:
 
 
 def _all_hold(kind: Any, values: list[Any]) -> bool:
-    """Whether all of a list are numbers as they should be: a replicate's values are many."""
+    """Whether all of a list are numbers as they should be, by its extremes: a replicate's values
+    are many."""
     bare, rules, _ = _taken_apart(kind)
-    return bare in (float, int) and all(_holds(bare, rules, each) for each in values)
+    numbers = {float: {float, int}, int: {int}}.get(bare, set())
+    if not values or not numbers.issuperset(map(type, values)):
+        return False
+    extremes = (min(values), max(values))
+    return not any(map(isnan, values)) and all(_holds(bare, rules, each) for each in extremes)
 
 
 def _words(kind: Any, rules: tuple[Any, ...]) -> str:
