@@ -3,10 +3,10 @@
     .venv/bin/python benchmarks/before_after.py BEFORE AFTER [--runs 21] [--only WORD]
 
 BEFORE and AFTER: Python interpreters, each of an environment that a commit is installed in, or
-folders to import ``gpucast`` from, its compiled part inside. Every run is a process of its own. What
-is counted is processor time (all threads, user and system), of which a busy machine takes little
-more than an idle one; the ratio of the least of all runs says most, the ratio of medians whether to
-believe it.
+folders to import ``gpucast`` from, its compiled part inside. Every run is a process of its own.
+What is counted is processor time (all threads, user and system), of which a busy machine takes
+little more than an idle one; the ratio of the least of all runs says most, the ratio of medians
+whether to believe it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ begin = time.process_time()
 print(time.process_time() - begin)
 """
 
+STEPS = "import gpucast; data = gpucast.load('h200-x2')"
+
 MODEL = "model.json"  # of the side that reads it: made before anything is timed
 
 
@@ -50,8 +52,8 @@ class Work:
 WORKS = [
     Work("import gpucast", "import gpucast"),
     Work("import of gpucast.fit", "import gpucast; gpucast.fit"),
-    Work("fit, form chosen", FIT.format(more=""), "import gpucast; data = gpucast.load('h200-x2')"),
-    Work("fit of one form", FIT.format(more=FORM), "import gpucast; data = gpucast.load('h200-x2')"),
+    Work("fit, form chosen", FIT.format(more=""), STEPS),
+    Work("fit of one form", FIT.format(more=FORM), STEPS),
     Work("fit of published steps", "gpucast.fit(data, path='infiniband')",
          "import gpucast; data = gpucast.load('dscuda')"),
     Work("50,000 forecasts with intervals", "model.forecasts(n, gpus)",
@@ -126,8 +128,7 @@ def main() -> int:
         sides = [Side(given.before, Path(name) / "before"), Side(given.after, Path(name) / "after")]
         for side in sides:
             side.folder.mkdir()
-            made = "import gpucast; data = gpucast.load('h200-x2')\n" + FIT.format(more=FORM)
-            side.run("-c", f"{made}.save('{MODEL}')")
+            side.run("-c", f"{STEPS}\n{FIT.format(more=FORM)}.save('{MODEL}')")
         for run in range(given.runs):
             for work in works:
                 for side in sides if run % 2 else reversed(sides):
