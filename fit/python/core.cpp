@@ -3,14 +3,18 @@
 #include <nanobind/eigen/dense.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +28,6 @@
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
-#include "gpucast/model/merit.h"
 #include "gpucast/model/workload.h"
 
 namespace nb = nanobind;
@@ -60,70 +63,13 @@ auto required(const Range& all, const std::string& word, const char* what) {
   return *found;
 }
 
-model::StepModel make_model(const std::optional<std::string>& gpu,
-                            const std::optional<std::string>& cpu,
-                            const std::optional<std::string>& com, double cores, double sms,
-                            double block, int integer,
-                            const std::map<std::string, std::vector<double>>& curves,
-                            const model::Chains& chains, const model::Workload& workload) {
-  const model::Machine machine{cores, sms, block};
-  std::optional<model::StepTerms> terms;
-  if (gpu && cpu && com) {
-    terms = model::StepTerms{required(model::all_gpu_terms, *gpu, "GPU term"),
-                             required(model::all_cpu_terms, *cpu, "CPU term"),
-                             required(model::all_com_terms, *com, "communication term")};
-    if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty()) {
-      throw std::invalid_argument("GPU " + missing);
-    }
-  } else if (gpu || cpu || com) {
-    throw std::invalid_argument("a model has all three terms or none");
+template <class Range>
+std::vector<std::string_view> words(const Range& all) {
+  std::vector<std::string_view> result;
+  for (const auto& member : all) {
+    result.push_back(name(member));
   }
-  if (integer < 1) {
-    throw std::invalid_argument("a structural integer is at least 1");
-  }
-  model::TransferCurves by_route;
-  for (const auto& [route, breakpoints] : curves) {
-    by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
-        model::TransferCurve{breakpoints};
-  }
-  return {terms, machine, integer, by_route, chains, workload};
-}
-
-fit::Observations make_observations(const Bytes& kind, const Bytes& route, const Doubles& n,
-                                    const Doubles& gpus, const Doubles& bytes, const Doubles& count,
-                                    const Doubles& busy, const Doubles& seconds,
-                                    const Doubles& rounding_variance) {
-  const std::size_t size = seconds.size();
-  for (const std::size_t other : {kind.size(), route.size(), n.size(), gpus.size(), bytes.size(),
-                                  count.size(), busy.size(), rounding_variance.size()}) {
-    if (other != size) {
-      throw std::invalid_argument("arrays of observations differ in length");
-    }
-  }
-  std::vector<fit::Cell> cells(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    if (kind.data()[i] > static_cast<int>(fit::Kind::skeleton) ||
-        route.data()[i] >= model::route_count) {
-      throw std::invalid_argument("unknown kind or route of an observation");
-    }
-    cells[i] = {static_cast<fit::Kind>(kind.data()[i]),
-                static_cast<model::Route>(route.data()[i]),
-                n.data()[i],
-                gpus.data()[i],
-                bytes.data()[i],
-                count.data()[i],
-                busy.data()[i]};
-  }
-  return {cells, span(seconds), span(rounding_variance)};
-}
-
-std::string group_name(std::size_t group) {
-  constexpr std::size_t transfers = fit::group_count - model::route_count;
-  if (group >= transfers) {
-    return std::string(model::name(static_cast<model::Route>(group - transfers)));
-  }
-  const char* const names[] = {"step", "cpu", "launch", "kernel", "skeleton"};
-  return names[group];
+  return result;
 }
 
 std::tuple<double, double, double> f_test(const fit::FTest& test) {
@@ -167,71 +113,60 @@ Described described(const std::vector<model::Parameter>& parameters) {
 struct CatalogueEntry {
   const model::TermInfo* info;
   Described parameters;
-  std::vector<std::string> routes;
+  std::vector<std::string_view> routes;
 };
-
-CatalogueEntry entry(const model::ComTerm& term) {
-  CatalogueEntry result{&model::info(term), described(model::parameters(term)), {}};
-  for (const auto route : model::routes(term)) {
-    result.routes.emplace_back(model::name(route));
-  }
-  return result;
-}
-
-// GPU or CPU term.
-template <class Term>
-CatalogueEntry entry(const Term& term) {
-  return {&model::info(term), described(model::parameters(term, {})), {}};
-}
 
 template <class Terms>
 nb::dict catalogue(const Terms& terms) {
   nb::dict result;
   for (const auto& term : terms) {
-    result[nb::cast(std::string(model::name(term)))] = entry(term);
+    CatalogueEntry entry{&model::info(term), {}, {}};
+    if constexpr (requires { model::routes(term); }) {
+      entry.parameters = described(model::parameters(term));
+      entry.routes = words(model::routes(term));
+    } else {
+      entry.parameters = described(model::parameters(term, {}));
+    }
+    result[nb::cast(entry.info->name)] = entry;
   }
   return result;
 }
 
-std::string word(model::Bends bends) {
-  constexpr const char* words[] = {"nowhere", "everywhere", "evenly", "searched"};
-  return words[static_cast<std::size_t>(bends)];
-}
-
-std::string word(model::Tried tried) {
-  constexpr const char* words[] = {"always", "decomposed", "by_name"};
-  return words[static_cast<std::size_t>(tried)];
-}
-
 void bind_terms(nb::module_& m) {
-  const auto text = [](std::string_view model::TermInfo::* field) {
-    return [field](const CatalogueEntry& self) { return std::string(self.info->*field); };
+  const auto field = [](auto model::TermInfo::* which) {
+    return [which](const CatalogueEntry& self) { return self.info->*which; };
   };
+  constexpr const char* bends[] = {"nowhere", "everywhere", "evenly", "searched"};
+  constexpr const char* tried[] = {"always", "decomposed", "by_name"};
   nb::class_<CatalogueEntry>(m, "Term", "A term of the catalogue (model/include/gpucast/model).")
-      .def_prop_ro("name", text(&model::TermInfo::name))
-      .def_prop_ro("summary", text(&model::TermInfo::summary), "One line.")
-      .def_prop_ro("integer", text(&model::TermInfo::integer),
+      .def_prop_ro("name", field(&model::TermInfo::name))
+      .def_prop_ro("summary", field(&model::TermInfo::summary), "One line.")
+      .def_prop_ro("integer", field(&model::TermInfo::integer),
                    "Letter of the structural integer; empty: none.")
-      .def_prop_ro("schedule", text(&model::TermInfo::schedule),
+      .def_prop_ro("schedule", field(&model::TermInfo::schedule),
                    "The schedule that a communication term describes.")
       .def_prop_ro(
           "needs",
           [](const CatalogueEntry& self) {
-            std::vector<std::string> facts;
-            for (const auto fact : self.info->needs) {
-              facts.emplace_back(model::name(fact));
-            }
+            std::vector<std::string_view> facts;
+            std::ranges::transform(self.info->needs, std::back_inserter(facts), &model::Fact::name);
             return facts;
           },
           "Facts of the machine that the term needs: cores, sms, block.")
-      .def_prop_ro("constant", [](const CatalogueEntry& self) { return self.info->constant; })
-      .def_prop_ro("linear", [](const CatalogueEntry& self) { return self.info->linear; })
-      .def_prop_ro("sees_ticks", [](const CatalogueEntry& self) { return self.info->sees_ticks; })
+      .def_prop_ro("constant", field(&model::TermInfo::constant))
+      .def_prop_ro("linear", field(&model::TermInfo::linear))
+      .def_prop_ro("sees_ticks", field(&model::TermInfo::sees_ticks))
       .def_prop_ro(
-          "bends", [](const CatalogueEntry& self) { return word(self.info->bends); },
+          "bends",
+          [=](const CatalogueEntry& self) {
+            return bends[static_cast<std::size_t>(self.info->bends)];
+          },
           "Where straight pieces may bend: nowhere, everywhere, evenly, searched.")
       .def_prop_ro(
-          "tried", [](const CatalogueEntry& self) { return word(self.info->tried); },
+          "tried",
+          [=](const CatalogueEntry& self) {
+            return tried[static_cast<std::size_t>(self.info->tried)];
+          },
           "When an automatic fit tries the term: always, decomposed, by_name.")
       .def_ro("parameters", &CatalogueEntry::parameters,
               "(name, unit, meaning) of the term's own parameters, with one straight piece.")
@@ -284,12 +219,7 @@ void bind_workload(nb::module_& m) {
            "Floating-point operations of a step; not a number where they are not known.")
       .def("size_of", &model::Workload::size_of, "bytes_to_gpu"_a, "gpus"_a,
            "The size whose bytes to each of N GPUs are these.")
-      .def(
-          "gflops",
-          [](const model::Workload& self, double n, double seconds) {
-            return model::gflops(self, n, seconds);
-          },
-          "n"_a, "seconds"_a)
+      .def("gflops", &model::Workload::gflops, "n"_a, "seconds"_a)
       .def(
           "counting",
           [](model::Workload self, double operations) {
@@ -299,10 +229,7 @@ void bind_workload(nb::module_& m) {
           "operations"_a, "The same with another count of operations a unit of work.")
       .def_ro("operations", &model::Workload::operations,
               "Floating-point operations of a unit of work.")
-      .def(
-          "__eq__",
-          [](const model::Workload& self, const model::Workload& other) { return self == other; },
-          nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"));
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"));
   m.attr("ALL_PAIRS") = usual;
 }
 
@@ -316,9 +243,28 @@ void bind_model(nb::module_& m) {
              const std::map<std::string, std::vector<double>>& curves,
              const std::vector<double>& gpu_breakpoints, const std::vector<double>& cpu_breakpoints,
              const model::Workload& workload) {
-            new (self)
-                model::StepModel(make_model(gpu, cpu, com, cores, sms, block, integer, curves,
-                                            {gpu_breakpoints, cpu_breakpoints}, workload));
+            const model::Machine machine{cores, sms, block};
+            std::optional<model::StepTerms> terms;
+            if (gpu && cpu && com) {
+              terms = model::StepTerms{required(model::all_gpu_terms, *gpu, "GPU term"),
+                                       required(model::all_cpu_terms, *cpu, "CPU term"),
+                                       required(model::all_com_terms, *com, "communication term")};
+              if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty()) {
+                throw std::invalid_argument("GPU " + missing);
+              }
+            } else if (gpu || cpu || com) {
+              throw std::invalid_argument("a model has all three terms or none");
+            }
+            if (integer < 1) {
+              throw std::invalid_argument("a structural integer is at least 1");
+            }
+            model::TransferCurves by_route;
+            for (const auto& [route, breakpoints] : curves) {
+              by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
+                  model::TransferCurve{breakpoints};
+            }
+            new (self) model::StepModel(terms, machine, integer, by_route,
+                                        {gpu_breakpoints, cpu_breakpoints}, workload);
           },
           "gpu"_a = nb::none(), "cpu"_a = nb::none(), "com"_a = nb::none(), "cores"_a = 0.0,
           "sms"_a = 0.0, "block"_a = 0.0, "integer"_a = 1,
@@ -328,7 +274,7 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("integer", &model::StepModel::integer)
       .def_prop_ro("integer_name",
                    [](const model::StepModel& self) {
-                     return std::string(self.terms() ? model::info(self.terms()->gpu).integer : "");
+                     return self.terms() ? model::info(self.terms()->gpu).integer : "";
                    })
       .def_prop_ro(
           "parameters",
@@ -348,10 +294,10 @@ void bind_model(nb::module_& m) {
       .def_prop_ro(
           "curves",
           [](const model::StepModel& self) {
-            std::map<std::string, std::vector<double>> result;
+            std::map<std::string_view, std::vector<double>> result;
             for (const auto route : model::all_routes) {
               if (const auto& curve = self.curves()[static_cast<std::size_t>(route)]) {
-                result[std::string(model::name(route))] = curve->breakpoints;
+                result[model::name(route)] = curve->breakpoints;
               }
             }
             return result;
@@ -407,8 +353,28 @@ void bind_fit(nb::module_& m) {
           [](fit::Observations* self, const Bytes& kind, const Bytes& route, const Doubles& n,
              const Doubles& gpus, const Doubles& bytes, const Doubles& count, const Doubles& busy,
              const Doubles& seconds, const Doubles& rounding_variance) {
-            new (self) fit::Observations(make_observations(kind, route, n, gpus, bytes, count, busy,
-                                                           seconds, rounding_variance));
+            const std::size_t size = seconds.size();
+            for (const std::size_t other :
+                 {kind.size(), route.size(), n.size(), gpus.size(), bytes.size(), count.size(),
+                  busy.size(), rounding_variance.size()}) {
+              if (other != size) {
+                throw std::invalid_argument("arrays of observations differ in length");
+              }
+            }
+            std::vector<fit::Cell> cells(size);
+            for (std::size_t i = 0; i < size; ++i) {
+              if (kind.data()[i] >= fit::kind_count || route.data()[i] >= model::route_count) {
+                throw std::invalid_argument("unknown kind or route of an observation");
+              }
+              cells[i] = {static_cast<fit::Kind>(kind.data()[i]),
+                          static_cast<model::Route>(route.data()[i]),
+                          n.data()[i],
+                          gpus.data()[i],
+                          bytes.data()[i],
+                          count.data()[i],
+                          busy.data()[i]};
+            }
+            new (self) fit::Observations(cells, span(seconds), span(rounding_variance));
           },
           "kind"_a, "route"_a, "n"_a, "gpus"_a, "bytes"_a, "count"_a, "busy"_a, "seconds"_a,
           "rounding_variance"_a)
@@ -440,9 +406,6 @@ void bind_fit(nb::module_& m) {
       .def_ro("model", &fit::Fit::model)
       .def_prop_ro("values", &fit::Fit::values)
       .def_prop_ro("converged", [](const fit::Fit& self) { return self.estimate().converged; })
-      .def_prop_ro(
-          "log_fit", [](const fit::Fit& self) { return self.estimate().log_fit; },
-          "Log time of every cell, in cell order.")
       .def_prop_ro(
           "weights", [](const fit::Fit& self) { return array(self.estimate().weight); }, fresh,
           "Robust weight of every sample, sorted by cell.")
@@ -500,10 +463,10 @@ void bind_fit(nb::module_& m) {
       .def_prop_ro(
           "noise",
           [](const fit::Fit& self) {
-            std::map<std::string, fit::Noise> result;
+            std::map<std::string_view, fit::Noise> result;
             for (std::size_t g = 0; g < self.noise.size(); ++g) {
               if (self.noise[g].total > 0) {
-                result[group_name(g)] = self.noise[g];
+                result[fit::group_name(g)] = self.noise[g];
               }
             }
             return result;
@@ -619,15 +582,6 @@ void bind_forecast(nb::module_& m) {
   m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);
 }
 
-template <class Range>
-nb::list names(const Range& all) {
-  nb::list words;
-  for (const auto& member : all) {
-    words.append(std::string(model::name(member)));
-  }
-  return words;
-}
-
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -637,5 +591,5 @@ NB_MODULE(_core, m) {
   bind_fit(m);
   bind_forecast(m);
   bind_terms(m);
-  m.attr("ROUTES") = names(model::all_routes);
+  m.attr("ROUTES") = words(model::all_routes);
 }

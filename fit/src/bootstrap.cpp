@@ -47,7 +47,7 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     if (two_levels && observations.size(j) < 2) {
       continue;
     }
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+    for (const std::size_t i : observations.samples(j)) {
       const double sigma = sample_sigma(observations, estimate.sigma, j, i);
       const double deviation = two_levels ? (observations.log_seconds()[i] - center) * from_center
                                           : (observations.log_seconds()[i] - fitted) * inflation;
@@ -80,7 +80,7 @@ std::vector<double> replicate_times(const Observations& observations, const Esti
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     const Pools& pool = pools[group(observations.cells()[j])];
     const double shift = pool.cells.empty() ? 0.0 : from(pool.cells, random);
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+    for (const std::size_t i : observations.samples(j)) {
       log_seconds[i] = estimate.log_fit[static_cast<Eigen::Index>(j)] + shift +
                        sample_sigma(observations, estimate.sigma, j, i) * from(pool.within, random);
     }

@@ -32,20 +32,13 @@ constexpr double mean_magnitude = 0.7978845608028654;
 // The sigma for which the mean of |r_j| / sqrt(sigma^2 + v_j) is that of normal noise. The mean,
 // not the median: the two or three cells at a bend are what a missing breakpoint leaves.
 double mean_scale(const std::vector<double>& residual, const std::vector<double>& known) {
-  const auto mean_at = [&](double sigma) {
+  return least_enough(smallest_scale, 10, 0, [&](double sigma) {
     double sum = 0;
     for (std::size_t j = 0; j < residual.size(); ++j) {
       sum += std::abs(residual[j]) / std::sqrt(sigma * sigma + known[j]);
     }
-    return sum / static_cast<double>(residual.size());
-  };
-  double below = std::log(smallest_scale);
-  double above = std::log(10.0);
-  for (int step = 0; step < 40; ++step) {
-    const double middle = (below + above) / 2;
-    (mean_at(std::exp(middle)) > mean_magnitude ? below : above) = middle;
-  }
-  return std::exp(above);
+    return sum / static_cast<double>(residual.size()) > mean_magnitude;
+  });
 }
 
 struct Knot {
@@ -85,9 +78,7 @@ class Search {
                                   rough, Loss::huber, Times::matrix);
     // Residuals of cells, and what rounding alone makes of them.
     std::vector<double> residual;
-    residual.reserve(observations_.cell_count());
     std::vector<double> known;
-    known.reserve(observations_.cell_count());
     for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
       residual.push_back(observations_.median_log(j) - fit.log_fit[static_cast<Eigen::Index>(j)]);
       known.push_back(observations_.rounding_variance()[observations_.first(j)]);
@@ -128,17 +119,13 @@ class Search {
     Knots others = knots;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(position));
     for (std::size_t at = 1; at < observations_.cell_count(); ++at) {
-      for (const bool jump : {false, true}) {
-        if (jump && !jumps) {
-          continue;
-        }
+      for (int jump = 0; jump <= (jumps ? 1 : 0); ++jump) {
         Knots trial = others;
-        trial.insert(std::ranges::upper_bound(trial, at, {}, &Knot::at), Knot{at, jump});
+        trial.insert(std::ranges::upper_bound(trial, at, {}, &Knot::at), Knot{at, jump == 1});
         if (!allowed(trial)) {
           continue;
         }
-        const double value = criterion(trial);
-        if (value < best) {
+        if (const double value = criterion(trial); value < best) {
           best = value;
           winner = trial;
         }

@@ -27,19 +27,18 @@ constexpr double compared = 1e-6;
 constexpr double smallest_share = 1e-9;
 
 // The weighted problem, one residual a cell, as TinySolver wants it.
-class WeightedCells {
- public:
+struct WeightedCells {
   using Scalar = double;
   enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
 
   WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells, Times times)
       : log_times(model, cells, times),
-        parameters_(static_cast<int>(model.parameter_count())),
+        parameters(static_cast<int>(model.parameter_count())),
         root_weight(static_cast<Eigen::Index>(cells.size())),
         mean(static_cast<Eigen::Index>(cells.size())) {}
 
   int NumResiduals() const { return static_cast<int>(mean.size()); }
-  int NumParameters() const { return parameters_; }
+  int NumParameters() const { return parameters; }
 
   bool operator()(const double* z, double* residuals, double* jacobian) const {
     log_times(z, residuals, jacobian);
@@ -52,12 +51,8 @@ class WeightedCells {
     return true;
   }
 
-  const LogTimes log_times;
-
- private:
-  int parameters_;
-
- public:
+  LogTimes log_times;
+  int parameters;
   Eigen::VectorXd root_weight;  // square root of the summed weights of the cell's samples
   Eigen::VectorXd mean;         // their weighted mean log time
 };
@@ -65,17 +60,12 @@ class WeightedCells {
 // Largest linear coordinate of each parameter that leaves no cell slower than measured: every term
 // of a time is positive. 1 for a parameter that no cell depends on.
 Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& seconds) {
-  Eigen::VectorXd largest = Eigen::VectorXd::Ones(basis.cols());
+  constexpr double unbounded = std::numeric_limits<double>::infinity();
+  Eigen::VectorXd largest(basis.cols());
   for (Eigen::Index i = 0; i < basis.cols(); ++i) {
-    double bound = std::numeric_limits<double>::infinity();
-    for (Eigen::Index j = 0; j < basis.rows(); ++j) {
-      if (basis(j, i) > 0) {
-        bound = std::min(bound, seconds[j] / basis(j, i));
-      }
-    }
-    if (std::isfinite(bound)) {
-      largest[i] = bound;
-    }
+    const auto column = basis.col(i).array();
+    const double bound = (column > 0).select(seconds.array() / column, unbounded).minCoeff();
+    largest[i] = bound < unbounded ? bound : 1.0;
   }
   return largest;
 }
@@ -93,33 +83,24 @@ Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Ce
   return basis;
 }
 
-Eigen::VectorXd median_seconds(const Observations& observations) {
-  Eigen::VectorXd seconds(static_cast<Eigen::Index>(observations.cell_count()));
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    seconds[static_cast<Eigen::Index>(j)] = std::exp(observations.median_log(j));
-  }
-  return seconds;
-}
-
 // Medians, of skeletons without what they take whatever the parameters are: busy GPUs.
 Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observations& observations,
                                    const Eigen::MatrixXd& basis) {
-  Eigen::VectorXd measured = median_seconds(observations);
-  const auto& cells = observations.cells();
-  if (std::ranges::none_of(cells, [](const Cell& cell) { return cell.kind == Kind::skeleton; })) {
-    return measured;
-  }
-  const Eigen::VectorXd ones =
-      Eigen::VectorXd::Zero(basis.cols());  // logarithms of parameters at 1
-  Eigen::VectorXd log_time(basis.rows());
-  evaluate(model.linear(), cells, ones.data(), log_time.data(), nullptr);
-  const Eigen::VectorXd known = log_time.array().exp().matrix() - basis.rowwise().sum();
   constexpr double least_share = 0.01;  // noise may leave nothing
-  Eigen::VectorXd rest = measured;
+  const auto& cells = observations.cells();
+  const auto is_skeleton = [](const Cell& cell) { return cell.kind == Kind::skeleton; };
+  Eigen::VectorXd known = Eigen::VectorXd::Zero(basis.rows());
+  if (std::ranges::any_of(cells, is_skeleton)) {
+    const Eigen::VectorXd logs_of_ones = Eigen::VectorXd::Zero(basis.cols());
+    evaluate(model.linear(), cells, logs_of_ones.data(), known.data(), nullptr);
+    known = known.array().exp().matrix() - basis.rowwise().sum();
+  }
+  Eigen::VectorXd rest(basis.rows());
   for (Eigen::Index j = 0; j < rest.size(); ++j) {
-    if (cells[static_cast<std::size_t>(j)].kind == Kind::skeleton) {
-      rest[j] = std::max(measured[j] - known[j], least_share * measured[j]);
-    }
+    const auto cell = static_cast<std::size_t>(j);
+    const double measured = std::exp(observations.median_log(cell));
+    rest[j] =
+        is_skeleton(cells[cell]) ? std::max(measured - known[j], least_share * measured) : measured;
   }
   return rest;
 }
@@ -129,17 +110,7 @@ Eigen::VectorXd admitted(const model::StepModel& model, const Observations& obse
   return admitted(basis, seconds_to_explain(model, observations, basis));
 }
 
-std::vector<double> residuals_of(const Observations& observations, const Eigen::VectorXd& log_fit) {
-  std::vector<double> residual(observations.sample_count());
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      residual[i] = observations.log_seconds()[i] - log_fit[static_cast<Eigen::Index>(j)];
-    }
-  }
-  return residual;
-}
-
-Scales scales_of(const Observations& observations, const std::vector<double>& residual,
+Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fit,
                  std::size_t parameter_count) {
   // Fitted residuals are smaller than errors by the parameters that followed the noise.
   const auto samples = static_cast<double>(observations.sample_count());
@@ -150,8 +121,9 @@ Scales scales_of(const Observations& observations, const std::vector<double>& re
   std::array<std::vector<double>, group_count> known;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     const std::size_t g = group(observations.cells()[j]);
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      by_group[g].push_back(residual[i] * freedom);
+    for (const std::size_t i : observations.samples(j)) {
+      const double residual = observations.log_seconds()[i] - log_fit[static_cast<Eigen::Index>(j)];
+      by_group[g].push_back(residual * freedom);
       known[g].push_back(observations.rounding_variance()[i]);
     }
   }
@@ -171,25 +143,6 @@ Scales scales_of(const Observations& observations, const std::vector<double>& re
   return sigma;
 }
 
-template <class Weight>
-void weigh(const Observations& observations, const Eigen::VectorXd& log_fit, const Scales& sigma,
-           const Weight& weight_of, std::vector<double>& weight, WeightedCells& problem) {
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    const auto row = static_cast<Eigen::Index>(j);
-    double total = 0;
-    double weighted = 0;
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      const double s = sample_sigma(observations, sigma, j, i);
-      const double y = observations.log_seconds()[i];
-      weight[i] = weight_of((y - log_fit[row]) / s);
-      total += weight[i] / (s * s);
-      weighted += weight[i] / (s * s) * y;
-    }
-    problem.root_weight[row] = std::sqrt(total);
-    problem.mean[row] = total > 0 ? weighted / total : log_fit[row];
-  }
-}
-
 class Refiner {
  public:
   Refiner(const model::StepModel& model, const Observations& observations, Times times)
@@ -203,15 +156,14 @@ class Refiner {
   }
 
   // One reweighting and solve; returns the largest change of a cell's log time.
-  template <class Weight>
-  double refine(Estimate& state, const Weight& weight_of) {
-    weigh(observations_, state.log_fit, state.sigma, weight_of, state.weight, problem_);
+  template <double (*weight_of)(double)>
+  double refine(Estimate& state) {
+    use(state.sigma);
+    weigh<weight_of>(state);
     solver_.Solve(problem_, &state.z);
-    state.z =
-        state.z
-            .cwiseMin(largest_.array().matrix() + Eigen::VectorXd::Constant(largest_.size(), 3.0))
-            .cwiseMax(largest_ +
-                      Eigen::VectorXd::Constant(largest_.size(), std::log(smallest_share)));
+    state.z = state.z.array()
+                  .min(largest_.array() + 3.0)
+                  .max(largest_.array() + std::log(smallest_share));
     const Eigen::VectorXd before = state.log_fit;
     predict(state);
     return (state.log_fit - before).cwiseAbs().maxCoeff();
@@ -223,9 +175,43 @@ class Refiner {
   }
 
  private:
+  // Scales stay for many rounds, and with them the samples' standard deviations.
+  void use(const Scales& scales) {
+    if (scales == scales_) {
+      return;
+    }
+    scales_ = scales;
+    sigma_.resize(observations_.sample_count());
+    for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
+      for (const std::size_t i : observations_.samples(j)) {
+        sigma_[i] = sample_sigma(observations_, scales, j, i);
+      }
+    }
+  }
+
+  template <double (*weight_of)(double)>
+  void weigh(Estimate& state) {
+    for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
+      const auto row = static_cast<Eigen::Index>(j);
+      double total = 0;
+      double weighted = 0;
+      for (const std::size_t i : observations_.samples(j)) {
+        const double y = observations_.log_seconds()[i];
+        state.weight[i] = weight_of((y - state.log_fit[row]) / sigma_[i]);
+        const double precision = state.weight[i] / (sigma_[i] * sigma_[i]);
+        total += precision;
+        weighted += precision * y;
+      }
+      problem_.root_weight[row] = std::sqrt(total);
+      problem_.mean[row] = total > 0 ? weighted / total : state.log_fit[row];
+    }
+  }
+
   const Observations& observations_;
   WeightedCells problem_;
   Eigen::VectorXd largest_;
+  Scales scales_{};
+  std::vector<double> sigma_;  // of each sample
   ceres::TinySolver<WeightedCells> solver_;
 };
 
@@ -280,15 +266,14 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
   state.weight.assign(observations.sample_count(), 1.0);
   refiner.predict(state);
   const auto rescale = [&] {
-    state.sigma =
-        scales_of(observations, residuals_of(observations, state.log_fit), model.parameter_count());
+    state.sigma = scales_of(observations, state.log_fit, model.parameter_count());
   };
   if (scales) {
     state.sigma = *scales;
   } else {
     rescale();
     for (int round = 0; round < huber_rounds; ++round) {
-      const double change = refiner.refine(state, huber_weight);
+      const double change = refiner.refine<huber_weight>(state);
       rescale();
       if (change < rough) {
         break;
@@ -299,7 +284,7 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
     return state;
   }
   for (int round = 0; round < tukey_rounds && !state.converged; ++round) {
-    state.converged = refiner.refine(state, tukey_weight) < tolerance;
+    state.converged = refiner.refine<tukey_weight>(state) < tolerance;
   }
   const Scales found = state.sigma;
   return with_scales(std::move(state), observations, found);
@@ -311,18 +296,18 @@ Estimate start_estimate(const model::StepModel& model, const Observations& obser
   state.weight.assign(observations.sample_count(), 1.0);
   state.log_fit.resize(static_cast<Eigen::Index>(observations.cell_count()));
   evaluate(model, observations.cells(), state.z.data(), state.log_fit.data(), nullptr);
-  state.sigma =
-      scales_of(observations, residuals_of(observations, state.log_fit), model.parameter_count());
+  state.sigma = scales_of(observations, state.log_fit, model.parameter_count());
   return state;
 }
 
 Estimate with_scales(Estimate estimate, const Observations& observations, const Scales& scales) {
   estimate.sigma = scales;
   estimate.cost = 0;
-  const std::vector<double> residual = residuals_of(observations, estimate.log_fit);
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
-      const double z = residual[i] / sample_sigma(observations, scales, j, i);
+    for (const std::size_t i : observations.samples(j)) {
+      const double residual =
+          observations.log_seconds()[i] - estimate.log_fit[static_cast<Eigen::Index>(j)];
+      const double z = residual / sample_sigma(observations, scales, j, i);
       estimate.weight[i] = tukey_weight(z);
       estimate.cost += tukey_cost(z);
     }

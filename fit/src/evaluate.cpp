@@ -2,8 +2,11 @@
 
 #include <ceres/jet.h>
 
+#include <array>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+#include <string>
 
 namespace gpucast::fit {
 
@@ -52,6 +55,20 @@ void evaluate_with_jets(const model::StepModel& model, const std::vector<Cell>& 
   }
 }
 
+// The narrowest of some widths that holds the model. Derivative arrays are of fixed width so that
+// they live in registers; few widths, few copies.
+template <int width, int... wider>
+void evaluate_within(const model::StepModel& model, const std::vector<Cell>& cells, const double* z,
+                     double* log_time, double* jacobian) {
+  if (model.parameter_count() <= width) {
+    evaluate_with_jets<width>(model, cells, z, log_time, jacobian);
+  } else if constexpr (sizeof...(wider) > 0) {
+    evaluate_within<wider...>(model, cells, z, log_time, jacobian);
+  } else {
+    throw std::invalid_argument("a model has more than " + std::to_string(width) + " parameters");
+  }
+}
+
 }  // namespace
 
 Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::VectorXd& z) {
@@ -60,14 +77,6 @@ Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::Vect
     values[i] = std::exp(sign(model.parameter_list()[static_cast<std::size_t>(i)]) * z[i]);
   }
   return values;
-}
-
-Eigen::VectorXd log_from_values(const model::StepModel& model, const Eigen::VectorXd& values) {
-  Eigen::VectorXd z(values.size());
-  for (Eigen::Index i = 0; i < z.size(); ++i) {
-    z[i] = sign(model.parameter_list()[static_cast<std::size_t>(i)]) * std::log(values[i]);
-  }
-  return z;
 }
 
 void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, const double* z,
@@ -81,21 +90,7 @@ void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, con
     }
     return;
   }
-  // Derivative arrays are of fixed width so that they live in registers; few widths, few copies.
-  const std::size_t count = model.parameter_count();
-  if (count <= 8) {
-    evaluate_with_jets<8>(model, cells, z, log_time, jacobian);
-  } else if (count <= 16) {
-    evaluate_with_jets<16>(model, cells, z, log_time, jacobian);
-  } else if (count <= 24) {
-    evaluate_with_jets<24>(model, cells, z, log_time, jacobian);
-  } else if (count <= 32) {
-    evaluate_with_jets<32>(model, cells, z, log_time, jacobian);
-  } else if (count <= 48) {
-    evaluate_with_jets<48>(model, cells, z, log_time, jacobian);
-  } else {
-    throw std::invalid_argument("a model has more than 48 parameters");
-  }
+  evaluate_within<8, 12, 16, 24, 32, 48>(model, cells, z, log_time, jacobian);
 }
 
 Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector<Cell>& cells,
@@ -106,6 +101,34 @@ Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector
   // d t / d u = t (d log t / d z) / u
   return log_time.array().exp().matrix().asDiagonal() * jacobian *
          (-z.array()).exp().matrix().asDiagonal();
+}
+
+LogTimes::LogTimes(const model::StepModel& model, const std::vector<Cell>& cells, Times times)
+    : model_(model), cells_(cells) {
+  if (times == Times::formulas || !model.is_linear()) {
+    return;
+  }
+  const auto count = static_cast<Eigen::Index>(model.parameter_count());
+  const Eigen::VectorXd nothing =
+      Eigen::VectorXd::Constant(count, -std::numeric_limits<double>::infinity());
+  Eigen::VectorXd log_given(static_cast<Eigen::Index>(cells.size()));
+  evaluate(model, cells, nothing.data(), log_given.data(), nullptr);
+  linear_ = {log_given.array().exp(), linear_jacobian(model, cells, Eigen::VectorXd::Zero(count))};
+}
+
+void LogTimes::operator()(const double* z, double* log_time, double* jacobian) const {
+  if (!linear_) {
+    evaluate(model_, cells_, z, log_time, jacobian);
+    return;
+  }
+  const Eigen::MatrixXd& a = linear_->coefficient;
+  const Eigen::VectorXd u = Eigen::VectorXd::Map(z, a.cols()).array().exp();
+  const Eigen::VectorXd time = linear_->given + a * u;
+  Eigen::VectorXd::Map(log_time, a.rows()) = time.array().log();
+  if (jacobian != nullptr) {
+    Eigen::MatrixXd::Map(jacobian, a.rows(), a.cols()) =
+        time.cwiseInverse().asDiagonal() * a * u.asDiagonal();
+  }
 }
 
 }  // namespace gpucast::fit

@@ -33,11 +33,10 @@ Fit fit(const model::StepModel& model, Observations observations,
     best.estimate.z = null_space.centre(best.estimate.z);
   }
   Identification identification = identify(chosen, observations, best.estimate);
+  const auto used = leverage(chosen, observations, best.estimate);
   std::vector<Noise> noises;
   for (std::size_t g = 0; g < group_count; ++g) {
-    const double used =
-        best.estimate.sigma[g] > 0 ? leverage(chosen, observations, best.estimate, g) : 0.0;
-    noises.push_back(noise(observations, best.estimate, g, used));
+    noises.push_back(noise(observations, best.estimate, g, used[g]));
   }
   std::vector<Misfit> along = misfits(chosen, observations, best.estimate);
   return {chosen,

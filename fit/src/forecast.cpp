@@ -1,6 +1,8 @@
 #include "gpucast/fit/forecast.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "gpucast/fit/parallel.h"
 
@@ -10,14 +12,12 @@ namespace {
 
 constexpr std::size_t grain = 256;
 
-// A model for each distinct integer would be a copy a replicate: build each once.
+// The model of each replicate, made once for all forecasts.
 std::vector<model::StepModel> models_of(const model::StepModel& model,
                                         const Replicates& replicates) {
   std::vector<model::StepModel> models;
-  models.reserve(replicates.integers.size());
-  for (const int integer : replicates.integers) {
-    models.push_back(model.with_integer(integer));
-  }
+  std::ranges::transform(replicates.integers, std::back_inserter(models),
+                         [&](int integer) { return model.with_integer(integer); });
   return models;
 }
 

@@ -41,7 +41,7 @@ double robust_variance(const Observations& observations, const Estimate& estimat
   double psi_squared = 0;
   double slope = 0;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+    for (const std::size_t i : observations.samples(j)) {
       const double z =
           (observations.log_seconds()[i] - estimate.log_fit[static_cast<Eigen::Index>(j)]) /
           sample_sigma(observations, estimate.sigma, j, i);
@@ -63,26 +63,19 @@ std::string Combination::expression(const std::vector<model::Parameter>& paramet
   std::ostringstream text;
   // Coefficients are ratios of small whole numbers (12/16); noise digits help nobody.
   text.precision(6);
-  bool first = true;
   for (const auto& [index, coefficient] : terms) {
     const model::Parameter& parameter = parameters[index];
     const double magnitude = std::abs(coefficient);
     const bool one = std::abs(magnitude - 1) < 1e-6;
-    if (first) {
-      text << (coefficient < 0 ? "-" : "");
-    } else {
-      text << (coefficient < 0 ? " - " : " + ");
+    text << (coefficient < 0 ? " - " : " + ");
+    if (parameter.reciprocal || !one) {
+      text << magnitude << (parameter.reciprocal ? "/" : " ");
     }
-    if (parameter.reciprocal) {
-      text << magnitude << "/" << parameter.name;
-    } else if (one) {
-      text << parameter.name;
-    } else {
-      text << magnitude << " " << parameter.name;
-    }
-    first = false;
+    text << parameter.name;
   }
-  return text.str();
+  // The first has no space about its sign, and no plus.
+  const std::string sum = text.str();
+  return sum.starts_with(" - ") ? "-" + sum.substr(3) : sum.substr(3);
 }
 
 double Combination::value(const std::vector<model::Parameter>& parameters,

@@ -3,7 +3,6 @@
 #include <Eigen/QR>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/weighted_jacobian.h"
@@ -17,26 +16,17 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 // A direction of which the parameters mimic all but this share (of its norm) cannot be seen.
 constexpr double visible_share = 1e-3;
 
-// Relative change of each step cell's time along the named directions.
-std::vector<std::pair<std::string, Eigen::VectorXd>> directions(const model::StepModel& model,
-                                                                const Estimate& estimate,
-                                                                const Observations& observations,
-                                                                const PureError& pure) {
-  const auto rows = static_cast<Eigen::Index>(pure.centers.size());
-  std::vector<std::pair<std::string, Eigen::VectorXd>> result{
-      {"imbalance", Eigen::VectorXd(rows)},
-      {"synchronization", Eigen::VectorXd(rows)},
-      {"host", Eigen::VectorXd(rows)}};
-  const Eigen::VectorXd values = values_from_log(model, estimate.z);
-  for (Eigen::Index row = 0; row < rows; ++row) {
-    const Cell& cell = observations.cells()[pure.centers[static_cast<std::size_t>(row)].cell];
-    const auto time = model.step_seconds(values.data(), cell.n, cell.gpus);
-    result[0].second[row] = time.gpu * (cell.gpus - 1) / time.total();
-    result[1].second[row] = cell.gpus * cell.gpus / time.total();
-    result[2].second[row] = cell.n * cell.gpus / time.total();
-  }
-  return result;
-}
+// A named direction: seconds that it adds to a cell whose model time is `time`.
+struct Direction {
+  const char* name;
+  double (*seconds)(const model::StepTime<double>& time, const Cell& cell);
+};
+
+constexpr Direction directions[] = {
+    {"imbalance", [](const auto& time, const Cell& cell) { return time.gpu * (cell.gpus - 1); }},
+    {"synchronization",
+     [](const auto& /*time*/, const Cell& cell) { return cell.gpus * cell.gpus; }},
+    {"host", [](const auto& /*time*/, const Cell& cell) { return cell.n * cell.gpus; }}};
 
 // Weighted least squares on cell means, with the tangent space of the model projected out.
 class Projection {
@@ -91,17 +81,16 @@ class Projection {
 
 }  // namespace
 
-double leverage(const model::StepModel& model, const Observations& observations,
-                const Estimate& estimate, std::size_t of_group) {
+std::array<double, group_count> leverage(const model::StepModel& model,
+                                         const Observations& observations,
+                                         const Estimate& estimate) {
   const Eigen::VectorXd by_cell =
       WeightedJacobian(model, observations, estimate, Weighting::robust).leverage();
-  double sum = 0;
+  std::array<double, group_count> sums{};
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    if (group(observations.cells()[j]) == of_group) {
-      sum += by_cell[static_cast<Eigen::Index>(j)];
-    }
+    sums[group(observations.cells()[j])] += by_cell[static_cast<Eigen::Index>(j)];
   }
-  return sum;
+  return sums;
 }
 
 Noise noise(const Observations& observations, const Estimate& estimate, std::size_t of_group,
@@ -144,9 +133,16 @@ std::vector<Misfit> misfits(const model::StepModel& model, const Observations& o
     return {};
   }
   const Projection projection(model, observations, estimate, pure);
+  const Eigen::VectorXd values = values_from_log(model, estimate.z);
   std::vector<Misfit> result;
   Eigen::MatrixXd all(static_cast<Eigen::Index>(pure.centers.size()), 0);
-  for (const auto& [name, change] : directions(model, estimate, observations, pure)) {
+  for (const auto& [name, seconds] : directions) {
+    Eigen::VectorXd change(all.rows());  // relative
+    for (Eigen::Index row = 0; row < change.size(); ++row) {
+      const Cell& cell = observations.cells()[pure.centers[static_cast<std::size_t>(row)].cell];
+      const auto time = model.step_seconds(values.data(), cell.n, cell.gpus);
+      change[row] = seconds(time, cell) / time.total();
+    }
     const Eigen::VectorXd rest = projection.rest(change);
     if (rest.size() == 0) {
       continue;

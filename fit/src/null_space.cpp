@@ -1,5 +1,6 @@
 #include "gpucast/fit/null_space.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,18 +16,20 @@ NullSpace::NullSpace(const model::StepModel& model, const Observations& observat
   const Eigen::MatrixXd null = jacobian.null_space();
   directions_.resize(null.rows(), 0);
   for (Eigen::Index c = 0; c < null.cols(); ++c) {
+    Eigen::VectorXd direction = Eigen::VectorXd::Zero(null.rows());
+    double largest = 0;
+    for (Eigen::Index i = 0; i < null.rows(); ++i) {
+      const double part = jacobian.norm()[i] > 0 ? std::abs(null(i, c)) : 0.0;
+      largest = std::max(largest, part);
+      if (part > 1e-9) {
+        direction[i] = null(i, c) / jacobian.scale()[i];
+      }
+    }
     // A unit vector on a parameter that no cell depends on is a direction too, but nothing bounds
     // it.
-    bool observed = false;
-    for (Eigen::Index i = 0; i < null.rows(); ++i) {
-      observed = observed || (jacobian.norm()[i] > 0 && std::abs(null(i, c)) > 1e-6);
-    }
-    if (observed) {
+    if (largest > 1e-6) {
       directions_.conservativeResize(Eigen::NoChange, directions_.cols() + 1);
-      for (Eigen::Index i = 0; i < null.rows(); ++i) {
-        const bool moves = jacobian.norm()[i] > 0 && std::abs(null(i, c)) > 1e-9;
-        directions_(i, directions_.cols() - 1) = moves ? null(i, c) / jacobian.scale()[i] : 0.0;
-      }
+      directions_.rightCols(1) = direction;
     }
   }
 }

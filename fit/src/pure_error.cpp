@@ -45,10 +45,9 @@ double densest(const Observations& observations, double scale, std::size_t cell)
   const auto& y = observations.log_seconds();
   double best = 0;
   double most = -1;
-  for (std::size_t i = observations.first(cell); i < observations.first(cell + 1); ++i) {
+  for (const std::size_t i : observations.samples(cell)) {
     double near = 0;
-    for (std::size_t other = observations.first(cell); other < observations.first(cell + 1);
-         ++other) {
+    for (const std::size_t other : observations.samples(cell)) {
       near += tukey_weight((y[other] - y[i]) / scale);
     }
     if (near > most) {
@@ -67,8 +66,7 @@ double recenter(const Observations& observations, double scale, CellCenter& cent
     double weight = 0;
     double sum = 0;
     squares = 0;
-    for (std::size_t i = observations.first(center.cell); i < observations.first(center.cell + 1);
-         ++i) {
+    for (const std::size_t i : observations.samples(center.cell)) {
       const double deviation = observations.log_seconds()[i] - center.value;
       const double w = tukey_weight(deviation / scale);
       weight += w;

@@ -47,33 +47,19 @@ double tukey_centre(std::span<const double> values) {
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,
                  double floor) {
   std::vector<double> magnitude(residuals.size());
-  const auto median_at = [&](double sigma) {
-    for (std::size_t i = 0; i < residuals.size(); ++i) {
-      magnitude[i] = std::abs(residuals[i]) / std::sqrt(sigma * sigma + known_variance[i]);
-    }
-    return median(magnitude);
-  };
-  const double high = std::max(floor, median([&] {
-                                        for (std::size_t i = 0; i < residuals.size(); ++i) {
-                                          magnitude[i] = std::abs(residuals[i]);
-                                        }
-                                        return magnitude;
-                                      }()) /
-                                          normal_mad);
+  std::ranges::transform(residuals, magnitude.begin(), [](double r) { return std::abs(r); });
+  const double high = std::max(floor, median(magnitude) / normal_mad);
   if (std::ranges::all_of(known_variance, [](double v) { return v == 0; })) {
     return high;
   }
-  if (median_at(floor) <= normal_mad) {
-    return floor;  // rounding alone explains the residuals
-  }
-  // median_at falls as sigma grows and is at most normal_mad at `high`: bisect in log(sigma).
-  double below = std::log(floor);
-  double above = std::log(high);
-  for (int step = 0; step < 40 && above - below > 1e-6; ++step) {
-    const double middle = (below + above) / 2;
-    (median_at(std::exp(middle)) > normal_mad ? below : above) = middle;
-  }
-  return std::exp(above);
+  const auto exceeds = [&](double sigma) {
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      magnitude[i] = std::abs(residuals[i]) / std::sqrt(sigma * sigma + known_variance[i]);
+    }
+    return median(magnitude) > normal_mad;
+  };
+  // Rounding alone may explain the residuals; at `high` nothing is left to explain.
+  return exceeds(floor) ? least_enough(floor, high, 1e-6, exceeds) : floor;
 }
 
 }  // namespace gpucast::fit

@@ -41,7 +41,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 double noise_needed(const Observations& observations, const Estimate& estimate) {
   double total = 0;
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+    for (const std::size_t i : observations.samples(j)) {
       total += std::log(sample_sigma(observations, estimate.sigma, j, i));
     }
   }
@@ -114,13 +114,12 @@ Profile profile(const model::StepModel& model, const Observations& observations,
                                    : std::vector<double>{};
     const auto known =
         std::ranges::find_if(signatures, [&](const auto& other) { return same(own, other); });
-    if (known == signatures.end()) {
+    const auto at = static_cast<std::size_t>(known - signatures.begin());
+    if (at == signatures.size()) {
       signatures.push_back(own);
-      result.classes.push_back({{integer}, {}});
-    } else {
-      result.classes[static_cast<std::size_t>(known - signatures.begin())].members.push_back(
-          integer);
+      result.classes.emplace_back();
     }
+    result.classes[at].members.push_back(integer);
   }
 
   // Rough fits with each class's own scales find the scales of the quietest: a wrong integer would

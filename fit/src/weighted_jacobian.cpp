@@ -18,7 +18,7 @@ WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observat
   Eigen::MatrixXd jacobian = linear_jacobian(model, observations.cells(), estimate.z);
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     double total = 0;
-    for (std::size_t i = observations.first(j); i < observations.first(j + 1); ++i) {
+    for (const std::size_t i : observations.samples(j)) {
       const double weight = weighting == Weighting::robust ? estimate.weight[i] : 1.0;
       total += weight / std::pow(sample_sigma(observations, estimate.sigma, j, i), 2);
     }

@@ -109,7 +109,8 @@ TEST(Evaluate, TimesAreThePapersEquations) {
   for (const auto& truth : synthetic::all_truths) {
     const model::StepModel model = synthetic::paper_model(truth);
     const std::vector<double> values = truth.values();
-    const Eigen::VectorXd z = log_from_values(model, Eigen::VectorXd::Map(values.data(), 7));
+    const Eigen::VectorXd z =
+        synthetic::log_from_values(model, Eigen::VectorXd::Map(values.data(), 7));
     std::vector<Cell> cells{transfer(model::Route::h2d, 1e6), transfer(model::Route::d2h, 12345),
                             launch(7)};
     std::vector<double> seconds{truth.transfer(model::Route::h2d, 1e6),
@@ -133,7 +134,8 @@ TEST(LinearJacobian, OfThePapersModelHoldsTheCoefficientsOfItsEquations) {
   const auto truth = synthetic::native;
   const model::StepModel model = synthetic::paper_model(truth);
   const std::vector<double> values = truth.values();
-  const Eigen::VectorXd z = log_from_values(model, Eigen::VectorXd::Map(values.data(), 7));
+  const Eigen::VectorXd z =
+      synthetic::log_from_values(model, Eigen::VectorXd::Map(values.data(), 7));
   const Eigen::MatrixXd at =
       linear_jacobian(model, {step(64000, 4), transfer(model::Route::d2h, 4096), launch(10)}, z);
   // t_gpu, t_cpu, t_kernel, L_h2d, 1/B_h2d, L_d2h, 1/B_d2h
@@ -156,7 +158,7 @@ TEST(ValuesFromLog, InvertsThroughputsOnly) {
   EXPECT_DOUBLE_EQ(values[synthetic::L_d2h], 2.0);
   EXPECT_DOUBLE_EQ(values[synthetic::B_h2d], 0.5);
   EXPECT_DOUBLE_EQ(values[synthetic::B_d2h], 0.5);
-  EXPECT_LT((log_from_values(model, values) - z).norm(), 1e-15);
+  EXPECT_LT((synthetic::log_from_values(model, values) - z).norm(), 1e-15);
 }
 
 model::StepModel with_breakpoints(std::size_t count) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gpucast/fit/observations.h"
-#include "gpucast/model/names.h"
 #include "gpucast/model/step_model.h"
 #include "synthetic.h"
 

@@ -1,4 +1,4 @@
-#include "gpucast/fit/log_times.h"
+#include "gpucast/fit/evaluate.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "every_model.h"
-#include "gpucast/fit/evaluate.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

@@ -195,8 +195,7 @@ TEST(Leverage, OfAllGroupsSumsToTheRank) {
         microbenchmarks ? synthetic::joint(native, 2) : synthetic::steps_alone(native, 2);
     const Estimate at = estimate(model, observations, start_values(model, observations));
     double sum = 0;
-    for (std::size_t g = 0; g < group_count; ++g) {
-      const double part = leverage(model, observations, at, g);
+    for (const double part : leverage(model, observations, at)) {
       EXPECT_GE(part, 0.0);
       sum += part;
     }

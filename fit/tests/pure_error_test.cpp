@@ -10,7 +10,7 @@
 namespace gpucast::fit {
 namespace {
 
-constexpr std::size_t steps = 0;  // group(step)
+constexpr std::size_t steps = group({.kind = Kind::step});
 
 // Cells of one size each, whatever their times: no model is behind them.
 synthetic::Samples scattered(int cells, int repetitions, synthetic::Noisy& noisy) {

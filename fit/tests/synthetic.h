@@ -1,6 +1,7 @@
 // Data made from the paper's equations, written out again as an oracle: nothing here calls model/.
 #pragma once
 
+#include <Eigen/Core>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -108,6 +109,16 @@ inline Cell transfer(model::Route route, double bytes) {
 }
 
 inline Cell launch(double count) { return {.kind = Kind::launch, .count = count}; }
+
+// z (evaluate.h) of parameter values.
+inline Eigen::VectorXd log_from_values(const model::StepModel& model,
+                                       const Eigen::VectorXd& values) {
+  Eigen::VectorXd z = values.array().log();
+  for (Eigen::Index i = 0; i < z.size(); ++i) {
+    z[i] *= model.parameter_list()[static_cast<std::size_t>(i)].reciprocal ? -1 : 1;
+  }
+  return z;
+}
 
 inline constexpr double n_grid[] = {1000, 2000, 4000, 8000, 16000, 32000, 64000};
 inline constexpr double gpu_grid[] = {1, 2, 3, 4};

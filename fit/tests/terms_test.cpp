@@ -290,7 +290,8 @@ TEST(StartValues, LeadTheFitWhereTheTruthDoes) {
     }
     truth[i] = value;
   }
-  const Estimate theirs = estimate(model, observations, log_from_values(model, truth), ours.sigma);
+  const Estimate theirs =
+      estimate(model, observations, synthetic::log_from_values(model, truth), ours.sigma);
   EXPECT_TRUE(ours.converged);
   EXPECT_LT(ours.cost, theirs.cost + 1e-3);
 }

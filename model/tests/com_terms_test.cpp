@@ -1,4 +1,4 @@
-#include "gpucast/model/com_terms.h"
+#include "gpucast/model/terms.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <set>
 #include <vector>
-
-#include "gpucast/model/names.h"
 
 namespace gpucast::model {
 namespace {

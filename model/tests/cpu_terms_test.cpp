@@ -1,4 +1,4 @@
-#include "gpucast/model/cpu_terms.h"
+#include "gpucast/model/terms.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 double seconds(const CpuTerm& term, const double* parameter, double n,
                const std::vector<double>& knots) {
-  return cpu_time(term, parameter, {n, 0}, {.knots = &knots});
+  return term_time(term, parameter, {n, 0}, {.knots = &knots});
 }
 
 TEST(CpuTerm, LinearIsThePapersEquationTwo) {

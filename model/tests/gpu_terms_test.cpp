@@ -1,4 +1,4 @@
-#include "gpucast/model/gpu_terms.h"
+#include "gpucast/model/terms.h"
 
 #include <gtest/gtest.h>
 
@@ -122,7 +122,7 @@ TEST(Work, TakesTheLargestShareTimesAllParticles) {
 
 double chained(GpuTerm term, const double* parameter, double n, double gpus,
                const std::vector<double>& breakpoints) {
-  return gpu_time(term, parameter, {n, gpus}, {ten_multiprocessors, 1, &breakpoints});
+  return term_time(term, parameter, {n, gpus}, {ten_multiprocessors, 1, &breakpoints});
 }
 
 // t_0, then seconds of a visited particle: 20 ns for the first block, 5 ns for the next three,
@@ -191,11 +191,12 @@ TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
   const double wave[] = {1e-10};
   const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9};
   const double work[] = {5e-6, 1e-9};
-  EXPECT_DOUBLE_EQ(gpu_time(Wave{}, wave, {1281, 1}, {ten_multiprocessors}),
+  EXPECT_DOUBLE_EQ(term_time(GpuTerm{Wave{}}, wave, {1281, 1}, {ten_multiprocessors}),
                    2 * 1281 * 1280 * 1e-10);
-  EXPECT_NEAR(gpu_time(Occupancy{}, occupancy_parameters, {100, 1}, {ten_multiprocessors, 2}),
-              1e-5 + 100 * 5e-9, 1e-18);
-  EXPECT_DOUBLE_EQ(gpu_time(Work{}, work, {10, 3}, {}), 5e-6 + 40e-9);
+  EXPECT_NEAR(
+      term_time(GpuTerm{Occupancy{}}, occupancy_parameters, {100, 1}, {ten_multiprocessors, 2}),
+      1e-5 + 100 * 5e-9, 1e-18);
+  EXPECT_DOUBLE_EQ(term_time(GpuTerm{Work{}}, work, {10, 3}, {}), 5e-6 + 40e-9);
 }
 
 TEST(GpuTerm, WithStructuralIntegerListsThoseToTry) {

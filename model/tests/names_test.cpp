@@ -1,4 +1,4 @@
-#include "gpucast/model/names.h"
+#include "gpucast/model/terms.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "gpucast/model/com_terms.h"
-#include "gpucast/model/cpu_terms.h"
-#include "gpucast/model/gpu_terms.h"
 
 namespace gpucast::model {
 namespace {

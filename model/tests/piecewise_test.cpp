@@ -54,7 +54,7 @@ TEST(Piecewise, NumbersItsPiecesAndNamesTheLastPlainly) {
   const Parameter t_0{"t_0", "s", "start-up"};
   const Parameter t_pair{"t_pair", "s", "time"};
   std::vector<std::string> names;
-  for (const Parameter& each : chain_parameters(t_0, t_pair, bends())) {
+  for (const Parameter& each : slope_parameters(t_pair, bends(), {t_0})) {
     names.push_back(each.name);
     EXPECT_EQ(each.unit, "s");
     EXPECT_FALSE(each.reciprocal);

@@ -100,7 +100,8 @@ FreeObject = dict[str, JsonValue]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Validators are built when they are first used: that takes longer than the rest of the import.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Gpu(_Model):
@@ -327,7 +328,9 @@ KINDS: tuple[str, ...] = tuple(
 )
 """The word by which each kind of record names itself in its field ``kind``."""
 
-RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+RECORD: TypeAdapter[Record] = TypeAdapter(
+    Annotated[Record, Field(discriminator="kind")], config=ConfigDict(defer_build=True)
+)
 """Checks any one record; ``gpucast.data.jsonl`` turns what it finds into one-line errors."""
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -80,7 +79,7 @@ def _is_device(target: Path) -> bool:
 
 def _write_beside_and_move(target: Path, content: bytes, *, force: bool) -> None:
     # The name is cut so that the suffix still fits where names are limited to 255 bytes.
-    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+    beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")
     try:
         with beside.open("xb") as stream:
             stream.write(content)

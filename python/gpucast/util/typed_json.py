@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
+from math import isnan
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -123,9 +124,7 @@ def _read(kind: object, value: object, field: str) -> object:
         return {key: _read(inner[1], each, f"{field}.{key}") for key, each in items}
     if origin is list:
         values = _container(list, value, "a list", field)
-        # A replicate's values are many: numbers are looked at first without their place.
-        number, number_rules, _ = _taken_apart(inner[0])
-        if number in (int, float) and all(_holds(number, number_rules, each) for each in values):
+        if _all_hold(inner[0], values):
             return values
         return [_read(inner[0], each, f"{field}[{i}]") for i, each in enumerate(values)]
     if not _holds(bare, rules, value):
@@ -163,6 +162,17 @@ def _holds(kind: object, rules: tuple[object, ...], value: Any) -> bool:
         right = pair and all(_holds(bare, inner_rules, each) for each in value)
         right = right and (Ascending not in rules or value[0] <= value[1])
     return right and all(rule.allow(value) for rule in rules if isinstance(rule, Bounds))
+
+
+def _all_hold(kind: object, values: list[Any]) -> bool:
+    """Whether all of a list are numbers as they should be, by its extremes: a replicate's values
+    are many."""
+    bare, rules, _ = _taken_apart(kind)
+    allowed: set[type] = {float, int} if bare is float else {int} if bare is int else set()
+    if not values or not allowed.issuperset(map(type, values)):
+        return False
+    extremes = (min(values), max(values))
+    return not any(map(isnan, values)) and all(_holds(bare, rules, each) for each in extremes)
 
 
 def _words(kind: object, rules: tuple[object, ...]) -> str:

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpucast/fit/log_times.h"
+#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/observations.h"
 #include "gpucast/model/step_model.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <optional>
 #include <vector>
 
 #include "gpucast/fit/observations.h"
@@ -12,7 +13,6 @@ namespace gpucast::fit {
 // Fits work in z, the logarithms of the parameters' linear coordinates (parameter.h): times are
 // then positive whatever z is, and steps are relative.
 Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::VectorXd& z);
-Eigen::VectorXd log_from_values(const model::StepModel& model, const Eigen::VectorXd& values);
 
 // log_time[j] = log of the time of cell j in seconds; if `jacobian` is not null,
 // jacobian[j + i * cells.size()] = d log_time[j] / d z[i].
@@ -22,5 +22,36 @@ void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, con
 // d time[j] / d u[i], u the linear coordinates, at z: rows are cells.
 Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector<Cell>& cells,
                                 const Eigen::VectorXd& z);
+
+// Where times come from. Most models are linear in the linear coordinates u of their parameters
+// (parameter.h),
+//
+//     T_j = T_j(0) + sum_i A_ji u_i
+//
+// with T_j(0) = 0 but for skeletons, whose kernels take what they take. A matrix that is made once
+// of the model's formulas then answers several times faster than they do. It rounds otherwise,
+// though, which shows in parameters that the data hardly determine: an estimate that is reported
+// comes of the formulas. Models that are not linear always ask them.
+enum class Times { formulas, matrix };
+
+// The times of some cells for one model, at many points: what a fit evaluates over and over.
+class LogTimes {
+ public:
+  // Model and cells are not copied: they have to outlive this.
+  LogTimes(const model::StepModel& model, const std::vector<Cell>& cells, Times times);
+
+  // As evaluate().
+  void operator()(const double* z, double* log_time, double* jacobian) const;
+
+ private:
+  struct Linear {
+    Eigen::VectorXd given;        // T(0)
+    Eigen::MatrixXd coefficient;  // A
+  };
+
+  const model::StepModel& model_;
+  const std::vector<Cell>& cells_;
+  std::optional<Linear> linear_;
+};
 
 }  // namespace gpucast::fit

@@ -20,6 +20,7 @@
 // F = [SS along them / d] / [SS_pe / (N - J)] (an added-variable test, same book, section 6.1).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -59,8 +60,9 @@ struct Misfit {
 std::vector<Misfit> misfits(const model::StepModel& model, const Observations& observations,
                             const Estimate& estimate);
 
-// Trace of the leverage (hat) matrix over the cells of a group; all groups sum to the rank.
-double leverage(const model::StepModel& model, const Observations& observations,
-                const Estimate& estimate, std::size_t of_group);
+// Trace of the leverage (hat) matrix over the cells of each group; their sum is the rank.
+std::array<double, group_count> leverage(const model::StepModel& model,
+                                         const Observations& observations,
+                                         const Estimate& estimate);
 
 }  // namespace gpucast::fit

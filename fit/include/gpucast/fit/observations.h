@@ -3,7 +3,9 @@
 
 #include <compare>
 #include <cstddef>
+#include <ranges>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "gpucast/model/routes.h"
@@ -27,26 +29,20 @@ struct Cell {
   friend auto operator<=>(const Cell&, const Cell&) = default;
 };
 
-// Noise differs between kinds of measurement and between routes, not within: each of these groups
-// gets a scale.
-inline constexpr std::size_t group_count = 5 + model::route_count;
+// Noise differs between kinds of measurement and between routes, not within: each kind but
+// transfers, and each route, is a group that gets a scale.
+inline constexpr std::size_t kind_count = schema::all<Kind>().size();
+inline constexpr std::size_t group_count = kind_count + model::route_count;
 
 constexpr std::size_t group(const Cell& cell) {
-  switch (cell.kind) {
-    case Kind::step:
-      return 0;
-    case Kind::cpu:
-      return 1;
-    case Kind::launch:
-      return 2;
-    case Kind::kernel:
-      return 3;
-    case Kind::skeleton:
-      return 4;
-    case Kind::transfer:
-      return 5 + static_cast<std::size_t>(cell.route);
-  }
-  return 0;
+  return cell.kind == Kind::transfer ? kind_count + static_cast<std::size_t>(cell.route)
+                                     : static_cast<std::size_t>(cell.kind);
+}
+
+// The word of the kind or route.
+constexpr std::string_view group_name(std::size_t group) {
+  return group < kind_count ? name(static_cast<Kind>(group))
+                            : name(static_cast<model::Route>(group - kind_count));
 }
 
 // Samples gathered by cell. All noise is taken as multiplicative, so times are kept as logarithms.
@@ -64,6 +60,7 @@ class Observations {
 
   // Samples of cell j are [first(j), first(j + 1)).
   std::size_t first(std::size_t cell) const { return first_[cell]; }
+  auto samples(std::size_t cell) const { return std::views::iota(first_[cell], first_[cell + 1]); }
   std::size_t size(std::size_t cell) const { return first_[cell + 1] - first_[cell]; }
 
   const std::vector<double>& log_seconds() const { return log_seconds_; }

@@ -58,6 +58,19 @@ double median_variance(std::size_t count);
 // Tukey's M-estimate of the centre of values whose noise has sigma 1. `values` must not be empty.
 double tukey_centre(std::span<const double> values);
 
+// The least of `low` ... `high` (both positive) for which `falls_short` is false, where it is true
+// of all below: bisects the logarithm.
+template <class FallsShort>
+double least_enough(double low, double high, double tolerance, const FallsShort& falls_short) {
+  double below = std::log(low);
+  double above = std::log(high);
+  for (int step = 0; step < 40 && above - below > tolerance; ++step) {
+    const double middle = (below + above) / 2;
+    (falls_short(std::exp(middle)) ? below : above) = middle;
+  }
+  return std::exp(above);
+}
+
 // The sigma for which median |r_i| / sqrt(sigma^2 + v_i) is that of normal noise: a MAD scale of
 // what is left when each residual's known variance v_i is accounted for. Never below `floor`.
 double mad_scale(std::span<const double> residuals, std::span<const double> known_variance,

@@ -4,12 +4,11 @@
 
 #include <cmath>
 
-#include "gpucast/model/machine.h"
-#include "gpucast/model/step.h"
+#include "gpucast/model/term.h"
 
 namespace gpucast::model {
 
-inline constexpr Fact facts_of_blocks[] = {Fact::sms, Fact::block};
+inline constexpr Fact facts_of_blocks[] = {sms, block};
 
 //     w = ceil(ceil(ceil(n / N) / b) / s)
 //

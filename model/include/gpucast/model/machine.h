@@ -13,21 +13,14 @@ struct Machine {
 };
 
 // A count that a term may need.
-enum class Fact { cores, sms, block };
+struct Fact {
+  double Machine::* count;
+  std::string_view name;
+  std::string_view phrase;  // for messages
+};
 
-constexpr double known(const Machine& machine, Fact fact) {
-  return fact == Fact::cores ? machine.cores : fact == Fact::sms ? machine.sms : machine.block;
-}
-
-constexpr std::string_view name(Fact fact) {
-  return fact == Fact::cores ? "cores" : fact == Fact::sms ? "sms" : "block";
-}
-
-// The fact in words, for messages.
-constexpr std::string_view phrase(Fact fact) {
-  return fact == Fact::cores ? "the number of cores of a GPU"
-         : fact == Fact::sms ? "the number of multiprocessors"
-                             : "the threads a block";
-}
+inline constexpr Fact cores{&Machine::cores, "cores", "the number of cores of a GPU"};
+inline constexpr Fact sms{&Machine::sms, "sms", "the number of multiprocessors"};
+inline constexpr Fact block{&Machine::block, "block", "the threads a block"};
 
 }  // namespace gpucast::model

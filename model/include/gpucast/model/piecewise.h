@@ -28,10 +28,12 @@ T piecewise(const std::vector<double>& breakpoints, const T* slope, double x) {
   return sum + slope[breakpoints.size()] * (x - begin);
 }
 
-// The slopes' names: those below a breakpoint are numbered, the last has `slope`'s own name.
+// `before`, then the slopes: those below a breakpoint are numbered, the last has `slope`'s own
+// name.
 inline std::vector<Parameter> slope_parameters(const Parameter& slope,
-                                               const std::vector<double>& breakpoints) {
-  std::vector<Parameter> result;
+                                               const std::vector<double>& breakpoints,
+                                               const std::vector<Parameter>& before = {}) {
+  std::vector<Parameter> result = before;
   for (std::size_t i = 0; i < breakpoints.size(); ++i) {
     Parameter piece = slope;
     piece.name.append("_").append(std::to_string(i + 1));
@@ -39,14 +41,6 @@ inline std::vector<Parameter> slope_parameters(const Parameter& slope,
     result.push_back(std::move(piece));
   }
   result.push_back(slope);
-  return result;
-}
-
-// A constant, then the slopes of a chain.
-inline std::vector<Parameter> chain_parameters(const Parameter& constant, const Parameter& slope,
-                                               const std::vector<double>& breakpoints) {
-  std::vector<Parameter> result = slope_parameters(slope, breakpoints);
-  result.insert(result.begin(), constant);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 namespace gpucast::model {
 
+using schema::name;  // of a route: the word of command lines and files
 using schema::Route;
 
 inline constexpr auto all_routes = schema::all<Route>();

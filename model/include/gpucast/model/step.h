@@ -21,7 +21,13 @@ struct Step {
 
   double bytes_in() const { return workload->to_gpu(n, gpus); }     // to each GPU
   double bytes_out() const { return workload->from_gpu(n, gpus); }  // from each GPU
-  double bytes_of_halo() const { return workload->halo(n, gpus); }  // of each of several GPUs
+};
+
+// What a communication term is told besides.
+template <class T>
+struct ComStep : Step {
+  const T& t_gpu;       // T_gpu of the same step
+  bool linear = false;  // leave out what makes the time other than linear in its parameters
 };
 
 }  // namespace gpucast::model

@@ -8,14 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/model/com_terms.h"
-#include "gpucast/model/cpu_terms.h"
-#include "gpucast/model/gpu_terms.h"
-#include "gpucast/model/names.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
+#include "gpucast/model/terms.h"
 #include "gpucast/model/transfer_curve.h"
-#include "gpucast/model/workload.h"
 
 namespace gpucast::model {
 
@@ -141,13 +135,13 @@ class StepModel {
   // T_gpu alone.
   template <class T>
   T gpu_seconds(const T* parameter, double n, double gpus) const {
-    return gpu_time(required(terms_).gpu, parameter, step(n, gpus), structure(chains_.gpu));
+    return term_time(required(terms_).gpu, parameter, step(n, gpus), structure(chains_.gpu));
   }
 
   // T_cpu alone.
   template <class T>
   T cpu_seconds(const T* parameter, double n) const {
-    return cpu_time(required(terms_).cpu, parameter + cpu_at_, step(n, 0), structure(chains_.cpu));
+    return term_time(required(terms_).cpu, parameter + cpu_at_, step(n, 0), structure(chains_.cpu));
   }
 
   // Seconds that the host needs to launch `count` kernels one after another.

@@ -7,10 +7,11 @@
 //     static std::vector<Parameter> parameters(...);
 //     template <class T> static T seconds(const T* parameter, ...);
 //
-// with the signatures of its kind (gpu_terms.h, cpu_terms.h, com_terms.h). Names, dispatch, the
-// candidates of a fit, Python's tables and the check of the reference page follow from these.
+// with the signatures of its kind (terms.h). Names, dispatch, the candidates of a fit, Python's
+// tables and the check of the reference page follow from these.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -21,6 +22,8 @@
 #include <vector>
 
 #include "gpucast/model/machine.h"
+#include "gpucast/model/parameter.h"
+#include "gpucast/model/step.h"
 
 namespace gpucast::model {
 
@@ -81,15 +84,24 @@ std::string_view name(const std::variant<Terms...>& term) {
   return info(term).name;
 }
 
+// The member of `all` (all_gpu_terms, all_routes, ...) that goes by `word`.
+template <class Range>
+constexpr auto named(const Range& all, std::string_view word)
+    -> std::optional<std::decay_t<decltype(*std::begin(all))>> {
+  const auto* const found =
+      std::ranges::find_if(all, [&](const auto& member) { return name(member) == word; });
+  return found == std::end(all) ? std::nullopt : std::optional(*found);
+}
+
 // Why a term cannot be used with what is known of the machine; empty if it can.
 template <class Term>
 std::string missing_fact(const Term& term, const Machine& machine) {
   const TermInfo& about = info(term);
   bool missing = false;
   std::string needed;
-  for (const Fact fact : about.needs) {
-    missing = missing || !(known(machine, fact) > 0);
-    needed.append(needed.empty() ? "" : " and ").append(phrase(fact));
+  for (const Fact& fact : about.needs) {
+    missing = missing || !(machine.*fact.count > 0);
+    needed.append(needed.empty() ? "" : " and ").append(fact.phrase);
   }
   return missing ? "term '" + std::string(about.name) + "' needs " + needed : "";
 }

@@ -39,6 +39,9 @@ struct Workload {
   // Floating-point operations of a step, whatever GPUs compute it.
   double operations_of_step(double n) const { return operations * n * visits(n, 1); }
 
+  // Rate of a step of size n: its operations / T / 1e9.
+  double gflops(double n, double seconds) const { return operations_of_step(n) / seconds * 1e-9; }
+
   // The size whose bytes to each of N GPUs are these; needs bytes that grow with n.
   double size_of(double bytes_to_gpu, double gpus) const {
     const double one = to_gpu(1, gpus);
@@ -49,5 +52,10 @@ struct Workload {
 };
 
 inline constexpr Workload all_pairs{};
+
+// Parallel efficiency T(n, 1) / (N T(n, N)): 1 if N GPUs are N times as fast as one.
+inline double efficiency(double seconds_one_gpu, double seconds, double gpus) {
+  return seconds_one_gpu / (gpus * seconds);
+}
 
 }  // namespace gpucast::model

@@ -1,10 +1,6 @@
 // affine: T_cpu = t_cpu_0 + t_cpu n, for hosts with a fixed cost a step.
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

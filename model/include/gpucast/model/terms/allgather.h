@@ -4,12 +4,6 @@
 //     T_com = (N - 1) T_peer(16 n / N) + N t_kernel
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -22,8 +16,7 @@ struct Allgather {
   static std::vector<Parameter> parameters() { return {launch_parameter()}; }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& /*t_gpu*/,
-                   bool /*linear*/) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     return (step.gpus - 1) * curve(Route::peer, step.bytes_in() / step.gpus) +
            step.gpus * parameter[0];
   }

@@ -8,12 +8,7 @@
 #pragma once
 
 #include <cmath>
-#include <vector>
 
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -38,8 +33,7 @@ struct AllgatherQueue {
   static std::vector<Parameter> parameters() { return {launch_parameter(), queue_parameter()}; }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& t_gpu,
-                   bool linear) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     const T& t_kernel = parameter[0];
     const bool several = step.gpus > 1;
     const T queued = several ? T(step.gpus * (t_kernel + parameter[1])) : t_kernel;
@@ -48,7 +42,8 @@ struct AllgatherQueue {
     // Start values explain by the queue whatever either could explain, and give the transfer a
     // fifth: large steps then tell the transfer's share.
     constexpr double second = 0.2;
-    return linear ? T(second * sent + queued) : T(slower_of(T(t_gpu + sent), queued) - t_gpu);
+    return step.linear ? T(second * sent + queued)
+                       : T(slower_of(T(step.t_gpu + sent), queued) - step.t_gpu);
   }
 };
 

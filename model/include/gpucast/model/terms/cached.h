@@ -3,11 +3,7 @@
 // grows where a level is full.
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
 #include "gpucast/model/piecewise.h"
-#include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

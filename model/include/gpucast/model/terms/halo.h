@@ -8,12 +8,7 @@
 
 #include <array>
 #include <cmath>
-#include <vector>
 
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -30,8 +25,7 @@ struct Halo {
   }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& /*curve*/, const Step& step,
-                   const T& /*t_gpu*/, bool /*linear*/) {
+  static T seconds(const T* parameter, const Curves& /*curve*/, const ComStep<T>& step) {
     const double several = step.gpus > 1 ? 1 : 0;
     const double surface = std::pow(step.n / step.gpus, 2.0 / 3);
     return parameter[0] + several * (parameter[1] + surface * parameter[2]);

@@ -1,7 +1,8 @@
-// Parameters that several communication terms share.
+// What communication terms are written with: routes, and parameters that several share.
 #pragma once
 
-#include "gpucast/model/parameter.h"
+#include "gpucast/model/routes.h"
+#include "gpucast/model/term.h"
 
 namespace gpucast::model {
 

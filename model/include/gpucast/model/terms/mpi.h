@@ -3,12 +3,6 @@
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + t_kernel + (N - 1) T_net(16 n / N)
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -21,8 +15,7 @@ struct Mpi {
   static std::vector<Parameter> parameters() { return {launch_parameter()}; }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& /*t_gpu*/,
-                   bool /*linear*/) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     return curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out()) + parameter[0] +
            (step.gpus - 1) * curve(Route::net, step.bytes_in() / step.gpus);
   }

@@ -7,10 +7,6 @@
 // elements a GPU is not full, and the time of a step is flat.
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

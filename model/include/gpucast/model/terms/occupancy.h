@@ -10,11 +10,8 @@
 #pragma once
 
 #include <cmath>
-#include <vector>
 
 #include "gpucast/model/blocks.h"
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/term.h"
 
 namespace gpucast::model {
 

@@ -5,11 +5,7 @@
 // f is a row of straight pieces as in residency.h; `work` is the special case of one piece.
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
 #include "gpucast/model/piecewise.h"
-#include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
@@ -21,8 +17,8 @@ struct Pairs {
                                  .bends = Bends::evenly};
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
-    return chain_parameters({"t_0", "s", "start-up of the kernel"},
-                            {"t_pair", "s", "time of one more interaction on one GPU"}, knots);
+    return slope_parameters({"t_pair", "s", "time of one more interaction on one GPU"}, knots,
+                            {{"t_0", "s", "start-up of the kernel"}});
   }
 
   static double coordinate(const Step& step, const Machine& /*machine*/) { return step.work(); }

@@ -9,12 +9,8 @@
 // blocks cost what one GPU with w blocks does.
 #pragma once
 
-#include <vector>
-
 #include "gpucast/model/blocks.h"
-#include "gpucast/model/parameter.h"
 #include "gpucast/model/piecewise.h"
-#include "gpucast/model/term.h"
 
 namespace gpucast::model {
 
@@ -27,9 +23,8 @@ struct Residency {
       .bends = Bends::everywhere};
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
-    return chain_parameters({"t_0", "s", "start-up of the kernel"},
-                            {"t_blk", "s", "time of one visited particle for each further block"},
-                            knots);
+    return slope_parameters({"t_blk", "s", "time of one visited particle for each further block"},
+                            knots, {{"t_0", "s", "start-up of the kernel"}});
   }
 
   static double coordinate(const Step& step, const Machine& machine) {

@@ -5,12 +5,6 @@
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + (N - 1) (16 n + 12 n / N) / B_host + N t_kernel
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -26,8 +20,7 @@ struct StarAsync {
   }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& /*t_gpu*/,
-                   bool /*linear*/) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     const double others = (step.gpus - 1) * (step.bytes_in() + step.bytes_out());
     return curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out()) +
            others / parameter[1] + step.gpus * parameter[0];

@@ -5,13 +5,7 @@
 //             + N (t_kernel + t_queue) + W(T_gpu - t_lead) - T_gpu
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
 #include "gpucast/model/poll.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -29,12 +23,11 @@ struct StarAsyncPoll {
   }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& t_gpu,
-                   bool linear) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     const double others = (step.gpus - 1) * (step.bytes_in() + step.bytes_out());
     const T sent = curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out()) +
                    others / parameter[1] + step.gpus * (parameter[0] + parameter[2]);
-    return linear ? sent : T(sent + polled(T(t_gpu - poll_lead)) - t_gpu);
+    return step.linear ? sent : T(sent + polled(T(step.t_gpu - poll_lead)) - step.t_gpu);
   }
 };
 

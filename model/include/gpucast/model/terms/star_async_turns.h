@@ -4,12 +4,6 @@
 //     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel + (N - 1) T_gpu
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/star_serial.h"
 
 namespace gpucast::model {
@@ -23,9 +17,8 @@ struct StarAsyncTurns {
   static std::vector<Parameter> parameters() { return StarSerial::parameters(); }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& t_gpu,
-                   bool linear) {
-    return StarSerial::seconds(parameter, curve, step, t_gpu, linear) + (step.gpus - 1) * t_gpu;
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
+    return StarSerial::seconds(parameter, curve, step) + (step.gpus - 1) * step.t_gpu;
   }
 };
 

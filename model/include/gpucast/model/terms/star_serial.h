@@ -8,12 +8,6 @@
 //     T_com = (16 n N / B_h2d + N L_h2d) + (12 n / B_d2h + N L_d2h) + t_kernel N
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -27,8 +21,7 @@ struct StarSerial {
   static std::vector<Parameter> parameters() { return {launch_parameter()}; }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& /*t_gpu*/,
-                   bool /*linear*/) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     return step.gpus * (curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out()) +
                         parameter[0]);
   }

@@ -12,13 +12,7 @@
 // it has the data, and goes on to the next GPU while the bytes are under way.
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
 #include "gpucast/model/poll.h"
-#include "gpucast/model/routes.h"
-#include "gpucast/model/step.h"
-#include "gpucast/model/term.h"
 #include "gpucast/model/terms/launch.h"
 
 namespace gpucast::model {
@@ -37,13 +31,14 @@ struct StarSerialPoll {
   }
 
   template <class T, class Curves>
-  static T seconds(const T* parameter, const Curves& curve, const Step& step, const T& t_gpu,
-                   bool linear) {
+  static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     const T& t_kernel = parameter[0];
     const double others = step.gpus - 1;
     const T copies = curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out());
     const T sent = (1.0 + others * parameter[1]) * copies + step.gpus * t_kernel;
-    return linear ? sent : T(sent + polled(T(t_gpu - others * t_kernel - poll_lead)) - t_gpu);
+    return step.linear
+               ? sent
+               : T(sent + polled(T(step.t_gpu - others * t_kernel - poll_lead)) - step.t_gpu);
   }
 };
 

@@ -13,16 +13,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
 
 struct Wave {
-  static constexpr Fact needs[] = {Fact::cores};
+  static constexpr Fact needs[] = {cores};
   static constexpr TermInfo info{.name = "wave",
                                  .summary = "waves of k threads a core, one particle a thread",
                                  .needs = needs,

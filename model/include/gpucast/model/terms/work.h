@@ -4,10 +4,6 @@
 //     T_gpu = t_0 + ceil(n / N) * n * t_pair
 #pragma once
 
-#include <vector>
-
-#include "gpucast/model/parameter.h"
-#include "gpucast/model/step.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

@@ -1,0 +1,106 @@
+// The three parts of a step time T = T_gpu + T_cpu + T_com, each by the term at hand: what N GPUs
+// need for a step's work, side by side; what the host computes; what is spent on transfers and
+// kernel launches beyond both.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "gpucast/model/catalogue.h"
+#include "gpucast/model/routes.h"
+
+namespace gpucast::model {
+
+// A GPU or CPU term has
+//
+//     static std::vector<Parameter> parameters(const std::vector<double>& knots);
+//     template <class T>
+//     static T seconds(const T* parameter, const Step& step, const Structure& of);
+//
+// A CPU term asks a step for its n only. A GPU term has, where they apply: `integers(largest_k)`,
+// the structural integers to try; `is_linear(integer)` if that depends on the integer;
+// `coordinate(step, machine)`, what its straight pieces are over.
+inline constexpr auto all_gpu_terms = all_terms<GpuTerm>;
+inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
+
+// A communication term has
+//
+//     static constexpr Route routes[];            // whose transfer curves it evaluates
+//     static std::vector<Parameter> parameters();  // its own, beside those of its curves
+//     template <class T, class Curves>
+//     static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step);
+//
+// The first parameter is t_kernel, the host's time for one launch. `curve(route, bytes)` is the
+// time of one transfer alone on its route. `info.schedule` is the schedule that the term describes;
+// empty for programs that have none.
+inline constexpr auto all_com_terms = all_terms<ComTerm>;
+
+// Of a GPU or CPU term.
+template <class Term>
+std::vector<Parameter> parameters(const Term& term, const std::vector<double>& knots) {
+  return std::visit([&](auto which) { return which.parameters(knots); }, term);
+}
+
+inline std::vector<Parameter> parameters(const ComTerm& term) {
+  return std::visit([](auto which) { return which.parameters(); }, term);
+}
+
+// T_gpu of a GPU term, T_cpu of a CPU term.
+template <class Term, class T>
+T term_time(const Term& term, const T* parameter, const Step& step, const Structure& of) {
+  return std::visit([&](auto which) { return which.seconds(parameter, step, of); }, term);
+}
+
+template <class T, class Curves>
+T com_time(const ComTerm& term, const T* parameter, const Curves& curve, const Step& step,
+           const T& t_gpu, bool linear = false) {
+  const ComStep<T> at{step, t_gpu, linear};
+  return std::visit([&](auto which) { return which.seconds(parameter, curve, at); }, term);
+}
+
+inline std::vector<Route> routes(const ComTerm& term) {
+  return std::visit(
+      [](auto which) {
+        return std::vector<Route>(std::begin(which.routes), std::end(which.routes));
+      },
+      term);
+}
+
+// Structural integers for a fit to try; one where the term has none.
+inline std::vector<int> integers(const GpuTerm& term, int largest_k) {
+  std::vector<int> result{1};
+  std::visit(
+      [&](auto which) {
+        if constexpr (requires { which.integers(largest_k); }) result = which.integers(largest_k);
+      },
+      term);
+  return result;
+}
+
+// Whether the time is a sum of parameters times what does not depend on them.
+inline bool is_linear(const GpuTerm& term, int integer) {
+  bool result = info(term).linear;
+  std::visit(
+      [&](auto which) {
+        if constexpr (requires { which.is_linear(integer); }) result = which.is_linear(integer);
+      },
+      term);
+  return result;
+}
+
+// What a term's straight pieces are over; nothing for a term that has none.
+inline std::optional<double> coordinate(const GpuTerm& term, const Step& step,
+                                        const Machine& machine) {
+  std::optional<double> result;
+  std::visit(
+      [&](auto which) {
+        if constexpr (requires { which.coordinate(step, machine); }) {
+          result = which.coordinate(step, machine);
+        }
+      },
+      term);
+  return result;
+}
+
+}  // namespace gpucast::model
