@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ MARKERS = "osD^vP*X"
 CLIP = 0.5
 """Errors beyond this are drawn at the edge."""
 
-Cells = Sequence[Mapping[str, Any]]
+Cells = Sequence[Mapping[str, float]]
 
 
 def forecast_against_measured(groups: Mapping[str, Cells], title: str) -> Figure:

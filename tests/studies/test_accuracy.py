@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import accuracy
+import extra_p
 from study import OUTLIERS, made, outcome, wrong_model
 from synthetic import TRUTHS
 
@@ -47,7 +48,7 @@ def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: s
 
 
 def test_extra_p_is_at_least_ten_times_further_off() -> None:
-    if not accuracy.EXTRAP.exists():
+    if not extra_p.available():
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     rows = accuracy.against_extrap(seeds=4)
     assert [row for row in rows if row[-1] == "MISSED"] == []

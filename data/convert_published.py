@@ -1,7 +1,7 @@
-"""Turn the tables in data/published/source into the bundled datasets in data/published.
+"""Turn the tables in published/source into the bundled datasets in published.
 
 Each function converts one source document's table; facts about a machine are stated only where
-they are public and certain. Run after any change: python scripts/convert_published.py
+they are public and certain. Run after any change: python data/convert_published.py
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gpucast.data import jsonl
+from gpucast.data.formats.csv_transfers import ENDS
+from gpucast.data.workload import ALL_PAIRS
 
-FOLDER = Path(__file__).parents[1] / "data" / "published"
+FOLDER = Path(__file__).parent / "published"
 MIB = 2**20
 MB = 10**6
 GB = 10**9
 
-Fields = dict[str, Any]
+Fields = dict[str, object]
 
 
 def datasets() -> dict[str, str]:
@@ -70,13 +71,12 @@ def p2p_copy() -> Iterator[Fields]:
     yield _title("Copies between two GPUs: staged through the host, and peer to peer")
     for machine, column in (("tesla-c2050", "c2050"), ("geforce-gtx580", "gtx580")):
         for route in ("staged", "peer"):
-            for at, row in enumerate(_rows("p2p_copy_hpcsystems.csv")):
+            first: Fields = {"cold": True, "caveat": "first call: includes one-off start-up"}
+            for row in _rows("p2p_copy_hpcsystems.csv"):
                 seconds = float(row[f"{column}_{route}_s"])
-                first: Fields = {"cold": True, "caveat": "first call: includes one-off start-up"}
-                yield _transfer(
-                    machine, "native", "pinned", route, "gpu0", "gpu1", int(row["bytes"]),
-                    seconds, uncertainty=0.5e-6 / seconds, **(first if at == 0 else {}),
-                )  # fmt: skip
+                timed = {"seconds": [seconds], "uncertainty": 0.5e-6 / seconds, **first}
+                yield _copy(machine, route, bytes=int(row["bytes"]), memory="pinned", **timed)
+                first = {}
 
 
 # --- remote GPUs (DS-CUDA) ------------------------------------------------------------------
@@ -114,30 +114,24 @@ def dscuda(version: str) -> Iterator[Fields]:
     )
     yield _title(f"Claret MD steps on a local and a remote GPU ({version}), and remote copies")
     for row in _rows("dscuda_transfer.csv"):
-        size = int(row["bytes"])
         for path in ("infiniband", "ethernet100"):
-            for route, start, end in (("h2d", "host", "gpu0"), ("d2h", "gpu0", "host")):
-                rate = row[f"{path}_{route}_MBps"]
-                yield _transfer(
-                    machine, path, "unknown", route, start, end, size,
-                    size / (float(rate) * MB), uncertainty=_rounding(rate),
-                )  # fmt: skip
+            for route in ("h2d", "d2h"):
+                timed = _at_rate(int(row["bytes"]), row[f"{path}_{route}_MBps"], MB)
+                yield _copy(machine, route, path=path, **timed)
     for path in ("local", "infiniband", "ethernet100"):
         for row in _rows("dscuda_claret.csv"):
             yield _claret_step(machine, path, int(row["n"]), row[f"{version}_{path}"])
 
 
 def _claret_step(machine: str, path: str, n: int, gflops: str) -> Fields:
+    where: Fields = {"machine": machine, "path": path}
     if float(gflops) == 0:
-        return {
-            "kind": "note", "machine": machine, "path": path,
-            "text": f"n = {n}: the source prints 0 Gflops (less than 0.5), which gives no time",
-            "about": {"n": n, "gpus": 1, "gflops": 0},
-        }  # fmt: skip
+        text = f"n = {n}: the source prints 0 Gflops (less than 0.5), which gives no time"
+        return {"kind": "note", **where, "text": text, "about": {"n": n, "gpus": 1, "gflops": 0}}
+    seconds = ALL_PAIRS.operations * n**2 / (float(gflops) * 1e9)
     return {
-        "kind": "step", "machine": machine, "path": path, "schedule": "star-serial",
-        "kernel": "claret", "n": n, "gpus": 1, "seconds": [78 * n**2 / (float(gflops) * 1e9)],
-        "uncertainty": _rounding(gflops),
+        "kind": "step", **where, "schedule": "star-serial", "kernel": "claret", "n": n, "gpus": 1,
+        "seconds": [seconds], "uncertainty": _rounding(gflops),
     }  # fmt: skip
 
 
@@ -158,7 +152,6 @@ _HOST_MEMORY = {
 
 def bandwidthtest() -> Iterator[Fields]:
     """The CUDA SDK's own bandwidthTest on the machine of ``host_memory``."""
-    size = 33554432
     yield _machine(
         _GTX480,
         [_gpu("GeForce GTX 480", 480, 15, 1536)],
@@ -177,16 +170,10 @@ def bandwidthtest() -> Iterator[Fields]:
     yield _title("bandwidthTest: pageable and write-combined host memory, 32 MiB")
     for row in _rows("bandwidthtest_gtx480.csv"):
         memory = _HOST_MEMORY[row["memory"]]
-        for route, start, end, counted in (
-            ("h2d", "host", "gpu0", 1),
-            ("d2h", "gpu0", "host", 1),
-            ("local", "gpu0", "gpu0", 2),
-        ):
-            rate = row[f"{'d2d' if route == 'local' else route}_MBps"]
-            yield _transfer(
-                _GTX480, "native", "unknown" if route == "local" else memory, route, start, end,
-                size, counted * size / (float(rate) * MIB), uncertainty=_rounding(rate),
-            )  # fmt: skip
+        for route in ("h2d", "d2h"):
+            timed = _at_rate(32 * MIB, row[f"{route}_MBps"], MIB)
+            yield _copy(_GTX480, route, memory=memory, **timed)
+        yield _copy(_GTX480, "local", **_at_rate(32 * MIB, row["d2d_MBps"], MIB, counted=2))
 
 
 def host_memory() -> Iterator[Fields]:
@@ -216,11 +203,8 @@ def host_memory() -> Iterator[Fields]:
     )
     yield _title("Kinds of host memory against access patterns, GPU and CPU, 50 MB")
     for row in _rows("host_memory_gtx480.csv"):
-        yield {
-            "kind": "host_memory", "machine": _GTX480, "memory": _HOST_MEMORY[row["memory"]],
-            "pattern": row["pattern"], "runner": row["runner"], "phase": row["phase"],
-            "seconds": [float(row["seconds"])],
-        }  # fmt: skip
+        told = {"memory": _HOST_MEMORY[row["memory"]], "seconds": [float(row["seconds"])]}
+        yield {"kind": "host_memory", "machine": _GTX480, **row, **told}
 
 
 # --- driver models (Kopp 2012) --------------------------------------------------------------
@@ -228,38 +212,32 @@ def host_memory() -> Iterator[Fields]:
 
 def copy_timed() -> Iterator[Fields]:
     """Pageable and pinned copies under the display and the compute driver model."""
-    size = 256 * MIB
-    machines = {
-        "GeForce GTX 460": ("geforce-gtx460-wddm", _gpu("GeForce GTX 460", 336, 7, 1536)),
-        "Quadro 4000": ("quadro-4000-tcc", _gpu("Quadro 4000", 256, 8, 1536)),
-    }
-    models = {"WDDM": "WDDM (display driver model)", "TCC": "TCC (compute driver)"}
-    rows = list(_rows("copy_timed_2012.csv"))
-    for gpu, (machine, facts) in machines.items():
-        model = next(row["driver_model"] for row in rows if row["gpu"] == gpu)
+    machines = {"GeForce GTX 460": "geforce-gtx460-wddm", "Quadro 4000": "quadro-4000-tcc"}
+    for machine, gpu, driver in (
+        (
+            "geforce-gtx460-wddm",
+            _gpu("GeForce GTX 460", 336, 7, 1536),
+            "WDDM (display driver model)",
+        ),
+        ("quadro-4000-tcc", _gpu("Quadro 4000", 256, 8, 1536), "TCC (compute driver)"),
+    ):
         yield _machine(
             machine,
-            [facts],
+            [gpu],
             'N. Kopp, "Faster copies to CUDA GPUs", CodeProject (2012)',
             [
                 "MB/s are 2^20 bytes per second, whole numbers; each is the mean of 100 copies.",
                 "Windows 7 64-bit, PCIe generation 2 x16.",
                 "The two driver models were measured on different GPUs.",
             ],
-            driver=models[model],
+            driver=driver,
         )
     yield _title("Pageable and pinned copies of 256 MiB under the WDDM and TCC driver models")
-    for row in rows:
-        for route, start, end, column in (
-            ("h2d", "host", "gpu0", "up_MBps"),
-            ("d2h", "gpu0", "host", "down_MBps"),
-        ):
-            rate = row[column]
-            yield _transfer(
-                machines[row["gpu"]][0], "native", row["memory"], route, start, end, size,
-                size / (float(rate) * MIB), uncertainty=_rounding(rate),
-                caveat="mean of 100 copies",
-            )  # fmt: skip
+    for row in _rows("copy_timed_2012.csv"):
+        about = {"memory": row["memory"], "caveat": "mean of 100 copies"}
+        for route, column in (("h2d", "up_MBps"), ("d2h", "down_MBps")):
+            timed = _at_rate(256 * MIB, row[column], MIB)
+            yield _copy(machines[row["gpu"]], route, **about, **timed)
 
 
 # --- contention (Cirrascale) ----------------------------------------------------------------
@@ -286,19 +264,17 @@ def pcie_contention() -> Iterator[Fields]:
         topology={"gpus": 8, "switches": "two PEX 8780 (SR3514)"},
     )
     yield _title("Peer copies of pairs that share PCIe links, and of pairs that do not")
-    rows = list(_rows("pcie_contention_cirrascale.csv"))
-    for row in rows:
-        here = (f"gpu{row['from_gpu']}", f"gpu{row['to_gpu']}")
-        together = [
-            (f"gpu{other['from_gpu']}", f"gpu{other['to_gpu']}")
-            for other in rows
-            if other["experiment"] == row["experiment"]
-        ]
-        yield _transfer(
-            machine, "native", "unknown", "peer", *here, GB, GB / (float(row["GBps"]) * GB),
-            concurrent=[{"from": a, "to": b} for a, b in together if (a, b) != here],
-            uncertainty=_rounding(row["GBps"]),
-            caveat=f"experiment {row['experiment']}; a rate: size of the copies not stated",
+    together: dict[str, list[Fields]] = {}
+    for row in _rows("pcie_contention_cirrascale.csv"):
+        ends = {"from": f"gpu{row['from_gpu']}", "to": f"gpu{row['to_gpu']}"}
+        together.setdefault(row["experiment"], []).append(ends)
+    for row in _rows("pcie_contention_cirrascale.csv"):
+        experiment = row["experiment"]
+        here = {"from": f"gpu{row['from_gpu']}", "to": f"gpu{row['to_gpu']}"}
+        yield _copy(
+            machine, "peer", **here, **_at_rate(GB, row["GBps"], GB),
+            concurrent=[ends for ends in together[experiment] if ends != here],
+            caveat=f"experiment {experiment}; a rate: size of the copies not stated",
         )  # fmt: skip
 
 
@@ -322,35 +298,34 @@ def _gpu(name: str, cores: int, sms: int, threads: int) -> Fields:
 
 
 def _machine(
-    name: str, gpus: list[Fields] | None, source: str, caveats: list[str], **more: Any
+    name: str, gpus: list[Fields] | None, source: str, caveats: list[str], **more: object
 ) -> Fields:
     listed = {} if gpus is None else {"gpus": gpus}
-    return {
-        "kind": "machine", "id": name, **listed, **more, "source": source, "caveats": caveats,
-    }  # fmt: skip
+    about = {"source": source, "caveats": caveats}
+    return {"kind": "machine", "id": name, **listed, **more, **about}
 
 
 def _title(text: str) -> Fields:
     return {"kind": "note", "text": text, "about": {"title": text}}
 
 
-def _transfer(
-    machine: str,
-    path: str,
-    memory: str,
-    route: str,
-    start: str,
-    end: str,
-    size: int,
-    seconds: float,
-    concurrent: list[Fields] | None = None,
-    **more: Any,
-) -> Fields:
+def _copy(machine: str, route: str, **more: object) -> Fields:
+    """A transfer record; natively, alone and of unknown memory unless told otherwise."""
+    start, end = ENDS[route]
     return {
-        "kind": "transfer", "machine": machine, "path": path, "memory": memory, "engine": "copy",
-        "route": route, "from": start, "to": end, "bytes": size, "concurrent": concurrent or [],
-        "seconds": [seconds], "valid": True, **more,
+        "kind": "transfer", "machine": machine, "path": "native", "memory": "unknown",
+        "engine": "copy", "route": route, "from": start, "to": end, "concurrent": [],
+        "valid": True, **more,
     }  # fmt: skip
+
+
+def _at_rate(size: int, printed: str, unit: int, counted: int = 1) -> Fields:
+    """Bytes, seconds and uncertainty of a copy of which a rate was printed, in units a second.
+
+    ``counted``: how often the source counts each byte.
+    """
+    seconds = counted * size / (float(printed) * unit)
+    return {"bytes": size, "seconds": [seconds], "uncertainty": _rounding(printed)}
 
 
 if __name__ == "__main__":
