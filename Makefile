@@ -63,8 +63,6 @@ format: $(stamps)/dev ## formats C++ and Python
 bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
 	@.venv/bin/python studies/accuracy.py
 	@.venv/bin/python benchmarks/speed.py
-	@.venv/bin/python benchmarks/plan_speed.py
-	@.venv/bin/python benchmarks/figures_speed.py
 	@.venv/bin/python benchmarks/mdapp_pairs.py
 
 .PHONY: notebooks

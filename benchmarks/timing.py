@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import os
@@ -12,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gpucast.util.tables import print_table
 
@@ -48,39 +46,26 @@ def processor_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """Options that all benchmarks have."""
-    made = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    made.add_argument("--keep", action="store_true", help=f"add the figures to {HISTORY.name}")
-    return made
-
-
 def finish(benchmark: str, figures: Sequence[Figure], keep: bool) -> int:
     """Prints the figures beside those kept last on a machine like this; exit status 1 if a bound is
     missed."""
     here = machine()
+    entries = map(json.loads, HISTORY.read_text(encoding="utf-8").splitlines())
     before = {
         entry["what"]: entry["seconds"]
-        for entry in history()
-        if entry["benchmark"] == benchmark and (entry["cpu"], entry["cores"]) == here
+        for entry in entries
+        if (entry["cpu"], entry["cores"]) == here
     }
     print_table(
         ["what", "seconds", "of processor", "kept last", "bound", ""],
         [
-            [
-                each.what,
-                f"{each.seconds:.4f}",
-                f"{each.processor:.4f}",
-                f"{before[each.what]:.4f}" if each.what in before else "",
-                "" if each.bound is None else f"{each.bound:.3g}",
-                verdict(each),
-            ]
+            [each.what, f"{each.seconds:.4f}", f"{each.processor:.4f}",
+             f"{before[each.what]:.4f}" if each.what in before else "",
+             "" if each.bound is None else f"{each.bound:.3g}", verdict(each)]
             for each in figures
         ],
         "lrrrrl",
-    )
+    )  # fmt: skip
     if keep:
         add(benchmark, figures)
     return int(any(verdict(each) == "MISSED" for each in figures))
@@ -97,13 +82,6 @@ def machine() -> tuple[str, int]:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "unknown"), len(os.sched_getaffinity(0))
-
-
-def history() -> list[dict[str, Any]]:
-    """All figures that were kept, the oldest first."""
-    if not HISTORY.exists():
-        return []
-    return [json.loads(line) for line in HISTORY.read_text(encoding="utf-8").splitlines()]
 
 
 def add(benchmark: str, figures: Sequence[Figure]) -> None:
