@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import tomllib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
+from jinja2 import Environment, StrictUndefined
 from numpy.typing import ArrayLike, NDArray
 
 from gpucast import _core
@@ -29,6 +30,7 @@ from gpucast.util.units import duration, interval, percent, quantity
 
 FOLDER = Path(__file__).parent / "reconstructed"
 PAGE = Path(__file__).parents[1] / "docs" / "machine-2015.md"
+TEMPLATE = Path(__file__).with_name("machine-2015.md.jinja")
 NAME = "reconstructed-2015"
 PATHS = {"native": "expansion-box", "remote": "ds-cuda"}
 """Words of ours, so that no measured path of another machine is taken for one of these."""
@@ -207,90 +209,28 @@ def _curvature(of: Model, n: Sequence[int]) -> Array:
 # --- the page -------------------------------------------------------------------------------
 
 
-TRUST = """\
-## How far to trust it
-
-- That step time is linear for small n and quadratic for large n is the form of equations 1 to 3,
-  whatever the parameters; so is that the share of T_com grows where n fits one wave.
-- That latencies and launches are longer with DS-CUDA is what its own tables say of 2012 hardware,
-  and the bounds of the two paths do not overlap: it is put in, not found. How Gflops move with N,
-  and where, is what comes out.
-- The finding that does not hold in every draw says where the paper's machine must have been better
-  than DS-CUDA's tables of 2012, or its particles more: with 100,000, eight remote GPUs are not
-  always faster than four.
-- Gflops count 78 operations a pair, as Claret does. The chip executes fewer, so one GPU can exceed
-  the 3977 Gflops of its peak (2 operations a core and cycle at 863 MHz) in this count.
-- The times may be off by factors, not by per cent. Where it matters most we know least: t_kernel
-  and the host's work a particle.
-- Copies of `star-serial` follow one another, so GPUs that share a box's uplink do not slow each
-  other down; with copies at once they would (source document 5).
-"""
-
-
 def page(models: dict[str, Model]) -> str:
-    """docs/machine-2015.md."""
+    """docs/machine-2015.md, its template filled in."""
     about, groups = read()
+    titles = {"both": "Both paths"}
+    titles |= {path: f"{path.capitalize()}: {about['paths'][path]}" for path in PATHS}
     native, remote = (models[path].parameters for path in PATHS)
-    made_of = "\n".join(
-        f"### {title}\n\n{_table('| | value | bounds | from |', map(_row, groups[group]))}"
-        for group, title in (
-            ("both", "Both paths"),
-            ("native", f"Native: {about['paths']['native']}"),
-            ("remote", f"Remote: {about['paths']['remote']}"),
-        )
-    )
-    derived = ([f"`{x}`", *map(_with_interval, (native[x], remote[x]))] for x in native)
-    forecasts = (
-        [n, gpus, *(cell for path in PATHS for cell in _cells(models[path], n, gpus))]
-        for n in (SMALL, 10_000, LARGE)
-        for gpus in (1, 2, 4, 8)
-    )
-    held = (
-        [words, path, percent(share, 0)]
-        for words, path, share in findings(models["native"], models["remote"])
-    )
-    both = " | ".join(f"{path} step (90 %) | Gflops | T_com" for path in PATHS)
-    return f"""\
-# The machine of 2015, reconstructed
-
-**A {about["label"]}.**
-Source document 1 (Setoguchi & Narumi) prints no fitted values. This page and its
-models say what public figures lead one to expect of its machine. Nothing here was
-measured on it, and nothing may be quoted as the paper's.
-
-    gpucast data list                   # names them apart from what was measured
-    gpucast data show {NAME}-native
-    gpucast predict {NAME}-native {NAME}-remote -n 1000,1e5 --gpus 1-8
-
-`data/reconstruct_2015.py` makes models and page from `data/reconstructed/{NAME}.toml`.
-
-## What it is made of
-
-{made_of}
-A quantity with bounds is drawn {DRAWS} times, its logarithm from a triangle that peaks
-at the value and ends at the bounds; the draws are the model's replicates. Both paths
-share what concerns GPUs and host, draw by draw.
-
-## The paper's parameters
-
-t_gpu = cycles_per_pair / (cores clock); latencies are L_copy + L_box, native. In
-brackets: where 95 % of the draws lie.
-
-{_table("| | native | remote |", derived)}
-## What comes out
-
-{_table(f"| n | N | {both} |", forecasts)}
-## The paper's findings
-
-Each is asked of every draw: the last column is the share of draws in which it holds.
-
-{_table("| finding | path | holds in |", held)}
-{TRUST}"""
-
-
-def _table(header: str, rows: Iterable[Sequence[object]]) -> str:
-    lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
-    return "\n".join([header, "|" + "---|" * (header.count("|") - 1), *lines, ""])
+    template = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    ).from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(
+        name=NAME, label=about["label"], draws=DRAWS,
+        groups={titles[group]: map(_row, quantities) for group, quantities in groups.items()},
+        parameters=[[f"`{x}`", *map(_with_interval, (native[x], remote[x]))] for x in native],
+        forecasts=[
+            [n, gpus, *(cell for path in PATHS for cell in _cells(models[path], n, gpus))]
+            for n in (SMALL, 10_000, LARGE) for gpus in (1, 2, 4, 8)
+        ],
+        findings=[
+            [words, path, percent(share, 0)]
+            for words, path, share in findings(models["native"], models["remote"])
+        ],
+    )  # fmt: skip
 
 
 def _row(each: Quantity) -> list[str]:
