@@ -36,6 +36,15 @@ HOST_BOUND = 6.0  # times the scalar double loop, on one core
 SCALING_BOUND = 0.75  # of the rate of one thread, for each of all
 
 
+# Names of forms of the kernel, by boundary and whether energies are summed.
+FORMS = {
+    ("open", False): "tuned",
+    ("open", True): "tuned, with energies",
+    ("minimum-image", False): "tuned, minimum image",
+    ("dsf", False): "tuned, dsf",
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=Path, default=PROGRAM)
@@ -54,14 +63,14 @@ def main() -> int:
     print(f"n = {ours['n']} on {ours['device']}")
     print(f"{'kernel':<34}{'GPUs':>5}{'pairs/s':>12}{'each':>12}  instructions  of issue limit")
     for row in rows:
-        line = f"{row['kernel']:<34}{row.get('gpus', 1):>5}{row['pairs_per_second']:>12.3e}"
         rate = row.get("pairs_per_second_and_gpu", row["pairs_per_second"])
+        line = f"{row['kernel']:<34}{row.get('gpus', 1):>5}{row['pairs_per_second']:>12.3e}"
         line += f"{rate:>12.3e}"
         if row["kernel"] in loops and row.get("gpus") == 1:
             count = loops[row["kernel"]]
-            row["instructions_a_pair"] = count
-            row["share_of_issue_limit"] = rate * count / limit
-            line += f"{count:>14.2f}{100 * row['share_of_issue_limit']:>14.1f} %"
+            share = rate * count / limit
+            row |= {"instructions_a_pair": count, "share_of_issue_limit": share}
+            line += f"{count:>14.2f}{100 * share:>14.1f} %"
         print(line)
     if openmm is None:
         print("OpenMM: not here (pip install openmm; on GPUs openmm-cuda-13 as well)")
@@ -93,18 +102,9 @@ def _instruction_counts(program: Path) -> dict[str, float]:
     except sass.SassError as error:
         print(f"instructions not counted: {error}")
         return {}
-    names = {
-        ("open", False): "tuned",
-        ("open", True): "tuned, with energies",
-        ("minimum-image", False): "tuned, minimum image",
-        ("dsf", False): "tuned, dsf",
-    }
     # Sorted by particles a thread: the form for the most particles comes last.
-    return {
-        names[loop.boundary, loop.with_energies]: loop.instructions_a_pair
-        for loop in loops
-        if (loop.boundary, loop.with_energies) in names
-    }
+    forms = (((loop.boundary, loop.with_energies), loop.instructions_a_pair) for loop in loops)
+    return {FORMS[form]: instructions for form, instructions in forms if form in FORMS}
 
 
 def _openmm(n: int, platform_name: str) -> dict[str, Any] | None:
@@ -151,13 +151,12 @@ def _verdict(ours: dict[str, Any]) -> int:
     rows = ours["throughput"]
     checks = []
     if ours["engine"] == "host":
-        alone = next(row for row in rows if row["kernel"] == "tuned")
-        all_of_them = [row for row in rows if row["kernel"] == "tuned"][-1]
+        tuned = [row for row in rows if row["kernel"] == "tuned"]
+        alone, last = tuned[0], tuned[-1]
         checks = [
             ("over the scalar double loop", alone["over_scalar_double_loop"], HOST_BOUND),
-            (f"efficiency of {all_of_them['gpus']} threads", all_of_them["efficiency"],
-             SCALING_BOUND),
-        ]  # fmt: skip
+            (f"efficiency of {last['gpus']} threads", last["efficiency"], SCALING_BOUND),
+        ]
     elif "H200" in ours["device"] and ours["n"] >= 262144:
         checks = [
             (f"{row['kernel']}, pairs/s", row["pairs_per_second"], H200_BOUNDS[row["kernel"]])
@@ -167,7 +166,7 @@ def _verdict(ours: dict[str, Any]) -> int:
     for what, value, bound in checks:
         verdict = "ok" if value >= bound else "MISSED"
         print(f"{what}: {value:.4g}, bound {bound:.4g}: {verdict}")
-    return 0 if all(value >= bound for _, value, bound in checks) else 1
+    return int(any(value < bound for _, value, bound in checks))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from remote import PROBE, Machine
 
@@ -27,8 +27,7 @@ AT_ONCE = 8
 KEPT_BY_ALLOCATOR = 2 << 20
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """What one server has."""
 
     descriptors: int
@@ -42,17 +41,11 @@ def held(pid: int, gpu: int) -> Held:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     used = None
     if shutil.which("nvidia-smi"):
-        query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used"]
-        told = subprocess.run(
-            [*query, "--format=csv,noheader,nounits"], capture_output=True, text=True, check=True
-        )
-        used = int(told.stdout)
-    return Held(
-        len(list(Path(f"/proc/{pid}/fd").iterdir())),
-        int(status.split()[0]) << 10,
-        len(children),
-        used,
-    )
+        query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used",
+                 "--format=csv,noheader,nounits"]  # fmt: skip
+        used = int(subprocess.run(query, capture_output=True, check=True).stdout)
+    descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return Held(descriptors, int(status.split()[0]) << 10, len(children), used)
 
 
 def every_server(machine: Machine) -> list[Held]:

@@ -13,37 +13,28 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 SAMPLES = {"step": 21, "transfer": 12, "launch": 24, "overlap": 12, "skeleton": 6}
 """The most samples of a record of each kind: they settle a visit's median far better than visits
 agree."""
 
 
-def spaced(samples: list[float], most: int) -> list[float]:
-    """At most ``most`` of them, the first and the last among them."""
-    if len(samples) <= most:
-        return samples
-    last = len(samples) - 1
-    return [samples[round(k * last / (most - 1))] for k in range(most)]
-
-
-def lean(record: dict[str, Any]) -> dict[str, Any]:
+def lean(record: dict[str, object]) -> dict[str, object]:
     """The record with fewer samples, to a nanosecond: what a clock can tell."""
     most = SAMPLES.get(record["kind"])
     if most is None:
         return record
-    kept = {**record, "seconds": rounded(spaced(record["seconds"], most))}
+    kept = {**record, "seconds": spaced(record["seconds"], most)}
     if "phases" in record:
-        kept["phases"] = {
-            name: rounded(spaced(seconds, most)) for name, seconds in record["phases"].items()
-        }
+        kept["phases"] = {name: spaced(each, most) for name, each in record["phases"].items()}
     return kept
 
 
-def rounded(seconds: list[float]) -> list[float]:
-    """To a nanosecond."""
-    return [round(each, 9) for each in seconds]
+def spaced(samples: list[float], most: int) -> list[float]:
+    """At most ``most`` of them, the first and the last among them, rounded to a nanosecond."""
+    last = len(samples) - 1
+    count = min(most, len(samples))
+    return [round(samples[round(k * last / max(count - 1, 1))], 9) for k in range(count)]
 
 
 def main() -> None:
@@ -55,12 +46,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     records = [json.loads(line) for line in options.data.read_text().splitlines()]
-    title = {
-        "schema": "gpucast.record/1",
-        "kind": "note",
-        "text": options.title,
-        "about": {"title": options.title},
-    }
+    about = {"text": options.title, "about": {"title": options.title}}
+    title = {"schema": "gpucast.record/1", "kind": "note", **about}
     kept = [title, *(lean(record) for record in records if record["kind"] != "note")]
     lines = (json.dumps(each, separators=(",", ":"), ensure_ascii=False) for each in kept)
     options.output.write_text("\n".join(lines) + "\n")

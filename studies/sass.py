@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 BOUNDARIES = ("open", "dsf", "minimum-image")
 KERNEL = re.compile(r"5tunedILNS\d*_12BoundaryKindE(\d)ELb([01])ELi(\d+)E")
@@ -25,8 +26,7 @@ class SassError(Exception):
     """Machine code cannot be read here, or does not hold what is looked for."""
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(NamedTuple):
     address: int
     opcode: str
     operands: str
@@ -59,15 +59,12 @@ def cuobjdump() -> Path:
     Raises:
         SassError: there is none.
     """
-    homes = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *_packages()]
-    for folder in [*os.get_exec_path(), *(f"{home}/bin" for home in homes)]:
-        if (found := shutil.which("cuobjdump", path=str(folder))) is not None:
-            return Path(found)
-    raise SassError("no cuobjdump (CUDA's tool) on this machine")
-
-
-def _packages() -> list[Path]:
-    return [Path(folder) for entry in sys.path for folder in Path(entry).glob("nvidia/cu1*")]
+    packages = [folder for entry in sys.path for folder in Path(entry).glob("nvidia/cu1*/bin")]
+    folders = [*os.get_exec_path(), f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/bin"]
+    found = shutil.which("cuobjdump", path=os.pathsep.join(map(str, [*folders, *packages])))
+    if found is None:
+        raise SassError("no cuobjdump (CUDA's tool) on this machine")
+    return Path(found)
 
 
 def tuned_loops(program: Path, architecture: str = "sm_90") -> list[Loop]:
@@ -91,12 +88,12 @@ def tuned_loops(program: Path, architecture: str = "sm_90") -> list[Loop]:
     for function in re.split(r"\n\s*Function : ", run.stdout)[1:]:
         name, _, body = function.partition("\n")
         if (form := KERNEL.search(name)) is not None:
-            boundary, sums, i = (int(group) for group in form.groups())
-            loops.append(_main_loop(_instructions(body), BOUNDARIES[boundary], sums == 1, i))
+            boundary, sums, i = numbers = tuple(int(group) for group in form.groups())
+            loop = _main_loop(_instructions(body), BOUNDARIES[boundary], sums == 1, i)
+            loops.append((numbers, loop))
     if not loops:
         raise SassError(f"{program} has no machine code of the kernel for {architecture}")
-    return sorted(loops, key=lambda loop: (BOUNDARIES.index(loop.boundary), loop.with_energies,
-                                           loop.i_per_thread))  # fmt: skip
+    return [loop for _, loop in sorted(loops, key=lambda form: form[0])]
 
 
 def _instructions(body: str) -> list[Instruction]:
