@@ -57,13 +57,6 @@ apt() {
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
 }
 
-all_have_candidates() {
-  local package
-  for package in "$@"; do
-    apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]' || return 1
-  done
-}
-
 setup_system() {
   if [[ "${GPUCAST_SYSTEM:-}" == skip ]]; then
     say "set-up: system packages left alone (GPUCAST_SYSTEM=skip)"
@@ -96,12 +89,9 @@ install_system_packages() {
 
 # Uses as_root of whoever calls.
 apt_install() {
-  if ! all_have_candidates "$@"; then
-    quietly apt-update.log apt update || true # The install below says what is still missing.
-  fi
   quietly apt-install.log apt install --no-install-recommends "$@" && return
-  # Package lists that are too old name files that are gone.
-  quietly apt-update.log apt update || true
+  # There are no package lists yet, or they are too old and name files that are gone.
+  quietly apt-update.log apt update || true # The install below says what is still missing.
   quietly apt-install.log apt install --no-install-recommends "$@"
 }
 
@@ -124,11 +114,15 @@ install_test_packages() {
 
 # pip_install LOG ENVIRONMENT ARGUMENTS...
 pip_install() {
-  local log=$1 environment=$2
-  shift 2
-  quietly "$log" "$environment/bin/python" -m pip --disable-pip-version-check \
-    install --no-input --constraint scripts/constraints.txt "$@" ||
-    fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $environment/bin/pip install -c scripts/constraints.txt $*"
+  quietly "$1" "$2/bin/python" -m pip --disable-pip-version-check install --no-input "${@:3}"
+}
+
+# install_groups LOG GROUP...: into .venv; pyproject.toml is the only list of requirements.
+install_groups() {
+  local log=$1 packages constraints=scripts/constraints.txt
+  mapfile -t packages < <("$venv/bin/python" scripts/requirements.py "${@:2}")
+  pip_install "$log" "$venv" --constraint "$constraints" "${packages[@]}" ||
+    fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $venv/bin/pip install -c $constraints ${packages[*]}"
 }
 
 make_venv() {
@@ -141,24 +135,17 @@ make_venv() {
     fail "$python cannot make a virtual environment; see $logs/venv.log"
 }
 
-# pyproject.toml is the only list of requirements.
-requirements() {
-  "$venv/bin/python" scripts/requirements.py "$@"
-}
-
 setup_venv() {
   make_venv "$venv"
   say "set-up: Python packages into $venv"
-  mapfile -t packages < <(requirements build runtime)
-  pip_install pip-runtime.log "$venv" "${packages[@]}"
+  install_groups pip-runtime.log build runtime
 }
 
 setup_dev() {
   say "set-up: formatters, linters and test tools into $venv"
   install_test_packages & # apt and pip wait for different things
   local apt=$!
-  mapfile -t packages < <(requirements dev)
-  pip_install pip-dev.log "$venv" "${packages[@]}"
+  install_groups pip-dev.log dev
   wait "$apt"
 }
 
@@ -166,8 +153,7 @@ setup_docs() {
   say "set-up: documentation tools"
   install_docs_packages &
   local apt=$!
-  mapfile -t packages < <(requirements docs)
-  pip_install pip-docs.log "$venv" "${packages[@]}"
+  install_groups pip-docs.log docs
   wait "$apt"
 }
 
@@ -182,12 +168,11 @@ setup_extrap() {
   say "set-up: Extra-P into $venv_extrap"
   # Without dependencies first: Extra-P lists its desktop window (Qt), which a
   # command-line run never loads.
-  mapfile -t packages < <(requirements extrap)
-  quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-    install --no-input --no-deps "${packages[0]}" &&
-    quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-      install --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
-    fail "could not install ${packages[0]} ($(reason pip-extrap.log)); see $logs/pip-extrap.log"
+  local log=pip-extrap.log packages
+  mapfile -t packages < <("$venv/bin/python" scripts/requirements.py extrap)
+  pip_install "$log" "$venv_extrap" --no-deps "${packages[0]}" &&
+    pip_install "$log" "$venv_extrap" --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
+    fail "could not install ${packages[0]} ($(reason "$log")); see $logs/$log"
 }
 
 # ------------------------------------------------------------------ CUDA ----
@@ -207,8 +192,7 @@ setup_cuda() {
     return
   fi
   say "set-up: CUDA 13.0 compiler into $venv (no nvcc 12.4 or newer on this machine)"
-  mapfile -t packages < <(requirements cuda)
-  pip_install pip-cuda.log "$venv" "${packages[@]}"
+  install_groups pip-cuda.log cuda
   add_missing_links "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)"
   scripts/nvcc.sh >/dev/null || fail "the CUDA compiler in $venv does not run; see $logs/pip-cuda.log"
 }
