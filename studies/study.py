@@ -7,7 +7,6 @@ Data come from synthetic.py, a second implementation of the paper's equations: 7
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,8 +24,6 @@ SIGMA = 0.03
 OUTLIERS = 0.08
 REPEATS = 5
 SMS, BLOCK = 12, 256
-WHERE = {"machine": "made", "path": "native"}
-TRANSFER_SIZES = 2.0 ** np.arange(6, 27, 2)
 
 
 @dataclass(frozen=True)
@@ -35,65 +32,31 @@ class Made:
 
     truth: Truth
     seed: int
-    outliers: float
     n: Array
     gpus: Array
     seconds: Array
 
-    def dataset(self, microbenchmarks: bool = False) -> Dataset:
-        """The steps (and transfers and launches) as records."""
+    def dataset(self) -> Dataset:
+        """The steps as records."""
         gpu = {"name": "made", "cores": self.truth.c, "sms": SMS}
         lines: list[dict[str, object]] = [{"kind": "machine", "id": "made", "gpus": [gpu]}]
         cells: dict[tuple[float, float], list[float]] = {}
         for n, gpus, seconds in zip(self.n, self.gpus, self.seconds, strict=True):
             cells.setdefault((n, gpus), []).append(float(seconds))
-        lines += [step(n, gpus, samples) for (n, gpus), samples in cells.items()]
-        if microbenchmarks:
-            lines += microbenchmarks(self.truth, np.random.default_rng(self.seed + 10**6))
+        steps = {"kind": "step", "machine": "made", "path": "native", "schedule": "star-serial",
+                 "kernel": "claret", "block": BLOCK}  # fmt: skip
+        lines += [
+            {**steps, "n": int(n), "gpus": int(gpus), "seconds": samples}
+            for (n, gpus), samples in cells.items()
+        ]
         return from_records("made", [jsonl.record(line) for line in lines])
-
-
-def step(n: float, gpus: float, seconds: list[float]) -> dict[str, object]:
-    return {
-        "kind": "step",
-        **WHERE,
-        "schedule": "star-serial",
-        "kernel": "claret",
-        "n": int(n),
-        "gpus": int(gpus),
-        "block": BLOCK,
-        "seconds": seconds,
-    }
-
-
-def microbenchmarks(truth: Truth, rng: np.random.Generator) -> Iterator[dict[str, object]]:
-    for route, start, end in (("h2d", "host", "gpu0"), ("d2h", "gpu0", "host")):
-        for size in TRANSFER_SIZES:
-            times = synthetic.transfer_seconds(truth, route, np.full(REPEATS, size))
-            yield {
-                "kind": "transfer",
-                **WHERE,
-                "memory": "pageable",
-                "engine": "copy",
-                "route": route,
-                "from": start,
-                "to": end,
-                "bytes": int(size),
-                "concurrent": [],
-                "valid": True,
-                "seconds": synthetic.noisy(times, rng, SIGMA).tolist(),
-            }
-    for count in (1, 16, 256):
-        times = np.full(REPEATS, truth.t_kernel * count)
-        samples = synthetic.noisy(times, rng, SIGMA).tolist()
-        yield {"kind": "launch", **WHERE, "method": "submit", "count": count, "seconds": samples}
 
 
 def made(truth: Truth, seed: int, outliers: float) -> Made:
     rng = np.random.default_rng(seed)
     n, gpus = synthetic.grid(N_GRID, GPU_GRID, REPEATS)
     seconds = synthetic.noisy(truth.seconds(n, gpus), rng, SIGMA, outliers)
-    return Made(truth, seed, outliers, n, gpus, seconds)
+    return Made(truth, seed, n, gpus, seconds)
 
 
 def held_out() -> tuple[Array, Array]:

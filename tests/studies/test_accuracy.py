@@ -7,6 +7,8 @@ import pytest
 
 import accuracy
 import extra_p
+import gpucast
+from made_data import steps_alone, whole
 from study import OUTLIERS, made, outcome, wrong_model
 from synthetic import TRUTHS
 
@@ -35,11 +37,8 @@ def test_a_wrong_form_is_flagged(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["native", "virtualized"])
 def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: str) -> None:
-    import gpucast
-
-    data = made(TRUTHS[name], 0, 0.0)
-    alone = gpucast.fit(data.dataset(), model="paper").content
-    joint = gpucast.fit(data.dataset(microbenchmarks=True), model="paper").content
+    alone = gpucast.fit(steps_alone(TRUTHS[name]), model="paper").content
+    joint = gpucast.fit(whole(TRUTHS[name]), model="paper").content
     assert (alone["rank"], len(alone["parameters"])) == (4, 7)
     hidden = {key for key, entry in alone["parameters"].items() if entry["stderr"] is None}
     assert hidden == {"t_cpu", "t_kernel", "L_h2d", "L_d2h", "B_d2h"}
