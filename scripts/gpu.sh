@@ -22,12 +22,7 @@
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS; OpenSSL's headers and
 # libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
 #
-# A dataset is steered by GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE, the machine's name (the
-# host's), GPUCAST_ROUNDS (3), each a visit of every cell, GPUCAST_CELL_SECONDS of a visit's timed steps
-# at most (0.1), GPUCAST_SIZES, GPUCAST_SCHEDULES, GPUCAST_MEMORIES and GPUCAST_KERNELS of steps in place
-# of the usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s; 0: without end), GPUCAST_INTERVAL
-# of their medians, GPUCAST_LARGEST bytes of their largest transfer, and GPUCAST_BUILD, a build that is
-# there already: nothing is built, nor checked.
+# Variables that steer a dataset are in docs/measure.md.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."

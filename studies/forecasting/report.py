@@ -7,14 +7,21 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from forecasting.markdown import missed, percent, table
 from forecasting.outcome import Outcome
 from forecasting.results import APART, BreakEven, Quarter, Result, bounds, judge
 from forecasting.splits import LEFT_OUT, QUARTER
 
-PAGE = Path(__file__).with_name("page.md.jinja")
+PAGES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    undefined=StrictUndefined,
+)
+PAGES.globals["percent"] = percent
 TITLES = {
     "gpus": "More GPUs than were trained on",
     "sizes": "More particles than were trained on",
@@ -32,8 +39,7 @@ def report(outcome: Outcome, images: Mapping[str, str]) -> str:
     """The whole page, page.md.jinja filled in; ``images``: titles by path relative to it."""
     counts = {cell["gpus"] for each in _usable(outcome, "gpus").values() for cell in each.cells}
     refused = {each.refused for each in outcome.quarter.values() if each.refused is not None}
-    page = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-                       undefined=StrictUndefined).from_string(PAGE.read_text("utf-8"))  # fmt: skip
+    page = PAGES.get_template("page.md.jinja")
     return page.render(
         about=outcome.about, settings=outcome.about.settings, outcome=outcome, images=images,
         titles=TITLES, left_out=LEFT_OUT, quarter=QUARTER, counts=sorted(counts),
@@ -44,7 +50,7 @@ def report(outcome: Outcome, images: Mapping[str, str]) -> str:
         break_evens=[[name, *_break_even(row)]
                      for name, each in outcome.what_if.items() for row in each.break_even],
         findings=[[each.brief, each.verdict] for each in outcome.findings],
-        table=table, percent=percent, bounds=bounds, own=own, others=others,
+        table=table, bounds=bounds, own=own, others=others,
         errors=_errors, choices=_choices,
     )  # fmt: skip
 
@@ -89,26 +95,22 @@ def mark(verdict: Mapping[str, bool]) -> str:
 
 
 def summary(outcome: Outcome) -> str:
-    """One paragraph."""
+    """One paragraph, summary.md.jinja filled in."""
     reached, total = outcome.counted()
-    sentences = [f"**{reached} of {total} targets are reached.**"]
-    for kind, words in (
-        ("gpus", "Step times on more GPUs than were trained on"),
-        ("sizes", "Times of more particles than were trained on"),
-        ("random", "Times of cells left out at random"),
-    ):
-        of_groups = _usable(outcome, kind)
-        if of_groups:
-            sentences.append(f"{words} are forecast {_spread(of_groups)}.")
-        if kind == "gpus":
-            sentences += [*_rival_sentence(outcome), *_count_sentence(of_groups)]
+    of_kinds = {kind: _over_groups(_usable(outcome, kind)) for kind in TITLES}
+    rivals = [
+        [group[name].median_relative_error for name in FORECASTERS]
+        for group in outcome.held_out["gpus"].values()
+        if all(name in group and group[name].refused is None for name in FORECASTERS)
+    ]
     remote = {name: each for name, each in outcome.what_if.items() if each.refused is None}
-    if remote:
-        sentences.append(
-            "Remote steps, from native steps and the remote path's microbenchmarks alone, are "
-            f"forecast {_spread(remote)}."
-        )
-    return " ".join(sentences)
+    return PAGES.get_template("summary.md.jinja").render(
+        reached=reached,
+        total=total,
+        **of_kinds,
+        rivals=rivals and dict(zip(FORECASTERS, np.median(rivals, axis=0), strict=True)),
+        remote=_over_groups(remote),
+    ).rstrip()
 
 
 def _usable(outcome: Outcome, kind: str) -> dict[str, Result]:
@@ -116,41 +118,21 @@ def _usable(outcome: Outcome, kind: str) -> dict[str, Result]:
     return {name: each for name, each in own.items() if each.refused is None}
 
 
-def _spread(results: Mapping[str, Result]) -> str:
-    """Over groups: error of the typical and of the worst, and coverage of all their cells."""
+def _over_groups(results: Mapping[str, Result]) -> dict[str, object]:
+    """Error of the typical and of the worst group, coverage of all cells, and best counts."""
+    if not results:
+        return {}
     errors = {name: each.median_relative_error or 0.0 for name, each in results.items()}
     worst = max(errors, key=lambda name: errors[name])
-    covered = [cell["covered"] for each in results.values() for cell in each.cells]
-    coverage = f"{percent(float(np.mean(covered)))} of all cells in their 90 % interval"
-    if len(errors) == 1:
-        return f"with a median error of {percent(errors[worst])}, {coverage}"
-    typical = float(np.median(list(errors.values())))
-    return (
-        f"with a median error of {percent(typical)} in the typical group, "
-        f"{percent(errors[worst])} in the worst ({worst}), {coverage}"
-    )
-
-
-def _rival_sentence(outcome: Outcome) -> Iterator[str]:
-    groups = [
-        [group[name].median_relative_error for name in FORECASTERS]
-        for group in outcome.held_out["gpus"].values()
-        if all(name in group and group[name].refused is None for name in FORECASTERS)
-    ]
-    if groups:
-        typical = dict(zip(FORECASTERS, np.median(groups, axis=0), strict=True))
-        yield (
-            f"On the same cells Extra-P's error is {percent(typical['extrap'])}, that of the "
-            f"paper's form {percent(typical['scipy'])} fitted with scipy and "
-            f"{percent(typical['paper'])} fitted with gpucast."
-        )
-
-
-def _count_sentence(of_groups: Mapping[str, Result]) -> Iterator[str]:
-    total = sum(each.best_total for each in of_groups.values())
-    if total:
-        right = sum(each.best_hits for each in of_groups.values())
-        yield f"The best GPU count is right for {right} of {total} sizes."
+    return {
+        "groups": len(errors),
+        "typical": float(np.median(list(errors.values()))),
+        "worst": worst,
+        "largest": errors[worst],
+        "covered": np.mean([cell["covered"] for each in results.values() for cell in each.cells]),
+        "hits": sum(each.best_hits for each in results.values()),
+        "counts": sum(each.best_total for each in results.values()),
+    }
 
 
 def overview(outcome: Outcome) -> Iterator[list[object]]:
