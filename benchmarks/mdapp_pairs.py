@@ -25,6 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 import openmm_salt
 import sass
 
+Json = dict[str, Any]
+"""What the program answered, with what is found besides."""
+
 PROGRAM = Path(sys.executable).parent / "gpucast-mdapp"
 # Ordered pairs a second of one H200, and its share of the issue limit is shown beside.
 H200_BOUNDS = {
@@ -90,7 +93,7 @@ def _has_gpu(program: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def _throughput(program: Path, gpus: str, n: str) -> dict[str, Any]:
+def _throughput(program: Path, gpus: str, n: str) -> Json:
     command = [program, "throughput", "--gpus", gpus, "--n", n, "--json"]
     return dict(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
 
@@ -107,7 +110,7 @@ def _instruction_counts(program: Path) -> dict[str, float]:
     return {FORMS[form]: instructions for form, instructions in forms if form in FORMS}
 
 
-def _openmm(n: int, platform_name: str) -> dict[str, Any] | None:
+def _openmm(n: int, platform_name: str) -> Json | None:
     """Ordered pairs a second of whole steps on one GPU or one thread, or None without OpenMM."""
     try:
         import openmm
@@ -147,7 +150,7 @@ def _openmm(n: int, platform_name: str) -> dict[str, Any] | None:
     }
 
 
-def _verdict(ours: dict[str, Any]) -> int:
+def _verdict(ours: Json) -> int:
     rows = ours["throughput"]
     checks = []
     if ours["engine"] == "host":

@@ -27,6 +27,12 @@ class Figure:
     processor: float
     bound: float | None = None
 
+    @property
+    def verdict(self) -> str:
+        if self.bound is None:
+            return ""
+        return "reached" if self.seconds <= self.bound else "MISSED"
+
 
 def least(what: str, work: Callable[[], object], runs: int, bound: float | None = None) -> Figure:
     """The least of several runs, after one that is not counted: machines are shared, and the least
@@ -61,20 +67,14 @@ def finish(benchmark: str, figures: Sequence[Figure], keep: bool) -> int:
         [
             [each.what, f"{each.seconds:.4f}", f"{each.processor:.4f}",
              f"{before[each.what]:.4f}" if each.what in before else "",
-             "" if each.bound is None else f"{each.bound:.3g}", verdict(each)]
+             "" if each.bound is None else f"{each.bound:.3g}", each.verdict]
             for each in figures
         ],
         "lrrrrl",
     )  # fmt: skip
     if keep:
         add(benchmark, figures)
-    return int(any(verdict(each) == "MISSED" for each in figures))
-
-
-def verdict(figure: Figure) -> str:
-    if figure.bound is None:
-        return ""
-    return "reached" if figure.seconds <= figure.bound else "MISSED"
+    return int(any(each.verdict == "MISSED" for each in figures))
 
 
 def machine() -> tuple[str, int]:
@@ -91,15 +91,12 @@ def add(benchmark: str, figures: Sequence[Figure]) -> None:
         cwd=HISTORY.parent, check=True, capture_output=True, text=True,
     )  # fmt: skip
     cpu, cores = machine()
+    about = {"date": datetime.date.today().isoformat(), "commit": described.stdout.strip(),
+             "cpu": cpu, "cores": cores, "load": round(os.getloadavg()[0], 1),
+             "benchmark": benchmark}  # fmt: skip
     with open(HISTORY, "a", encoding="utf-8") as stream:
         for each in figures:
-            entry = {
-                "date": datetime.date.today().isoformat(),
-                "commit": described.stdout.strip(),
-                "cpu": cpu,
-                "cores": cores,
-                "load": round(os.getloadavg()[0], 1),
-                "benchmark": benchmark,
+            entry = about | {
                 "what": each.what,
                 "seconds": float(f"{each.seconds:.4g}"),
                 "processor_seconds": float(f"{each.processor:.4g}"),

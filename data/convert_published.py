@@ -48,9 +48,6 @@ def _about(title: str, machines: list[Fields]) -> Iterator[Fields]:
     yield {"kind": "note", "text": title, "about": {"title": title}}
 
 
-# --- peer against staged copies (HPC Systems) -----------------------------------------------
-
-
 def p2p_copy() -> Iterator[Fields]:
     """Two machines, routes staged and peer, 1 byte to 1 GiB."""
     for machine, column in (("tesla-c2050", "c2050"), ("geforce-gtx580", "gtx580")):
@@ -61,9 +58,6 @@ def p2p_copy() -> Iterator[Fields]:
                 timed = {"seconds": [seconds], "uncertainty": 0.5e-6 / seconds, **first}
                 yield _copy(machine, route, bytes=int(row["bytes"]), memory="pinned", **timed)
                 first = {}
-
-
-# --- remote GPUs (DS-CUDA) ------------------------------------------------------------------
 
 
 def dscuda(version: str) -> Iterator[Fields]:
@@ -91,8 +85,6 @@ def _claret_step(machine: str, path: str, n: int, gflops: str) -> Fields:
     }  # fmt: skip
 
 
-# --- host memory (2010) ---------------------------------------------------------------------
-
 _GTX480 = "geforce-gtx480"
 _HOST_MEMORY = {
     "pageable": "pageable",
@@ -119,9 +111,6 @@ def host_memory() -> Iterator[Fields]:
         yield {"kind": "host_memory", "machine": _GTX480, **row, **told}
 
 
-# --- driver models (Kopp 2012) --------------------------------------------------------------
-
-
 def copy_timed() -> Iterator[Fields]:
     """Pageable and pinned copies under the display and the compute driver model."""
     machines = {"GeForce GTX 460": "geforce-gtx460-wddm", "Quadro 4000": "quadro-4000-tcc"}
@@ -130,9 +119,6 @@ def copy_timed() -> Iterator[Fields]:
         for route, column in (("h2d", "up_MBps"), ("d2h", "down_MBps")):
             timed = _at_rate(256 * MIB, row[column], MIB)
             yield _copy(machines[row["gpu"]], route, **about, **timed)
-
-
-# --- contention (Cirrascale) ----------------------------------------------------------------
 
 
 def pcie_contention() -> Iterator[Fields]:
@@ -150,9 +136,6 @@ def pcie_contention() -> Iterator[Fields]:
             concurrent=[ends for ends in together[experiment] if ends != here],
             caveat=f"experiment {experiment}; a rate: size of the copies not stated",
         )  # fmt: skip
-
-
-# --- pieces ---------------------------------------------------------------------------------
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:

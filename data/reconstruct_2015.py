@@ -146,8 +146,6 @@ def _rounded(values: ArrayLike) -> Array:
     return np.vectorize(lambda x: float(f"{x:.{DIGITS}g}"), otypes=[float])(values)
 
 
-# --- findings -------------------------------------------------------------------------------
-
 GPUS = tuple(range(1, 9))
 SMALL, LARGE = 1000, 100_000
 
@@ -204,9 +202,6 @@ def _curvature(of: Model, n: Sequence[int]) -> Array:
     times = np.column_stack([seconds(of, size, [1])[0] for size in n])
     straight = np.array([np.interp(n, [n[0], n[-1]], [row[0], row[-1]]) for row in times])
     return np.asarray(times / straight - 1)
-
-
-# --- the page -------------------------------------------------------------------------------
 
 
 def page(models: dict[str, Model]) -> str:

@@ -42,15 +42,13 @@ def main(results: Path) -> None:
     for seconds, what_came_of_it, heading in rows(results / "steps.tsv"):
         print(f"{seconds:>5} s  {what_came_of_it}  {heading}")
     for junit in sorted(results.glob("*.xml")):
-        cases = list(ElementTree.parse(junit).iter("testcase"))
-        counts = Counter(outcome(case) for case in cases)
+        counts: Counter[str] = Counter()
+        for case in ElementTree.parse(junit).iter("testcase"):
+            counts[outcome(case)] += 1
+            if outcome(case) == "skipped":
+                skipped.append(f"{case.get('name')}: {why_skipped(case)}")
         total += counts
         print(f"{junit.stem}: {counts['passed']} passed, {counts['skipped']} skipped")
-        skipped += [
-            f"{case.get('name')}: {why_skipped(case)}"
-            for case in cases
-            if outcome(case) == "skipped"
-        ]
     for line in skipped:
         print(f"skipped  {line}")
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,8 @@ def forecasts(own: Dataset, other: Dataset) -> Iterator[list[str]]:
     """A row a series that both have."""
     for name, group, there in shared(own, other):
         model = gc.fit(own, **group.choice)
-        at_home, away = validated(model, own, group), validated(model, other, there)
+        at_home = gc.validate(model, own, **group.choice)
+        away = gc.validate(model, other, **there.choice)
         yield [
             name,
             model.content["chosen"],
@@ -75,11 +75,7 @@ def shared(own: Dataset, other: Dataset) -> Iterator[tuple[str, Group, Group]]:
             yield name, group, there
 
 
-def validated(model: gc.Model, data: Dataset, group: Group) -> dict[str, Any]:
-    return gc.validate(model, data, **group.choice)
-
-
-def errors(answer: dict[str, Any]) -> str:
+def errors(answer: dict[str, float]) -> str:
     keys = ("median_relative_error", "p95_relative_error", "coverage")
     return " / ".join(percent(answer[key]) for key in keys)
 

@@ -63,19 +63,16 @@ def read(path: Path) -> dict[str, tuple[Array, Array]]:
 
 
 def staircase(x: Array, seconds: Array) -> Staircase:
-    """The one that is nearest to the medians."""
-    tried = (_nearest(x, seconds, float(q)) for q in HEIGHTS)
+    """The one that is nearest to the medians; a row an offset, all offsets of a height at once."""
+    tried = []
+    for q in HEIGHTS:
+        x_0 = np.linspace(0.0, q, OFFSET_STEPS, endpoint=False)
+        beyond = seconds - q * np.ceil((x - x_0[:, np.newaxis]) / q)
+        c = np.median(beyond, axis=1)
+        misfit = np.mean(np.abs(beyond - c[:, np.newaxis]), axis=1)
+        best = np.argmin(misfit)
+        tried.append(Staircase(q, x_0[best], c[best], misfit[best]))
     return min(tried, key=lambda each: each.misfit)
-
-
-def _nearest(x: Array, seconds: Array, q: float) -> Staircase:
-    """The nearest of this step height: all offsets at once, each in a row."""
-    x_0 = np.linspace(0.0, q, OFFSET_STEPS, endpoint=False)
-    beyond = seconds - q * np.ceil((x - x_0[:, np.newaxis]) / q)
-    c = np.median(beyond, axis=1)
-    misfit = np.mean(np.abs(beyond - c[:, np.newaxis]), axis=1)
-    best = int(np.argmin(misfit))
-    return Staircase(q, float(x_0[best]), float(c[best]), float(misfit[best]))
 
 
 def line_misfit(x: Array, seconds: Array) -> tuple[float, float]:
@@ -89,10 +86,10 @@ def picture(measured: dict[str, tuple[Array, Array]]) -> Figure:
     figure = Figure(figsize=(9.2, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2, 1])
     figure.suptitle("Host time beyond the kernel's: one H200, copies of 2592 bytes")
-    for (what, (x, seconds)), colour in zip(measured.items(), COLOURS, strict=False):
-        for axes, shown in ((left, x < FIRST_US), (right, x >= FIRST_US)):
+    for axes, low, high in ((left, 0.0, FIRST_US), (right, FIRST_US, np.inf)):
+        for (what, (x, seconds)), colour in zip(measured.items(), COLOURS, strict=False):
+            shown = (low <= x) & (x < high)
             axes.plot(x[shown], (seconds - x)[shown], ".-", lw=1, color=colour, label=what)
-    for axes in (left, right):
         axes.set_xlabel("kernel, us")
         axes.grid(alpha=0.3)
         axes.xaxis.set_major_locator(MultipleLocator(10))

@@ -41,15 +41,16 @@ ALONE, BESIDE_REVERSE = 0.01, 0.03
 FEWEST_RUNS = 2
 
 CELL = ["kind", "devices", "bytes", "beside"]
+Cell = tuple[str, str, int, str]
 """What tells cells apart; of launches, bytes is the count."""
 
 
 def cells(data: Dataset) -> pd.DataFrame:
     """The median of each cell of one run, ``value``, and its interval, ``low`` to ``high``."""
-    samples: dict[tuple[str, str, int, str], list[float]] = {}
-    between: dict[tuple[str, str, int, str], RunToRun] = {}
+    samples: dict[Cell, list[float]] = {}
+    between: dict[Cell, RunToRun] = {}
 
-    def add(cell: tuple[str, str, int, str], record: Transfer | Launch) -> None:
+    def add(cell: Cell, record: Transfer | Launch) -> None:
         samples.setdefault(cell, []).extend(record.seconds)
         if record.run_to_run is not None:
             between[cell] = record.run_to_run

@@ -55,9 +55,6 @@ def report(outcome: Outcome, images: Mapping[str, str]) -> str:
     )  # fmt: skip
 
 
-# --- a result in tables ----------------------------------------------------------------------
-
-
 def shown(kind: str, found: Result) -> dict[str, str]:
     """A result's figures by the columns of tables, bold where they miss their target."""
     verdict = judge(kind, found)
@@ -91,9 +88,6 @@ def mark(verdict: Mapping[str, bool]) -> str:
     return f"missed: {', '.join(wrong)}" if wrong else "reached" if verdict else "-"
 
 
-# --- the beginning ---------------------------------------------------------------------------
-
-
 def summary(outcome: Outcome) -> str:
     """One paragraph, summary.md.jinja filled in."""
     reached, total = outcome.counted()
@@ -104,13 +98,17 @@ def summary(outcome: Outcome) -> str:
         if all(name in group and group[name].refused is None for name in FORECASTERS)
     ]
     remote = {name: each for name, each in outcome.what_if.items() if each.refused is None}
-    return PAGES.get_template("summary.md.jinja").render(
-        reached=reached,
-        total=total,
-        **of_kinds,
-        rivals=rivals and dict(zip(FORECASTERS, np.median(rivals, axis=0), strict=True)),
-        remote=_over_groups(remote),
-    ).rstrip()
+    return (
+        PAGES.get_template("summary.md.jinja")
+        .render(
+            reached=reached,
+            total=total,
+            **of_kinds,
+            rivals=rivals and dict(zip(FORECASTERS, np.median(rivals, axis=0), strict=True)),
+            remote=_over_groups(remote),
+        )
+        .rstrip()
+    )
 
 
 def _usable(outcome: Outcome, kind: str) -> dict[str, Result]:
@@ -145,8 +143,6 @@ def overview(outcome: Outcome) -> Iterator[list[object]]:
         reached, total = outcome.counted(name)
         yield [name, cells, *pairs, f"{reached} of {total}"]
 
-
-# --- the tables ------------------------------------------------------------------------------
 
 Groups = Mapping[str, Mapping[str, Result]]
 """Results by group and forecaster."""

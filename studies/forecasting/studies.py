@@ -23,6 +23,9 @@ from gpucast.forecast.validation import score, summarize
 from gpucast.model.fitted import Model
 from gpucast.util.processes import spread
 
+Found = dict[str, dict[str, Any]]
+"""Answers of one group by kind of split and forecaster."""
+
 ALONE = ("gpus", "sizes", "random")
 """Splits on which the other forecasters are tried as well."""
 
@@ -141,7 +144,7 @@ def run(
 ) -> dict[Group, Study]:
     """All fits of all subjects."""
     # What takes longest comes first, so that no process ends long after the others.
-    tasks: dict[tuple[Group, str, str], Callable[[], Any]]
+    tasks: dict[tuple[Group, str, str], Callable[[], object]]
     tasks = {(one.group, "", "whole"): partial(_whole, one) for one in subjects}
     for name, forecast in FORECASTERS.items():
         if name == "extrap" and not extra_p.available():
@@ -152,14 +155,14 @@ def run(
                 for one in subjects
                 if kind == "quarter" or one.of_kind(kind)
             }
-    found: dict[Group, dict[str, dict[str, Any]]] = {one.group: {} for one in subjects}
+    found: dict[Group, Found] = {one.group: {} for one in subjects}
     answers = spread(list(tasks.values()), jobs, progress)
     for (group, kind, name), answer in zip(tasks, answers, strict=True):
         found[group].setdefault(kind, {})[name] = answer
     return {one.group: _study(one, found[one.group]) for one in subjects}
 
 
-def _study(one: Subject, found: dict[str, dict[str, Any]]) -> Study:
+def _study(one: Subject, found: Found) -> Study:
     whole, design, everything = found.pop("")["whole"]
     quarter = Quarter(found.pop("quarter")["gpucast"], design, everything)
     return Study(one.group, one.measured, quarter, found, whole)
@@ -182,9 +185,6 @@ def pooled(results: Iterable[Result]) -> Result:
         "max_regret": max((each.max_regret or 0 for each in chosen), default=None),
     }
     return Result(models=[model for each in kept for model in each.models], cells=cells, **summary)
-
-
-# --- the fits -------------------------------------------------------------------------------
 
 
 def _held_out(one: Subject, split: Split, model: str = "auto") -> Result:
