@@ -67,8 +67,8 @@ def main() -> int:
     print(f"{'kernel':<34}{'GPUs':>5}{'pairs/s':>12}{'each':>12}  instructions  of issue limit")
     for row in rows:
         rate = row.get("pairs_per_second_and_gpu", row["pairs_per_second"])
-        line = f"{row['kernel']:<34}{row.get('gpus', 1):>5}{row['pairs_per_second']:>12.3e}"
-        line += f"{rate:>12.3e}"
+        pairs = f"{row['pairs_per_second']:>12.3e}{rate:>12.3e}"
+        line = f"{row['kernel']:<34}{row.get('gpus', 1):>5}{pairs}"
         if row["kernel"] in loops and row.get("gpus") == 1:
             count = loops[row["kernel"]]
             share = rate * count / limit
@@ -88,9 +88,8 @@ def main() -> int:
 
 
 def _has_gpu(program: Path) -> bool:
-    command = [program, "throughput", "--engine", "cuda", "--n", "1", "--seconds", "0.001",
-               "--warm-up", "0"]  # fmt: skip
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    tiny = ["--engine", "cuda", "--n", "1", "--seconds", "0.001", "--warm-up", "0"]
+    return subprocess.run([program, "throughput", *tiny], capture_output=True).returncode == 0
 
 
 def _throughput(program: Path, gpus: str, n: str) -> Json:

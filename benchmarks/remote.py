@@ -23,7 +23,6 @@ from typing import Any
 ALLGATHER_OFF = {"GPUCAST_NCCL": "/nonexistent/libnccl.so.2"}
 """NCCL talks to the GPUs of its own machine, past the CUDA runtime."""
 
-
 CHANNELS = 4
 """What clients open to each server unless told otherwise."""
 
@@ -79,20 +78,15 @@ class Machine:
         try:
             finished = subprocess.run(
                 [self.build / program, *map(str, arguments)],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=240,
-            )
+                env=environment, capture_output=True, text=True, check=False, timeout=240,
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             self.check(what, False, "took more than four minutes")
             return ""
         if not quiet or finished.returncode != 0:
             log.write_text(finished.stdout + finished.stderr)
-            self.check(
-                what, finished.returncode == 0, f"exit status {finished.returncode}, see {log}"
-            )
+            otherwise = f"exit status {finished.returncode}, see {log}"
+            self.check(what, finished.returncode == 0, otherwise)
         return finished.stdout
 
     def check(self, what: str, right: bool, otherwise: str = "") -> None:
@@ -237,10 +231,8 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    gpus = options.gpus or len(
-        subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=True)
-        .stdout.splitlines()
-    )  # fmt: skip
+    list_gpus = ["nvidia-smi", "--list-gpus"]
+    gpus = options.gpus or len(subprocess.check_output(list_gpus).splitlines())
     kernels = options.kernels.split(",")
     machine = Machine(options.build, options.output, gpus)
     try:

@@ -72,11 +72,10 @@ def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
             and (last.gpu_megabytes or 0) <= (first.gpu_megabytes or 0)
         )
         machine.check(f"{what}: server {gpu} keeps nothing", right, f"{first}, then {last}")
-        print(
-            f"  descriptors {first.descriptors} {last.descriptors}, resident "
-            f"{first.resident >> 10} {last.resident >> 10} KiB, GPU memory "
-            f"{first.gpu_megabytes} {last.gpu_megabytes} MiB"
-        )
+        resident = f"{first.resident >> 10} {last.resident >> 10} KiB"
+        memory = f"{first.gpu_megabytes} {last.gpu_megabytes} MiB"
+        descriptors = f"{first.descriptors} {last.descriptors}"
+        print(f"  descriptors {descriptors}, resident {resident}, GPU memory {memory}")
 
 
 def connects(machine: Machine, count: int) -> str:

@@ -24,8 +24,6 @@ readonly docs_packages=(doxygen fonts-lmodern)
 # Wanted by tests alone, which are skipped without them.
 readonly test_packages=(chromium)
 
-# ---------------------------------------------------------------- system ----
-
 missing_of() {
   local package
   for package in "$@"; do
@@ -110,17 +108,32 @@ install_test_packages() {
   fi
 }
 
-# ---------------------------------------------------------------- Python ----
-
 # pip_install LOG ENVIRONMENT ARGUMENTS...
 pip_install() {
   quietly "$1" "$2/bin/python" -m pip --disable-pip-version-check install --no-input "${@:3}"
 }
 
-# install_groups LOG GROUP...: into .venv; pyproject.toml is the only list of requirements.
+# requirements GROUP...: what pyproject.toml states, one a line. Groups are `build` (the back end),
+# `runtime` and its dependency groups; older pips cannot install the first two without building.
+requirements() {
+  "$venv/bin/python" - "$@" <<'END'
+import sys
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    content = tomllib.load(file)
+groups = content["dependency-groups"] | {
+    "build": content["build-system"]["requires"],
+    "runtime": content["project"]["dependencies"],
+}
+print("\n".join(line for name in sys.argv[1:] for line in groups[name]))
+END
+}
+
+# install_groups LOG GROUP...: into .venv.
 install_groups() {
   local log=$1 packages constraints=scripts/constraints.txt
-  mapfile -t packages < <("$venv/bin/python" scripts/requirements.py "${@:2}")
+  mapfile -t packages < <(requirements "${@:2}")
   pip_install "$log" "$venv" --constraint "$constraints" "${packages[@]}" ||
     fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $venv/bin/pip install -c $constraints ${packages[*]}"
 }
@@ -169,13 +182,11 @@ setup_extrap() {
   # Without dependencies first: Extra-P lists its desktop window (Qt), which a
   # command-line run never loads.
   local log=pip-extrap.log packages
-  mapfile -t packages < <("$venv/bin/python" scripts/requirements.py extrap)
+  mapfile -t packages < <(requirements extrap)
   pip_install "$log" "$venv_extrap" --no-deps "${packages[0]}" &&
     pip_install "$log" "$venv_extrap" --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
     fail "could not install ${packages[0]} ($(reason "$log")); see $logs/$log"
 }
-
-# ------------------------------------------------------------------ CUDA ----
 
 # The registry's packages lack two names that CMake looks for.
 add_missing_links() {

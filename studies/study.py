@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import gpucast
@@ -40,14 +41,12 @@ class Made:
         """The steps as records."""
         gpu = {"name": "made", "cores": self.truth.c, "sms": SMS}
         lines: list[dict[str, object]] = [{"kind": "machine", "id": "made", "gpus": [gpu]}]
-        cells: dict[tuple[float, float], list[float]] = {}
-        for n, gpus, seconds in zip(self.n, self.gpus, self.seconds, strict=True):
-            cells.setdefault((n, gpus), []).append(float(seconds))
+        cells = pd.Series(self.seconds).groupby([self.n, self.gpus])
         steps = {"kind": "step", "machine": "made", "path": "native", "schedule": "star-serial",
                  "kernel": "claret", "block": BLOCK}  # fmt: skip
         lines += [
-            {**steps, "n": int(n), "gpus": int(gpus), "seconds": samples}
-            for (n, gpus), samples in cells.items()
+            {**steps, "n": int(n), "gpus": int(gpus), "seconds": samples.tolist()}
+            for (n, gpus), samples in cells
         ]
         return from_records("made", [jsonl.record(line) for line in lines])
 

@@ -81,17 +81,11 @@ class Outcome:
         return accurate and bool(self.small().naive >= TIMES_BETTER * self.small().model)
 
     def row(self) -> list[object]:
-        small = self.small()
-        odd = [None, None] if self.odd is None else _median_and_p95(self.odd)
-        return [
-            self.way,
-            *odd,
-            *_median_and_p95(self.random),
-            _percent(small.model),
-            _percent(small.naive),
-            f"{small.naive / small.model:.0f}" if small.model else None,
-            "" if self.reached() else "MISSED",
-        ]
+        model, naive = self.small()[["model", "naive"]]
+        errors = [None, None] if self.odd is None else _median_and_p95(self.odd)
+        errors += [*_median_and_p95(self.random), _percent(model), _percent(naive)]
+        times = f"{naive / model:.0f}" if model else None
+        return [self.way, *errors, times, "" if self.reached() else "MISSED"]
 
 
 def study(series: Series, splits: int) -> Outcome:

@@ -39,26 +39,23 @@ def programs() -> str:
 
 
 def _program(program: str) -> Iterator[str]:
-    if not _path(program).exists():
+    path = Path(sys.executable).with_name(program)
+    if not path.exists():
         yield f"## {program}\n\nNot built on the machine that made this page."
         return
-    top = _help(program)
+    top = _help(path)
     yield f"## {program}\n\n```text\n{top}\n```"
     _, _, commands = top.partition("Subcommands:\n")
     for name in re.findall(r"^  ([a-z][a-z-]*) ", commands, re.MULTILINE):
-        yield f"### {program} {name}\n\n```text\n{_help(program, name)}\n```"
+        yield f"### {program} {name}\n\n```text\n{_help(path, name)}\n```"
 
 
-def _path(program: str) -> Path:
-    return Path(sys.executable).with_name(program)
-
-
-def _help(program: str, *words: str) -> str:
+def _help(path: Path, *words: str) -> str:
     done = subprocess.run(
-        [_path(program), *words, "--help"], text=True, capture_output=True, check=False, timeout=60
+        [path, *words, "--help"], text=True, capture_output=True, check=False, timeout=60
     )
     if done.returncode != 0:
-        raise ValueError(f"{program} --help: {done.stderr.strip()}")
+        raise ValueError(f"{path.name} --help: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
