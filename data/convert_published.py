@@ -86,18 +86,12 @@ def _claret_step(machine: str, path: str, n: int, gflops: str) -> Fields:
 
 
 _GTX480 = "geforce-gtx480"
-_HOST_MEMORY = {
-    "pageable": "pageable",
-    "pinned_write_combined": "write-combined",
-    "mapped": "mapped",
-    "mapped_write_combined": "mapped-write-combined",
-}
 
 
 def bandwidthtest() -> Iterator[Fields]:
     """The CUDA SDK's own bandwidthTest on the machine of ``host_memory``."""
     for row in _rows("bandwidthtest_gtx480.csv"):
-        memory = _HOST_MEMORY[row["memory"]]
+        memory = _memory(row)
         for route in ("h2d", "d2h"):
             timed = _at_rate(32 * MIB, row[f"{route}_MBps"], MIB)
             yield _copy(_GTX480, route, memory=memory, **timed)
@@ -107,7 +101,7 @@ def bandwidthtest() -> Iterator[Fields]:
 def host_memory() -> Iterator[Fields]:
     """Loops over 50 MB of host memory of four kinds, by the GPU and by the CPU."""
     for row in _rows("host_memory_gtx480.csv"):
-        told = {"memory": _HOST_MEMORY[row["memory"]], "seconds": [float(row["seconds"])]}
+        told = {"memory": _memory(row), "seconds": [float(row["seconds"])]}
         yield {"kind": "host_memory", "machine": _GTX480, **row, **told}
 
 
@@ -148,6 +142,11 @@ def _rounding(printed: str) -> float:
     decimals = len(printed.partition(".")[2])
     # Not 0.5 * 10**-decimals: the quotient of two exact decimals is rounded once.
     return 5 / (float(printed) * 10.0 ** (decimals + 1))
+
+
+def _memory(row: dict[str, str]) -> str:
+    """Kind of host memory; all of the source's page-locked memory is write-combined."""
+    return row["memory"].removeprefix("pinned_").replace("_", "-")
 
 
 def _copy(machine: str, route: str, **more: object) -> Fields:

@@ -28,10 +28,8 @@ def why_skipped(case: ElementTree.Element) -> str:
     """The program's own words where it printed some (CTest), else pytest's reason."""
     printed = (line.strip() for line in (case.findtext("system-out") or "").splitlines())
     own_words = [line for line in printed if line and not line.startswith("[")]  # not GoogleTest's
-    if own_words:
-        return own_words[-1]
-    skipped = case.find("skipped")
-    return (skipped.get("message") or "no reason given") if skipped is not None else ""
+    reasons = [skipped.get("message") or "no reason given" for skipped in case.iter("skipped")]
+    return [*reasons, *own_words][-1]
 
 
 def main(results: Path) -> None:

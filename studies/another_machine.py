@@ -33,14 +33,9 @@ def forecasts(own: Dataset, other: Dataset) -> Iterator[list[str]]:
         model = gc.fit(own, **group.choice)
         at_home = gc.validate(model, own, **group.choice)
         away = gc.validate(model, other, **there.choice)
-        yield [
-            name,
-            model.content["chosen"],
-            errors(at_home),
-            errors(away),
-            f"{away['best_hits']} of {away['best_total']}",
-            percent(away["mean_regret"]),
-        ]
+        hits = f"{away['best_hits']} of {away['best_total']}"
+        chosen, regret = model.content["chosen"], percent(away["mean_regret"])
+        yield [name, chosen, errors(at_home), errors(away), hits, regret]
 
 
 def phases(own: Dataset, other: Dataset) -> Iterator[list[str]]:
