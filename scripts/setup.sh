@@ -164,16 +164,12 @@ setup_dev() {
 
 setup_docs() {
   say "set-up: documentation tools"
-  install_docs_packages &
+  if [[ "${GPUCAST_SYSTEM:-}" != skip ]] && command -v dpkg-query >/dev/null; then
+    install_system_packages "$(missing_of "${docs_packages[@]}")"
+  fi &
   local apt=$!
   install_groups pip-docs.log docs
   wait "$apt"
-}
-
-install_docs_packages() {
-  if [[ "${GPUCAST_SYSTEM:-}" != skip ]] && command -v dpkg-query >/dev/null; then
-    install_system_packages "$(missing_of "${docs_packages[@]}")"
-  fi
 }
 
 setup_extrap() {

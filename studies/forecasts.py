@@ -93,16 +93,12 @@ def draw(outcome: Outcome, folder: Path) -> dict[str, str]:
     return titles
 
 
-def write(outcome: Outcome, output: Path, json_file: Path | None) -> None:
-    """The page, its pictures, and all numbers."""
-    images = draw(outcome, output.parent / "images")
-    files.write_text(output, report(outcome, images), force=True)
-    if json_file is not None:
-        text = json.dumps(
-            outcome.to_dict(), ensure_ascii=False, indent=1, allow_nan=False,
-            default=lambda number: number.item(),  # of numpy
-        )  # fmt: skip
-        files.write_text(json_file, text + "\n", force=True)
+def as_json(outcome: Outcome) -> str:
+    """All numbers."""
+    return json.dumps(
+        outcome.to_dict(), ensure_ascii=False, indent=1, allow_nan=False,
+        default=lambda number: number.item(),  # of numpy
+    ) + "\n"  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -114,13 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
     parser.add_argument("--json", type=Path, help="all numbers, cell by cell")
     parser.add_argument("--only", action="append", default=[], help="groups whose name has this")
-    parser.add_argument(
-        "--train",
-        action="append",
-        default=[],
-        metavar="DATA",
-        help="forecast more GPUs from this dataset of fewer (default: from half of DATA's)",
-    )
+    fewer = "forecast more GPUs from this dataset of fewer (default: from half of DATA's)"
+    parser.add_argument("--train", action="append", default=[], metavar="DATA", help=fewer)
     parser.add_argument("--native", default="native", help="the path that remote ones are held to")
     parser.add_argument("--largest-n", type=int, default=usual.largest_n)
     parser.add_argument("--seeds", type=int, default=usual.seeds, help="random splits of a kind")
@@ -135,7 +126,10 @@ def main(arguments: list[str] | None = None) -> int:
     command = shlex.join(["python", "studies/forecasts.py", *given])
     try:
         outcome = examine(options, settings, command)
-        write(outcome, options.output, options.json)
+        images = draw(outcome, options.output.parent / "images")
+        files.write_text(options.output, report(outcome, images), force=True)
+        if options.json is not None:
+            files.write_text(options.json, as_json(outcome), force=True)
     except GpucastError as error:
         print(f"forecasts.py: {error}", file=sys.stderr)
         return 2

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -74,14 +75,10 @@ def tuned_loops(program: Path, architecture: str = "sm_90") -> list[Loop]:
         SassError: no cuobjdump, or no machine code for ``architecture``.
     """
     tool = cuobjdump()
-    run = subprocess.run(
-        [tool, "--dump-sass", "--gpu-architecture", architecture, program],
-        capture_output=True,
-        text=True,
-        check=False,
-        # nvdisasm, which it calls, lies beside it.
-        env={**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"},
-    )
+    # nvdisasm, which it calls, lies beside it.
+    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
+    command = [tool, "--dump-sass", "--gpu-architecture", architecture, program]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": path})
     if run.returncode != 0:
         raise SassError(f"cuobjdump: {run.stderr.strip() or run.stdout.strip()}")
     loops = []
@@ -115,13 +112,10 @@ def _main_loop(code: list[Instruction], boundary: str, with_energies: bool, i: i
     return min(candidates, key=lambda loop: loop.instructions_a_pair)
 
 
-def _innermost(code: list[Instruction]) -> list[list[Instruction]]:
+def _innermost(code: list[Instruction]) -> Iterator[list[Instruction]]:
     """Runs of instructions that end with a branch to their beginning, with no other branch."""
-    loops = []
     for last in code:
-        if last.opcode != "BRA" or (target := TARGET.search(last.operands)) is None:
-            continue
-        body = [one for one in code if int(target[1], 16) <= one.address <= last.address]
-        if body and all(one.opcode != "BRA" for one in body[:-1]):
-            loops.append(body)
-    return loops
+        if last.opcode == "BRA" and (target := TARGET.search(last.operands)) is not None:
+            body = [one for one in code if int(target[1], 16) <= one.address <= last.address]
+            if body and all(one.opcode != "BRA" for one in body[:-1]):
+                yield body

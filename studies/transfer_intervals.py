@@ -119,17 +119,16 @@ def reproduced(found: pd.DataFrame) -> pd.DataFrame:
     large = found[(found.bytes == LARGE) & ~found.kind.str.startswith("launch") & near]
     return (
         large.assign(
-            copy=large.kind + " " + large.devices + large.beside.map(_beside),
+            copy=large.kind
+            + " "
+            + large.devices
+            + large.beside.map(lambda others: others and f" beside {others}"),
             deviation=(large.value / large.grand - 1).abs(),
             target=large.beside.map(lambda beside: BESIDE_REVERSE if beside else ALONE),
         )
         .groupby("copy", sort=False)
         .agg(runs=("value", "size"), deviation=("deviation", "max"), target=("target", "first"))
     )
-
-
-def _beside(others: str) -> str:
-    return f" beside {others}" if others else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
