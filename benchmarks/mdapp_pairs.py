@@ -30,11 +30,7 @@ Json = dict[str, Any]
 
 PROGRAM = Path(sys.executable).parent / "gpucast-mdapp"
 # Ordered pairs a second of one H200, and its share of the issue limit is shown beside.
-H200_BOUNDS = {
-    "tuned": 1.3e12,
-    "tuned, with energies": 1.0e12,
-    "tuned, minimum image": 0.85e12,
-}
+H200_BOUNDS = {"tuned": 1.3e12, "tuned, with energies": 1.0e12, "tuned, minimum image": 0.85e12}
 HOST_BOUND = 6.0  # times the scalar double loop, on one core
 SCALING_BOUND = 0.75  # of the rate of one thread, for each of all
 

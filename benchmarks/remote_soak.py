@@ -98,9 +98,8 @@ def mixed(machine: Machine, seconds: float) -> str:
     end = time.monotonic() + seconds
     before = machine.failed
     while (left := end - time.monotonic()) > 0 and machine.failed == before:
-        told = machine.run(
-            "mixed calls", PROBE, "soak", max(1, round(min(left, 60))), remote=gpus, quiet=True
-        )
+        whole = max(1, round(min(left, 60)))
+        told = machine.run("mixed calls", PROBE, "soak", whole, remote=gpus, quiet=True)
         clients += 1
         rounds += int(told.split()[0]) if told else 0
     return f"{rounds} rounds by {clients} clients"

@@ -169,6 +169,9 @@ def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
         small, com = seconds(of, SMALL)
         large, _ = seconds(of, LARGE)
         times[path] = small, large
+        n = [1024, 2048, 4096, 8192]
+        few = np.column_stack([seconds(of, size, [1])[0] for size in n])
+        straight = np.array([np.interp(n, [n[0], n[-1]], [row[0], row[-1]]) for row in few])
         doubling = seconds(of, 2e6, [1])[0] / seconds(of, 1e6, [1])[0]
         result += [
             (f"with few particles Gflops fall with N (n = {SMALL}, N = 1 to 8)", path,
@@ -178,7 +181,7 @@ def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
             (f"the share of T_com grows with N (n = {SMALL})", path,
              np.diff(com / small) > 0),
             ("step time is linear in n for small n (to k c N = 9216 on one GPU)", path,
-             np.abs(_curvature(of, [1024, 2048, 4096, 8192])) < 1e-6),
+             np.abs(few / straight - 1) < 1e-6),
             ("step time is quadratic for large n (doubling it from 1e6: 3.6 to 4 times)", path,
              (doubling > 3.6) & (doubling <= 4.01)),
         ]  # fmt: skip
@@ -195,13 +198,6 @@ def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
          ratio[:, -1:] > ratio_many[:, -1:]),
     ]  # fmt: skip
     return [(words, where, float(holds.all(axis=1).mean())) for words, where, holds in result]
-
-
-def _curvature(of: Model, n: Sequence[int]) -> Array:
-    """How far T(n) is from a straight line through the first and the last n, relative."""
-    times = np.column_stack([seconds(of, size, [1])[0] for size in n])
-    straight = np.array([np.interp(n, [n[0], n[-1]], [row[0], row[-1]]) for row in times])
-    return np.asarray(times / straight - 1)
 
 
 def page(models: dict[str, Model]) -> str:

@@ -22,7 +22,7 @@
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS; OpenSSL's headers and
 # libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
 #
-# Variables that steer a dataset are in docs/measure.md.
+# Variables that steer a dataset, and what its parts take, are in docs/measure.md.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -195,8 +195,6 @@ remote() {
 # each path, then for each kernel its steps on each path, so that native and remote steps of a cell
 # are a minute or two apart. The first round's suites hold all transfers, too; copies that run at
 # once come after the second round.
-#
-# What parts take is in docs/measure.md.
 #
 # A part is a program's run, 5 to 60 s long; one that was cut short is run again, and one that will
 # not fit into the time left (as long as the round before took it) is not begun.

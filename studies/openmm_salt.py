@@ -74,11 +74,8 @@ def custom_force(
 ) -> CustomNonbondedForce:
     """The force of an energy written with the names that ``OPEN`` uses."""
     pair = openmm.CustomNonbondedForce(energy)
-    constants = {
-        "B": B * KJ_PER_MOL,
-        "rho": salt.rho * NM,
-        "coulomb": COULOMB * KJ_PER_MOL * NM,
-    }
+    coulomb = COULOMB * KJ_PER_MOL * NM
+    constants = {"B": B * KJ_PER_MOL, "rho": salt.rho * NM, "coulomb": coulomb}
     for letter, (same, mixed, other), power in (("c", salt.C, 6), ("d", salt.D, 8)):
         scale = KJ_PER_MOL * NM**power
         constants |= {

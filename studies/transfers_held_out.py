@@ -39,10 +39,6 @@ FEWEST = 20
 MEDIAN, P95, TIMES_BETTER = 0.05, 0.15, 5.0
 
 
-def power_of_two(size: int) -> bool:
-    return size & (size - 1) == 0
-
-
 def held_out(series: Series, left_out: Sequence[int]) -> pd.DataFrame:
     """Relative errors at sizes (``bytes``) that a fit has not seen, of its curve (``model``) and of
     bytes/B (``naive``)."""
@@ -92,7 +88,7 @@ def study(series: Series, splits: int) -> Outcome:
     """Both kinds of splits of one way."""
     series = series.only([size for size in series.samples if size >= SMALLEST])
     sizes = list(series.samples)
-    odd = [size for size in sizes if not power_of_two(size)]
+    odd = [size for size in sizes if size.bit_count() > 1]  # all but powers of two
     several = len(fit_series(series).curves) > 1
     unseen = several and not aligned(np.array(odd, dtype=np.float64)).all()
     return Outcome(
