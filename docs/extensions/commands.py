@@ -21,7 +21,7 @@ PROGRAMS = ("gpucast-microbench", "gpucast-mdapp", "gpucast-gpu-server")
 def gpucast_commands() -> str:
     """Markdown: a section for each command and sub-command, with its arguments and options."""
     groups = ((each.name, typer.main.get_command(build(each.name))) for each in COMMANDS)
-    return "\n".join(
+    text = "\n".join(
         get_docs_for_click(
             obj=group.commands[name],
             ctx=group.context_class(group, info_name="gpucast"),
@@ -31,6 +31,7 @@ def gpucast_commands() -> str:
         )
         for name, group in groups
     )
+    return re.sub(r"^(#+) `(.*)`$", r"\1 \2", text, flags=re.MULTILINE)
 
 
 def programs() -> str:
