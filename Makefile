@@ -17,65 +17,51 @@ setup := scripts/setup.sh
 run_setup = @$(setup) $(@F) && mkdir -p $(@D) && touch $@
 requirements := pyproject.toml scripts/constraints.txt scripts/constraints-extrap.txt
 
-.PHONY: help
+.PHONY: help demo test test-all test-rest docs extrap build setup lint format bench notebooks \
+  clean distclean
+
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 16
 
-.PHONY: demo
 demo: build ## native or remote on four H200, published measurements, this machine: into out/demo
 	@.venv/bin/python -m gpucast.demo -o out/demo
 
-.PHONY: test
 test: setup $(stamps)/dev ## quick checks: format, lint, types, C++ tests, most Python tests
 	@scripts/test.sh quick
 
-.PHONY: test-all
 test-all: setup $(stamps)/dev $(stamps)/docs ## every check: also clang-tidy, sanitizers, slow tests
 	@scripts/test.sh quick rest
 
-.PHONY: test-rest
 test-rest: setup $(stamps)/dev $(stamps)/docs ## what test-all checks beyond test
 	@scripts/test.sh rest
 
-.PHONY: docs
 docs: build $(stamps)/docs ## documentation site into build/docs/html
 	@scripts/docs.sh
 
-.PHONY: extrap
 extrap: $(stamps)/extrap
 
-.PHONY: build
 build: setup ## gpucast and its programs into .venv/bin
 	@scripts/build.sh
 
-.PHONY: setup
 setup: $(stamps)/cuda ## what building and running need
 
-.PHONY: lint
 lint: setup $(stamps)/dev ## the checks that run no test
 	@scripts/test.sh lint
 
-.PHONY: format
 format: $(stamps)/dev ## formats C++ and Python
 	@scripts/format.sh
 
-.PHONY: bench
 bench: build $(stamps)/dev $(stamps)/extrap ## accuracy and speed, with Extra-P and OpenMM beside
 	@.venv/bin/python studies/accuracy.py
 	@.venv/bin/python benchmarks/speed.py
-	@.venv/bin/python benchmarks/plan_speed.py
-	@.venv/bin/python benchmarks/figures_speed.py
 	@.venv/bin/python benchmarks/mdapp_pairs.py
 
-.PHONY: notebooks
 notebooks: build $(stamps)/dev ## runs the notebooks and writes their pages
 	@.venv/bin/python scripts/notebooks.py
 
-.PHONY: clean
 clean: ## removes what was built, keeps .venv
 	@rm -rf build out $(stamps)/build
 
-.PHONY: distclean
 distclean: clean ## removes the environments too
 	@rm -rf .venv .venv-extrap
 

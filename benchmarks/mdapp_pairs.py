@@ -25,15 +25,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 import openmm_salt
 import sass
 
+Json = dict[str, Any]
+"""What the program answered, with what is found besides."""
+
 PROGRAM = Path(sys.executable).parent / "gpucast-mdapp"
 # Ordered pairs a second of one H200, and its share of the issue limit is shown beside.
-H200_BOUNDS = {
-    "tuned": 1.3e12,
-    "tuned, with energies": 1.0e12,
-    "tuned, minimum image": 0.85e12,
-}
+H200_BOUNDS = {"tuned": 1.3e12, "tuned, with energies": 1.0e12, "tuned, minimum image": 0.85e12}
 HOST_BOUND = 6.0  # times the scalar double loop, on one core
 SCALING_BOUND = 0.75  # of the rate of one thread, for each of all
+
+
+# Names of forms of the kernel, by boundary and whether energies are summed.
+FORMS = {
+    ("open", False): "tuned",
+    ("open", True): "tuned, with energies",
+    ("minimum-image", False): "tuned, minimum image",
+    ("dsf", False): "tuned, dsf",
+}
 
 
 def main() -> int:
@@ -54,14 +62,14 @@ def main() -> int:
     print(f"n = {ours['n']} on {ours['device']}")
     print(f"{'kernel':<34}{'GPUs':>5}{'pairs/s':>12}{'each':>12}  instructions  of issue limit")
     for row in rows:
-        line = f"{row['kernel']:<34}{row.get('gpus', 1):>5}{row['pairs_per_second']:>12.3e}"
         rate = row.get("pairs_per_second_and_gpu", row["pairs_per_second"])
-        line += f"{rate:>12.3e}"
+        pairs = f"{row['pairs_per_second']:>12.3e}{rate:>12.3e}"
+        line = f"{row['kernel']:<34}{row.get('gpus', 1):>5}{pairs}"
         if row["kernel"] in loops and row.get("gpus") == 1:
             count = loops[row["kernel"]]
-            row["instructions_a_pair"] = count
-            row["share_of_issue_limit"] = rate * count / limit
-            line += f"{count:>14.2f}{100 * row['share_of_issue_limit']:>14.1f} %"
+            share = rate * count / limit
+            row |= {"instructions_a_pair": count, "share_of_issue_limit": share}
+            line += f"{count:>14.2f}{100 * share:>14.1f} %"
         print(line)
     if openmm is None:
         print("OpenMM: not here (pip install openmm; on GPUs openmm-cuda-13 as well)")
@@ -76,12 +84,11 @@ def main() -> int:
 
 
 def _has_gpu(program: Path) -> bool:
-    command = [program, "throughput", "--engine", "cuda", "--n", "1", "--seconds", "0.001",
-               "--warm-up", "0"]  # fmt: skip
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    tiny = ["--engine", "cuda", "--n", "1", "--seconds", "0.001", "--warm-up", "0"]
+    return subprocess.run([program, "throughput", *tiny], capture_output=True).returncode == 0
 
 
-def _throughput(program: Path, gpus: str, n: str) -> dict[str, Any]:
+def _throughput(program: Path, gpus: str, n: str) -> Json:
     command = [program, "throughput", "--gpus", gpus, "--n", n, "--json"]
     return dict(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
 
@@ -93,21 +100,12 @@ def _instruction_counts(program: Path) -> dict[str, float]:
     except sass.SassError as error:
         print(f"instructions not counted: {error}")
         return {}
-    names = {
-        ("open", False): "tuned",
-        ("open", True): "tuned, with energies",
-        ("minimum-image", False): "tuned, minimum image",
-        ("dsf", False): "tuned, dsf",
-    }
     # Sorted by particles a thread: the form for the most particles comes last.
-    return {
-        names[loop.boundary, loop.with_energies]: loop.instructions_a_pair
-        for loop in loops
-        if (loop.boundary, loop.with_energies) in names
-    }
+    forms = (((loop.boundary, loop.with_energies), loop.instructions_a_pair) for loop in loops)
+    return {FORMS[form]: instructions for form, instructions in forms if form in FORMS}
 
 
-def _openmm(n: int, platform_name: str) -> dict[str, Any] | None:
+def _openmm(n: int, platform_name: str) -> Json | None:
     """Ordered pairs a second of whole steps on one GPU or one thread, or None without OpenMM."""
     try:
         import openmm
@@ -147,17 +145,16 @@ def _openmm(n: int, platform_name: str) -> dict[str, Any] | None:
     }
 
 
-def _verdict(ours: dict[str, Any]) -> int:
+def _verdict(ours: Json) -> int:
     rows = ours["throughput"]
     checks = []
     if ours["engine"] == "host":
-        alone = next(row for row in rows if row["kernel"] == "tuned")
-        all_of_them = [row for row in rows if row["kernel"] == "tuned"][-1]
+        tuned = [row for row in rows if row["kernel"] == "tuned"]
+        alone, last = tuned[0], tuned[-1]
         checks = [
             ("over the scalar double loop", alone["over_scalar_double_loop"], HOST_BOUND),
-            (f"efficiency of {all_of_them['gpus']} threads", all_of_them["efficiency"],
-             SCALING_BOUND),
-        ]  # fmt: skip
+            (f"efficiency of {last['gpus']} threads", last["efficiency"], SCALING_BOUND),
+        ]
     elif "H200" in ours["device"] and ours["n"] >= 262144:
         checks = [
             (f"{row['kernel']}, pairs/s", row["pairs_per_second"], H200_BOUNDS[row["kernel"]])
@@ -167,7 +164,7 @@ def _verdict(ours: dict[str, Any]) -> int:
     for what, value, bound in checks:
         verdict = "ok" if value >= bound else "MISSED"
         print(f"{what}: {value:.4g}, bound {bound:.4g}: {verdict}")
-    return 0 if all(value >= bound for _, value, bound in checks) else 1
+    return int(any(value < bound for _, value, bound in checks))
 
 
 if __name__ == "__main__":

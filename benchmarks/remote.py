@@ -15,12 +15,13 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from statistics import median_high
 from typing import Any
 
 ALLGATHER_OFF = {"GPUCAST_NCCL": "/nonexistent/libnccl.so.2"}
 """NCCL talks to the GPUs of its own machine, past the CUDA runtime."""
-
 
 CHANNELS = 4
 """What clients open to each server unless told otherwise."""
@@ -77,20 +78,15 @@ class Machine:
         try:
             finished = subprocess.run(
                 [self.build / program, *map(str, arguments)],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=240,
-            )
+                env=environment, capture_output=True, text=True, check=False, timeout=240,
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             self.check(what, False, "took more than four minutes")
             return ""
         if not quiet or finished.returncode != 0:
             log.write_text(finished.stdout + finished.stderr)
-            self.check(
-                what, finished.returncode == 0, f"exit status {finished.returncode}, see {log}"
-            )
+            otherwise = f"exit status {finished.returncode}, see {log}"
+            self.check(what, finished.returncode == 0, otherwise)
         return finished.stdout
 
     def check(self, what: str, right: bool, otherwise: str = "") -> None:
@@ -103,30 +99,26 @@ PROBE = "remote/probe/gpucast-remote-probe"
 MDAPP = "mdapp/gpucast-mdapp"
 MICROBENCH = "microbench/gpucast-microbench"
 
+Times = dict[str, float]
+"""Seconds, or bytes/second, by name."""
 
-def figures(text: str) -> dict[str, float]:
-    return json.loads(text) if text.startswith("{") else {}
 
-
-def calls(machine: Machine, megabytes: int) -> dict[str, Any]:
+def calls(machine: Machine, megabytes: int) -> dict[str, object]:
     """Latencies and bandwidths beside their targets."""
     size = megabytes << 20
-    native = figures(machine.run("calls, native", PROBE, "measure", size))
-    sync = figures(
-        machine.run(
-            "calls, remote, --sync", PROBE, "measure", size, remote=1, GPUCAST_REMOTE_SYNC="1"
-        )
-    )
-    answer: dict[str, Any] = {"native": native, "sync": sync, "channels": {}}
+
+    def figures(what: str, *arguments: object, remote: int = 0, **variables: str) -> Times:
+        text = machine.run(what, PROBE, *arguments, remote=remote, **variables)
+        return json.loads(text) if text.startswith("{") else {}
+
+    native = figures("calls, native", "measure", size)
+    sync = figures("calls, remote, --sync", "measure", size, remote=1, GPUCAST_REMOTE_SYNC="1")
+    by_channels = {}
     for channels in (CHANNELS, *(each for each in (1, 2, 4, 8) if each != CHANNELS)):
-        sockets = figures(machine.run(f"{channels} raw sockets", PROBE, "sockets", size, channels))
-        remote = figures(
-            machine.run(
-                f"calls, remote, {channels} channels", PROBE, "measure", size, remote=1,
-                GPUCAST_REMOTE_CHANNELS=str(channels),
-            )
-        )  # fmt: skip
-        answer["channels"][channels] = {"remote": remote, "sockets": sockets}
+        sockets = figures(f"{channels} raw sockets", "sockets", size, channels)
+        what, asked = f"calls, remote, {channels} channels", str(channels)
+        remote = figures(what, "measure", size, remote=1, GPUCAST_REMOTE_CHANNELS=asked)
+        by_channels[channels] = {"remote": remote, "sockets": sockets}
         if not (native and remote and sockets):
             continue
         if channels == CHANNELS:
@@ -143,10 +135,10 @@ def calls(machine: Machine, megabytes: int) -> dict[str, Any]:
         "targets: blocking 64-byte copies at most 1.5 round trips above native, 256 MiB copies "
         "at least 0.80 of raw, an empty launch submitted in at most 10 us"
     )
-    return answer
+    return {"native": native, "sync": sync, "channels": by_channels}
 
 
-def compare_latencies(native: dict[str, float], remote: dict[str, float], trip: float) -> None:
+def compare_latencies(native: Times, remote: Times, trip: float) -> None:
     print(f"raw 64-byte round trip {1e6 * trip:.1f} us")
     for name in ("h2d_64", "d2h_64", "launch_submit", "launch_submit_in_a_row"):
         print(
@@ -159,33 +151,31 @@ def compare_latencies(native: dict[str, float], remote: dict[str, float], trip: 
 
 def trajectories(machine: Machine, gpus: int, n: int, kernels: list[str]) -> None:
     """The same bits natively and remotely, for every schedule that integrates on the host."""
-    for schedule in ("star-serial", "star-async"):
-        for kernel in kernels:
-            files = []
-            for remote in (0, gpus):
-                path = machine.out / f"{schedule}-{kernel}-{'remote' if remote else 'native'}.xyz"
-                machine.run(
-                    f"simulate {schedule} {kernel} {'remote' if remote else 'native'}",
-                    MDAPP, "simulate", "--engine", "cuda", "--n", n, "--steps", 200, "--every", 20,
-                    "--gpus", gpus, "--schedule", schedule, "--kernel", kernel,
-                    "--j-split", 1 if kernel == "tuned" else 0,
-                    "--trajectory", path, "--force", remote=remote,
-                )  # fmt: skip
-                files.append(path)
-            same = all(f.exists() for f in files) and files[0].read_bytes() == files[1].read_bytes()
-            machine.check(
-                f"{schedule}, {kernel}, {gpus} GPUs: trajectories are bitwise the same", same,
-                f"{files[0]} and {files[1]} differ",
+    for schedule, kernel in product(("star-serial", "star-async"), kernels):
+        files = []
+        for label, remote in (("native", 0), ("remote", gpus)):
+            files.append(machine.out / f"{schedule}-{kernel}-{label}.xyz")
+            machine.run(
+                f"simulate {schedule} {kernel} {label}",
+                MDAPP, "simulate", "--engine", "cuda", "--n", n, "--steps", 200, "--every", 20,
+                "--gpus", gpus, "--schedule", schedule, "--kernel", kernel,
+                "--j-split", 1 if kernel == "tuned" else 0,
+                "--trajectory", files[-1], "--force", remote=remote,
             )  # fmt: skip
+        same = all(f.exists() for f in files) and files[0].read_bytes() == files[1].read_bytes()
+        what = f"{schedule}, {kernel}, {gpus} GPUs: trajectories are bitwise the same"
+        machine.check(what, same, f"{files[0]} and {files[1]} differ")
 
 
-def median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON Lines; none where a program that failed left no file."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]
 
 
-def steps(machine: Machine, gpus: int, sizes: str, kernels: list[str]) -> list[dict[str, Any]]:
+def steps(machine: Machine, gpus: int, sizes: str, kernels: list[str]) -> list[dict[str, object]]:
     """Step times natively, remotely, and remotely with every call waited for."""
-    table: dict[tuple[int, int, str, str], dict[str, float]] = {}
+    table: dict[tuple[int, int, str, str], Times] = {}
     for label, remote, sync in (("native", 0, "0"), ("remote", gpus, "0"), ("sync", gpus, "1")):
         path = machine.out / f"steps-{label}.jsonl"
         machine.run(
@@ -195,11 +185,10 @@ def steps(machine: Machine, gpus: int, sizes: str, kernels: list[str]) -> list[d
             "--path", label, "--quiet", "-o", path, "--force",
             remote=remote, GPUCAST_REMOTE_SYNC=sync,
         )  # fmt: skip
-        for line in path.read_text().splitlines() if path.exists() else []:
-            record = json.loads(line)
+        for record in lines(path):
             if record["kind"] == "step":
                 key = (record["n"], record["gpus"], record["schedule"], record["kernel"])
-                table.setdefault(key, {})[label] = median(record["seconds"])
+                table.setdefault(key, {})[label] = median_high(record["seconds"])
     rows = []
     for (n, count, schedule, kernel), found in sorted(table.items()):
         rows.append({"n": n, "gpus": count, "schedule": schedule, "kernel": kernel, **found})
@@ -220,11 +209,9 @@ def round_trips(machine: Machine, gpus: int, kernel: str) -> float:
             "--warm-up", 0, "--quiet", "-o", machine.out / "counted.jsonl", "--force",
             remote=gpus, GPUCAST_REMOTE_COUNTERS=str(path),
         )  # fmt: skip
-        lines = (
-            [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        )
-        launches = sum(line["calls"] for line in lines if line["entry"] == "cudaLaunchKernel")
-        counted.append((launches, sum(line["round_trips"] for line in lines)))
+        of = lines(path)
+        launches = sum(line["calls"] for line in of if line["entry"] == "cudaLaunchKernel")
+        counted.append((launches, sum(line["round_trips"] for line in of)))
     # A step launches one kernel on each GPU, those of the warm-up too.
     (launches, trips), (more_launches, more_trips) = counted
     result = (more_trips - trips) / max(1, more_launches - launches)
@@ -244,17 +231,15 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    gpus = options.gpus or len(
-        subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=True)
-        .stdout.splitlines()
-    )  # fmt: skip
+    list_gpus = ["nvidia-smi", "--list-gpus"]
+    gpus = options.gpus or len(subprocess.check_output(list_gpus).splitlines())
     kernels = options.kernels.split(",")
     machine = Machine(options.build, options.output, gpus)
     try:
         machine.run("probe, native", PROBE, "check")
         machine.run("probe, remote", PROBE, "check", remote=gpus)
         machine.run("probe, remote, --sync", PROBE, "check", remote=gpus, GPUCAST_REMOTE_SYNC="1")
-        answer: dict[str, Any] = {"gpus": gpus, "calls": calls(machine, options.megabytes)}
+        answer: dict[str, object] = {"gpus": gpus, "calls": calls(machine, options.megabytes)}
         if "tuned" in kernels:
             machine.run("mdapp check, remote", MDAPP, "check", "--engine", "cuda", remote=gpus)
         trajectories(machine, gpus, 1000, kernels)

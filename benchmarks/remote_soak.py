@@ -18,8 +18,8 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from remote import PROBE, Machine
 
@@ -27,8 +27,7 @@ AT_ONCE = 8
 KEPT_BY_ALLOCATOR = 2 << 20
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """What one server has."""
 
     descriptors: int
@@ -42,17 +41,11 @@ def held(pid: int, gpu: int) -> Held:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     used = None
     if shutil.which("nvidia-smi"):
-        query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used"]
-        told = subprocess.run(
-            [*query, "--format=csv,noheader,nounits"], capture_output=True, text=True, check=True
-        )
-        used = int(told.stdout)
-    return Held(
-        len(list(Path(f"/proc/{pid}/fd").iterdir())),
-        int(status.split()[0]) << 10,
-        len(children),
-        used,
-    )
+        query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=memory.used",
+                 "--format=csv,noheader,nounits"]  # fmt: skip
+        used = int(subprocess.run(query, capture_output=True, check=True).stdout)
+    descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return Held(descriptors, int(status.split()[0]) << 10, len(children), used)
 
 
 def every_server(machine: Machine) -> list[Held]:
@@ -79,11 +72,10 @@ def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
             and (last.gpu_megabytes or 0) <= (first.gpu_megabytes or 0)
         )
         machine.check(f"{what}: server {gpu} keeps nothing", right, f"{first}, then {last}")
-        print(
-            f"  descriptors {first.descriptors} {last.descriptors}, resident "
-            f"{first.resident >> 10} {last.resident >> 10} KiB, GPU memory "
-            f"{first.gpu_megabytes} {last.gpu_megabytes} MiB"
-        )
+        resident = f"{first.resident >> 10} {last.resident >> 10} KiB"
+        memory = f"{first.gpu_megabytes} {last.gpu_megabytes} MiB"
+        descriptors = f"{first.descriptors} {last.descriptors}"
+        print(f"  descriptors {descriptors}, resident {resident}, GPU memory {memory}")
 
 
 def connects(machine: Machine, count: int) -> str:
@@ -106,9 +98,8 @@ def mixed(machine: Machine, seconds: float) -> str:
     end = time.monotonic() + seconds
     before = machine.failed
     while (left := end - time.monotonic()) > 0 and machine.failed == before:
-        told = machine.run(
-            "mixed calls", PROBE, "soak", max(1, round(min(left, 60))), remote=gpus, quiet=True
-        )
+        whole = max(1, round(min(left, 60)))
+        told = machine.run("mixed calls", PROBE, "soak", whole, remote=gpus, quiet=True)
         clients += 1
         rounds += int(told.split()[0]) if told else 0
     return f"{rounds} rounds by {clients} clients"

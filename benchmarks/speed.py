@@ -1,39 +1,43 @@
-"""How long do fits, bootstraps, forecasts and a report take? Each figure with its bound.
+"""How long do fits, forecasts, commands, plans and figures take? Each figure with its bound.
 
-    .venv/bin/python benchmarks/speed.py [--keep]
+    .venv/bin/python benchmarks/speed.py [SUBJECT...] [--models NATIVE.json REMOTE.json] [--keep]
 
-The least of several runs is reported: machines are shared, and the least is what the work costs.
-Bounds are for two idle cores of the machine that README's figures are of. Extra-P's fit of the same
-data stands beside ours, where there is Extra-P. ``--keep`` adds the figures to history.jsonl.
+The least of several runs is reported, in seconds of the clock and of the processor (all threads,
+all processes): machines are shared, and the least is what the work costs. Bounds are for two idle
+cores of the machine that README's figures are of. Subjects are the functions below, by default all.
+Plans and figures take the models of two paths, by default fitted here. ``--keep`` adds the figures
+to history.jsonl. Ends with status 1 if a bound is missed.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 
 import numpy as np
 
-import gpucast
-from accuracy import EXTRAP, extrap_fits
+import extra_p
+import gpucast as gc
+import synthetic
 from gpucast import _core
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
-from gpucast.model import fitted as models
-from study import GPU_GRID, N_GRID, TRUTHS, made, synthetic
-from timing import Figure, finish, least, parser
+from gpucast.planning.plan import plan_request
+from gpucast.planning.reading import of_values, read
+from study import made
+from synthetic import GPU_GRID, N_GRID, TRUTHS
+from timing import HISTORY, Figure, finish, least
 
 GPUCAST = Path(sys.executable).parent / "gpucast"
 LARGEST_K = 128
-
-
-def core_model() -> _core.Model:
-    return _core.Model("wave", "linear", "star-serial", cores=TRUTHS["native"].c)
+JOBS, COUNTS = 1000, 64
+PICTURES = 30
 
 
 def samples(repeats: int) -> _core.Observations:
@@ -45,77 +49,130 @@ def samples(repeats: int) -> _core.Observations:
     return _core.Observations(kinds, kinds, n, gpus, zeros, zeros, zeros, seconds, zeros)
 
 
-def measurements() -> list[Figure]:
-    model = core_model()
+def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
+    """Fits, forecasts and records read, as Python calls."""
+    model = _core.Model("wave", "linear", "star-serial", cores=TRUTHS["native"].c)
     integers = _core.default_integers(model, LARGEST_K)
     few = samples(5)
     many = samples(100_000 // (len(N_GRID) * len(GPU_GRID)) + 1)
     fitted = _core.fit(model, few, integers)
     data = made(TRUTHS["native"], 1, 0.08).dataset()
-    whole = gpucast.fit(data)
+    whole = gc.fit(data)
+    whole.save(folder / "model.json")
     n = np.repeat(np.geomspace(1e3, 1e6, 125_000).round(), 8)
     gpus = np.tile(np.arange(1.0, 9.0), 125_000)
     posed = problem.pose(data)
     lines = (jsonl.to_line(data.steps[0]) + "\n").encode() * 100_000
-    return [
-        least(
-            "fit of 140 samples, k from 1 to 128",
-            lambda: _core.fit(model, few, integers), 20, 0.02,
-        ),
-        least("1000 bootstrap refits of it", lambda: fitted.bootstrap(1000, 1), 5, 1.0),
-        least(
-            f"fit of {many.sample_count} samples", lambda: _core.fit(model, many, integers), 3, 2.0
-        ),
-        least("1,000,000 forecasts with intervals", lambda: whole.forecasts(n, gpus), 3, 1.0),
-        least("gpucast.fit: model chosen, 400 refits", lambda: gpucast.fit(data), 10, 0.5),
-        least("records to arrays", posed.observations, 20, 0.02),
-        least("100,000 records read", lambda: jsonl.parse(lines, "data.jsonl"), 2, 2.0),
-    ]  # fmt: skip
+    for what, work, runs, bound in (
+        ("fit of 140 samples, k from 1 to 128", lambda: _core.fit(model, few, integers), 20, 0.02),
+        ("1000 bootstrap refits of it", lambda: fitted.bootstrap(1000, 1), 5, 1.0),
+        (f"fit of {many.sample_count} samples", lambda: _core.fit(model, many, integers), 3, 2.0),
+        ("1,000,000 forecasts with intervals", lambda: whole.forecasts(n, gpus), 3, 1.0),
+        ("gpucast.fit: model chosen, 400 refits", lambda: gc.fit(data), 10, 0.5),
+        ("records to arrays", posed.observations, 20, 0.02),
+        ("100,000 records read", lambda: jsonl.parse(lines, "data.jsonl"), 2, 2.0),
+        ("model file read", lambda: gc.load_model(folder / "model.json"), 20, 0.05),
+    ):
+        yield least(what, work, runs, bound)
 
 
-def of_commands() -> list[Figure]:
+def commands(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     """From the shell to the answer."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-
-        def command(*words: object) -> Callable[[], object]:
-            whole = [GPUCAST, *map(str, words)]
-            return lambda: subprocess.run(whole, check=True, capture_output=True, cwd=folder)
-
-        gpucast.fit(made(TRUTHS["native"], 1, 0.08).dataset()).save(folder / "model.json")
-        for path in ("native", "remote"):
-            gpucast.fit(
-                gpucast.load("h200-x4"), path=path, schedule="star-async", kernel="tuned",
-                model="work+linear+star-async", replicates=100,
-            ).save(folder / f"{path}.json")  # fmt: skip
-        predict = command("predict", "model.json", "-n", "1000,1e5", "--gpus", "1-8")
-        report = command(
-            *("report", "native.json", "remote.json", "--data", "h200-x4"),
-            *("-o", "report.html", "--force"),
-        )
-        return [
-            least("model file read", lambda: models.load_model(folder / "model.json"), 20, 0.05),
-            least("gpucast predict, shell to answer", predict, 10, 0.5),
-            least("gpucast report of two measured paths", report, 3, 5.0),
-        ]
+    gc.fit(made(TRUTHS["native"], 1, 0.08).dataset()).save(folder / "of-steps.json")
+    for path in ("native", "remote"):
+        gc.fit(
+            gc.load("h200-x4"), path=path, schedule="star-async", kernel="tuned",
+            model="work+linear+star-async", replicates=100,
+        ).save(folder / f"async-{path}.json")  # fmt: skip
+    predict = command(folder, "predict", "of-steps.json", "-n", "1000,1e5", "--gpus", "1-8")
+    yield least("gpucast predict, shell to answer", predict, 10, 0.5)
+    models = ("async-native.json", "async-remote.json")
+    report = command(folder, "report", *models, "--data", "h200-x4", "-o", "report.html", "--force")
+    yield least("gpucast report of two measured paths", report, 3, 5.0)
 
 
-def beside_extrap() -> list[Figure]:
+def command(folder: Path, *words: object) -> Callable[[], object]:
+    whole = [GPUCAST, *map(str, words)]
+    return lambda: subprocess.run(whole, check=True, capture_output=True, cwd=folder)
+
+
+def beside_extrap(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     """A fit of ours, without the intervals that Extra-P does not give, and Extra-P's."""
-    if not EXTRAP.exists():
-        return []
+    if not extra_p.available():
+        return
     data = [made(TRUTHS["native"], seed, 0.0).dataset() for seed in range(3)]
-    theirs = extrap_fits(data, [(1000.0, 8.0)])
+    theirs = extra_p.fits(data, [(1000.0, 8.0)])
     elapsed = min(fit["elapsed"] for fits in theirs.values() for fit in fits if "elapsed" in fit)
-    return [
-        least("fit without intervals", lambda: gpucast.fit(data[0], replicates=0), 5, elapsed),
-        Figure("Extra-P's fit of the same", elapsed, elapsed),
-    ]
+    yield least("fit without intervals", lambda: gc.fit(data[0], replicates=0), 5, elapsed)
+    yield Figure("Extra-P's fit of the same", elapsed, elapsed)
+
+
+def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
+    """1,000 jobs, each of its own size, on 3 machines with 64 GPU counts each: with probabilities,
+    deadlines, fronts, schedule and bounds; and with iso-efficiency and break-even sizes."""
+    if paths:
+        native, remote = (gc.load_model(path) for path in paths)
+    else:
+        native, remote = (
+            gc.fit(made(TRUTHS[name], 1, 0.0).dataset()) for name in ("native", "virtualized")
+        )
+    of = {"a": native, "b": remote, "c": remote}
+    machines = "".join(
+        f"  - {{name: {name}, gpus: {COUNTS}, gpus_per_host: 8, price_per_gpu_hour: {price}, "
+        "price_per_host_hour: 0.5}\n"
+        for name, price in (("a", 3.0), ("b", 2.0), ("c", 1.5))
+    )
+    jobs = "".join(
+        f"  - {{name: j{i}, n: {n + i:.0f}, steps: 1e6, deadline: 2h}}\n"
+        for i, n in enumerate(np.geomspace(1000, 200_000, JOBS).round())
+    )
+    file = folder / "plan.yaml"
+    file.write_text(f"window: 24h\nmachines:\n{machines}jobs:\n{jobs}")
+    request = read(file, of)
+    sizes = of_values({**request.model_dump(), "iso_efficiency": 0.8, "break_even": 0.2}, of)
+    yield least("the file read and checked", lambda: read(file, of), 5, 1.0)
+    yield least("planned", lambda: plan_request(request), 5, 1.0)
+    yield least("planned, with sizes", lambda: plan_request(sizes), 5, 2.0)
+
+
+def figures(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
+    """``gpucast figures --paper``: ten figures of h200-x4 and of the documents, each as PDF, SVG
+    and PNG, with the paper's model of the native and of the remote path."""
+    if not paths:
+        paths = [folder / "native.json", folder / "remote.json"]
+        kind = {"schedule": "star-serial", "kernel": "claret", "memory": "pageable"}
+        for path in paths:
+            machine = f"h200-f/{path.stem}"
+            data = gc.load("h200-x4")
+            gc.fit(data, machine=machine, model="paper", replicates=60, **kind).save(path)
+    output = folder / "figures"
+    draw = command(
+        folder, "figures", "--paper", "h200-x4", *(path.resolve() for path in paths),
+        "--model", "none", "-o", output, "--force",
+    )  # fmt: skip
+    yield least(f"{PICTURES} files of figures", draw, 2, 10.0)
+    drawn = sum(path.suffix in (".pdf", ".svg", ".png") for path in output.iterdir())
+    assert drawn == PICTURES, f"{drawn} files of figures, not {PICTURES}"
+
+
+SUBJECTS = {each.__name__: each for each in (library, commands, beside_extrap, plans, figures)}
 
 
 def main() -> int:
-    keep = parser(__doc__).parse_args().keep
-    return finish("speed", [*measurements(), *of_commands(), *beside_extrap()], keep)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
+    parser.add_argument("--models", nargs=2, type=Path, default=[], metavar="MODEL.json")
+    parser.add_argument("--keep", action="store_true", help=f"add the figures to {HISTORY.name}")
+    options = parser.parse_args()
+    if unknown := set(options.subjects) - set(SUBJECTS):
+        parser.error(f"no subject {', '.join(unknown)}; there are: {', '.join(SUBJECTS)}")
+    found: list[Figure] = []
+    for name in options.subjects or SUBJECTS:
+        with tempfile.TemporaryDirectory() as folder:
+            found += SUBJECTS[name](Path(folder), options.models)
+    return finish("speed", found, options.keep)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import os
@@ -12,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gpucast.util.tables import print_table
 
@@ -28,6 +26,12 @@ class Figure:
     seconds: float
     processor: float
     bound: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.bound is None:
+            return ""
+        return "reached" if self.seconds <= self.bound else "MISSED"
 
 
 def least(what: str, work: Callable[[], object], runs: int, bound: float | None = None) -> Figure:
@@ -48,48 +52,29 @@ def processor_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """Options that all benchmarks have."""
-    made = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    made.add_argument("--keep", action="store_true", help=f"add the figures to {HISTORY.name}")
-    return made
-
-
 def finish(benchmark: str, figures: Sequence[Figure], keep: bool) -> int:
     """Prints the figures beside those kept last on a machine like this; exit status 1 if a bound is
     missed."""
     here = machine()
+    entries = map(json.loads, HISTORY.read_text(encoding="utf-8").splitlines())
     before = {
         entry["what"]: entry["seconds"]
-        for entry in history()
-        if entry["benchmark"] == benchmark and (entry["cpu"], entry["cores"]) == here
+        for entry in entries
+        if (entry["cpu"], entry["cores"]) == here
     }
     print_table(
         ["what", "seconds", "of processor", "kept last", "bound", ""],
         [
-            [
-                each.what,
-                f"{each.seconds:.4f}",
-                f"{each.processor:.4f}",
-                f"{before[each.what]:.4f}" if each.what in before else "",
-                "" if each.bound is None else f"{each.bound:.3g}",
-                verdict(each),
-            ]
+            [each.what, f"{each.seconds:.4f}", f"{each.processor:.4f}",
+             f"{before[each.what]:.4f}" if each.what in before else "",
+             "" if each.bound is None else f"{each.bound:.3g}", each.verdict]
             for each in figures
         ],
         "lrrrrl",
-    )
+    )  # fmt: skip
     if keep:
         add(benchmark, figures)
-    return int(any(verdict(each) == "MISSED" for each in figures))
-
-
-def verdict(figure: Figure) -> str:
-    if figure.bound is None:
-        return ""
-    return "reached" if figure.seconds <= figure.bound else "MISSED"
+    return int(any(each.verdict == "MISSED" for each in figures))
 
 
 def machine() -> tuple[str, int]:
@@ -99,13 +84,6 @@ def machine() -> tuple[str, int]:
     return next(names, "unknown"), len(os.sched_getaffinity(0))
 
 
-def history() -> list[dict[str, Any]]:
-    """All figures that were kept, the oldest first."""
-    if not HISTORY.exists():
-        return []
-    return [json.loads(line) for line in HISTORY.read_text(encoding="utf-8").splitlines()]
-
-
 def add(benchmark: str, figures: Sequence[Figure]) -> None:
     """Add figures to the history."""
     described = subprocess.run(
@@ -113,15 +91,12 @@ def add(benchmark: str, figures: Sequence[Figure]) -> None:
         cwd=HISTORY.parent, check=True, capture_output=True, text=True,
     )  # fmt: skip
     cpu, cores = machine()
+    about = {"date": datetime.date.today().isoformat(), "commit": described.stdout.strip(),
+             "cpu": cpu, "cores": cores, "load": round(os.getloadavg()[0], 1),
+             "benchmark": benchmark}  # fmt: skip
     with open(HISTORY, "a", encoding="utf-8") as stream:
         for each in figures:
-            entry = {
-                "date": datetime.date.today().isoformat(),
-                "commit": described.stdout.strip(),
-                "cpu": cpu,
-                "cores": cores,
-                "load": round(os.getloadavg()[0], 1),
-                "benchmark": benchmark,
+            entry = about | {
                 "what": each.what,
                 "seconds": float(f"{each.seconds:.4g}"),
                 "processor_seconds": float(f"{each.processor:.4g}"),

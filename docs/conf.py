@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -65,7 +64,7 @@ copybutton_line_continuation_character = "\\"
 pygments_style = "friendly"
 
 
-def _plain_defaults(*event: Any) -> tuple[str | None, str | None]:
+def _plain_defaults(*event: object) -> tuple[str | None, str | None]:
     """Defaults that are made anew for each object have no spelling that Sphinx can read."""
     *_, signature, returns = event
     return signature and signature.replace("<factory>", "..."), returns

@@ -119,15 +119,15 @@ Markdown(
 only = data.select(path="infiniband")
 straight = gc.fit_transfers(only, piecewise=False)
 pieces = gc.fit_transfers(only)
-miss = {}
-for name, fits in (("straight", straight), ("pieces", pieces)):
-    errors = [
-        abs(fit.seconds(np.array([float(t.bytes)]))[0] / t.seconds[0] - 1)
+copies = only.frame("transfer").set_index("route")
+sizes = copies.bytes.astype(float)
+miss = {
+    name: max(
+        np.abs(fit.seconds(sizes[fit.route].to_numpy()) / copies.seconds[fit.route] - 1).max()
         for fit in fits
-        for t in only.transfers
-        if t.route == fit.route
-    ]
-    miss[name] = max(errors)
+    )
+    for name, fits in (("straight", straight), ("pieces", pieces))
+}
 assert miss["pieces"] < miss["straight"] / 2
 up = straight[0]
 display(
@@ -151,15 +151,12 @@ transfer_time(only, pieces, "Copies through DS-CUDA over InfiniBand, GeForce GTX
 error = {}
 for launch in ("keep", "scale"):
     what_if = gc.what_if(models["infiniband"], data, "ethernet100", launch=launch)
-    steps = [s for s in data.steps if s.path == "ethernet100"]
-    forecast = what_if.forecasts([s.n for s in steps], [1] * len(steps)).seconds
-    error[launch] = np.median(
-        [abs(f / s.seconds[0] - 1) for f, s in zip(forecast, steps, strict=True)]
-    )
+    found = gc.validate(what_if, data, path="ethernet100")
+    error[launch] = found["median_relative_error"]
 assert error["scale"] < 0.1 < error["keep"]
 Markdown(
-    f"Median error over the {len(steps)} published sizes: {percent(error['keep'], 0)} with the"
-    f" launch kept, {percent(error['scale'])} with the launch scaled."
+    f"Median error over the {len(found['cells'])} published sizes: {percent(error['keep'], 0)} with"
+    f" the launch kept, {percent(error['scale'])} with the launch scaled."
 )
 
 # %% [markdown]
@@ -192,22 +189,19 @@ gflops(
 # one. Here both were measured, so the index needs no model.
 
 # %%
-rows = []
-for path in ("local", "infiniband"):
-    for size in (1000.0, 10_000.0, 100_000.0):
-        step = models[path].forecasts([size], [1]).seconds[0]
-        rows.append((path, int(size), size**2 * models[path].parameter("t_gpu") / step))
-efficiency = pd.DataFrame(rows, columns=["path", "n", "efficiency"]).pivot(
-    index="n", columns="path", values="efficiency"
-)
+sizes = pd.Index([1000, 10_000, 100_000], name="n")
+efficiency = pd.DataFrame(
+    {
+        path: sizes**2 * models[path].parameter("t_gpu")
+        / models[path].forecasts(sizes, [1] * len(sizes)).seconds
+        for path in ("infiniband", "local")
+    },
+    index=sizes,
+).rename_axis(columns="path")  # fmt: skip
 display(efficiency.map("{:.1%}".format))
-published = {
-    path: {step.n: step.seconds[0] for step in data.steps if step.path == path} for path in paths
-}
-extra = pd.DataFrame(
-    {path: pd.Series(published[path]) / pd.Series(published["local"]) - 1 for path in paths[1:]}
-).loc[512:]
-display(extra.rename_axis("n").map("{:+.0%}".format))
+published = data.frame().pivot(index="n", columns="path", values="seconds")
+extra = published[[*paths[1:]]].div(published["local"], axis=0).loc[512:] - 1
+display(extra.map("{:+.0%}".format))
 assert (np.diff(efficiency["infiniband"]) > 0).all()
 assert (extra.diff().dropna() < 0).all().all()
 assert extra.min().min() > 0.1

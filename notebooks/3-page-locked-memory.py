@@ -15,12 +15,10 @@
 
 # %%
 # %matplotlib inline
-import pandas as pd
 from IPython.display import Markdown, display
-from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.plots.style import COLOURS
+from gpucast.paper.document_figures import host_memory
 from gpucast.transfers.overlap import overlap_efficiencies
 from gpucast.util.units import duration, percent
 
@@ -53,26 +51,14 @@ Markdown(
 
 # %% [markdown]
 # ## CPU loops: never read write-combined memory
+#
+# The figure has these loops, and the GPU's copies and kernels of the next section.
 
 # %%
 loop = seconds.xs("cpu", level="runner").xs("loop", level="phase").loc[PATTERNS]
 slower = loop["write-combined"] / loop["pageable"]
 assert 60 < slower["simple"] < 70
-
-
-def bars(table: pd.DataFrame, title: str, lowest: float | None = None) -> None:
-    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-    table.plot.bar(ax=axes, color=COLOURS, rot=0, width=0.8, logy=lowest is not None)
-    axes.set(title=title, xlabel="", ylabel="seconds")
-    axes.set_ylim(bottom=lowest)
-    axes.grid(axis="y", alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.get_legend().remove()
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4,
-                  frameon=False)  # fmt: skip
-
-
-bars(loop, "A loop of the CPU over 50 MB, GeForce GTX 480's host", lowest=0.01)
+display(host_memory(None))
 Markdown(
     "The same loop over write-combined memory takes "
     + ", ".join(f"{ratio:.0f} times ({name})" for name, ratio in slower.items()).replace("_", " ")
@@ -84,7 +70,6 @@ Markdown(
 
 # %%
 total = seconds.xs("gpu", level="runner").xs("copy_and_kernel", level="phase").loc[PATTERNS]
-bars(total, "Copies and a kernel over 50 MB, GeForce GTX 480")
 mapped = total["mapped"] / total["write-combined"]
 assert (mapped > 1).all()
 Markdown(

@@ -14,10 +14,9 @@
 # %matplotlib inline
 import pandas as pd
 from IPython.display import Markdown, display
-from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.plots.style import COLOURS
+from gpucast.paper.document_figures import copies_of_one_size
 from gpucast.transfers.contention import contention
 from gpucast.transfers.overlap import overlap_efficiencies
 from gpucast.util.units import duration, percent
@@ -40,18 +39,7 @@ table = pd.concat([rates(gc.load("copy-timed-2012"), 2**28), rates(h200, 2**28)]
 names = NAMES | {"h200-x4": "H200, Linux"}
 table.index = table.index.set_levels([names[m] for m in table.index.levels[0]], level=0)
 display(table.map("{:.2f} GB/s".format))
-
-figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-table.unstack("memory").sort_index(axis=1).loc[list(names.values())].plot.bar(
-    ax=axes, color=COLOURS, rot=0, logy=True
-)
-axes.set(xlabel="", ylabel="GB/s", title="Copies of 256 MiB: up (h2d) and down (d2h)")
-axes.set_ylim(1, 100)
-axes.grid(axis="y", alpha=0.3)
-axes.set_axisbelow(True)
-axes.legend([f"{route}, {memory}" for route, memory in table.unstack("memory").sort_index(axis=1)],
-            frameon=False)  # fmt: skip
-plt.show()
+display(copies_of_one_size(h200))
 
 # %% [markdown]
 # ## The driver model alone closes the gap

@@ -16,10 +16,9 @@
 # %matplotlib inline
 import pandas as pd
 from IPython.display import Markdown, display
-from matplotlib import pyplot as plt
 
 import gpucast as gc
-from gpucast.plots.style import COLOURS
+from gpucast.paper.document_figures import copies_at_once
 from gpucast.plots.transfers import contention_matrix
 from gpucast.transfers.contention import contention
 
@@ -32,14 +31,7 @@ rows = [
 rates = pd.DataFrame(rows, columns=["experiment", "copy", "GB/s"])
 table = rates.pivot(index="copy", columns="experiment", values="GB/s")
 display(table.map("{:.1f}".format, na_action="ignore").fillna("-"))
-
-figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-table.plot.bar(ax=axes, color=COLOURS, rot=0, width=0.8)
-axes.set(xlabel="GPUs", ylabel="GB/s", title="Copies both ways of GPU pairs, alone and at once")
-axes.grid(axis="y", alpha=0.3)
-axes.set_axisbelow(True)
-axes.legend(frameon=False, loc="upper left", fontsize="small", bbox_to_anchor=(1, 1))
-plt.show()
+display(copies_at_once(None))
 
 # %% [markdown]
 # ## Both questions answered
@@ -50,10 +42,7 @@ shared = table["0-4 with 1-5"]
 apart = table["0-4 with 2-3"]
 share = (shared / alone).dropna()
 kept = (apart / alone).dropna()
-sums = (
-    shared[["0 to 4", "1 to 5"]].sum(),
-    shared[["4 to 0", "5 to 1"]].sum(),
-)
+sums = shared[["0 to 4", "1 to 5"]].sum(), shared[["4 to 0", "5 to 1"]].sum()
 assert share.between(0.48, 0.52).all()
 assert (kept == 1).all()
 Markdown(

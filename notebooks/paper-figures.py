@@ -113,15 +113,12 @@ table.index.name = "n"
 assert (table.loc["10,000,000"] > 1.9).all()
 assert (table.loc["4,000"] < 1.1).all()
 display(table.map("{:.2f}".format))
-error = [
-    abs(now["remote"].forecasts([size], [gpus]).seconds[0] / seconds - 1)
-    for (path, size, gpus), seconds in steps.items()
-    if path == "remote"
-]
+held = gc.validate(now["remote"], data, path="remote", **group)
 Markdown(
     "**The finding holds**, though on an H200 the quadratic part begins where the measurements end."
-    f" There the paper's form, fitted to all {len(error)} measured cells, is"
-    f" {np.median(error):.1%} off in the median and {max(error):.0%} at most; other terms do better"
+    f" There the paper's form, fitted to all {len(held['cells'])} measured cells, is"
+    f" {held['median_relative_error']:.1%} off in the median and"
+    f" {held['max_relative_error']:.0%} at most; other terms do better"
     " ([docs/accuracy.md](../docs/accuracy.md))."
 )
 

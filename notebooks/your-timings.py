@@ -143,18 +143,10 @@ truth = gc.load("h200-x4-mixed").select(
 )
 timed = {(step.n, step.gpus) for step in steps.steps}
 least, largest = min(timed)[0], max(timed)[0]
-rows = []
-for step in truth.steps:
-    if (step.n, step.gpus) not in timed and least <= step.n:
-        cell = model.forecasts([step.n], [step.gpus])
-        rows.append(
-            (
-                "within the sizes timed" if step.n <= largest else "larger",
-                step.gpus,
-                cell.seconds[0] / np.median(step.seconds) - 1,
-            )
-        )
-errors = pd.DataFrame(rows, columns=["n", "GPUs", "error"])
+cells = pd.DataFrame(gc.validate(model, truth)["cells"])
+hidden = [cell not in timed and cell[0] >= least for cell in zip(cells.n, cells.gpus, strict=True)]
+errors = cells[hidden].rename(columns={"gpus": "GPUs", "relative_error": "error"})
+errors["n"] = np.where(errors.n <= largest, "within the sizes timed", "larger")
 summary = errors.error.abs().groupby([errors.n, errors.GPUs]).agg(["size", "median", "max"])
 display(
     summary.assign(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from gpucast.data.thinning import evenly
 
@@ -22,7 +21,7 @@ SAMPLES = {"step": 21, "transfer": 12, "launch": 24, "overlap": 12, "skeleton": 
 agree."""
 
 
-def lean(record: dict[str, Any]) -> dict[str, Any]:
+def lean(record: dict[str, object]) -> dict[str, object]:
     """The record with fewer samples, to a nanosecond: what a clock can tell."""
     most = SAMPLES.get(record["kind"])
     if most is None:
@@ -49,12 +48,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     records = [json.loads(line) for line in options.data.read_text().splitlines()]
-    title = {
-        "schema": "gpucast.record/1",
-        "kind": "note",
-        "text": options.title,
-        "about": {"title": options.title},
-    }
+    about = {"text": options.title, "about": {"title": options.title}}
+    title = {"schema": "gpucast.record/1", "kind": "note", **about}
     kept = [title, *(lean(record) for record in records if record["kind"] != "note")]
     lines = (json.dumps(each, separators=(",", ":"), ensure_ascii=False) for each in kept)
     options.output.write_text("\n".join(lines) + "\n")

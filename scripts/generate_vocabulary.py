@@ -46,35 +46,26 @@ def types() -> list[Type]:
 
 def cpp() -> str:
     """The header: an enumeration of each type and its words."""
-    whole = [each for each in types() if not each.part_of]
-    enumerations = "\n".join(
-        textwrap.fill(each.comment, 100, initial_indent="// ", subsequent_indent="// ")
-        + f"\nenum class {each.name} "
-        + _braced(each.members())
-        + ";\n"
-        for each in whole
-    )
-    words = "".join(
-        "template <>\n"
-        f"inline constexpr Words<{each.name}, {len(each.words)}> words<{each.name}>{{{{\n"
-        + "".join(
-            f'    {{{each.name}::{member}, "{word}"}},\n'
-            for member, word in zip(each.members(), each.words, strict=True)
-        )
-        + "}};\n"
-        for each in whole
-    )
+    comments = textwrap.TextWrapper(100, initial_indent="// ", subsequent_indent="// ")
+    enumerations, words = "", ""
+    for each in types():
+        if each.part_of:
+            continue
+        members = f"{{ {', '.join(each.members())} }}"
+        if len(members) >= 80:
+            members = "{\n" + "".join(f"  {member},\n" for member in each.members()) + "}"
+        enumerations += f"{comments.fill(each.comment)}\nenum class {each.name} {members};\n\n"
+        spelled = ", ".join(f'"{word}"' for word in each.words) + ");"
+        head = f"inline constexpr auto words<{each.name}> = in_order<{each.name}>("
+        if len(head + spelled) > 100:
+            spelled = "\n" + textwrap.indent(textwrap.fill(spelled, 96), "    ")
+        words += f"template <>\n{head}{spelled}\n"
     return (
         "// Generated from schema/vocabulary.toml by scripts/generate_vocabulary.py.\n"
-        "#pragma once\n\n"
+        "// clang-format off\n#pragma once\n\n"
         '#include "gpucast/schema/words.h"\n\nnamespace gpucast::schema {\n\n'
-        f"{enumerations}\n{words}\n}}  // namespace gpucast::schema\n"
+        f"{enumerations}{words}\n}}  // namespace gpucast::schema\n"
     )
-
-
-def _braced(members: list[str]) -> str:
-    line = "{ " + ", ".join(members) + " }"
-    return line if len(line) < 80 else "{\n" + "".join(f"  {each},\n" for each in members) + "}"
 
 
 def python() -> str:

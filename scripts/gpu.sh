@@ -22,12 +22,7 @@
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS; OpenSSL's headers and
 # libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
 #
-# A dataset is steered by GPUCAST_SECONDS for all of it (3600), GPUCAST_MACHINE, the machine's name (the
-# host's), GPUCAST_ROUNDS (3), each a visit of every cell, GPUCAST_CELL_SECONDS of a visit's timed steps
-# at most (0.1), GPUCAST_SIZES, GPUCAST_SCHEDULES, GPUCAST_MEMORIES and GPUCAST_KERNELS of steps in place
-# of the usual ones, GPUCAST_BUDGET of each suite of microbenchmarks (s; 0: without end), GPUCAST_INTERVAL
-# of their medians, GPUCAST_LARGEST bytes of their largest transfer, and GPUCAST_BUILD, a build that is
-# there already: nothing is built, nor checked.
+# Variables that steer a dataset, and what its parts take, are in docs/measure.md.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,9 +31,9 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly all="build, check, sanitize, transfers, runs, waits, throughput, steps, mpi, large, remote, \
-dataset, micro, cells or concurrent"
-readonly what=${1:?$all}
+readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
+dataset micro cells concurrent"
+readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
 
@@ -56,23 +51,32 @@ build() {
   cmake -S . -B build/gpu -G Ninja -DGPUCAST_FIT=OFF -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CUDA_ARCHITECTURES=native ${GPUCAST_HEADERS:+-DCMAKE_INCLUDE_PATH="$GPUCAST_HEADERS"} \
     >"$out/configure.log"
-  cmake --build build/gpu --target gpucast-mdapp gpucast-microbench >"$out/build.log" || {
-    grep -E 'error|FAILED' "$out/build.log" >&2
-    return 1
-  }
+  compile build.log gpucast-mdapp gpucast-microbench
+}
+
+# Needs Asio's headers (GPUCAST_HEADERS may hold them).
+build-remote() {
+  compile build-remote.log gpucast-mdapp gpucast-microbench gpucast-gpu-server gpucast_cudart \
+    gpucast-remote-probe || lines 'remote GPUs' "$out/configure.log"
+}
+
+# compile LOG TARGET...
+compile() {
+  cmake --build build/gpu --target "${@:2}" >"$out/$1" ||
+    lines 'error|FAILED|unknown target' "$out/$1"
+}
+
+# lines PATTERN FILE: shows what a program that failed printed of it, and fails.
+lines() {
+  grep -E "$1" "$2" >&2
+  return 1
 }
 
 check() {
-  "$microbench" check --engine cuda >"$out/check-microbench.txt" || {
-    grep FAILED "$out/check-microbench.txt" >&2
-    return 1
-  }
-  tail -n 1 "$out/check-microbench.txt"
-  "$program" check --engine cuda >"$out/check.txt" || {
-    grep FAILED "$out/check.txt" >&2
-    return 1
-  }
-  tail -n 1 "$out/check.txt"
+  "$microbench" check --engine cuda >"$out/check-microbench.txt" ||
+    lines FAILED "$out/check-microbench.txt"
+  "$program" check --engine cuda >"$out/check.txt" || lines FAILED "$out/check.txt"
+  tail -q -n 1 "$out/check-microbench.txt" "$out/check.txt"
 }
 
 sanitize() {
@@ -151,33 +155,28 @@ throughput() {
     --json "$out/pairs.json" | tee "$out/pairs.txt"
 }
 
+readonly few_sizes=216,512,1000,1728,4096,8000,13824,32768,64000
+launcher=()
+
+# measured FILE ARGUMENTS...: steps on 1 GPU to all of them.
+measured() {
+  "${launcher[@]}" "$program" measure --engine cuda --gpus "1-$(gpus)" "${@:2}" -o "$out/$1" --force
+}
+
 steps() {
-  "$program" measure --engine cuda --n 216,512,1000,1728,4096,8000,13824,32768,64000 \
-    --gpus "1-$(gpus)" --schedule star-serial,star-async,allgather --memory pageable,pinned \
-    --kernel claret,tuned --max-time 0.5 --warm-up 0.03 -o "$out/steps.jsonl" --force
+  measured steps.jsonl --n "$few_sizes" --schedule star-serial,star-async,allgather \
+    --memory pageable,pinned --kernel claret,tuned --max-time 0.5 --warm-up 0.03
 }
 
 large() {
-  "$program" measure --engine cuda --n 1048576 --gpus "1-$(gpus)" --kernel tuned \
-    --schedule star-serial,star-async,allgather --memory pinned --steps 6 --warm-up 0.01 \
-    -o "$out/large.jsonl" --force
+  measured large.jsonl --n 1048576 --schedule star-serial,star-async,allgather --memory pinned \
+    --kernel tuned --steps 6 --warm-up 0.01
 }
 
 mpi() {
-  mpirun --allow-run-as-root --oversubscribe -np "$(gpus)" \
-    "$program" measure --engine cuda --n 216,512,1000,1728,4096,8000,13824,32768,64000 \
-    --gpus "1-$(gpus)" --schedule mpi --kernel claret,tuned --max-time 0.5 --warm-up 0.03 \
-    -o "$out/mpi.jsonl" --force
-}
-
-# Needs Asio's headers (GPUCAST_HEADERS may hold them).
-build-remote() {
-  cmake --build build/gpu --target gpucast-mdapp gpucast-microbench gpucast-gpu-server \
-    gpucast_cudart gpucast-remote-probe >"$out/build-remote.log" || {
-    grep -E 'error|FAILED|unknown target' "$out/build-remote.log" >&2
-    grep 'remote GPUs' "$out"/configure.log >&2
-    return 1
-  }
+  launcher=(mpirun --allow-run-as-root --oversubscribe -np "$(gpus)")
+  measured mpi.jsonl --n "$few_sizes" --schedule mpi --kernel claret,tuned --max-time 0.5 \
+    --warm-up 0.03
 }
 
 remote() {
@@ -196,23 +195,6 @@ remote() {
 # each path, then for each kernel its steps on each path, so that native and remote steps of a cell
 # are a minute or two apart. The first round's suites hold all transfers, too; copies that run at
 # once come after the second round.
-#
-# On paper, in seconds, from what two and four H200 took before: 0.23 a visit of a cell natively (14 n,
-# 8 series), 0.18 remotely (9 n, 6 series), and what the microbenchmarks' budgets allow. Seen: h200-x4.
-#
-#                                              2 GPUs    4 GPUs  seen on four  8 GPUs
-#   build, build-remote                            40        60            33      60
-#   suites of the first round, of three paths      60        90            92     150
-#   suites of another round                        36        60            39     108
-#   steps of a round: native                       54       104     137 to 142     200
-#     remote, remote-sync                       19+19     39+39         36+39   78+78
-#   copies at once                                 15        30            13      60
-#   check                                          30        40            41      60
-#   all, three rounds                             495       890           900    1610
-#
-# Seen were suites of 11 s in later rounds, too short for the smallest skeletons, and are 20 s long now.
-# Natively a visit took 0.31 s, not 0.23: the earlier figure was without allgather, for each cell of which
-# NCCL makes its communicators (deduced, not timed apart).
 #
 # A part is a program's run, 5 to 60 s long; one that was cut short is run again, and one that will
 # not fit into the time left (as long as the round before took it) is not begun.
@@ -349,8 +331,5 @@ serve() {
 }
 
 find_nccl
-case "$what" in
-  build | check | sanitize | transfers | runs | waits | throughput | steps | mpi | large | remote | \
-    build-remote | dataset | micro | cells | concurrent) "$what" "${@:3}" ;;
-  *) echo "$0: $what: $all" >&2; exit 2 ;;
-esac
+[[ " $verbs " == *" $what "* ]] || { echo "$0: $what: none of $verbs" >&2; exit 2; }
+"$what" "${@:3}"

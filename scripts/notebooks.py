@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
@@ -60,15 +59,14 @@ def executed(name: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def render(
-    chosen: list[str], said: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
-) -> None:
+def render(chosen: list[str]) -> None:
     """Write the pages of the named notebooks."""
     for name in chosen:
         begin = time.monotonic()
         page = nbformat.writes(executed(name)) + "\n"
         files.write_text(FOLDER / f"{name}.ipynb", page, force=True)
-        said(f"{name}.ipynb: {len(page) / 1e3:.0f} kB, {time.monotonic() - begin:.0f} s")
+        size, seconds = len(page) / 1e3, time.monotonic() - begin
+        print(f"{name}.ipynb: {size:.0f} kB, {seconds:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

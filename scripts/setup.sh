@@ -24,8 +24,6 @@ readonly docs_packages=(doxygen fonts-lmodern)
 # Wanted by tests alone, which are skipped without them.
 readonly test_packages=(chromium)
 
-# ---------------------------------------------------------------- system ----
-
 missing_of() {
   local package
   for package in "$@"; do
@@ -55,13 +53,6 @@ privilege() {
 apt() {
   # Other package managers at work are waited for, not failed on.
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
-}
-
-all_have_candidates() {
-  local package
-  for package in "$@"; do
-    apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]' || return 1
-  done
 }
 
 setup_system() {
@@ -96,12 +87,9 @@ install_system_packages() {
 
 # Uses as_root of whoever calls.
 apt_install() {
-  if ! all_have_candidates "$@"; then
-    quietly apt-update.log apt update || true # The install below says what is still missing.
-  fi
   quietly apt-install.log apt install --no-install-recommends "$@" && return
-  # Package lists that are too old name files that are gone.
-  quietly apt-update.log apt update || true
+  # There are no package lists yet, or they are too old and name files that are gone.
+  quietly apt-update.log apt update || true # The install below says what is still missing.
   quietly apt-install.log apt install --no-install-recommends "$@"
 }
 
@@ -120,15 +108,34 @@ install_test_packages() {
   fi
 }
 
-# ---------------------------------------------------------------- Python ----
-
 # pip_install LOG ENVIRONMENT ARGUMENTS...
 pip_install() {
-  local log=$1 environment=$2
-  shift 2
-  quietly "$log" "$environment/bin/python" -m pip --disable-pip-version-check \
-    install --no-input --constraint scripts/constraints.txt "$@" ||
-    fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $environment/bin/pip install -c scripts/constraints.txt $*"
+  quietly "$1" "$2/bin/python" -m pip --disable-pip-version-check install --no-input "${@:3}"
+}
+
+# requirements GROUP...: what pyproject.toml states, one a line. Groups are `build` (the back end),
+# `runtime` and its dependency groups; older pips cannot install the first two without building.
+requirements() {
+  "$venv/bin/python" - "$@" <<'END'
+import sys
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    content = tomllib.load(file)
+groups = content["dependency-groups"] | {
+    "build": content["build-system"]["requires"],
+    "runtime": content["project"]["dependencies"],
+}
+print("\n".join(line for name in sys.argv[1:] for line in groups[name]))
+END
+}
+
+# install_groups LOG GROUP...: into .venv.
+install_groups() {
+  local log=$1 packages constraints=scripts/constraints.txt
+  mapfile -t packages < <(requirements "${@:2}")
+  pip_install "$log" "$venv" --constraint "$constraints" "${packages[@]}" ||
+    fail "could not install Python packages ($(reason "$log")); see $logs/$log, or try: $venv/bin/pip install -c $constraints ${packages[*]}"
 }
 
 make_venv() {
@@ -141,40 +148,28 @@ make_venv() {
     fail "$python cannot make a virtual environment; see $logs/venv.log"
 }
 
-# pyproject.toml is the only list of requirements.
-requirements() {
-  "$venv/bin/python" scripts/requirements.py "$@"
-}
-
 setup_venv() {
   make_venv "$venv"
   say "set-up: Python packages into $venv"
-  mapfile -t packages < <(requirements build runtime)
-  pip_install pip-runtime.log "$venv" "${packages[@]}"
+  install_groups pip-runtime.log build runtime
 }
 
 setup_dev() {
   say "set-up: formatters, linters and test tools into $venv"
   install_test_packages & # apt and pip wait for different things
   local apt=$!
-  mapfile -t packages < <(requirements dev)
-  pip_install pip-dev.log "$venv" "${packages[@]}"
+  install_groups pip-dev.log dev
   wait "$apt"
 }
 
 setup_docs() {
   say "set-up: documentation tools"
-  install_docs_packages &
-  local apt=$!
-  mapfile -t packages < <(requirements docs)
-  pip_install pip-docs.log "$venv" "${packages[@]}"
-  wait "$apt"
-}
-
-install_docs_packages() {
   if [[ "${GPUCAST_SYSTEM:-}" != skip ]] && command -v dpkg-query >/dev/null; then
     install_system_packages "$(missing_of "${docs_packages[@]}")"
-  fi
+  fi &
+  local apt=$!
+  install_groups pip-docs.log docs
+  wait "$apt"
 }
 
 setup_extrap() {
@@ -182,15 +177,12 @@ setup_extrap() {
   say "set-up: Extra-P into $venv_extrap"
   # Without dependencies first: Extra-P lists its desktop window (Qt), which a
   # command-line run never loads.
+  local log=pip-extrap.log packages
   mapfile -t packages < <(requirements extrap)
-  quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-    install --no-input --no-deps "${packages[0]}" &&
-    quietly pip-extrap.log "$venv_extrap/bin/python" -m pip --disable-pip-version-check \
-      install --no-input --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
-    fail "could not install ${packages[0]} ($(reason pip-extrap.log)); see $logs/pip-extrap.log"
+  pip_install "$log" "$venv_extrap" --no-deps "${packages[0]}" &&
+    pip_install "$log" "$venv_extrap" --constraint scripts/constraints-extrap.txt "${packages[@]:1}" ||
+    fail "could not install ${packages[0]} ($(reason "$log")); see $logs/$log"
 }
-
-# ------------------------------------------------------------------ CUDA ----
 
 # The registry's packages lack two names that CMake looks for.
 add_missing_links() {
@@ -207,8 +199,7 @@ setup_cuda() {
     return
   fi
   say "set-up: CUDA 13.0 compiler into $venv (no nvcc 12.4 or newer on this machine)"
-  mapfile -t packages < <(requirements cuda)
-  pip_install pip-cuda.log "$venv" "${packages[@]}"
+  install_groups pip-cuda.log cuda
   add_missing_links "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)"
   scripts/nvcc.sh >/dev/null || fail "the CUDA compiler in $venv does not run; see $logs/pip-cuda.log"
 }

@@ -28,10 +28,8 @@ def why_skipped(case: ElementTree.Element) -> str:
     """The program's own words where it printed some (CTest), else pytest's reason."""
     printed = (line.strip() for line in (case.findtext("system-out") or "").splitlines())
     own_words = [line for line in printed if line and not line.startswith("[")]  # not GoogleTest's
-    if own_words:
-        return own_words[-1]
-    skipped = case.find("skipped")
-    return (skipped.get("message") or "no reason given") if skipped is not None else ""
+    reasons = [skipped.get("message") or "no reason given" for skipped in case.iter("skipped")]
+    return [*reasons, *own_words][-1]
 
 
 def main(results: Path) -> None:
@@ -42,15 +40,13 @@ def main(results: Path) -> None:
     for seconds, what_came_of_it, heading in rows(results / "steps.tsv"):
         print(f"{seconds:>5} s  {what_came_of_it}  {heading}")
     for junit in sorted(results.glob("*.xml")):
-        cases = list(ElementTree.parse(junit).iter("testcase"))
-        counts = Counter(outcome(case) for case in cases)
+        counts: Counter[str] = Counter()
+        for case in ElementTree.parse(junit).iter("testcase"):
+            counts[outcome(case)] += 1
+            if outcome(case) == "skipped":
+                skipped.append(f"{case.get('name')}: {why_skipped(case)}")
         total += counts
         print(f"{junit.stem}: {counts['passed']} passed, {counts['skipped']} skipped")
-        skipped += [
-            f"{case.get('name')}: {why_skipped(case)}"
-            for case in cases
-            if outcome(case) == "skipped"
-        ]
     for line in skipped:
         print(f"skipped  {line}")
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")

@@ -16,8 +16,8 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CLANG_TIDY = Path(sys.executable).with_name("clang-tidy")
@@ -26,15 +26,10 @@ PARTS = ("schema", "model", "fit", "records", "support", "devices", "microbench"
          "remote", "tests")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     path: Path
     build_dir: Path
     command: str
-
-
-def own(path: Path) -> bool:
-    return path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PARTS
 
 
 def sources(build_dirs: list[Path]) -> list[Source]:
@@ -42,7 +37,8 @@ def sources(build_dirs: list[Path]) -> list[Source]:
     for build_dir in build_dirs:
         for entry in json.loads((build_dir / "compile_commands.json").read_text()):
             path = Path(entry["directory"], entry["file"]).resolve()
-            if own(path) and path.suffix in {".cpp", ".cc", ".cxx"}:
+            own = any(path.is_relative_to(ROOT / part) for part in PARTS)
+            if own and path.suffix in {".cpp", ".cc", ".cxx"}:
                 found.setdefault(path, Source(path, build_dir, entry["command"]))
     # The longest first, so that the last one to run is a short one.
     return sorted(found.values(), key=lambda source: -source.path.stat().st_size)
@@ -73,7 +69,7 @@ def check(source: Source, shared: bytes, keep_passed: bool) -> str | None:
     if run.returncode == 0:
         stamp.touch()
         return None
-    return run.stdout or run.stderr
+    return run.stdout or run.stderr or f"{source.path}: exit status {run.returncode}"
 
 
 def main() -> int:
@@ -86,10 +82,10 @@ def main() -> int:
     shared = shared_fingerprint()
     failed = 0
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        for findings in pool.map(lambda each: check(each, shared, options.keep_passed), found):
-            if findings is not None:
-                failed += 1
-                print(findings, flush=True)
+        checked = pool.map(lambda each: check(each, shared, options.keep_passed), found)
+        for findings in filter(None, checked):
+            failed += 1
+            print(findings, flush=True)
     print(f"clang-tidy: {len(found)} sources, {failed} with findings")
     return 1 if failed else 0
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -33,15 +32,10 @@ def forecasts(own: Dataset, other: Dataset) -> Iterator[list[str]]:
     """A row a series that both have."""
     for name, group, there in shared(own, other):
         model = gc.fit(own, group)
-        at_home, away = validated(model, own, group), validated(model, other, there)
-        yield [
-            name,
-            model.content["chosen"],
-            errors(at_home),
-            errors(away),
-            f"{away['best_hits']} of {away['best_total']}",
-            percent(away["mean_regret"]),
-        ]
+        at_home, away = gc.validate(model, own, group), gc.validate(model, other, there)
+        hits = f"{away['best_hits']} of {away['best_total']}"
+        chosen, regret = model.content["chosen"], percent(away["mean_regret"])
+        yield [name, chosen, errors(at_home), errors(away), hits, regret]
 
 
 def phases(own: Dataset, other: Dataset) -> Iterator[list[str]]:
@@ -76,11 +70,7 @@ def shared(own: Dataset, other: Dataset) -> Iterator[tuple[str, StepSelection, S
             yield name, group, there
 
 
-def validated(model: gc.Model, data: Dataset, group: StepSelection) -> dict[str, Any]:
-    return gc.validate(model, data, group)
-
-
-def errors(answer: dict[str, Any]) -> str:
+def errors(answer: dict[str, float]) -> str:
     keys = ("median_relative_error", "p95_relative_error", "coverage")
     return " / ".join(percent(answer[key]) for key in keys)
 

@@ -12,11 +12,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
-#include <string>
+#include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -38,20 +38,16 @@ constexpr int repetitions = 60;
 constexpr double us = 1e-6;
 constexpr double warm_up = 1.5;  // s
 
-class PinnedArray {
- public:
-  explicit PinnedArray(std::size_t bytes) {
-    check(cudaMallocHost(&data_, bytes), "cudaMallocHost");
-  }
-  ~PinnedArray() { cudaFreeHost(data_); }
-  PinnedArray(const PinnedArray&) = delete;
-  PinnedArray& operator=(const PinnedArray&) = delete;
-
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
+struct FreeHost {
+  void operator()(void* data) const { cudaFreeHost(data); }
 };
+using Pinned = std::unique_ptr<void, FreeHost>;
+
+Pinned pinned(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaMallocHost(&data, bytes), "cudaMallocHost");
+  return Pinned(data);
+}
 
 __global__ void spin(long long cycles) {
   const long long begin = clock64();
@@ -59,90 +55,39 @@ __global__ void spin(long long cycles) {
   }
 }
 
+void launch(double seconds, cudaStream_t stream = nullptr) {
+  static const double clock_hz = [] {
+    int khz = 0;
+    check(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), "cudaDeviceGetAttribute");
+    return 1e3 * khz;
+  }();
+  spin<<<1, 32, 0, stream>>>(static_cast<long long>(seconds * clock_hz));
+  check(cudaGetLastError(), "launch");
+}
+
+void synchronize(cudaStream_t stream = nullptr) {
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
 void pause(double seconds) {
-  const auto begin = Clock::now();
-  while (seconds_since(begin) < seconds) {
+  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
   }
 }
 
-// The current GPU and what the four ways need of it.
-class Bench {
- public:
-  Bench() : device_(bytes_up), host_(bytes_up), stream_(Stream::independent()) {
-    int khz = 0;
-    check(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0), "cudaDeviceGetAttribute");
-    clock_hz_ = 1e3 * khz;
+// Brings the GPU to the clock that `spin` counts by.
+void warm() {
+  for (const auto begin = Clock::now(); seconds_since(begin) < warm_up;) {
+    launch(1e-3);
+    synchronize();
   }
-
-  // Brings the GPU to the clock that `spin` counts by.
-  void warm() {
-    for (const auto begin = Clock::now(); seconds_since(begin) < warm_up;) {
-      launch(1e-3, nullptr);
-      synchronize(nullptr);
-    }
-  }
-
-  void sync(double kernel) {
-    launch(kernel, nullptr);
-    synchronize(nullptr);
-  }
-
-  void blocking(double kernel) {
-    launch(kernel, nullptr);
-    copy_down();
-  }
-
-  void pause_blocking(double kernel) {
-    launch(kernel, nullptr);
-    pause(4 * us);
-    copy_down();
-  }
-
-  void queued(double kernel) {
-    cudaStream_t stream = stream_.get();
-    check(cudaMemcpyAsync(device_.data(), host_.data(), bytes_up, cudaMemcpyHostToDevice, stream),
-          "cudaMemcpyAsync");
-    launch(kernel, stream);
-    check(cudaMemcpyAsync(host_.data(), device_.data(), bytes_down, cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync");
-    synchronize(stream);
-  }
-
- private:
-  void launch(double seconds, cudaStream_t stream) {
-    spin<<<1, 32, 0, stream>>>(static_cast<long long>(seconds * clock_hz_));
-    check(cudaGetLastError(), "launch");
-  }
-
-  static void synchronize(cudaStream_t stream) {
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  }
-
-  void copy_down() {
-    check(cudaMemcpy(host_.data(), device_.data(), bytes_down, cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
-  }
-
-  DeviceArray<char> device_;
-  PinnedArray host_;
-  Stream stream_;
-  double clock_hz_ = 0;
-};
-
-using Way = void (Bench::*)(double);
-constexpr std::array<std::pair<const char*, Way>, 4> ways{{
-    {"sync", &Bench::sync},
-    {"blocking", &Bench::blocking},
-    {"pause-blocking", &Bench::pause_blocking},
-    {"queued", &Bench::queued},
-}};
+}
 
 // Seconds of host time.
-double median_time(Bench& bench, Way way, double kernel) {
+double median_time(const std::function<void(double)>& way, double kernel) {
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) {
     const auto begin = Clock::now();
-    (bench.*way)(kernel);
+    way(kernel);
     seconds.push_back(seconds_since(begin));
   }
   const auto middle = seconds.begin() + repetitions / 2;
@@ -150,24 +95,49 @@ double median_time(Bench& bench, Way way, double kernel) {
   return *middle;
 }
 
-// Some ticks of the copy engine from the beginning, and some where the kernel is long.
-std::vector<double> kernel_times() {
-  std::vector<double> result;
+void measure() {
+  const DeviceArray<char> device(bytes_up);
+  const Pinned host = pinned(bytes_up);
+  const Stream own = Stream::independent();
+  const auto copy_down = [&] {
+    check(cudaMemcpy(host.get(), device.data(), bytes_down, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  };
+  const auto queue_copy = [&](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    check(cudaMemcpyAsync(to, from, bytes, kind, own.get()), "cudaMemcpyAsync");
+  };
+  const std::pair<const char*, std::function<void(double)>> ways[] = {
+      {"sync",
+       [&](double kernel) {
+         launch(kernel);
+         synchronize();
+       }},
+      {"blocking",
+       [&](double kernel) {
+         launch(kernel);
+         copy_down();
+       }},
+      {"pause-blocking",
+       [&](double kernel) {
+         launch(kernel);
+         pause(4 * us);
+         copy_down();
+       }},
+      {"queued",
+       [&](double kernel) {
+         queue_copy(device.data(), host.get(), bytes_up, cudaMemcpyHostToDevice);
+         launch(kernel, own.get());
+         queue_copy(host.get(), device.data(), bytes_down, cudaMemcpyDeviceToHost);
+         synchronize(own.get());
+       }},
+  };
+  warm();
+  std::puts("what,kernel_us,median_us");
+  // Some ticks of the copy engine from the beginning, and some where the kernel is long.
   for (const auto& [first, last] : {std::pair{0.5, 44.5}, std::pair{150.0, 169.5}}) {
     for (double x = first; x <= last; x += 0.5) {
-      result.push_back(x * us);
-    }
-  }
-  return result;
-}
-
-void measure() {
-  Bench bench;
-  bench.warm();
-  std::puts("what,kernel_us,median_us");
-  for (const double kernel : kernel_times()) {
-    for (const auto& [what, way] : ways) {
-      std::printf("%s,%.1f,%.2f\n", what, kernel / us, median_time(bench, way, kernel) / us);
+      for (const auto& [what, way] : ways) {
+        std::printf("%s,%.1f,%.2f\n", what, x, median_time(way, x * us) / us);
+      }
     }
   }
 }

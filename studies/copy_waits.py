@@ -10,13 +10,12 @@ it, beside how far they lie from a line c + x. Where the line is nearer, there a
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from gpucast.util.tables import print_table
 
 Array = NDArray[np.float64]
 
-COLUMNS = ["what", "kernel_us", "median_us"]
+COLUMNS = {"what": str, "kernel_us": float, "median_us": float}
 FIRST_US = 45.0
 """Shown on the left; longer kernels on the right."""
 
@@ -51,24 +50,28 @@ def read(path: Path) -> dict[str, tuple[Array, Array]]:
     Raises:
         InputError: the file cannot be read or is no such table.
     """
-    rows: dict[str, list[tuple[float, float]]] = {}
     try:
-        with path.open(newline="") as stream:
-            table = csv.reader(line for line in stream if not line.startswith("#"))
-            if next(table, None) != COLUMNS:
-                raise InputError(f"has no line {','.join(COLUMNS)}", file=path)
-            for what, kernel, median in table:
-                rows.setdefault(what, []).append((float(kernel), float(median)))
+        table = pd.read_csv(path, comment="#", dtype=COLUMNS)
     except OSError as error:
         raise InputError(error.strerror or "cannot be read", file=path) from error
     except ValueError as error:
         raise InputError(str(error), file=path) from error
-    return {what: _columns(found) for what, found in rows.items()}
+    if list(table.columns) != list(COLUMNS) or table.isna().any(axis=None):
+        raise InputError(f"is no table of {','.join(COLUMNS)}", file=path)
+    ways = table.groupby("what", sort=False)
+    return {what: (of.kernel_us.to_numpy(), of.median_us.to_numpy()) for what, of in ways}
 
 
 def staircase(x: Array, seconds: Array) -> Staircase:
-    """The one that is nearest to the medians."""
-    tried = (_nearest(x, seconds, float(q)) for q in HEIGHTS)
+    """The one that is nearest to the medians; a row an offset, all offsets of a height at once."""
+    tried = []
+    for q in HEIGHTS:
+        x_0 = np.linspace(0.0, q, OFFSET_STEPS, endpoint=False)
+        beyond = seconds - q * np.ceil((x - x_0[:, np.newaxis]) / q)
+        c = np.median(beyond, axis=1)
+        misfit = np.mean(np.abs(beyond - c[:, np.newaxis]), axis=1)
+        best = np.argmin(misfit)
+        tried.append(Staircase(q, x_0[best], c[best], misfit[best]))
     return min(tried, key=lambda each: each.misfit)
 
 
@@ -78,15 +81,15 @@ def line_misfit(x: Array, seconds: Array) -> tuple[float, float]:
     return c, float(np.mean(np.abs(seconds - x - c)))
 
 
-def picture(measured: Mapping[str, tuple[Array, Array]]) -> Figure:
+def picture(measured: dict[str, tuple[Array, Array]]) -> Figure:
     """What is waited beyond the kernel, over the kernel's time."""
     figure = Figure(figsize=(9.2, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2, 1])
     figure.suptitle("Host time beyond the kernel's: one H200, copies of 2592 bytes")
-    for (what, (x, seconds)), colour in zip(measured.items(), COLOURS, strict=False):
-        for axes, shown in ((left, x < FIRST_US), (right, x >= FIRST_US)):
+    for axes, low, high in ((left, 0.0, FIRST_US), (right, FIRST_US, np.inf)):
+        for (what, (x, seconds)), colour in zip(measured.items(), COLOURS, strict=False):
+            shown = (low <= x) & (x < high)
             axes.plot(x[shown], (seconds - x)[shown], ".-", lw=1, color=colour, label=what)
-    for axes in (left, right):
         axes.set_xlabel("kernel, us")
         axes.grid(alpha=0.3)
         axes.xaxis.set_major_locator(MultipleLocator(10))
@@ -117,21 +120,6 @@ def main(arguments: list[str] | None = None) -> int:
         "lrrrrr",
     )
     return 0
-
-
-def _columns(rows: list[tuple[float, float]]) -> tuple[Array, Array]:
-    x, seconds = np.array(rows).T
-    return x, seconds
-
-
-def _nearest(x: Array, seconds: Array, q: float) -> Staircase:
-    """The nearest of this step height: all offsets at once, each in a row."""
-    x_0 = np.linspace(0.0, q, OFFSET_STEPS, endpoint=False)
-    beyond = seconds - q * np.ceil((x - x_0[:, np.newaxis]) / q)
-    c = np.median(beyond, axis=1)
-    misfit = np.mean(np.abs(beyond - c[:, np.newaxis]), axis=1)
-    best = int(np.argmin(misfit))
-    return Staircase(q, float(x_0[best]), float(c[best]), float(misfit[best]))
 
 
 def _row(what: str, x: Array, seconds: Array) -> list[object]:

@@ -1,4 +1,4 @@
-"""Extra-P's forecasts, for studies/accuracy.py. Runs under .venv-extrap's interpreter.
+"""Extra-P's forecasts, for extra_p.py. Runs under .venv-extrap's interpreter.
 
 Usage: extrap_models.py POINTS.json FILE.txt...    (text format, parameters n and gpus)
 
@@ -27,21 +27,17 @@ OPTIONS = {
 
 
 def forecasts(path: str, points: list[list[float]], options: str) -> dict[str, object]:
-    try:
-        return modelled(path, points, options)
-    except Exception as error:  # whatever Extra-P raises where it finds no model
-        return {"error": f"{type(error).__name__}: {error}"}
-
-
-def modelled(path: str, points: list[list[float]], options: str) -> dict[str, object]:
     negative, measure = OPTIONS[options]
     begin = time.perf_counter()
-    experiment = TextFileReader().read_experiment(path)
-    generator = ModelGenerator(experiment, modeler="Default", use_measure=measure)
-    generator.modeler.single_parameter_modeler.allow_negative_exponents = negative
-    generator.model_all()
-    function = next(iter(generator.models.values())).hypothesis.function
-    seconds = [float(function.evaluate(point)) for point in points]
+    try:
+        experiment = TextFileReader().read_experiment(path)
+        generator = ModelGenerator(experiment, modeler="Default", use_measure=measure)
+        generator.modeler.single_parameter_modeler.allow_negative_exponents = negative
+        generator.model_all()
+        function = next(iter(generator.models.values())).hypothesis.function
+        seconds = [float(function.evaluate(point)) for point in points]
+    except Exception as error:  # whatever Extra-P raises where it finds no model
+        return {"error": f"{type(error).__name__}: {error}"}
     return {"forecast": seconds, "elapsed": time.perf_counter() - begin}
 
 

@@ -16,16 +16,15 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+import extra_p
 import gpucast
-from forecasting import plots, rivals
-from forecasting.outcome import Outcome, gather
+from forecasting import plots
+from forecasting.outcome import About, Outcome, machine_facts
 from forecasting.remote import what_ifs
 from forecasting.report import report, summary
-from forecasting.studies import Settings, run, subject
+from forecasting.studies import ALONE, Settings, run, subject
 from gpucast.data.steps import groups_of, names_of
 from gpucast.data.thinning import thinned
 from gpucast.errors import GpucastError, InputError
@@ -36,27 +35,37 @@ from gpucast.util import files
 DATA = "h200-x4"
 
 
-def examine(
-    names: list[str],
-    only: list[str],
-    train: list[str],
-    native: str,
-    settings: Settings,
-    jobs: int,
-    command: str,
-) -> Outcome:
+def examine(options: argparse.Namespace, settings: Settings, command: str) -> Outcome:
     """All that there is to find out about the groups whose name contains one of ``only``."""
-    data = gpucast.load(*names)
-    earlier = gpucast.load(*train) if train else None
+    data, only, native = gpucast.load(*options.data), options.only, options.native
+    earlier = gpucast.load(*options.train) if options.train else None
     named = names_of(groups_of(data))
     kept = {g: name for g, name in named.items() if not only or any(o in name for o in only)}
     if not kept:
         raise InputError(f"no steps of {', '.join(only)}; there are: {'; '.join(named.values())}")
-    studies = run([subject(data, group, settings, earlier) for group in kept], jobs, show_progress)
-    lean = thinned(data, settings.samples)
-    remote = what_ifs(data, lean, studies, native)
-    findings = findings_of(data, studies, kept, native)
-    return gather(data, studies, kept, remote, findings, settings, command, earlier)
+    subjects = [subject(data, group, settings, earlier) for group in kept]
+    studies = run(subjects, options.jobs, show_progress)
+    remote = what_ifs(data, thinned(data, settings.samples), studies, native)
+    machines = dict.fromkeys(group.machine for group in kept)
+    return Outcome(
+        about=About(
+            data=data.name,
+            digest=data.digest,
+            earlier=earlier and earlier.name,
+            command=command,
+            machines=[machine_facts(data.machines[machine]) for machine in machines],
+            samples=sum(len(step.seconds) for one in subjects for step in one.full.steps),
+            settings=settings,
+        ),
+        cells={kept[group]: len(study.measured) for group, study in studies.items()},
+        held_out={
+            kind: {kept[g]: s.results[kind] for g, s in studies.items() if kind in s.results}
+            for kind in ALONE
+        },
+        quarter={kept[group]: study.quarter for group, study in studies.items()},
+        what_if={kept[group]: each for group, each in remote.items()},
+        findings=findings_of(data, studies, kept, native),
+    )
 
 
 def show_progress(done: int, total: int) -> None:
@@ -67,43 +76,29 @@ def show_progress(done: int, total: int) -> None:
 
 def draw(outcome: Outcome, folder: Path) -> dict[str, str]:
     """Write the pictures; their titles by path as seen from beside ``folder``."""
-    cells = {
-        name: each["gpucast"]["cells"]
-        for name, each in outcome.held_out["gpus"].items()
-        if "refused" not in each["gpucast"]
-    }
+    own = {name: each["gpucast"] for name, each in outcome.held_out["gpus"].items()}
+    cells = {name: each.cells for name, each in own.items() if each.refused is None}
     if not cells:
         return {}
     counts = sorted({cell["gpus"] for each in cells.values() for cell in each})
     words = f"N = {', '.join(map(str, counts))}, trained on fewer GPUs"
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {
-        "forecasts-measured.png": (plots.forecast_against_measured, "Forecast and measured time"),
-        "forecasts-error.png": (plots.error_over_n, "Error of forecasts over n"),
-    }
     titles = {}
-    for file, (picture, title) in drawn.items():
-        style.save(picture(cells, f"{title}: {words}"), folder / file, force=True)
-        titles[f"{folder.name}/{file}"] = f"{title}: {words}"
+    for file, picture, what in (
+        ("forecasts-measured.png", plots.forecast_against_measured, "Forecast and measured time"),
+        ("forecasts-error.png", plots.error_over_n, "Error of forecasts over n"),
+    ):
+        titles[f"{folder.name}/{file}"] = title = f"{what}: {words}"
+        style.save(picture(cells, title), folder / file, force=True)
     return titles
 
 
-def write(outcome: Outcome, output: Path, json_file: Path | None) -> None:
-    """The page, its pictures, and all numbers."""
-    images = draw(outcome, output.parent / "images")
-    files.write_text(output, report(outcome, images), force=True)
-    if json_file is not None:
-        text = json.dumps(plain(outcome.to_dict()), ensure_ascii=False, indent=1, allow_nan=False)
-        files.write_text(json_file, text + "\n", force=True)
-
-
-def plain(value: Any) -> Any:
-    """With paths and tuples as JSON has them."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    return value.item() if hasattr(value, "item") else value
+def as_json(outcome: Outcome) -> str:
+    """All numbers."""
+    return json.dumps(
+        outcome.to_dict(), ensure_ascii=False, indent=1, allow_nan=False,
+        default=lambda number: number.item(),  # of numpy
+    ) + "\n"  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -115,13 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
     parser.add_argument("--json", type=Path, help="all numbers, cell by cell")
     parser.add_argument("--only", action="append", default=[], help="groups whose name has this")
-    parser.add_argument(
-        "--train",
-        action="append",
-        default=[],
-        metavar="DATA",
-        help="forecast more GPUs from this dataset of fewer (default: from half of DATA's)",
-    )
+    fewer = "forecast more GPUs from this dataset of fewer (default: from half of DATA's)"
+    parser.add_argument("--train", action="append", default=[], metavar="DATA", help=fewer)
     parser.add_argument("--native", default="native", help="the path that remote ones are held to")
     parser.add_argument("--largest-n", type=int, default=usual.largest_n)
     parser.add_argument("--seeds", type=int, default=usual.seeds, help="random splits of a kind")
@@ -130,21 +120,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     settings = Settings(options.samples, options.replicates, options.seeds, options.largest_n)
-    if not rivals.EXTRAP.exists():
-        print(f"Extra-P left out: no {rivals.EXTRAP} (make extrap makes it)", file=sys.stderr)
+    if not extra_p.available():
+        print(f"Extra-P left out: no {extra_p.PYTHON} (make extrap makes it)", file=sys.stderr)
     given = sys.argv[1:] if arguments is None else arguments
     command = shlex.join(["python", "studies/forecasts.py", *given])
     try:
-        outcome = examine(
-            options.data,
-            options.only,
-            options.train,
-            options.native,
-            settings,
-            options.jobs,
-            command,
-        )
-        write(outcome, options.output, options.json)
+        outcome = examine(options, settings, command)
+        images = draw(outcome, options.output.parent / "images")
+        files.write_text(options.output, report(outcome, images), force=True)
+        if options.json is not None:
+            files.write_text(options.json, as_json(outcome), force=True)
     except GpucastError as error:
         print(f"forecasts.py: {error}", file=sys.stderr)
         return 2

@@ -8,7 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openmm import CustomNonbondedForce
 
 ELEMENTARY_CHARGE = 1.602176634e-19  # C, exact
 AVOGADRO = 6.02214076e23  # 1/mol, exact
@@ -58,21 +62,20 @@ PAIR = (
 OPEN = f"A*exp((s1+s2-r)/rho) - C/r^6 - D/r^8 + coulomb*z/r; {PAIR}"
 
 
-def force(openmm: Any, salt: Salt, types: Sequence[int]) -> Any:
+def force(openmm: ModuleType, salt: Salt, types: Sequence[int]) -> CustomNonbondedForce:
     """A CustomNonbondedForce without cut-off between particles of these types, kJ/mol and nm."""
     made = custom_force(openmm, OPEN, salt, types)
     made.setNonbondedMethod(openmm.CustomNonbondedForce.NoCutoff)
     return made
 
 
-def custom_force(openmm: Any, energy: str, salt: Salt, types: Sequence[int]) -> Any:
+def custom_force(
+    openmm: ModuleType, energy: str, salt: Salt, types: Sequence[int]
+) -> CustomNonbondedForce:
     """The force of an energy written with the names that ``OPEN`` uses."""
     pair = openmm.CustomNonbondedForce(energy)
-    constants = {
-        "B": B * KJ_PER_MOL,
-        "rho": salt.rho * NM,
-        "coulomb": COULOMB * KJ_PER_MOL * NM,
-    }
+    coulomb = COULOMB * KJ_PER_MOL * NM
+    constants = {"B": B * KJ_PER_MOL, "rho": salt.rho * NM, "coulomb": coulomb}
     for letter, (same, mixed, other), power in (("c", salt.C, 6), ("d", salt.D, 8)):
         scale = KJ_PER_MOL * NM**power
         constants |= {

@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 BOUNDARIES = ("open", "dsf", "minimum-image")
 KERNEL = re.compile(r"5tunedILNS\d*_12BoundaryKindE(\d)ELb([01])ELi(\d+)E")
@@ -25,8 +27,7 @@ class SassError(Exception):
     """Machine code cannot be read here, or does not hold what is looked for."""
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(NamedTuple):
     address: int
     opcode: str
     operands: str
@@ -59,15 +60,12 @@ def cuobjdump() -> Path:
     Raises:
         SassError: there is none.
     """
-    homes = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *_packages()]
-    for folder in [*os.get_exec_path(), *(f"{home}/bin" for home in homes)]:
-        if (found := shutil.which("cuobjdump", path=str(folder))) is not None:
-            return Path(found)
-    raise SassError("no cuobjdump (CUDA's tool) on this machine")
-
-
-def _packages() -> list[Path]:
-    return [Path(folder) for entry in sys.path for folder in Path(entry).glob("nvidia/cu1*")]
+    packages = [folder for entry in sys.path for folder in Path(entry).glob("nvidia/cu1*/bin")]
+    folders = [*os.get_exec_path(), f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/bin"]
+    found = shutil.which("cuobjdump", path=os.pathsep.join(map(str, [*folders, *packages])))
+    if found is None:
+        raise SassError("no cuobjdump (CUDA's tool) on this machine")
+    return Path(found)
 
 
 def tuned_loops(program: Path, architecture: str = "sm_90") -> list[Loop]:
@@ -77,26 +75,22 @@ def tuned_loops(program: Path, architecture: str = "sm_90") -> list[Loop]:
         SassError: no cuobjdump, or no machine code for ``architecture``.
     """
     tool = cuobjdump()
-    run = subprocess.run(
-        [tool, "--dump-sass", "--gpu-architecture", architecture, program],
-        capture_output=True,
-        text=True,
-        check=False,
-        # nvdisasm, which it calls, lies beside it.
-        env={**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"},
-    )
+    # nvdisasm, which it calls, lies beside it.
+    path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
+    command = [tool, "--dump-sass", "--gpu-architecture", architecture, program]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": path})
     if run.returncode != 0:
         raise SassError(f"cuobjdump: {run.stderr.strip() or run.stdout.strip()}")
     loops = []
     for function in re.split(r"\n\s*Function : ", run.stdout)[1:]:
         name, _, body = function.partition("\n")
         if (form := KERNEL.search(name)) is not None:
-            boundary, sums, i = (int(group) for group in form.groups())
-            loops.append(_main_loop(_instructions(body), BOUNDARIES[boundary], sums == 1, i))
+            boundary, sums, i = numbers = tuple(int(group) for group in form.groups())
+            loop = _main_loop(_instructions(body), BOUNDARIES[boundary], sums == 1, i)
+            loops.append((numbers, loop))
     if not loops:
         raise SassError(f"{program} has no machine code of the kernel for {architecture}")
-    return sorted(loops, key=lambda loop: (BOUNDARIES.index(loop.boundary), loop.with_energies,
-                                           loop.i_per_thread))  # fmt: skip
+    return [loop for _, loop in sorted(loops, key=lambda form: form[0])]
 
 
 def _instructions(body: str) -> list[Instruction]:
@@ -118,13 +112,10 @@ def _main_loop(code: list[Instruction], boundary: str, with_energies: bool, i: i
     return min(candidates, key=lambda loop: loop.instructions_a_pair)
 
 
-def _innermost(code: list[Instruction]) -> list[list[Instruction]]:
+def _innermost(code: list[Instruction]) -> Iterator[list[Instruction]]:
     """Runs of instructions that end with a branch to their beginning, with no other branch."""
-    loops = []
     for last in code:
-        if last.opcode != "BRA" or (target := TARGET.search(last.operands)) is None:
-            continue
-        body = [one for one in code if int(target[1], 16) <= one.address <= last.address]
-        if body and all(one.opcode != "BRA" for one in body[:-1]):
-            loops.append(body)
-    return loops
+        if last.opcode == "BRA" and (target := TARGET.search(last.operands)) is not None:
+            body = [one for one in code if int(target[1], 16) <= one.address <= last.address]
+            if body and all(one.opcode != "BRA" for one in body[:-1]):
+                yield body

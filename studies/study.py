@@ -7,17 +7,17 @@ Data come from synthetic.py, a second implementation of the paper's equations: 7
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import gpucast
 import synthetic
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset, from_records
-from synthetic import GPU_GRID, N_GRID, TRUTHS, Truth
+from synthetic import GPU_GRID, N_GRID, Truth
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,6 @@ SIGMA = 0.03
 OUTLIERS = 0.08
 REPEATS = 5
 SMS, BLOCK = 12, 256
-TRANSFER_SIZES = 2.0 ** np.arange(6, 27, 2)
 
 
 @dataclass(frozen=True)
@@ -34,86 +33,29 @@ class Made:
 
     truth: Truth
     seed: int
-    outliers: float
     n: Array
     gpus: Array
     seconds: Array
 
-    def dataset(self, microbenchmarks: bool = False) -> Dataset:
-        """The steps (and transfers and launches) as records."""
-        lines = [machine(self.truth)]
-        cells: dict[tuple[float, float], list[float]] = {}
-        for n, gpus, seconds in zip(self.n, self.gpus, self.seconds, strict=True):
-            cells.setdefault((n, gpus), []).append(float(seconds))
-        lines += [step(n, gpus, samples) for (n, gpus), samples in cells.items()]
-        if microbenchmarks:
-            lines += microbenchmark_records(self.truth, np.random.default_rng(self.seed + 10**6))
+    def dataset(self) -> Dataset:
+        """The steps as records."""
+        gpu = {"name": "made", "cores": self.truth.c, "sms": SMS}
+        lines: list[dict[str, object]] = [{"kind": "machine", "id": "made", "gpus": [gpu]}]
+        cells = pd.Series(self.seconds).groupby([self.n, self.gpus])
+        steps = {"kind": "step", "machine": "made", "path": "native", "schedule": "star-serial",
+                 "kernel": "claret", "block": BLOCK}  # fmt: skip
+        lines += [
+            {**steps, "n": int(n), "gpus": int(gpus), "seconds": samples.tolist()}
+            for (n, gpus), samples in cells
+        ]
         return from_records("made", [jsonl.record(line) for line in lines])
-
-
-def machine(truth: Truth) -> dict[str, object]:
-    gpu = {"name": "made", "cores": truth.c, "sms": SMS}
-    return {"schema": "gpucast.record/1", "kind": "machine", "id": "made", "gpus": [gpu]}
-
-
-def step(n: float, gpus: float, seconds: list[float]) -> dict[str, object]:
-    return {
-        "schema": "gpucast.record/1",
-        "kind": "step",
-        "machine": "made",
-        "path": "native",
-        "schedule": "star-serial",
-        "kernel": "claret",
-        "n": int(n),
-        "gpus": int(gpus),
-        "block": BLOCK,
-        "seconds": seconds,
-    }
-
-
-def microbenchmark_records(truth: Truth, rng: np.random.Generator) -> list[dict[str, object]]:
-    lines: list[dict[str, object]] = []
-    for route, ends in (("h2d", ("host", "gpu0")), ("d2h", ("gpu0", "host"))):
-        for size in TRANSFER_SIZES:
-            times = synthetic.transfer_seconds(truth, route, np.full(REPEATS, size))
-            lines.append(
-                {
-                    "schema": "gpucast.record/1",
-                    "kind": "transfer",
-                    "machine": "made",
-                    "path": "native",
-                    "memory": "pageable",
-                    "engine": "copy",
-                    "route": route,
-                    "from": ends[0],
-                    "to": ends[1],
-                    "bytes": int(size),
-                    "concurrent": [],
-                    "valid": True,
-                    "seconds": synthetic.noisy(times, rng, SIGMA).tolist(),
-                }
-            )
-    for count in (1, 16, 256):
-        times = np.full(REPEATS, truth.t_kernel * count)
-        lines.append(
-            {
-                "schema": "gpucast.record/1",
-                "kind": "launch",
-                "machine": "made",
-                "path": "native",
-                "method": "submit",
-                "count": count,
-                "seconds": synthetic.noisy(times, rng, SIGMA).tolist(),
-            }
-        )
-    return lines
 
 
 def made(truth: Truth, seed: int, outliers: float) -> Made:
     rng = np.random.default_rng(seed)
     n, gpus = synthetic.grid(N_GRID, GPU_GRID, REPEATS)
     seconds = synthetic.noisy(truth.seconds(n, gpus), rng, SIGMA, outliers)
-    return Made(truth, seed, outliers, n, gpus, seconds)
+    return Made(truth, seed, n, gpus, seconds)
 
 
 def held_out() -> tuple[Array, Array]:
@@ -133,15 +75,13 @@ class Outcome:
     hits: int
     total: int
     regrets: Array
-    covered_single: Array  # new noisy measurements in the prediction interval
-    covered_mean: Array  # true times in the interval of the expected time
+    covered: Array  # new noisy measurements in the prediction interval
     finite: bool
-    chosen: str
     lack_of_fit_p: float
 
 
-def outcome(data: Made, model: str = "auto", microbenchmarks: bool = False) -> Outcome:
-    fitted = gpucast.fit(data.dataset(microbenchmarks), model=model)
+def outcome(data: Made) -> Outcome:
+    fitted = gpucast.fit(data.dataset())
     n, gpus = held_out()
     found = fitted.forecasts(n, gpus)
     truth = data.truth.seconds(n, gpus)
@@ -160,20 +100,10 @@ def outcome(data: Made, model: str = "auto", microbenchmarks: bool = False) -> O
         hits=hits,
         total=sizes.size,
         regrets=np.array(regrets),
-        covered_single=(found.low <= new) & (new <= found.high),
-        covered_mean=(found.mean_low <= truth) & (truth <= found.mean_high),
+        covered=(found.low <= new) & (new <= found.high),
         finite=bool(np.isfinite(found.seconds).all() and (found.seconds > 0).all()),
-        chosen=fitted.content["chosen"],
         lack_of_fit_p=fitted.content["quality"]["lack_of_fit_p"],
     )
-
-
-def outcomes(
-    seeds: int, outliers: float, model: str = "auto", truths: tuple[str, ...] = tuple(TRUTHS)
-) -> Iterator[tuple[str, Outcome]]:
-    for name in truths:
-        for seed in range(seeds):
-            yield name, outcome(made(TRUTHS[name], seed, outliers), model)
 
 
 def wrong_model(data: Made) -> Made:
@@ -186,5 +116,4 @@ def wrong_model(data: Made) -> Made:
     right = t_gpu + t_cpu + t_com
     synchronization = data.truth.L_h2d * data.gpus**2
     wrong = t_gpu * (1 + 0.04 * (data.gpus - 1)) + t_cpu + t_com + synchronization
-    seconds = data.seconds * wrong / right
-    return Made(data.truth, data.seed, data.outliers, data.n, data.gpus, seconds)
+    return replace(data, seconds=data.seconds * wrong / right)

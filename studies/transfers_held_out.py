@@ -1,6 +1,6 @@
 """How far off are transfer times of sizes that the fit has not seen? Measured records, targets.
 
-    .venv/bin/python studies/transfers_held_out.py DATA... [--splits 8] [--json]
+    .venv/bin/python studies/transfers_held_out.py DATA... [--splits 8]
 
 Each way to move data (route, host memory, engine, how it was timed, devices) is fitted without some
 of its sizes and held against their medians, from 64 B up:
@@ -24,15 +24,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
-from gpucast.cli.output import print_json
 from gpucast.data.dataset import load
-from gpucast.errors import GpucastError
+from gpucast.errors import GpucastError, InputError
 from gpucast.transfers.series import Series, aligned, fit_series, series_of
 from gpucast.util.tables import print_table
-
-Array = NDArray[np.float64]
 
 SMALLEST = 64
 SMALL = 2**20
@@ -42,53 +39,16 @@ FEWEST = 20
 MEDIAN, P95, TIMES_BETTER = 0.05, 0.15, 5.0
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Relative errors of held-out sizes.
-
-    Attributes:
-        bytes: the sizes, one a forecast.
-        model, naive: error of the fitted curve and of bytes/B.
-    """
-
-    bytes: Array
-    model: Array
-    naive: Array
-
-    def median(self) -> float:
-        return float(np.median(self.model))
-
-    def p95(self) -> float:
-        return float(np.percentile(self.model, 95))
-
-    def small(self) -> tuple[float, float]:
-        """Median errors of the curve and of bytes/B up to 1 MiB."""
-        few = self.bytes <= SMALL
-        return float(np.median(self.model[few])), float(np.median(self.naive[few]))
-
-
-def power_of_two(size: int) -> bool:
-    return size & (size - 1) == 0
-
-
-def held_out(series: Series, left_out: Sequence[int]) -> Errors:
-    """Fit without some sizes and forecast them."""
+def held_out(series: Series, left_out: Sequence[int]) -> pd.DataFrame:
+    """Relative errors at sizes (``bytes``) that a fit has not seen, of its curve (``model``) and of
+    bytes/B (``naive``)."""
     kept = [size for size in series.samples if size not in set(left_out)]
     sizes = np.array(sorted(left_out), dtype=np.float64)
     measured = series.only(left_out).medians
-    seconds = fit_series(series.only(kept)).seconds(sizes)
     largest = series.only([max(kept)])
-    throughput = largest.sizes[0] / largest.medians[0]
-    return Errors(sizes, np.abs(seconds / measured - 1), np.abs(sizes / throughput / measured - 1))
-
-
-def joined(errors: Sequence[Errors]) -> Errors:
-    return Errors(
-        *(
-            np.concatenate([getattr(each, name) for each in errors])
-            for name in ("bytes", "model", "naive")
-        )
-    )
+    naive = sizes * largest.medians[0] / largest.sizes[0]
+    errors = {"model": fit_series(series.only(kept)).seconds(sizes), "naive": naive}
+    return (pd.DataFrame(errors).div(measured, axis=0) - 1).abs().assign(bytes=sizes)
 
 
 def random_splits(sizes: Sequence[int], count: int) -> Iterator[list[int]]:
@@ -101,59 +61,45 @@ def random_splits(sizes: Sequence[int], count: int) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found for one way; ``odd`` is None where alignment rules it out."""
+    """Errors of one way by kind of split; ``odd`` is None where alignment rules it out."""
 
     way: str
-    odd: Errors | None
-    random: Errors
-    curves: int
+    odd: pd.DataFrame | None
+    random: pd.DataFrame
+
+    def small(self) -> pd.Series:
+        """Median errors up to 1 MiB."""
+        return self.random[self.random.bytes <= SMALL].median()
 
     def reached(self) -> bool:
-        judged = [self.random, *([self.odd] if self.odd is not None else [])]
-        accurate = all(each.median() <= MEDIAN and each.p95() <= P95 for each in judged)
-        model, naive = self.random.small()
-        return accurate and naive >= TIMES_BETTER * model
+        judged = [self.random.model, *([] if self.odd is None else [self.odd.model])]
+        accurate = all(e.median() <= MEDIAN and e.quantile(0.95) <= P95 for e in judged)
+        return accurate and bool(self.small().naive >= TIMES_BETTER * self.small().model)
 
     def row(self) -> list[object]:
-        model, naive = self.random.small()
-        odd = self.odd
-        return [
-            self.way,
-            _percent(odd.median()) if odd else None,
-            _percent(odd.p95()) if odd else None,
-            _percent(self.random.median()),
-            _percent(self.random.p95()),
-            _percent(model),
-            _percent(naive),
-            f"{naive / model:.0f}" if model else None,
-            "" if self.reached() else "MISSED",
-        ]
-
-    def to_dict(self) -> dict[str, object]:
-        model, naive = self.random.small()
-        return {
-            "way": self.way,
-            "curves": self.curves,
-            "odd": {"median": self.odd.median(), "p95": self.odd.p95()} if self.odd else None,
-            "random": {"median": self.random.median(), "p95": self.random.p95()},
-            "up_to_1_mib": {"model": model, "bytes_over_b": naive},
-            "reached": self.reached(),
-        }
+        model, naive = self.small()[["model", "naive"]]
+        errors = [None, None] if self.odd is None else _median_and_p95(self.odd)
+        errors += [*_median_and_p95(self.random), _percent(model), _percent(naive)]
+        times = f"{naive / model:.0f}" if model else None
+        return [self.way, *errors, times, "" if self.reached() else "MISSED"]
 
 
 def study(series: Series, splits: int) -> Outcome:
     """Both kinds of splits of one way."""
     series = series.only([size for size in series.samples if size >= SMALLEST])
     sizes = list(series.samples)
-    curves = len(fit_series(series).curves)
-    odd = [size for size in sizes if not power_of_two(size)]
-    unseen = curves > 1 and not aligned(np.array(odd, dtype=np.float64)).all()
+    odd = [size for size in sizes if size.bit_count() > 1]  # all but powers of two
+    several = len(fit_series(series).curves) > 1
+    unseen = several and not aligned(np.array(odd, dtype=np.float64)).all()
     return Outcome(
         series.way.label,
         held_out(series, odd) if odd and not unseen else None,
-        joined([held_out(series, left_out) for left_out in random_splits(sizes, splits)]),
-        curves,
+        pd.concat([held_out(series, left_out) for left_out in random_splits(sizes, splits)]),
     )
+
+
+def _median_and_p95(errors: pd.DataFrame) -> list[str]:
+    return [_percent(errors.model.median()), _percent(errors.model.quantile(0.95))]
 
 
 def _percent(share: float) -> str:
@@ -164,40 +110,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="held-out errors of transfer curves")
     parser.add_argument("data", nargs="+", metavar="DATA", help="bundled names or files")
     parser.add_argument("--splits", type=int, default=8, help="random splits")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     given = parser.parse_args(arguments)
     if given.splits < 1:
         parser.error("argument --splits: at least 1")
     try:
         found = [s for s in series_of(load(*given.data)) if len(s.samples) >= FEWEST]
+        if not found:
+            raise InputError(f"no transfers at {FEWEST} sizes or more")
     except GpucastError as error:
         print(f"transfers_held_out.py: error: {error}", file=sys.stderr)
         return error.exit_status
-    if not found:
-        print(
-            f"transfers_held_out.py: error: no transfers at {FEWEST} sizes or more",
-            file=sys.stderr,
-        )
-        return 2
     outcomes = [study(series, given.splits) for series in found]
-    missed = [each for each in outcomes if not each.reached()]
-    if given.json:
-        print_json({"ways": [each.to_dict() for each in outcomes], "missed": len(missed)})
-    else:
-        print_table(
-            [
-                *("way", "odd median", "p95", "random median", "p95"),
-                *("to 1 MiB", "bytes/B", "times", ""),
-            ],
-            [each.row() for each in outcomes],
-            "lrrrrrrrl",
-        )
-        print(
-            f"\n{len(outcomes) - len(missed)} of {len(outcomes)} ways within median "
-            f"{_percent(MEDIAN)}, 95th percentile {_percent(P95)}, and {TIMES_BETTER:.0f} times "
-            "better than bytes/B up to 1 MiB"
-        )
-    return 1 if missed else 0
+    reached = sum(each.reached() for each in outcomes)
+    headers = [
+        "way",
+        "odd median",
+        "p95",
+        "random median",
+        "p95",
+        "to 1 MiB",
+        "bytes/B",
+        "times",
+        "",
+    ]
+    print_table(headers, [each.row() for each in outcomes], "lrrrrrrrl")
+    print(
+        f"\n{reached} of {len(outcomes)} ways within median {_percent(MEDIAN)}, 95th percentile "
+        f"{_percent(P95)}, and {TIMES_BETTER:.0f} times better than bytes/B up to 1 MiB"
+    )
+    return int(reached < len(outcomes))
 
 
 if __name__ == "__main__":

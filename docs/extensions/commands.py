@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import typer
-from generated import insert, table
+from generated import insert
 from sphinx.application import Sphinx
+from typer.cli import get_docs_for_click
 
 from gpucast.cli.app import COMMANDS, build
 
@@ -20,39 +20,18 @@ PROGRAMS = ("gpucast-microbench", "gpucast-mdapp", "gpucast-gpu-server")
 
 def gpucast_commands() -> str:
     """Markdown: a section for each command and sub-command, with its arguments and options."""
-    return "\n\n".join(
-        _section(command, context, level) for command, context, level in _all_commands()
+    groups = ((each.name, typer.main.get_command(build(each.name))) for each in COMMANDS)
+    text = "\n".join(
+        get_docs_for_click(
+            obj=group.commands[name],
+            ctx=group.context_class(group, info_name="gpucast"),
+            indent=1,
+            name=name,
+            call_prefix="gpucast",
+        )
+        for name, group in groups
     )
-
-
-def _all_commands() -> Iterator[tuple[Any, Any, int]]:
-    for each in COMMANDS:
-        top: Any = typer.main.get_command(build(each.name))
-        parent = top.context_class(top, info_name="gpucast")
-        command = top.commands[each.name]
-        context = command.context_class(command, info_name=each.name, parent=parent)
-        yield command, context, 2
-        for name, sub in getattr(command, "commands", {}).items():
-            yield sub, sub.context_class(sub, info_name=name, parent=context), 3
-
-
-def _section(command: Any, context: Any, level: int) -> str:
-    parts = [f"{'#' * level} {context.command_path}", _text(command.help)]
-    # Arguments, then options: spelling, and help with default and range, as --help prints them.
-    records = [
-        parameter.get_help_record(context)
-        for kind in ("argument", "option")
-        for parameter in command.params
-        if parameter.param_type_name == kind
-    ]
-    rows = [[f"`{left}`", _text(right)] for left, right in filter(None, records)]
-    if rows:
-        parts.append(table(["argument or option", "meaning"], rows))
-    return "\n\n".join(parts)
-
-
-def _text(text: str | None) -> str:
-    return re.sub(r"([<>*_\[\]`$\\])", r"\\\1", text or "")
+    return re.sub(r"^(#+) `(.*)`$", r"\1 \2", text, flags=re.MULTILINE)
 
 
 def programs() -> str:
@@ -61,26 +40,23 @@ def programs() -> str:
 
 
 def _program(program: str) -> Iterator[str]:
-    if not _path(program).exists():
+    path = Path(sys.executable).with_name(program)
+    if not path.exists():
         yield f"## {program}\n\nNot built on the machine that made this page."
         return
-    top = _help(program)
+    top = _help(path)
     yield f"## {program}\n\n```text\n{top}\n```"
     _, _, commands = top.partition("Subcommands:\n")
     for name in re.findall(r"^  ([a-z][a-z-]*) ", commands, re.MULTILINE):
-        yield f"### {program} {name}\n\n```text\n{_help(program, name)}\n```"
+        yield f"### {program} {name}\n\n```text\n{_help(path, name)}\n```"
 
 
-def _path(program: str) -> Path:
-    return Path(sys.executable).with_name(program)
-
-
-def _help(program: str, *words: str) -> str:
+def _help(path: Path, *words: str) -> str:
     done = subprocess.run(
-        [_path(program), *words, "--help"], text=True, capture_output=True, check=False, timeout=60
+        [path, *words, "--help"], text=True, capture_output=True, check=False, timeout=60
     )
     if done.returncode != 0:
-        raise ValueError(f"{program} --help: {done.stderr.strip()}")
+        raise ValueError(f"{path.name} --help: {done.stderr.strip()}")
     return done.stdout.strip()
 
 

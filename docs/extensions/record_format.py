@@ -14,43 +14,41 @@ SCHEMA = Path(__file__).parents[2] / "records" / "gpucast.record.schema.json"
 # 64-bit limits say how a number is stored, not what it means.
 STORAGE_LIMITS = (2**63 - 1, 1.7976931348623157e308)
 
+Field = dict[str, Any]
+"""A part of a JSON Schema."""
+
 
 def record_format() -> str:
     """Markdown: a section for each kind of record, then for each object in one."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    definitions = schema["$defs"]
-    titles = {
-        reference.rpartition("/")[2]: kind
-        for kind, reference in schema["discriminator"]["mapping"].items()
-    }
-    order = [choice["$ref"].rpartition("/")[2] for choice in schema["oneOf"]]
-    parts = [_section(f"Kind `{titles[name]}`", definitions[name]) for name in order]
-    parts += [
-        _section(name, definition)
-        for name, definition in definitions.items()
-        if name not in titles and "properties" in definition
-    ]
-    return "\n\n".join(parts)
-
-
-def _section(title: str, definition: dict[str, Any]) -> str:
-    required = definition.get("required", [])
-    rows = [
-        [
-            f"`{name}`",
-            _type(field),
-            "yes" if name in required else _default(field),
-            field.get("description", ""),
-        ]
-        for name, field in definition["properties"].items()
-    ]
-    fields = table(["field", "type", "required", "meaning"], rows)
+    kinds = schema["discriminator"]["mapping"]
+    of_kinds = {_name(reference): f"Kind `{kind}`" for kind, reference in kinds.items()}
+    order = [_name(choice["$ref"]) for choice in schema["oneOf"]]
+    order += [name for name in schema["$defs"] if name not in of_kinds]
+    sections = {name: schema["$defs"][name] for name in order}
     return "\n\n".join(
-        part for part in (f"## {title}", definition.get("description", ""), fields) if part
+        _section(of_kinds.get(name, name), definition)
+        for name, definition in sections.items()
+        if "properties" in definition
     )
 
 
-def _type(field: dict[str, Any]) -> str:
+def _name(reference: str) -> str:
+    return reference.rpartition("/")[2]
+
+
+def _section(title: str, definition: Field) -> str:
+    required = definition.get("required", [])
+    rows = [
+        [f"`{name}`", _type(field), "yes" if name in required else _default(field),
+         field.get("description", "")]
+        for name, field in definition["properties"].items()
+    ]  # fmt: skip
+    fields = table(["field", "type", "required", "meaning"], rows)
+    return "\n\n".join(filter(None, (f"## {title}", definition.get("description"), fields)))
+
+
+def _type(field: Field) -> str:
     match field:
         case {"anyOf": [*choices]}:
             return " or ".join(dict.fromkeys(_type(choice) for choice in choices))
@@ -59,7 +57,7 @@ def _type(field: dict[str, Any]) -> str:
         case {"enum": [*words]}:
             return ", ".join(f"`{json.dumps(word)}`" for word in words)
         case {"$ref": str(reference)}:
-            name = reference.rpartition("/")[2]
+            name = _name(reference)
             return "any JSON" if name == "JsonValue" else f"[{name}](#{name.lower()})"
         case {"type": "array"}:
             of = _type(field["items"]) if "items" in field else "anything"
@@ -74,7 +72,7 @@ def _type(field: dict[str, Any]) -> str:
     return "any JSON"
 
 
-def _range(field: dict[str, Any]) -> str:
+def _range(field: Field) -> str:
     limits = (
         ("minimum", "at least"), ("exclusiveMinimum", "above"),
         ("maximum", "at most"), ("exclusiveMaximum", "below"),
@@ -86,7 +84,7 @@ def _range(field: dict[str, Any]) -> str:
     )
 
 
-def _default(field: dict[str, Any]) -> str:
+def _default(field: Field) -> str:
     return "" if field.get("default") is None else f"default `{json.dumps(field['default'])}`"
 
 

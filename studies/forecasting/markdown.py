@@ -25,8 +25,3 @@ def percent(value: float | None) -> str:
 def missed(text: str, reached: bool | None) -> str:
     """Bold where a target is missed."""
     return f"**{text}**" if reached is False else text
-
-
-def number(value: float) -> str:
-    """A size, with thousands separated."""
-    return f"{value:,.0f}"

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gpucast.plots.style import COLOURS
+from gpucast.plots.style import COLOURS, MARKERS
 
-MARKERS = "osD^vP*X"
 CLIP = 0.5
 """Errors beyond this are drawn at the edge."""
 
-Cells = Sequence[Mapping[str, Any]]
+Cells = Sequence[Mapping[str, float]]
+
+
+def mark(at: int, of: int | None = None) -> dict[str, str]:
+    """How points are drawn: an open mark and a colour; the mark by ``of`` where given."""
+    marker = MARKERS[(at if of is None else of) % len(MARKERS)]
+    return {"marker": marker, "mfc": "none", "color": COLOURS[at % len(COLOURS)]}
 
 
 def forecast_against_measured(groups: Mapping[str, Cells], title: str) -> Figure:
@@ -29,20 +33,10 @@ def forecast_against_measured(groups: Mapping[str, Cells], title: str) -> Figure
     axes.fill_between(ends, ends / 1.1, ends * 1.1, color="#999999", alpha=0.25, lw=0)
     axes.plot(ends, ends, color="#000000", lw=0.8)
     for i, (name, cells) in enumerate(groups.items()):
-        axes.plot(
-            [cell["measured"] for cell in cells],
-            [cell["predicted"] for cell in cells],
-            marker=MARKERS[i // len(COLOURS) % len(MARKERS)],
-            ms=4,
-            mfc="none",
-            lw=0,
-            color=COLOURS[i % len(COLOURS)],
-            label=name,
-        )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("measured, seconds a step")
-    axes.set_ylabel("forecast, seconds a step")
+        points = np.array([(cell["measured"], cell["predicted"]) for cell in cells])
+        axes.plot(*points.T, ms=4, lw=0, label=name, **mark(i, i // len(COLOURS)))
+    axes.set(xscale="log", yscale="log")
+    axes.set(xlabel="measured, seconds a step", ylabel="forecast, seconds a step")
     axes.grid(which="major", alpha=0.3)
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return figure
@@ -64,29 +58,22 @@ def error_over_n(groups: Mapping[str, Cells], title: str) -> Figure:
     for axes in panels[:, 0]:
         axes.set_ylabel("error, %", fontsize="small")
     for at in range(across):
-        flat[max(i for i in range(at, len(groups), across))].set_xlabel("n", fontsize="small")
-        flat[max(i for i in range(at, len(groups), across))].tick_params(labelbottom=True)
+        lowest = flat[max(i for i in range(at, len(groups), across))]
+        lowest.set_xlabel("n", fontsize="small")
+        lowest.tick_params(labelbottom=True)
     handles = [
-        Line2D([], [], marker=MARKERS[i], ms=4, mfc="none", color=COLOURS[i], label=f"N = {count}")
-        for i, count in enumerate(counts)
+        Line2D([], [], ms=4, label=f"N = {count}", **mark(i)) for i, count in enumerate(counts)
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(counts), frameon=False)
     return figure
 
 
-def _panel(axes: Axes, name: str, cells: Cells, counts: Sequence[int]) -> None:
+def _panel(axes: Axes, name: str, cells: Cells, counts: Sequence[float]) -> None:
     axes.axhline(0, color="#000000", lw=0.8)
     for i, count in enumerate(counts):
         own = sorted((cell["n"], cell["relative_error"]) for cell in cells if cell["gpus"] == count)
-        axes.plot(
-            [n for n, _ in own],
-            [100 * np.clip(error, -CLIP, CLIP) for _, error in own],
-            marker=MARKERS[i % len(MARKERS)],
-            ms=3.5,
-            mfc="none",
-            lw=0.8,
-            color=COLOURS[i % len(COLOURS)],
-        )
+        n, error = np.array(own).reshape(-1, 2).T
+        axes.plot(n, 100 * np.clip(error, -CLIP, CLIP), ms=3.5, lw=0.8, **mark(i))
     axes.set_xscale("log")
     axes.set_title(name, fontsize="small")
     axes.grid(which="major", alpha=0.3)

@@ -5,35 +5,28 @@ Both get what gpucast is trained on, but neither can use transfers or launches.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls
 
+import extra_p
+from forecasting.results import Result
 from forecasting.splits import Split
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats.extrap import write_text
 from gpucast.data.steps import Cell
 from gpucast.forecast.validation import score
 
 Array = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[2]
-EXTRAP = ROOT / ".venv-extrap" / "bin" / "python"
-
 
 def judged(
     forecast: Sequence[float] | Array, measured: Mapping[Cell, float], split: Split
-) -> dict[str, Any]:
+) -> Result:
     """Forecasts of all measured cells, in their order, judged as gpucast's own are."""
     if not np.isfinite(forecast).all():
-        return {"refused": "a time that is no number"}
+        return Result("a time that is no number")
     cells = [
         {
             "n": n,
@@ -44,7 +37,7 @@ def judged(
         }
         for ((n, gpus), seconds), predicted in zip(measured.items(), forecast, strict=True)
     ]
-    return score(cells, split.has)
+    return Result(**score(cells, split.has))
 
 
 def paper_by_scipy(
@@ -53,21 +46,21 @@ def paper_by_scipy(
     split: Split,
     cores: int,
     largest_k: int,
-) -> dict[str, Any]:
+) -> Result:
     """The paper's form by ``scipy.optimize.least_squares``: log residuals, every k tried.
 
     Trained on the split's cells of ``known``, held against ``measured``.
     Steps alone know four quantities of it: t_gpu, what grows with n, with n N and with N.
     """
     if not cores:
-        return {"refused": "the number of cores is not known"}
+        return Result("the number of cores is not known")
     trained = [cell for cell in known if split.has(*cell)]
     seconds = np.array([known[cell] for cell in trained])
     _, k, values = min(
         (_least(_columns(trained, k * cores), seconds, k) for k in range(1, largest_k + 1)),
         key=lambda found: found[0],
     )
-    return {"k": k, **judged(_columns(list(measured), k * cores) @ values, measured, split)}
+    return judged(_columns(list(measured), k * cores) @ values, measured, split)
 
 
 def _columns(cells: Sequence[Cell], threads: int) -> Array:
@@ -95,25 +88,12 @@ def _least(columns: Array, seconds: Array, k: int) -> tuple[float, int, Array]:
 
 def by_extrap(
     trained: Sequence[Dataset], measured: Mapping[Cell, float], splits: Sequence[Split]
-) -> list[dict[str, dict[str, Any]]]:
-    """Extra-P's forecasts of each split: judged, by set of options."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for at, data in enumerate(trained):
-            files.append(Path(folder) / f"{at}.txt")
-            files[-1].write_text(write_text(data), encoding="utf-8")
-        points = Path(folder) / "points.json"
-        points.write_text(json.dumps(list(measured)), encoding="utf-8")
-        script = ROOT / "studies" / "extrap_models.py"
-        command = [EXTRAP, script, points, *files]
-        answer = subprocess.run(command, check=True, capture_output=True, text=True)
-    by_options = json.loads(answer.stdout)
-    return [
-        {
-            options: {"refused": found[at]["error"]}
-            if "error" in found[at]
-            else judged(found[at]["forecast"], measured, split)
-            for options, found in by_options.items()
-        }
-        for at, split in enumerate(splits)
-    ]
+) -> dict[str, list[Result]]:
+    """Extra-P's forecasts of each split, by its options."""
+    return {
+        options: [
+            Result(fit["error"]) if "error" in fit else judged(fit["forecast"], measured, split)
+            for fit, split in zip(of_splits, splits, strict=True)
+        ]
+        for options, of_splits in extra_p.fits(trained, list(measured)).items()
+    }

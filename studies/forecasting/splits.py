@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,27 +17,24 @@ QUARTER = 0.25
 class Split:
     """Cells to train on; all others are forecast.
 
-    Attributes:
-        kind: ``gpus``, ``sizes``, ``random`` or ``quarter``.
-        seed: of a split made at random; splits of one kind are judged together.
+    ``kind``: ``gpus``, ``sizes``, ``random`` or ``quarter``; those of one are judged together.
     """
 
     kind: str
     trained: frozenset[Cell]
-    seed: int = 0
 
     def has(self, n: int, gpus: int) -> bool:
         """Whether a cell is trained on."""
         return (n, gpus) in self.trained
 
 
-def by_gpus(cells: Sequence[Cell]) -> list[Split]:
+def by_gpus(cells: Collection[Cell]) -> list[Split]:
     """Trained on up to half of the largest GPU count; none where there is one count only."""
     most = max(gpus for _, gpus in cells) // 2
     return _if_proper("gpus", cells, [cell for cell in cells if cell[1] <= most])
 
 
-def beyond(earlier: Sequence[Cell], cells: Sequence[Cell]) -> list[Split]:
+def beyond(earlier: Collection[Cell], cells: Collection[Cell]) -> list[Split]:
     """Trained on another dataset's cells; none where these have no larger GPU count.
 
     The cells of counts up to that dataset's largest are not held against the forecasts either.
@@ -49,23 +46,23 @@ def beyond(earlier: Sequence[Cell], cells: Sequence[Cell]) -> list[Split]:
     return [Split("gpus", frozenset([*earlier, *known]))]
 
 
-def by_size(cells: Sequence[Cell], largest: int) -> list[Split]:
+def by_size(cells: Collection[Cell], largest: int) -> list[Split]:
     """Trained up to an n; none where nothing lies beyond."""
     return _if_proper("sizes", cells, [cell for cell in cells if cell[0] <= largest])
 
 
-def at_random(cells: Sequence[Cell], kind: str, share: float, seeds: int) -> list[Split]:
+def at_random(cells: Collection[Cell], kind: str, share: float, seeds: int) -> list[Split]:
     """Trained on a share of the cells, drawn at random, a split a seed."""
     count = round(share * len(cells))
     ordered = sorted(cells)
     splits: list[Split] = []
     for seed in range(seeds):
         drawn = np.random.default_rng(seed).permutation(len(ordered))[:count]
-        splits += _if_proper(kind, cells, [ordered[i] for i in drawn], seed)
+        splits += _if_proper(kind, cells, [ordered[i] for i in drawn])
     return splits
 
 
-def splits_of(cells: Sequence[Cell], largest: int, seeds: int) -> list[Split]:
+def splits_of(cells: Collection[Cell], largest: int, seeds: int) -> list[Split]:
     """All splits of a group that need no design."""
     return [
         *by_gpus(cells),
@@ -75,7 +72,5 @@ def splits_of(cells: Sequence[Cell], largest: int, seeds: int) -> list[Split]:
     ]
 
 
-def _if_proper(
-    kind: str, cells: Sequence[Cell], trained: Sequence[Cell], seed: int = 0
-) -> list[Split]:
-    return [Split(kind, frozenset(trained), seed)] if 0 < len(trained) < len(cells) else []
+def _if_proper(kind: str, cells: Collection[Cell], trained: Collection[Cell]) -> list[Split]:
+    return [Split(kind, frozenset(trained))] if 0 < len(trained) < len(cells) else []

@@ -7,24 +7,25 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import extra_p
 import gpucast as gc
 from forecasting import rivals
+from forecasting.results import Quarter, Result
 from forecasting.splits import QUARTER, Split, beyond, splits_of
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import Cell, data_of, groups_of, medians
 from gpucast.data.thinning import thinned, without_unused_routes
+from gpucast.design.cells import Series
+from gpucast.design.ensembles import choose_steps
 from gpucast.errors import InputError
 from gpucast.fitting.selection import pose
 from gpucast.forecast.validation import score, summarize
 from gpucast.model.fitted import Model
 from gpucast.util.processes import spread
 
-Result = dict[str, Any]
-"""As ``gpucast.forecast.validation.score`` gives it, or ``{"refused": why}``."""
-
-FORECASTERS = ("gpucast", "paper", "scipy", "extrap")
-"""gpucast as it is; it and scipy, held to the paper's form; Extra-P."""
+Found = dict[str, dict[str, Any]]
+"""Answers of one group by kind of split and forecaster."""
 
 ALONE = ("gpus", "sizes", "random")
 """Splits on which the other forecasters are tried as well."""
@@ -72,12 +73,15 @@ class Subject:
     @cached_property
     def splits(self) -> list[Split]:
         """Those that need no design."""
-        cells = list(self.measured)
-        own = splits_of(cells, self.settings.largest_n, self.settings.seeds)
+        own = splits_of(self.measured, self.settings.largest_n, self.settings.seeds)
         if self.earlier is None:
             return own
         others = [split for split in own if split.kind != "gpus"]
-        return beyond(list(self.earlier.measured), cells) + others
+        return beyond(self.earlier.measured, self.measured) + others
+
+    def of_kind(self, kind: str) -> list[Split]:
+        """Its splits of a kind."""
+        return [split for split in self.splits if split.kind == kind]
 
     def source(self, split: Split) -> Subject:
         """Whose records a split trains on."""
@@ -87,6 +91,16 @@ class Subject:
         """What a split trains on."""
         return self.source(split).training.where(lambda step: split.has(step.n, step.gpus))
 
+    def fitted(self, data: Dataset, model: str = "auto") -> Model:
+        """The model of the group's steps in a dataset."""
+        replicates = self.settings.replicates
+        return gc.fit(data, self.group, model=model, replicates=replicates)
+
+    def held_against(self, model: Model, split: Split) -> Result:
+        """The model's forecasts of all cells but those that the split trains on."""
+        cells = gc.validate(model, self.full, self.group)["cells"]
+        return Result(models=[model.content["chosen"]], **score(cells, split.has))
+
 
 @dataclass
 class Study:
@@ -95,15 +109,13 @@ class Study:
     Attributes:
         results: by kind of split and forecaster.
         whole: the model fitted to all cells; None where there is none.
-        quarter: by how it was chosen: ``design``, ``random``; and ``all`` cells, judged on those
-            that the design left out.
     """
 
     group: StepSelection
     measured: dict[Cell, float]
+    quarter: Quarter
     results: dict[str, dict[str, Result]] = field(default_factory=dict)
     whole: Model | None = None
-    quarter: dict[str, Result] = field(default_factory=dict)
 
 
 def subject(
@@ -123,7 +135,7 @@ def subject(
     if there is None:
         raise InputError(f"has no steps of {group.label}", file=earlier.name)
     before = subject(earlier, there, settings)
-    if not beyond(list(before.measured), list(one.measured)):
+    if not beyond(before.measured, one.measured):
         raise InputError(f"has as many GPUs as {data.name}: {group.label}", file=earlier.name)
     return replace(one, earlier=before)
 
@@ -132,176 +144,98 @@ def run(
     subjects: Sequence[Subject], jobs: int, progress: Callable[[int, int], None]
 ) -> dict[StepSelection, Study]:
     """All fits of all subjects."""
-    tasks = [(at, kind) for kind in TASKS for at in range(len(subjects))]
-    fits = [partial(TASKS[kind], subjects[at]) for at, kind in tasks]
-    answers = dict(zip(tasks, spread(fits, jobs, progress), strict=True))
-    return {
-        each.group: _study(each, {kind: answers[at, kind] for kind in TASKS})
-        for at, each in enumerate(subjects)
-    }
+    # What takes longest comes first, so that no process ends long after the others.
+    tasks: dict[tuple[StepSelection, str, str], Callable[[], object]]
+    tasks = {(one.group, "", "whole"): partial(_whole, one) for one in subjects}
+    for name, forecast in FORECASTERS.items():
+        if name == "extrap" and not extra_p.available():
+            continue
+        for kind in (*ALONE, "quarter") if name == "gpucast" else ALONE:
+            tasks |= {
+                (one.group, kind, name): partial(forecast, one, one.of_kind(kind))
+                for one in subjects
+                if kind == "quarter" or one.of_kind(kind)
+            }
+    found: dict[StepSelection, Found] = {one.group: {} for one in subjects}
+    answers = spread(list(tasks.values()), jobs, progress)
+    for (group, kind, name), answer in zip(tasks, answers, strict=True):
+        found[group].setdefault(kind, {})[name] = answer
+    return {one.group: _study(one, found[one.group]) for one in subjects}
+
+
+def _study(one: Subject, found: Found) -> Study:
+    whole, design, everything = found.pop("")["whole"]
+    quarter = Quarter(found.pop("quarter")["gpucast"], design, everything)
+    return Study(one.group, one.measured, quarter, found, whole)
 
 
 def pooled(results: Iterable[Result]) -> Result:
     """Several splits of a kind as one: all their cells, and best counts split by split."""
     kept = list(results)
-    refused = [each for each in kept if "refused" in each]
-    if refused or not kept:
-        return refused[0] if refused else {"refused": "nothing to forecast"}
-    cells = [cell for each in kept for cell in each["cells"]]
-    total = sum(each["best_total"] for each in kept)
-    chosen = [each for each in kept if each["best_total"]]
-    return {
-        "cells": cells,
-        "models": [each["chosen"] for each in kept if "chosen" in each],
-        **summarize(cells, []),
-        "best_hits": sum(each["best_hits"] for each in kept),
+    refused = next((each for each in kept if each.refused is not None), None)
+    if refused is not None or not kept:
+        return refused or Result("nothing to forecast")
+    cells = [cell for each in kept for cell in each.cells]
+    chosen = [each for each in kept if each.best_total]
+    total = sum(each.best_total for each in chosen)
+    regret = sum((each.mean_regret or 0) * each.best_total for each in chosen)
+    summary = summarize(cells, []) | {
+        "best_hits": sum(each.best_hits for each in chosen),
         "best_total": total,
-        "mean_regret": sum(e["mean_regret"] * e["best_total"] for e in chosen) / total
-        if total
-        else None,
-        "max_regret": max((each["max_regret"] for each in chosen), default=None),
+        "mean_regret": regret / total if total else None,
+        "max_regret": max((each.max_regret or 0 for each in chosen), default=None),
     }
-
-
-# --- the fits -------------------------------------------------------------------------------
+    return Result(models=[model for each in kept for model in each.models], cells=cells, **summary)
 
 
 def _held_out(one: Subject, split: Split, model: str = "auto") -> Result:
     try:
-        fitted = gc.fit(
-            one.trained(split),
-            one.source(split).group,
-            model=model,
-            replicates=one.settings.replicates,
-        )
-        cells = gc.validate(fitted, one.full, one.group)["cells"]
+        return one.held_against(one.source(split).fitted(one.trained(split), model), split)
     except InputError as error:
-        return {"refused": str(error)}
-    return {"chosen": fitted.content["chosen"], **score(cells, split.has)}
+        return Result(str(error))
 
 
-def _gpucast(one: Subject, kind: str) -> list[Result]:
-    return [_held_out(one, split) for split in one.splits if split.kind == kind]
+def _scipy(one: Subject, split: Split) -> Result:
+    source = one.source(split)
+    problem = pose(source.training, source.group)
+    return rivals.paper_by_scipy(
+        source.measured, one.measured, split, problem.cores, problem.largest_k
+    )
 
 
-def _paper(one: Subject) -> dict[str, list[Result]]:
-    return _by_kind(one, lambda split: _held_out(one, split, "paper"))
+def _extrap(one: Subject, splits: list[Split]) -> Result:
+    """What the best of Extra-P's options gives, in hindsight."""
+    by_options = rivals.by_extrap([one.trained(split) for split in splits], one.measured, splits)
+    found = {options: pooled(results) for options, results in by_options.items()}
+    usable = [
+        replace(each, models=[options]) for options, each in found.items() if each.refused is None
+    ]
+    first = next(iter(found.values()))
+    return min(usable, key=lambda each: each.median_relative_error or 0.0, default=first)
 
 
-def _scipy(one: Subject) -> dict[str, list[Result]]:
-    def forecast(split: Split) -> Result:
-        source = one.source(split)
-        problem = pose(source.training, source.group)
-        return rivals.paper_by_scipy(
-            source.measured, one.measured, split, problem.cores, problem.largest_k
-        )
-
-    return _by_kind(one, forecast)
-
-
-def _by_kind(one: Subject, forecast: Callable[[Split], Result]) -> dict[str, list[Result]]:
-    found: dict[str, list[Result]] = {}
-    for split in one.splits:
-        if split.kind in ALONE:
-            found.setdefault(split.kind, []).append(forecast(split))
-    return found
-
-
-def _extrap(one: Subject) -> dict[str, dict[str, Result]]:
-    """What each set of options gives on each kind of split."""
-    if not rivals.EXTRAP.exists():
-        return {}
-    splits = [split for split in one.splits if split.kind in ALONE]
-    answers = rivals.by_extrap([one.trained(split) for split in splits], one.measured, splits)
-    return {
-        kind: {
-            options: pooled(
-                answer[options]
-                for split, answer in zip(splits, answers, strict=True)
-                if split.kind == kind
-            )
-            for options in answers[0]
-        }
-        for kind in dict.fromkeys(split.kind for split in splits)
-    }
-
-
-def _whole(one: Subject) -> tuple[Model, list[dict[str, Any]]] | str:
-    """The model of all cells, and how it fits them."""
+def _whole(one: Subject) -> tuple[Model | None, Result, Result | None]:
+    """The model of all cells; forecasts from a quarter of them as `gpucast measure` would have
+    chosen it, and how that model fits the others."""
     try:
-        fitted = gc.fit(one.training, one.group, replicates=one.settings.replicates)
-        return fitted, gc.validate(fitted, one.full, one.group)["cells"]
+        model, why = one.fitted(one.training), ""
     except InputError as error:
-        return str(error)
-
-
-def _design(one: Subject) -> tuple[Split, Result] | str:
-    """A quarter of the cells as `gpucast measure` would have chosen them."""
-    try:
-        from gpucast.design.ensembles import choose_steps
-    except ImportError:
-        return "this build has no budgeted design"
+        model, why = None, str(error)
     group = one.group
     if group.memory is None:
-        return "the design knows steps by their memory, which these do not state"
+        why = "the design knows steps by their memory, which these do not state"
+        return model, Result(why), None
+    series = Series(group.schedule, group.kernel, group.memory)
     count = round(QUARTER * len(one.measured))
-    chosen = choose_steps(one.training, count, group)
-    split = Split("quarter", frozenset(chosen))
-    return split, _held_out(one, split)
+    split = Split("quarter", frozenset(choose_steps(one.training, count, group.path, series)))
+    fits = one.held_against(model, split) if model is not None else Result(why)
+    return model, _held_out(one, split), fits
 
 
-# What takes longest comes first, so that no process ends long after the others.
-TASKS: Mapping[str, Callable[[Subject], Any]] = {
-    "design": _design,
-    "whole": _whole,
-    "gpus": partial(_gpucast, kind="gpus"),
-    "sizes": partial(_gpucast, kind="sizes"),
-    "random": partial(_gpucast, kind="random"),
-    "quarter": partial(_gpucast, kind="quarter"),
-    "paper": _paper,
+# gpucast as it is; it and scipy, held to the paper's form; Extra-P.
+FORECASTERS: Mapping[str, Callable[[Subject, list[Split]], Result]] = {
+    "gpucast": lambda one, splits: pooled(_held_out(one, each) for each in splits),
+    "paper": lambda one, splits: pooled(_held_out(one, each, "paper") for each in splits),
     "extrap": _extrap,
-    "scipy": _scipy,
+    "scipy": lambda one, splits: pooled(_scipy(one, each) for each in splits),
 }
-
-
-# --- put together ---------------------------------------------------------------------------
-
-
-def _study(one: Subject, answers: Mapping[str, Any]) -> Study:
-    study = Study(one.group, one.measured)
-    for kind in dict.fromkeys(split.kind for split in one.splits if split.kind in ALONE):
-        of_kind = {
-            "gpucast": pooled(answers[kind]),
-            "paper": pooled(answers["paper"][kind]),
-            "scipy": pooled(answers["scipy"][kind]),
-        }
-        if answers["extrap"]:
-            of_kind["extrap"] = _best_in_hindsight(answers["extrap"][kind])
-        study.results[kind] = of_kind
-    if not isinstance(answers["whole"], str):
-        study.whole = answers["whole"][0]
-    study.quarter = _quarter(answers)
-    return study
-
-
-def _best_in_hindsight(by_options: Mapping[str, Result]) -> Result:
-    usable = {name: each for name, each in by_options.items() if "refused" not in each}
-    if not usable:
-        return next(iter(by_options.values()))
-    best = min(usable, key=lambda name: usable[name]["median_relative_error"])
-    return {"options": best, **usable[best]}
-
-
-def _quarter(answers: Mapping[str, Any]) -> dict[str, Result]:
-    found = {"random": pooled(answers["quarter"])}
-    if isinstance(answers["design"], str):
-        found["design"] = {"refused": answers["design"]}
-        return found
-    split, result = answers["design"]
-    found["design"] = result
-    found["all"] = (
-        {"refused": answers["whole"]}
-        if isinstance(answers["whole"], str)
-        else score(answers["whole"][1], split.has)
-    )
-    return found

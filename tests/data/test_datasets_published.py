@@ -27,12 +27,12 @@ def test_every_table_is_bundled() -> None:
 
 
 def test_the_committed_records_are_what_the_script_makes() -> None:
-    script = runpy.run_path(str(ROOT / "scripts" / "convert_published.py"))
+    script = runpy.run_path(str(ROOT / "data" / "convert_published.py"))
     made = script["datasets"]()
     assert sorted(made) == sorted(NAMES)
     for name, text in made.items():
         committed = (ROOT / "data" / "published" / f"{name}.jsonl").read_bytes()
-        assert committed == text.encode(), "run python scripts/convert_published.py"
+        assert committed == text.encode(), "run python data/convert_published.py"
 
 
 @pytest.mark.parametrize("name", NAMES)

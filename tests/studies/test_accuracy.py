@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import accuracy
+import extra_p
+import gpucast
+from made_data import steps_alone, whole
 from study import OUTLIERS, made, outcome, wrong_model
 from synthetic import TRUTHS
 
@@ -34,11 +37,8 @@ def test_a_wrong_form_is_flagged(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["native", "virtualized"])
 def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: str) -> None:
-    import gpucast
-
-    data = made(TRUTHS[name], 0, 0.0)
-    alone = gpucast.fit(data.dataset(), model="paper").content
-    joint = gpucast.fit(data.dataset(microbenchmarks=True), model="paper").content
+    alone = gpucast.fit(steps_alone(TRUTHS[name]), model="paper").content
+    joint = gpucast.fit(whole(TRUTHS[name]), model="paper").content
     assert (alone["rank"], len(alone["parameters"])) == (4, 7)
     hidden = {key for key, entry in alone["parameters"].items() if entry["stderr"] is None}
     assert hidden == {"t_cpu", "t_kernel", "L_h2d", "L_d2h", "B_d2h"}
@@ -47,7 +47,7 @@ def test_steps_alone_identify_four_of_seven_and_microbenchmarks_the_rest(name: s
 
 
 def test_extra_p_is_at_least_ten_times_further_off() -> None:
-    if not accuracy.EXTRAP.exists():
+    if not extra_p.available():
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     rows = accuracy.against_extrap(seeds=4)
     assert [row for row in rows if row[-1] == "MISSED"] == []

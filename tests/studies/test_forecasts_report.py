@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import extra_p
 import forecasts
-from forecasting import remote, rivals, splits, studies, targets
+from forecasting import remote, results, splits, studies
 from gpucast.data import jsonl, thinning
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
@@ -67,7 +68,7 @@ def slow_on_four(n: Array, gpus: Array) -> Array:
 def _no_extrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Extra-P takes seconds and is not always there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rivals, "EXTRAP", tmp_path_factory.mktemp("extrap") / "no-python")
+        patch.setattr(extra_p, "PYTHON", tmp_path_factory.mktemp("extrap") / "no-python")
         yield
 
 
@@ -118,11 +119,11 @@ def test_what_is_left_out_changes_no_forecast() -> None:
         data = made(*native(seconds))
         one = studies.subject(data, groups_of(data)[0], SETTINGS)
         answers.append(studies._held_out(one, splits.by_gpus(list(one.measured))[0]))
-    right, off = ({(c["n"], c["gpus"]): c["predicted"] for c in a["cells"]} for a in answers)
+    right, off = ({(c["n"], c["gpus"]): c["predicted"] for c in a.cells} for a in answers)
     assert right == off
     assert {gpus for _, gpus in right} == {3, 4}
-    assert answers[0]["median_relative_error"] < 0.01
-    assert answers[1]["median_relative_error"] == pytest.approx(0.9, abs=0.01)
+    assert answers[0].median_relative_error < 0.01
+    assert answers[1].median_relative_error == pytest.approx(0.9, abs=0.01)
 
 
 def test_thinned_records_keep_their_median_and_spread() -> None:
@@ -153,9 +154,9 @@ def test_an_earlier_dataset_alone_forecasts_the_counts_it_has_not() -> None:
     (group,) = groups_of(eight)
     one = studies.subject(eight, group, SETTINGS, of_four())
     (split,) = (each for each in one.splits if each.kind == "gpus")
-    for forecast in (studies._held_out(one, split), studies._scipy(one)["gpus"][0]):
-        assert {cell["gpus"] for cell in forecast["cells"]} == {5, 6, 7, 8}
-        assert forecast["p95_relative_error"] < 0.02
+    for forecast in (studies._held_out(one, split), studies._scipy(one, split)):
+        assert {cell["gpus"] for cell in forecast.cells} == {5, 6, 7, 8}
+        assert forecast.p95_relative_error < 0.02
     trained = one.trained(split).steps
     assert {step.machine for step in trained} == {"four"}
     assert {step.gpus for step in trained} == {1, 2, 3, 4}
@@ -212,12 +213,12 @@ def test_the_truth_is_forecast_by_all_who_know_its_form(
             of_kind = study.results[kind]
             assert set(of_kind) == {"gpucast", "paper", "scipy"}
             for result in of_kind.values():
-                assert result["median_relative_error"] < 0.005
-                assert result["p95_relative_error"] < 0.02
-                assert result["best_hits"] == result["best_total"] > 0
+                assert result.median_relative_error < 0.005
+                assert result.p95_relative_error < 0.02
+                assert result.best_hits == result.best_total > 0
         own = study.results["gpus"]["gpucast"]
-        assert {cell["gpus"] for cell in own["cells"]} == {3, 4}
-        assert study.results["gpus"]["scipy"]["coverage"] is None
+        assert {cell["gpus"] for cell in own.cells} == {3, 4}
+        assert study.results["gpus"]["scipy"].coverage is None
 
 
 def test_remote_steps_are_forecast_from_native_ones(
@@ -226,13 +227,13 @@ def test_remote_steps_are_forecast_from_native_ones(
     data, study = two_paths
     ((group, found),) = remote.what_ifs(data, data, study, "native").items()
     assert group.path == "remote"
-    assert found["median_relative_error"] < 0.01
-    assert [row["gpus"] for row in found["break_even"]] == [1, 2, 3, 4]
-    for row in found["break_even"]:
-        assert (row["measured"] is None) == (row["forecast"] is None)
-        if row["measured"]:
-            assert row["relative_error"] == pytest.approx(0, abs=0.05)
-    assert all(targets.judge("what_if", found).values())
+    assert found.median_relative_error < 0.01
+    assert [row.gpus for row in found.break_even] == [1, 2, 3, 4]
+    for row in found.break_even:
+        assert (row.measured is None) == (row.forecast is None)
+        if row.measured:
+            assert row.relative_error == pytest.approx(0, abs=0.05)
+    assert all(results.judge("what_if", found).values())
 
 
 def test_a_bias_is_found() -> None:
@@ -240,11 +241,11 @@ def test_a_bias_is_found() -> None:
     data = made(*native(slow_on_four))
     (study,) = study_of(data).values()
     result = study.results["gpus"]["gpucast"]
-    of_four = [c["relative_error"] for c in result["cells"] if c["gpus"] == 4]
+    of_four = [c["relative_error"] for c in result.cells if c["gpus"] == 4]
     assert of_four == pytest.approx([-0.2] * len(of_four), abs=0.02)
-    of_three = [c["relative_error"] for c in result["cells"] if c["gpus"] == 3]
+    of_three = [c["relative_error"] for c in result.cells if c["gpus"] == 3]
     assert max(map(abs, of_three)) < 0.02
-    verdict = targets.judge("gpus", result)
+    verdict = results.judge("gpus", result)
     assert not verdict["p95"]
     assert not verdict["median"]
 

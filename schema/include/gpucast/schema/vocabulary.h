@@ -1,4 +1,5 @@
 // Generated from schema/vocabulary.toml by scripts/generate_vocabulary.py.
+// clang-format off
 #pragma once
 
 #include "gpucast/schema/words.h"
@@ -47,80 +48,31 @@ enum class OverlapPart { h2d, d2h, kernel };
 enum class ObservationKind { step, cpu, transfer, launch, kernel, skeleton };
 
 template <>
-inline constexpr Words<RecordKind, 8> words<RecordKind>{{
-    {RecordKind::machine, "machine"},
-    {RecordKind::transfer, "transfer"},
-    {RecordKind::launch, "launch"},
-    {RecordKind::step, "step"},
-    {RecordKind::overlap, "overlap"},
-    {RecordKind::skeleton, "skeleton"},
-    {RecordKind::host_memory, "host_memory"},
-    {RecordKind::note, "note"},
-}};
+inline constexpr auto words<RecordKind> = in_order<RecordKind>(
+    "machine", "transfer", "launch", "step", "overlap", "skeleton", "host_memory", "note");
 template <>
-inline constexpr Words<Path, 4> words<Path>{{
-    {Path::host, "host"},
-    {Path::native, "native"},
-    {Path::remote, "remote"},
-    {Path::remote_sync, "remote-sync"},
-}};
+inline constexpr auto words<Path> = in_order<Path>("host", "native", "remote", "remote-sync");
 template <>
-inline constexpr Words<Schedule, 4> words<Schedule>{{
-    {Schedule::star_serial, "star-serial"},
-    {Schedule::star_async, "star-async"},
-    {Schedule::allgather, "allgather"},
-    {Schedule::mpi, "mpi"},
-}};
+inline constexpr auto words<Schedule> = in_order<Schedule>(
+    "star-serial", "star-async", "allgather", "mpi");
 template <>
-inline constexpr Words<Memory, 7> words<Memory>{{
-    {Memory::pageable, "pageable"},
-    {Memory::pinned, "pinned"},
-    {Memory::portable, "portable"},
-    {Memory::write_combined, "write-combined"},
-    {Memory::mapped, "mapped"},
-    {Memory::mapped_write_combined, "mapped-write-combined"},
-    {Memory::unknown, "unknown"},
-}};
+inline constexpr auto words<Memory> = in_order<Memory>(
+    "pageable", "pinned", "portable", "write-combined", "mapped", "mapped-write-combined",
+    "unknown");
 template <>
-inline constexpr Words<Engine, 2> words<Engine>{{
-    {Engine::copy, "copy"},
-    {Engine::kernel, "kernel"},
-}};
+inline constexpr auto words<Engine> = in_order<Engine>("copy", "kernel");
 template <>
-inline constexpr Words<Route, 6> words<Route>{{
-    {Route::h2d, "h2d"},
-    {Route::d2h, "d2h"},
-    {Route::peer, "peer"},
-    {Route::staged, "staged"},
-    {Route::local, "local"},
-    {Route::net, "net"},
-}};
+inline constexpr auto words<Route> = in_order<Route>(
+    "h2d", "d2h", "peer", "staged", "local", "net");
 template <>
-inline constexpr Words<TransferMethod, 2> words<TransferMethod>{{
-    {TransferMethod::call, "call"},
-    {TransferMethod::gated, "gated"},
-}};
+inline constexpr auto words<TransferMethod> = in_order<TransferMethod>("call", "gated");
 template <>
-inline constexpr Words<LaunchMethod, 4> words<LaunchMethod>{{
-    {LaunchMethod::submit, "submit"},
-    {LaunchMethod::sync, "sync"},
-    {LaunchMethod::gated, "gated"},
-    {LaunchMethod::graph, "graph"},
-}};
+inline constexpr auto words<LaunchMethod> = in_order<LaunchMethod>(
+    "submit", "sync", "gated", "graph");
 template <>
-inline constexpr Words<OverlapPart, 3> words<OverlapPart>{{
-    {OverlapPart::h2d, "h2d"},
-    {OverlapPart::d2h, "d2h"},
-    {OverlapPart::kernel, "kernel"},
-}};
+inline constexpr auto words<OverlapPart> = in_order<OverlapPart>("h2d", "d2h", "kernel");
 template <>
-inline constexpr Words<ObservationKind, 6> words<ObservationKind>{{
-    {ObservationKind::step, "step"},
-    {ObservationKind::cpu, "cpu"},
-    {ObservationKind::transfer, "transfer"},
-    {ObservationKind::launch, "launch"},
-    {ObservationKind::kernel, "kernel"},
-    {ObservationKind::skeleton, "skeleton"},
-}};
+inline constexpr auto words<ObservationKind> = in_order<ObservationKind>(
+    "step", "cpu", "transfer", "launch", "kernel", "skeleton");
 
 }  // namespace gpucast::schema

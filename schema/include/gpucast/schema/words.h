@@ -12,6 +12,13 @@ namespace gpucast::schema {
 template <class Word, std::size_t count>
 using Words = std::array<std::pair<Word, std::string_view>, count>;
 
+// The words of an enumeration whose values are 0, 1, 2, ... in that order.
+template <class Word, class... Texts>
+constexpr auto in_order(Texts... texts) {
+  int value = 0;
+  return Words<Word, sizeof...(texts)>{std::pair{static_cast<Word>(value++), texts}...};
+}
+
 // All words of a type, in the order they are listed to users. Specialized for each type.
 template <class Word>
 constexpr auto words = nullptr;
