@@ -22,9 +22,17 @@ from jinja2 import Environment, StrictUndefined
 from numpy.typing import ArrayLike, NDArray
 
 from gpucast import _core
-from gpucast.model.content import Domain, Gpu, Noise, Parameter, Selection, Terms
+from gpucast.model.content import (
+    Domain,
+    FittedSteps,
+    Gpu,
+    Noise,
+    Parameter,
+    Quantity,
+    Reconstruction,
+    Terms,
+)
 from gpucast.model.fitted import Model
-from gpucast.paper.reconstructions import Quantity
 from gpucast.util import files
 from gpucast.util.units import duration, interval, percent, quantity
 
@@ -114,17 +122,14 @@ def model(path: str) -> Model:
         # Nothing was fitted: every forecast but of one particle on one GPU extrapolates.
         domain=Domain(n=(1, 1), gpus=(1, 1)),
         machine=Gpu(cores=cores, sms=sms, block=0),
-        data=Selection(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
+        data=FittedSteps(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
         warnings=[f"{about['label']}; every forecast is an extrapolation"],
-        reconstruction={
-            "title": about["title"],
-            "label": about["label"],
-            "path": about["paths"][path],
-            "quantities": [
-                {key: value for key, value in vars(each).items() if value is not None}
-                for each, _ in made_of
-            ],
-        },
+        reconstruction=Reconstruction(
+            title=about["title"],
+            label=about["label"],
+            path=about["paths"][path],
+            quantities=[each for each, _ in made_of],
+        ),
         replicates=_rounded(np.column_stack([drawn[name] for name, _, _ in core.parameters])),
         integers=[k] * DRAWS,
     )

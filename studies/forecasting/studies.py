@@ -16,7 +16,6 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import Cell, data_of, groups_of, medians
 from gpucast.data.thinning import thinned, without_unused_routes
-from gpucast.design.cells import Series
 from gpucast.design.ensembles import choose_steps
 from gpucast.errors import InputError
 from gpucast.fitting.selection import pose
@@ -225,17 +224,24 @@ def _whole(one: Subject) -> tuple[Model | None, Result, Result | None]:
     if group.memory is None:
         why = "the design knows steps by their memory, which these do not state"
         return model, Result(why), None
-    series = Series(group.schedule, group.kernel, group.memory)
     count = round(QUARTER * len(one.measured))
-    split = Split("quarter", frozenset(choose_steps(one.training, count, group.path, series)))
+    split = Split("quarter", frozenset(choose_steps(one.training, count, group)))
     fits = one.held_against(model, split) if model is not None else Result(why)
     return model, _held_out(one, split), fits
 
 
+def _gpucast(one: Subject, splits: list[Split], model: str = "auto") -> Result:
+    return pooled(_held_out(one, each, model) for each in splits)
+
+
+def _scipys(one: Subject, splits: list[Split]) -> Result:
+    return pooled(_scipy(one, each) for each in splits)
+
+
 # gpucast as it is; it and scipy, held to the paper's form; Extra-P.
 FORECASTERS: Mapping[str, Callable[[Subject, list[Split]], Result]] = {
-    "gpucast": lambda one, splits: pooled(_held_out(one, each) for each in splits),
-    "paper": lambda one, splits: pooled(_held_out(one, each, "paper") for each in splits),
+    "gpucast": _gpucast,
+    "paper": partial(_gpucast, model="paper"),
     "extrap": _extrap,
-    "scipy": lambda one, splits: pooled(_scipy(one, each) for each in splits),
+    "scipy": _scipys,
 }
