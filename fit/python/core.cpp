@@ -66,6 +66,7 @@ auto required(const Range& all, const std::string& word, const char* what) {
 template <class Range>
 std::vector<std::string_view> words(const Range& all) {
   std::vector<std::string_view> result;
+  result.reserve(std::size(all));
   for (const auto& member : all) {
     result.push_back(name(member));
   }
@@ -229,6 +230,7 @@ void bind_workload(nb::module_& m) {
           "operations"_a, "The same with another count of operations a unit of work.")
       .def_ro("operations", &model::Workload::operations,
               "Floating-point operations of a unit of work.")
+      // NOLINTNEXTLINE(misc-redundant-expression): nanobind's way to name an operator
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"));
   m.attr("ALL_PAIRS") = usual;
 }

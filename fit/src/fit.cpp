@@ -35,6 +35,7 @@ Fit fit(const model::StepModel& model, Observations observations,
   Identification identification = identify(chosen, observations, best.estimate);
   const auto used = leverage(chosen, observations, best.estimate);
   std::vector<Noise> noises;
+  noises.reserve(group_count);
   for (std::size_t g = 0; g < group_count; ++g) {
     noises.push_back(noise(observations, best.estimate, g, used[g]));
   }

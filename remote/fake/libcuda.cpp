@@ -1,11 +1,12 @@
 // The driver functions that the server uses, on host memory.
 #include <cuda.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -47,7 +48,7 @@ CUresult state_of(const Work& work) {
 
 constexpr int most_shared = 232448;
 
-const std::map<CUdevice_attribute, int> device_attributes = {
+constexpr auto device_attributes = std::to_array<std::pair<CUdevice_attribute, int>>({
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
@@ -67,7 +68,7 @@ const std::map<CUdevice_attribute, int> device_attributes = {
     {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
     {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
-};
+});
 
 }  // namespace
 
@@ -130,7 +131,8 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
   ENTER("cuDeviceGetAttribute");
-  const auto found = device_attributes.find(which);
+  const auto* const found =
+      std::ranges::find(device_attributes, which, &std::pair<CUdevice_attribute, int>::first);
   *value = found == device_attributes.end() ? 0 : found->second;
   if (which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) *value = device + 1;
   return CUDA_SUCCESS;

@@ -17,7 +17,6 @@ namespace gpucast::probe {
 namespace {
 
 using devices::Clock;
-using devices::cuda::DeviceArray;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 

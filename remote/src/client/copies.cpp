@@ -69,6 +69,11 @@ void find_ends(Copy& copy, cudaMemcpyKind kind) {
   require_inside(copy.from_memory, address_of(copy.from), copy.rows.from_pitch, copy.rows);
 }
 
+// A device's end of a copy, where find_ends found one.
+const DeviceMemory& of_device(const std::optional<DeviceMemory>& end) {
+  return *end;  // NOLINT(bugprone-unchecked-optional-access): `copy` asks which ends are devices'
+}
+
 // Calls `body(gpu, stream, blocks)` for what the device has to do on the stream. One of another
 // device has come so far before, and the work is done before that stream is given more.
 template <class Body>
@@ -81,25 +86,27 @@ void on_device(int device, const OnStream& stream, bool blocks, Body body) {
 }
 
 void to_device(const Copy& copy) {
-  on_device(copy.to_memory->device, copy.stream, copy.blocks, [&](Gpu& gpu, Id on, bool blocks) {
-    for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-      const bool pinned = runtime().memory.pinned(from, bytes).has_value();
-      require(gpu.copy_to(address_of(to), from, bytes, on, blocks, pinned));
-    });
-  });
+  on_device(of_device(copy.to_memory).device, copy.stream, copy.blocks,
+            [&](Gpu& gpu, Id on, bool blocks) {
+              for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+                const bool pinned = runtime().memory.pinned(from, bytes).has_value();
+                require(gpu.copy_to(address_of(to), from, bytes, on, blocks, pinned));
+              });
+            });
 }
 
 void from_device(const Copy& copy) {
   // Into pageable memory copies are not asynchronous.
   const bool waits =
       copy.blocks || !runtime().memory.pinned(copy.to, extent_of(copy.rows.to_pitch, copy.rows));
-  on_device(copy.from_memory->device, copy.stream, waits, [&](Gpu& gpu, Id on, bool blocks) {
-    const bool whole = in_one_piece(copy.rows);
-    for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-      require(gpu.copy_from(to, address_of(from), bytes, on, !(blocks && whole)));
-    });
-    if (blocks && !whole) require(gpu.synchronize_stream(on));
-  });
+  on_device(of_device(copy.from_memory).device, copy.stream, waits,
+            [&](Gpu& gpu, Id on, bool blocks) {
+              const bool whole = in_one_piece(copy.rows);
+              for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+                require(gpu.copy_from(to, address_of(from), bytes, on, !(blocks && whole)));
+              });
+              if (blocks && !whole) require(gpu.synchronize_stream(on));
+            });
 }
 
 // For one server, to which both are addresses of its own.
@@ -117,7 +124,7 @@ CopyWithin message_of(const Copy& copy, Id stream, bool fence) {
 }
 
 void within_device(const Copy& copy) {
-  on_device(copy.to_memory->device, copy.stream, copy.blocks,
+  on_device(of_device(copy.to_memory).device, copy.stream, copy.blocks,
             [&](Gpu& gpu, Id on, bool blocks) { require(gpu.send(message_of(copy, on, blocks))); });
 }
 
@@ -135,9 +142,9 @@ void within_host(const Copy& copy) {
 // to the other device's memory.
 bool directly(const Copy& copy) {
   const OnStream& stream = copy.stream;
-  const bool receives = stream.device == copy.to_memory->device;
-  if (!receives && stream.device != copy.from_memory->device) return false;
-  const DeviceMemory& others = receives ? *copy.from_memory : *copy.to_memory;
+  const bool receives = stream.device == of_device(copy.to_memory).device;
+  if (!receives && stream.device != of_device(copy.from_memory).device) return false;
+  const DeviceMemory& others = receives ? of_device(copy.from_memory) : of_device(copy.to_memory);
   const auto attached = runtime().attachments.find(others, stream.device);
   if (!attached) return false;
   // The stream does not know what the other device still has to do.
@@ -159,8 +166,8 @@ void staged(const Copy& copy) {
   require(copy.stream.gpu->synchronize_stream(copy.stream.id));
   static Counter& counter = runtime().counters.of("(copies between devices, staged)");
   counter.calls.fetch_add(1, std::memory_order_relaxed);
-  Gpu& source = runtime().gpu(copy.from_memory->device);
-  Gpu& destination = runtime().gpu(copy.to_memory->device);
+  Gpu& source = runtime().gpu(of_device(copy.from_memory).device);
+  Gpu& destination = runtime().gpu(of_device(copy.to_memory).device);
   constexpr std::size_t part = std::size_t{16} << 20;
   std::vector<std::byte> between(std::min(part, copy.rows.width * copy.rows.height));
   for_each_piece(copy, [&](std::byte* to, const std::byte* from, std::size_t bytes) {

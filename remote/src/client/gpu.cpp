@@ -103,6 +103,7 @@ BulkConnections& Gpu::bulk() {
   if (lost_) throw ConnectionLost("the connection is closed");
   if (!bulk_) {
     std::vector<std::unique_ptr<Connection>> connections;
+    connections.reserve(static_cast<std::size_t>(settings_.bulk_connections));
     for (int k = 0; k < settings_.bulk_connections; ++k)
       connections.push_back(connect(Purpose::bulk, k));
     bulk_ = std::make_unique<BulkConnections>(std::move(connections), receives_,

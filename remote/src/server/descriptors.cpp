@@ -20,6 +20,7 @@ struct Message {
   }
   Message(const Message&) = delete;
   Message& operator=(const Message&) = delete;
+  ~Message() = default;
 
   iovec data;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};

@@ -33,7 +33,7 @@ CudaDevice::CudaDevice(int device, const Workload& workload)
 
 void CudaDevice::use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
 
-void CudaDevice::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+void CudaDevice::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
   if (bytes == 0) return;
   use();
   if (workload_.copies == Copies::blocking) {

@@ -56,7 +56,7 @@ class CudaDevice : public Device {
   ForceArguments arguments(Output output);
   template <class T>
   void download(std::span<T> to, const DeviceArray<T>& from);
-  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
 
   int device_;
   Workload workload_;

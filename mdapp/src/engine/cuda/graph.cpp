@@ -52,6 +52,7 @@ cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<vo
 std::function<void()> record_graph(const std::vector<CudaDevice*>& devices,
                                    const std::function<void()>& queue) {
   std::vector<Traffic> each;  // of one replay
+  each.reserve(devices.size());
   for (const CudaDevice* device : devices)
     each.push_back(device->traffic());
   const std::shared_ptr<std::remove_pointer_t<cudaGraph_t>> graph(capture(devices, queue),
