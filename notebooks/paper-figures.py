@@ -113,7 +113,7 @@ table.index.name = "n"
 assert (table.loc["10,000,000"] > 1.9).all()
 assert (table.loc["4,000"] < 1.1).all()
 display(table.map("{:.2f}".format))
-held = gc.validate(now["remote"], data, path="remote", **group)
+held = gc.validate(now["remote"], data, group, path="remote")
 Markdown(
     "**The finding holds**, though on an H200 the quadratic part begins where the measurements end."
     f" There the paper's form, fitted to all {len(held['cells'])} measured cells, is"

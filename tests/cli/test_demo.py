@@ -63,7 +63,7 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
     # Native or remote: measured, best counts, break-even, and how far off the forecast was.
     assert "native-remote.png" in images
     for kind in KINDS:
-        part = finished.stdout.partition(f"\n{kind}, measured, and ")[2]
+        part = finished.stdout.partition(f"\n{kind.schedule}, {kind.kernel}, measured, and ")[2]
         rows = re.findall(r"^ *(\d+) +([1-4]) .* [+-]\d+\.\d %$", part, re.MULTILINE)
         assert {("1000", "1"), ("110592", "4")} <= set(rows)
         assert part.index("Best GPU counts") < part.index("From which n on")

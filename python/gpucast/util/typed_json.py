@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from math import isnan
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -172,7 +171,10 @@ def _all_hold(kind: object, values: list[Any]) -> bool:
     if not values or not allowed.issuperset(map(type, values)):
         return False
     extremes = (min(values), max(values))
-    return not any(map(isnan, values)) and all(_holds(bare, rules, each) for each in extremes)
+    # The extremes say nothing of what is not a number.
+    if any(value != value for value in values):
+        return False
+    return all(_holds(bare, rules, each) for each in extremes)
 
 
 def _words(kind: object, rules: tuple[object, ...]) -> str:
