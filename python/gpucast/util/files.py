@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from gpucast.errors import InputError, from_os_error
@@ -93,6 +94,14 @@ def _write_beside_and_move(target: Path, content: bytes, *, force: bool) -> None
             _move_unless_present(beside, target)
     finally:
         beside.unlink(missing_ok=True)
+    # Without this a power failure may undo the move. Not every system lets folders be opened; the
+    # file's content is safe either way.
+    with suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _move_unless_present(beside: Path, target: Path) -> None:
