@@ -10,7 +10,7 @@ from gpucast.cli import options
 from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration, percent
+from gpucast.util.units import duration, number, percent
 
 
 def command(
@@ -36,7 +36,7 @@ def command(
         ["n", "GPUs", a, b, f"{b} / {a}", "90 % interval", f"P({a} faster)"],
         [
             [
-                *(row["n"], row["gpus"], duration(row["first"]), duration(row["second"])),
+                *(number(row["n"]), row["gpus"], duration(row["first"]), duration(row["second"])),
                 f"{row['ratio']:.3f}",
                 f"{row['low']:.3f} ... {row['high']:.3f}",
                 percent(row["probability_first_faster"], 0),
@@ -51,7 +51,7 @@ def command(
         ["n", f"best of {a}", "step time", f"best of {b}", "step time", "ratio"],
         [
             [
-                *(row["n"], row["first"]["gpus"], duration(row["first"]["seconds"])),
+                *(number(row["n"]), row["first"]["gpus"], duration(row["first"]["seconds"])),
                 *(row["second"]["gpus"], duration(row["second"]["seconds"])),
                 f"{row['ratio']:.3f}",
             ]

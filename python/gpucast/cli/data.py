@@ -21,7 +21,7 @@ from gpucast.errors import InputError
 from gpucast.model.fitted import load_model
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration
+from gpucast.util.units import duration, number
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("contention")(contention.command)
@@ -178,11 +178,11 @@ def _overview_row(name: str, data: Dataset) -> tuple[object, ...]:
     )
 
 
-def _range(limits: Sequence[int] | None) -> str | None:
+def _range(limits: Sequence[float] | None) -> str | None:
     if limits is None:
         return None
-    least, largest = limits
-    return str(least) if least == largest else f"{least}-{largest}"
+    least, largest = map(number, limits)
+    return least if least == largest else f"{least}-{largest}"
 
 
 def _shown(data: Dataset) -> JsonObject:
@@ -248,12 +248,21 @@ def _record_row(record: Measurement) -> dict[str, object]:
         remarks.append(f"rounded +-{100 * record.uncertainty:.2g} %")
     return {
         **summary.series(record),
-        **{column: getattr(record, name) for column, name in summary.SIZES[record.kind].items()},
+        **{column: _shown_size(record, name) for column, name in _sizes(record).items()},
         "samples": len(record.seconds),
         "median": duration(median),
         "rate": f"{record.bytes / median / 1e9:.4g} GB/s" if isinstance(record, Transfer) else None,
         "remark": ", ".join(remarks) or None,
     }
+
+
+def _sizes(record: Measurement) -> dict[str, str]:
+    return summary.SIZES[record.kind]
+
+
+def _shown_size(record: Measurement, name: str) -> object:
+    value = getattr(record, name)
+    return number(value) if name == "n" else value
 
 
 def _group_row(group: summary.Group, kind: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpucast.data.dataset import Dataset
-    from gpucast.model.content import Quality
+    from gpucast.model.content import FittedSteps, Quality
     from gpucast.model.fitted import Model
     from gpucast.transfers.curves import Crossover, TransferFit
     from gpucast.transfers.launches import LaunchCost
@@ -70,7 +70,7 @@ def _print_fit(model: Model) -> None:
     data, counts = model.data, model.observations
     if counts is not None:
         print(
-            f"{data.name}, path {data.path}, {data.schedule}, kernel {data.kernel}: "
+            f"{data.name}, path {data.path}{_kind_of(data)}: "
             f"{counts.step_samples} step samples in {counts.step_cells} cells, "
             f"{counts.samples - counts.step_samples} other samples"
         )
@@ -93,6 +93,11 @@ def _print_fit(model: Model) -> None:
     _print_structure(model)
     if model.quality is not None:
         _print_quality(model, model.quality)
+
+
+def _kind_of(data: FittedSteps) -> str:
+    words = (data.schedule, data.kernel and f"kernel {data.kernel}", data.program, data.case)
+    return "".join(f", {word}" for word in words if word is not None)
 
 
 def _print_structure(model: Model) -> None:

@@ -53,15 +53,19 @@ def command(
         str, typer.Option(help="How the GPUs are reached, where the file does not say.")
     ] = "native",
     schedule: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="How steps move data, where the file does not say: "
-            "star-serial, star-async, allgather or mpi."
+            help="Of steps of gpucast's own programs: how they move data, where the file does not "
+            "say: star-serial, star-async, allgather or mpi.",
+            show_default=False,
         ),
-    ] = "star-serial",
+    ] = None,
     kernel: Annotated[
-        str, typer.Option(help="Label of the steps' kernel, where the file does not say.")
-    ] = "user",
+        str | None,
+        typer.Option(
+            help="Label of the steps' kernel, where the file does not say.", show_default=False
+        ),
+    ] = None,
     gpu_name: Annotated[str | None, typer.Option(help="Name of the GPUs.")] = None,
     machine: Annotated[
         str, typer.Option(help="Id of the machine; the same for files of the same machine.")

@@ -130,7 +130,13 @@ def _terminated_as_interrupted() -> Iterator[None]:
 def _whole(
     read: Callable[[str, str], list[float]], text: str | None, field: str
 ) -> tuple[int, ...] | None:
-    return None if text is None else tuple(int(value) for value in read(text, field))
+    if text is None:
+        return None
+    values = read(text, field)
+    for value in values:
+        if value < 1 or not value.is_integer():
+            raise InputError(f"'{value:.12g}' is no whole number of at least 1", field=field)
+    return tuple(int(value) for value in values)
 
 
 def _label(text: str | None) -> str | None:

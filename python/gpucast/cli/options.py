@@ -43,6 +43,11 @@ SELECTION = {
     "boundary": Annotated[
         str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
     ],
+    "program": Annotated[str | None, typer.Option(help="Program, where there are several.")],
+    "case": Annotated[
+        str | None,
+        typer.Option(help="Case (input, precision, version, ...), where there are several."),
+    ],
 }
 """The option of each field of a selection."""
 
@@ -69,7 +74,8 @@ def with_selection(command: Callable[..., None]) -> Callable[..., None]:
 
 
 Sizes = Annotated[
-    str, typer.Option("-n", help="Particles: 1000,1e5 or a range 512..1e6:9 (9 values).")
+    str,
+    typer.Option("-n", help="Sizes (particles, cells): 1000,1e5 or a range 512..1e6:9 (9 values)."),
 ]
 Gpus = Annotated[str, typer.Option(help="GPU counts: 1-4,8.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]

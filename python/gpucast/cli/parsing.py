@@ -15,23 +15,26 @@ LARGEST_COUNT = 10_000_000
 def sizes(text: str, field: str = "n") -> list[float]:
     """``1000,1e5`` or ``512..1e6:9`` (nine values, evenly spaced in the logarithm), or both.
 
+    Values between whole numbers are rounded to such.
+
     Raises:
-        InputError: something that is no whole number of at least 1.
+        InputError: something that is no number greater than 0.
     """
     result: list[float] = []
     for part in _parts(text, field):
         if ".." not in part:
-            result.append(_whole(part, field))
+            result.append(_positive(part, field))
             continue
         ends, _, count = part.partition(":")
         low, _, high = ends.partition("..")
-        first, last = _whole(low, field), _whole(high, field)
+        first, last = _positive(low, field), _positive(high, field)
         number = int(_whole(count or "13", field))
         if last < first or number > LARGEST_COUNT:
             raise InputError(f"{part!r} is no range FIRST..LAST:COUNT", field=field)
         steps = max(1, number - 1)
         spaced = [first * (last / first) ** (i / steps) for i in range(number)]
-        result.extend(float(round(value)) for value in spaced)
+        whole = first.is_integer() and last.is_integer()
+        result.extend(float(round(value)) if whole else value for value in spaced)
     return list(dict.fromkeys(result))
 
 
@@ -74,11 +77,22 @@ def _parts(text: str, field: str) -> list[str]:
     return parts
 
 
-def _whole(text: str, field: str) -> float:
+def _positive(text: str, field: str) -> float:
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        raise InputError(f"{text!r} is no number greater than 0", field=field)
+    return value
+
+
+def _number(text: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = float("nan")
+        return float("nan")
+
+
+def _whole(text: str, field: str) -> float:
+    value = _number(text)
     if not (1 <= value < float("inf")) or value != int(value):
         raise InputError(f"{text!r} is no whole number of at least 1", field=field)
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpucast.cli.output import EXTRAPOLATED
 from gpucast.util import JsonObject
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration, long_duration, percent
+from gpucast.util.units import duration, long_duration, number, percent
 
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
@@ -187,10 +187,10 @@ def _sizes(what: str, found: JsonObject) -> None:
     )
 
 
-def _size(n: int | None, looked_at: JsonObject) -> str:
+def _size(n: float | None, looked_at: JsonObject) -> str:
     if n is None:
-        return f"> {looked_at['largest']}"
-    return f"<= {n}" if n <= looked_at["smallest"] else str(n)
+        return f"> {number(looked_at['largest'])}"
+    return f"<= {number(n)}" if n <= looked_at["smallest"] else number(n)
 
 
 def _where(option: JsonObject) -> str:

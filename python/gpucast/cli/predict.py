@@ -12,7 +12,7 @@ from gpucast.cli import options
 from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util import JsonObject
-from gpucast.util.units import duration, percent
+from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
     from gpucast.model.fitted import Best
@@ -62,7 +62,7 @@ def _print_forecast(rows: list[JsonObject], rates: Sequence[float]) -> None:
         ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops"],
         [
             [
-                *(row["model"], row["n"], row["gpus"], duration(row["seconds"])),
+                *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
                 f"{duration(row['low'])} ... {duration(row['high'])}",
                 *(percent(row[key] / row["seconds"], 0) for key in ("t_gpu", "t_cpu", "t_com")),
                 "-" if math.isnan(rate) else f"{rate:.4g}",
@@ -80,7 +80,7 @@ def _print_best(rows: list[Best]) -> None:
         ["model", "n", "best GPUs", "step time", "probability", "within 2 %"],
         [
             [
-                *(row["model"], row["n"], row["gpus"], duration(row["seconds"])),
+                *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
                 percent(row["probability"], 0),
                 ", ".join(map(str, row["within_2_percent"])),
             ]

@@ -11,7 +11,7 @@ import typer
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn, warn_of
 from gpucast.cli.parsing import counts, sizes
-from gpucast.util.units import percent
+from gpucast.util.units import number, percent
 
 Models = Annotated[
     list[str],
@@ -78,4 +78,4 @@ def command(
     best = row["choices"][row["best"]]
     sure = percent(best["probability"], 0)
     words = "" if sure is None else f", probability {sure}"
-    print(f"n = {row['n']}: {best['gpus']} GPU(s), {best['label']}{words}")
+    print(f"n = {number(row['n'])}: {best['gpus']} GPU(s), {best['label']}{words}")

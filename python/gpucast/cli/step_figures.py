@@ -12,6 +12,7 @@ from gpucast.cli.output import warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.errors import InputError
 from gpucast.util.processes import spread
+from gpucast.util.units import plain
 
 if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
@@ -154,7 +155,7 @@ def draws(
     from gpucast.plots.style import COLOURS
 
     series, kind = subject.series, subject.words
-    chosen_n = [int(each) for each in sizes(n)] if n else None
+    chosen_n = [plain(each) for each in sizes(n)] if n else None
     chosen_gpus = [int(each) for each in counts(gpus)] if gpus else None
     most = len(COLOURS)
     for field_, values in (("n", chosen_n), ("gpus", chosen_gpus)):
@@ -165,13 +166,17 @@ def draws(
     caption = subject.caption(steps.READING)
     found: dict[str, Draw] = {
         "gflops": partial(
-            steps.gflops, series, drawn_n, f"Gflops against the number of GPUs: {kind}", caption
+            steps.gflops,
+            series,
+            drawn_n,
+            _titled("Gflops against the number of GPUs", kind),
+            caption,
         ),
         "steps": partial(
             steps.step_times,
             series,
             drawn_gpus,
-            f"Step time against the number of particles: {kind}",
+            _titled("Step time against the number of particles", kind),
             caption,
         ),
     }
@@ -182,13 +187,18 @@ def draws(
                 steps.shares,
                 series,
                 [size],
-                f"Shares of T_gpu, T_cpu and T_com, n = {size:,}: {kind}",
+                _titled(f"Shares of T_gpu, T_cpu and T_com, n = {size:,}", kind),
                 subject.caption(READING_OF_SHARES),
             )
     if len(series) > 1:
-        title = f"Extra time of a step beside {series[0].label}: {kind}"
+        title = _titled(f"Extra time of a step beside {series[0].label}", kind)
         found["paths"] = partial(steps.extra_time, series, drawn_gpus, title, caption)
     return {name: draw for name, draw in found.items() if name.split("-")[0] in only}
+
+
+def _titled(what: str, kind: str) -> str:
+    """A title; steps that state nothing of their kind have none in words."""
+    return f"{what}: {kind}" if kind else what
 
 
 def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
@@ -198,7 +208,7 @@ def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
 
     group = series.group
     assert group is not None
-    lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), str(group.schedule))
+    lean = without_unused_routes(thinned(data_of(data, group), _SAMPLES), group.schedule)
     return lean, group
 
 

@@ -9,7 +9,7 @@ import typer
 from gpucast.cli import options
 from gpucast.cli.output import print_json, print_marked, warn_of
 from gpucast.data.selection import ANY, StepSelection
-from gpucast.util.units import duration, percent
+from gpucast.util.units import duration, number, percent
 
 
 @options.with_selection
@@ -35,7 +35,7 @@ def command(
         ["n", "GPUs", "measured", "forecast", "error", "in 90 % interval"],
         [
             [
-                *(cell["n"], cell["gpus"]),
+                *(number(cell["n"]), cell["gpus"]),
                 *(duration(cell[key]) for key in ("measured", "predicted")),
                 f"{100 * cell['relative_error']:+.1f} %",
                 "yes" if cell["covered"] else "no",

@@ -21,9 +21,14 @@ from pydantic import (
     Field,
     JsonValue,
     TypeAdapter,
+    ValidatorFunctionWrapHandler,
     WithJsonSchema,
+    WrapValidator,
 )
+from pydantic_core import PydanticKnownError
 
+from gpucast.data.limits import LARGEST_GPUS as LARGEST_GPUS
+from gpucast.data.limits import LARGEST_N as LARGEST_N
 from gpucast.data.vocabulary import (
     Engine,
     HostMemoryKind,
@@ -37,8 +42,6 @@ from gpucast.data.vocabulary import (
 from gpucast.data.workload import Workload
 
 SCHEMA = "gpucast.record/1"
-LARGEST_N = 10**9
-LARGEST_GPUS = 65536
 _LARGEST_INT = 2**63 - 1
 _LARGEST_DOUBLE = 1.7976931348623157e308
 
@@ -80,9 +83,26 @@ Moment = Annotated[
 """A moment in UTC, ISO 8601 with a final Z."""
 
 Count = Annotated[int, Field(strict=True, ge=1, le=_LARGEST_INT), BeforeValidator(_integral)]
-Particles = Annotated[int, Field(strict=True, ge=1, le=LARGEST_N), BeforeValidator(_integral)]
 Total = Annotated[int, Field(strict=True, ge=0, le=_LARGEST_INT), BeforeValidator(_integral)]
 GpuCount = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(_integral)]
+
+
+def _size(value: object, check: ValidatorFunctionWrapHandler) -> float:
+    # Whole numbers stay what they are: a float holds those above 2^53 only nearly.
+    if type(value) is int and value > LARGEST_N:
+        raise PydanticKnownError("less_than_equal", {"le": LARGEST_N})
+    found: float = check(value)
+    if type(value) is int:
+        return value
+    return int(found) if found.is_integer() else found
+
+
+Size = Annotated[
+    float,
+    Field(strict=True, gt=0, le=LARGEST_N, allow_inf_nan=False),
+    WrapValidator(_size),
+]
+"""What the work grows with: particles, cells, samples. A whole number is an ``int``."""
 
 # "At most the largest double" is JSON Schema's way to say finite.
 Positive = Annotated[float, Field(strict=True, gt=0, le=_LARGEST_DOUBLE, allow_inf_nan=False)]
@@ -231,14 +251,26 @@ class Launch(_Measurement):
 
 
 class Step(_Measurement):
-    """Steps of one simulation: n particles on some GPUs."""
+    """Steps of one program: a size n on some GPUs.
+
+    Schedule and kernel are words of our own programs; steps of others have none.
+    """
 
     kind: Literal["step"]
     path: Label
-    schedule: Schedule
-    kernel: Label
-    n: Particles
+    schedule: Schedule | None = Field(None, description="absent: not a program of gpucast's")
+    kernel: Label | None = None
+    program: Label | None = Field(None, description="what ran; absent: one of gpucast's, or unsaid")
+    case: Label | None = Field(
+        None,
+        description="the setting that must be the same for times to be comparable: "
+        "input, cutoff, precision, version",
+    )
+    n: Size = Field(description="what the work grows with")
+    unit: Label | None = Field(None, description='what n counts: "atoms", "cells"')
+    timestep: Positive | None = Field(None, description="s of simulated time that a step advances")
     gpus: GpuCount
+    nodes: Count | None = Field(None, description="that share the GPUs out")
     block: Count | None = Field(None, description="threads a block")
     ranks: Count | None = Field(None, description="processes that share the GPUs out")
     memory: Memory | None = Field(None, description="kind of the host memory of the step's copies")

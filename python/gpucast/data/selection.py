@@ -1,9 +1,9 @@
 """Which steps: what tells steps apart that differ in more than n and GPU count.
 
 A fit, a figure and a finding are about the steps of one selection. Steps of several block sizes,
-kinds of host memory, with and without a CUDA graph, or in boxes with different boundaries do
-different work. A step that does not state an optional field goes with every value of it, except
-that a step without a boundary ran in an open box.
+kinds of host memory, with and without a CUDA graph, in boxes with different boundaries, of several
+programs or of several cases of one do different work. A step that does not state an optional field
+goes with every value of it, except that a step without a boundary ran in an open box.
 
 A new field of steps that tells them apart is added to ``records.Step`` and to the two classes
 below; the command line's option for it, to ``cli/options.py``.
@@ -36,6 +36,8 @@ class SelectionArguments(TypedDict, total=False):
     memory: str | None
     graph: bool | None
     boundary: str | None
+    program: str | None
+    case: str | None
 
 
 @dataclass(frozen=True, order=True)
@@ -50,6 +52,8 @@ class StepSelection:
     memory: str | None = None
     graph: bool | None = None
     boundary: str | None = None
+    program: str | None = None
+    case: str | None = None
 
     @classmethod
     def of(cls, records: Sequence[Entry], name: str) -> StepSelection:
@@ -133,10 +137,14 @@ def word(field: str, value: Value) -> str:
 def only(records: Sequence[Entry], field: str, name: str) -> Any:
     """The one value that records state; None where none states any.
 
+    None, too, for cases that only name the steps' size or GPU count (``case_says_nothing``).
+
     Raises:
         InputError: they state several; ``name`` is their dataset's.
     """
     values = distinct(records, field)
+    if len(values) > 1 and field == "case" and case_says_nothing(records):
+        return None
     if len(values) > 1:
         listed = ", ".join(word(field, value) for value in values)
         option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
@@ -144,6 +152,21 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
             f"there are several: {listed}; choose one with {option}", file=name, field=field
         )
     return values[0] if values else None
+
+
+def case_says_nothing(records: Iterable[Entry]) -> bool:
+    """Whether cases differ only as n does, or only as the GPU count does.
+
+    Published tables name their systems, one of each size, and people call a run by the count that
+    it was on. Such steps are one series: taken case by case they would say nothing about n or N.
+    """
+    steps = [record for record in records if record.kind == "step"]
+    if None in {step.case for step in steps}:
+        return False
+    by_n = {(step.n, step.case) for step in steps}
+    by_gpus = {(step.gpus, step.case) for step in steps}
+    sizes, cases = {n for n, _ in by_n}, {case for _, case in by_n}
+    return len(by_n) == len(sizes) == len(cases) or len(by_gpus) == len({g for g, _ in by_gpus})
 
 
 def alike(steps: Sequence[Step], preferred: StepSelection, name: str) -> list[Step]:
@@ -161,5 +184,7 @@ def alike(steps: Sequence[Step], preferred: StepSelection, name: str) -> list[St
         wanted = getattr(preferred, field)
         if wanted not in distinct(kept, field):
             wanted = only(kept, field, name)
+        if wanted is None:
+            continue
         kept = [step for step in kept if stated(step, field) in (None, wanted)]
     return kept

@@ -10,13 +10,16 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
-from gpucast.data.selection import StepSelection, selection_of
+from gpucast.data.selection import StepSelection, case_says_nothing, selection_of
 
-Cell = tuple[int, int]
+Cell = tuple[float, int]
 """n and GPU count."""
 
 NATIVE_PATHS = ("native", "local", "host")
 """What paths to GPUs (or CPU threads) of the same machine are called, the likeliest first."""
+
+_TOLD_APART = ("schedule", "kernel", "memory", "program")
+"""Fields of which a step that states none belongs to another group than those that do."""
 
 
 def groups_of(data: Dataset) -> list[StepSelection]:
@@ -29,7 +32,26 @@ def steps_of(data: Dataset) -> dict[StepSelection, list[Step]]:
     found: dict[StepSelection, list[Step]] = {}
     for step in data.steps:
         found.setdefault(selection_of(step), []).append(step)
-    return found
+    if all(group.case is None for group in found):
+        return found
+    return _with_cases_that_matter(found)
+
+
+def _with_cases_that_matter(
+    found: dict[StepSelection, list[Step]],
+) -> dict[StepSelection, list[Step]]:
+    """Groups that differ in cases alone, as one where the cases say nothing."""
+    of_cases: dict[StepSelection, list[StepSelection]] = defaultdict(list)
+    for group in found:
+        of_cases[replace(group, case=None)].append(group)
+    result: dict[StepSelection, list[Step]] = {}
+    for whole, groups in of_cases.items():
+        steps = [step for group in groups for step in found[group]]
+        if len(groups) > 1 and case_says_nothing(steps):
+            result[whole] = steps
+        else:
+            result |= {group: found[group] for group in groups}
+    return result
 
 
 def names_of(groups: Iterable[StepSelection]) -> dict[StepSelection, str]:
@@ -50,7 +72,14 @@ def _numbers(group: StepSelection) -> str:
 
 def data_of(data: Dataset, group: StepSelection) -> Dataset:
     """The group's steps, and the transfers and launches of its path."""
-    return data.select(replace(group, memory=None)).where(lambda step: step.memory == group.memory)
+
+    def of_group(step: Step) -> bool:
+        return all(getattr(step, name) == getattr(group, name) for name in _TOLD_APART)
+
+    kept = data.select(replace(group, memory=None, case=None)).where(of_group)
+    if group.case is None and case_says_nothing(kept.steps):
+        return kept
+    return kept.where(lambda step: step.case == group.case)
 
 
 def medians(data: Dataset, group: StepSelection) -> dict[Cell, float]:

@@ -39,7 +39,7 @@ class Group:
     series: dict[str, str]
     records: int
     samples: int
-    sizes: list[int] | None
+    sizes: list[float] | None
     gpus: tuple[int, ...]
     fastest: float
     slowest: float
@@ -123,7 +123,9 @@ memory."""
 def _group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
     medians = [statistics.median(record.seconds) for record in members]
     size = next(iter(SIZES[members[0].kind].values()))
-    sizes = [value for record in members if isinstance(value := getattr(record, size), int)]
+    sizes = [
+        value for record in members if isinstance(value := getattr(record, size), (int, float))
+    ]
     gpus = sorted({record.gpus for record in members if isinstance(record, (Step, Skeleton))})
     return Group(
         named,
@@ -136,5 +138,5 @@ def _group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
     )
 
 
-def _range(values: Sequence[int]) -> list[int] | None:
+def _range(values: Sequence[float]) -> list[float] | None:
     return [min(values), max(values)] if values else None

@@ -37,9 +37,10 @@ def _thin(record: _Lean, most: int) -> Entry:
     return record.model_copy(update={"seconds": np.sort(record.seconds)[at].tolist()})
 
 
-def without_unused_routes(data: Dataset, schedule: str) -> Dataset:
+def without_unused_routes(data: Dataset, schedule: str | None) -> Dataset:
     """Without transfers on routes that no model of the schedule has: they only cost time."""
-    routes = {route for com in ("star-serial", schedule) for route in _core.COM_TERMS[com].routes}
+    known = {"star-serial", schedule or "star-serial"}
+    routes = {route for com in known for route in _core.COM_TERMS[com].routes}
     return replace(
         data,
         records=[r for r in data.records if not isinstance(r, Transfer) or r.route in routes],

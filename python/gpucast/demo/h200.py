@@ -145,7 +145,7 @@ def _tell(kind: StepSelection, found: Beside) -> None:
     )
 
 
-def _best(found: Beside, n: int) -> list[object]:
+def _best(found: Beside, n: float) -> list[object]:
     (native, first), (remote, second) = (
         found.best(n, seconds) for seconds in (found.first, found.second)
     )

@@ -90,7 +90,7 @@ def choose_steps(
     start: int = START,
     batch: int | None = None,
     seed: int = 1,
-) -> list[tuple[int, int]]:
+) -> list[tuple[float, int]]:
     """The cells (n, GPU count) of a measured series that a design of ``count`` would have chosen.
 
     Transfers and launches of the path count as measured. ``seconds``: what each of the series'
@@ -110,12 +110,12 @@ def choose_steps(
     return [cells[j] for j in found]
 
 
-def cells_of(data: Dataset, series: StepSelection) -> list[tuple[int, int]]:
+def cells_of(data: Dataset, series: StepSelection) -> list[tuple[float, int]]:
     """The cells of a series that a dataset has, sorted."""
     return sorted({(step.n, step.gpus) for step in data.steps if series.admits(step)})
 
 
-def restricted(data: Dataset, series: StepSelection, cells: Sequence[tuple[int, int]]) -> Dataset:
+def restricted(data: Dataset, series: StepSelection, cells: Sequence[tuple[float, int]]) -> Dataset:
     """A dataset without the series' steps of other cells."""
     kept = set(cells)
     return data.where(lambda step: not series.admits(step) or (step.n, step.gpus) in kept)

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Pairs = Sequence[tuple[int, int]]
+Pairs = Sequence[tuple[float, int]]
 
 START = 6
 """Cells of the start design: as many as a model has quantities that steps alone determine."""

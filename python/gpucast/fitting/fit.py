@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
+from gpucast.data.steps import Cell
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
 from gpucast.fitting.problem import Problem, transfer_observations
@@ -104,7 +105,7 @@ def fit(
         replicates: bootstrap refits behind intervals and probabilities; 0: none.
         seed: of folds and bootstrap; the same seed gives the same answer.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
-            boundary.
+            boundary, program, case.
 
     Raises:
         InputError: there are no steps, too few observations, several choices and none made, or
@@ -114,6 +115,8 @@ def fit(
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
+    stated = problem.selection
+    _take_for_our_own_program(problem)
     needed = routes_of(problem)
     problem.transfers = {
         route: transfers for route, transfers in problem.transfers.items() if route in needed
@@ -173,7 +176,7 @@ def fit(
         data=FittedSteps(
             name=data.name,
             digest=data.digest,
-            **asdict(replace(problem.selection, machine=None, block=None)),
+            **asdict(replace(stated, machine=None, block=None)),
         ),
         bootstrap_seed=seed,
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -182,6 +185,13 @@ def fit(
         replicates=np.asarray(values),
         integers=list(integers),
     )
+
+
+def _take_for_our_own_program(problem: Problem) -> None:
+    """Fit steps of programs that are not ours as if they moved data as the paper's does."""
+    # The only place that does so. It goes when such steps get forms of their own.
+    if problem.selection.schedule is None:
+        problem.selection = replace(problem.selection, schedule="star-serial")
 
 
 def check_sampling(replicates: int, seed: int) -> None:
@@ -242,7 +252,7 @@ def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate
 def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
     """Whether the least held-out errors are about what the noise of the cells' medians explains:
     those in the middle, and the large ones, which a wrong form makes where noise does not."""
-    samples: dict[tuple[int, int], list[float]] = {}
+    samples: dict[Cell, list[float]] = {}
     for step in problem.steps:
         samples.setdefault((step.n, step.gpus), []).extend(step.seconds)
     if any(len(each) < FEW_SAMPLES for each in samples.values()):

@@ -54,7 +54,7 @@ def gpu_breakpoints(problem: Problem, term: str) -> tuple[float, ...]:
 
 def cpu_breakpoints(problem: Problem) -> tuple[float, ...]:
     """Particles from which on a particle costs the host more; found from the steps' CPU phases."""
-    samples: dict[int, list[float]] = {}
+    samples: dict[float, list[float]] = {}
     for step in problem.steps:
         if step.phases is not None and step.phases.cpu:
             samples.setdefault(step.n, []).extend(s for s in step.phases.cpu if s > 0)

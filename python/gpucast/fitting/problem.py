@@ -127,7 +127,7 @@ class Problem:
             rows.add_record(ObservationKind.skeleton, skeleton, most, n=n, gpus=gpus, busy=busy)
 
 
-TransferCell = tuple[int, Sequence[float], float | None]
+TransferCell = tuple[float, Sequence[float], float | None]
 """Size in bytes, samples in s, relative rounding."""
 
 

@@ -15,7 +15,7 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Machine, Skeleton, Step, Transfer
-from gpucast.data.selection import ANY, StepSelection, distinct, only
+from gpucast.data.selection import ANY, StepSelection, case_says_nothing, distinct, only
 from gpucast.data.step_workloads import byte_contradictions, workload_of
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
@@ -56,6 +56,7 @@ def pose(
     memory = selection.memory
     chosen = dataset.select(selection, memory=None)
     steps = _of_memory(chosen.steps, memory, dataset.name)
+    _refuse_unlike(steps, dataset.name)
     timed: Sequence[Step | Transfer | Launch] = steps or chosen.transfers or chosen.launches
     if not timed:
         raise InputError("there are no steps and no transfers to fit", file=dataset.name)
@@ -98,6 +99,7 @@ def pose(
         workload=stated,
         block=found.block or 0,
         warnings=[*dataset.warnings, *warnings],
+        notes=_notes_on_cases(steps),
     )
     _add_machine(problem, dataset.machines[problem.machine])
     require_plausible(steps, dataset.name)
@@ -134,6 +136,28 @@ def _warm(steps: list[Step], warnings: list[str]) -> list[Step]:
             f"left out {len(steps) - len(warm)} first-call step record(s), which include start-up"
         )
     return warm
+
+
+def _refuse_unlike(steps: Sequence[Step], name: str) -> None:
+    """Refuse steps of our programs beside steps of others: only the former state a schedule."""
+    others = sum(step.schedule is None for step in steps)
+    if 0 < others < len(steps):
+        raise InputError(
+            f"{others} of {len(steps)} steps state no schedule: they are of another program than "
+            "the rest; choose by --machine, --path or --program, or fit the files one by one",
+            file=name,
+            field="schedule",
+        )
+
+
+def _notes_on_cases(steps: Sequence[Step]) -> list[str]:
+    cases = distinct(steps, "case")
+    if len(cases) < 2 or not case_says_nothing(steps):
+        return []
+    return [
+        f"the {len(cases)} cases only name the steps' sizes or GPU counts: they were fitted as one "
+        "(--case chooses one)"
+    ]
 
 
 def _of_memory(steps: list[Step], memory: str | None, name: str) -> list[Step]:

@@ -8,12 +8,13 @@ from typing import TypedDict
 import numpy as np
 
 from gpucast.model.fitted import Best, Model, Numbers, as_list, interval_width, outer
+from gpucast.util.units import plain
 
 
 class Ratio(TypedDict):
     """Forecasts of one cell by both (s), and second over first with its 90 % interval."""
 
-    n: int
+    n: float
     gpus: int
     first: float
     second: float
@@ -35,7 +36,7 @@ class BestTime(TypedDict):
 class BestOfBoth(TypedDict):
     """What each does best for an n, and the ratio of their times."""
 
-    n: int
+    n: float
     first: BestTime
     second: BestTime
     ratio: float
@@ -71,7 +72,7 @@ def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> Compared:
         ratio = float(b.seconds[i] / a.seconds[i])
         rows.append(
             {
-                "n": int(sizes[i]),
+                "n": plain(sizes[i]),
                 "gpus": int(counts[i]),
                 "first": float(a.seconds[i]),
                 "second": float(b.seconds[i]),

@@ -52,7 +52,7 @@ class Beside:
         at = np.array([i for i, cell in enumerate(self.cells) if cell[1] == gpus], dtype=np.intp)
         return np.array([float(self.cells[i][0]) for i in at]), at
 
-    def best(self, n: int, seconds: NDArray[np.float64]) -> tuple[int, float]:
+    def best(self, n: float, seconds: NDArray[np.float64]) -> tuple[int, float]:
         """The GPU count that is fastest for n, and its time, by one of the arrays."""
         at = min((i for i, cell in enumerate(self.cells) if cell[0] == n), key=lambda i: seconds[i])
         return self.cells[at][1], float(seconds[at])

@@ -21,7 +21,7 @@ class Cell(TypedDict):
     """Measured and forecast time of a cell (s), and whether its 90 % interval holds the measured
     one; ``covered`` may be missing where there is no interval."""
 
-    n: int
+    n: float
     gpus: int
     measured: float
     predicted: float
@@ -74,8 +74,8 @@ def validate(
         InputError: there are no steps to compare with.
     """
     wanted = replace(selection, **choice)
-    samples: dict[tuple[int, int], list[float]] = defaultdict(list)
-    rounding: dict[tuple[int, int], float] = defaultdict(float)
+    samples: dict[tuple[float, int], list[float]] = defaultdict(list)
+    rounding: dict[tuple[float, int], float] = defaultdict(float)
     steps = alike(data.select(wanted).steps, model.selection, data.name)
     require_plausible(steps, data.name)
     for step in steps:
@@ -84,7 +84,8 @@ def validate(
         rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
     if not samples:
         about = {**model.selection.chosen, **wanted.chosen}
-        named = ", ".join(f"{name} {about[name]!r}" for name in ("path", "schedule", "kernel"))
+        kind = ("path", "schedule", "kernel", "program", "case")
+        named = ", ".join(f"{name} {about[name]!r}" for name in kind if name in about)
         raise InputError(f"there are no steps of {named}", file=data.name)
     keys = sorted(samples)
     found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
@@ -114,7 +115,7 @@ def validate(
     return {"model": model.name, "cells": cells, **summarize(cells)}
 
 
-def score(cells: list[Cell], trained: Callable[[int, int], bool]) -> Score:
+def score(cells: list[Cell], trained: Callable[[float, int], bool]) -> Score:
     """Errors and coverage of the cells that were not trained on; hits and regret of best counts.
 
     A count is chosen for every n of which a cell was left out, among all its counts: who asks for
@@ -149,7 +150,7 @@ def summarize(cells: list[Cell], choices: list[Cell] | None = None) -> Summary:
 
 def _regrets(cells: list[Cell]) -> list[float]:
     """The time lost by following the forecast, for each n with several counts."""
-    by_n: dict[int, list[Cell]] = defaultdict(list)
+    by_n: dict[float, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_n[cell["n"]].append(cell)
     regrets = []

@@ -74,7 +74,7 @@ class PathRun:
         found = {}
         for step in self._store.steps(self._machine, self._path):
             if not step.graph and step.boundary in (None, "open"):
-                cell = Cell(series_of(step), step.n, step.gpus)
+                cell = Cell(series_of(step), int(step.n), step.gpus)
                 found[cell] = step
                 self._visits[cell] += 1
         for cell in self._work.cells:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import Workload
 from gpucast.util.typed_json import Ascending, Bounds
@@ -21,8 +22,10 @@ Positive = Annotated[float, Bounds(above=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
 Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
 Interval = tuple[float, float]
-Count = Annotated[int, Bounds(least=1, most=2**62)]
-Range = Annotated[tuple[Count, Count], Ascending]
+Size = Annotated[float, Bounds(above=0, most=LARGEST_N)]
+Count = Annotated[int, Bounds(least=1, most=LARGEST_GPUS)]
+Sizes = Annotated[tuple[Size, Size], Ascending]
+Counts = Annotated[tuple[Count, Count], Ascending]
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -163,8 +166,8 @@ class Noise:
 class Domain:
     """Least and greatest n and GPU count that were fitted."""
 
-    n: Range
-    gpus: Range
+    n: Sizes
+    gpus: Counts
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -202,11 +205,20 @@ class FittedSteps(StepSelection, Origin):
 
     machine: None = field(default=None, metadata={"key": None})
     block: None = field(default=None, metadata={"key": None})
-    # Without default, other than in a selection: all steps state these.
+    # Without default, other than in a selection: all steps state a path, and steps of our own
+    # programs state how they move data and by which kernel.
     path: str = field()
-    schedule: str = field()
-    kernel: str = field()
+    schedule: str | None = field()
+    kernel: str | None = field()
+    program: str | None = field(default=None, metadata={"omit": True})
+    case: str | None = field(default=None, metadata={"omit": True})
     what_if: Source | None = field(default=None, metadata={"omit": True})
+
+    @property
+    def words(self) -> str:
+        """What was stated of the fitted steps' kind: ``schedule 'mpi', kernel 'lj'``."""
+        kind = {name: getattr(self, name) for name in ("schedule", "kernel", "program", "case")}
+        return ", ".join(f"{name} {value!r}" for name, value in kind.items() if value is not None)
 
     @property
     def forecast_path(self) -> str:

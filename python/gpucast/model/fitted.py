@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.bundled import reconstructed_files
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap, Fitted
 from gpucast.util import files
 from gpucast.util.typed_json import WrongValueError, from_json, to_json
+from gpucast.util.units import EXACT, plain
 
 if TYPE_CHECKING:
     import pandas
@@ -28,9 +30,6 @@ Array = NDArray[np.float64]
 Numbers = float | Iterable[float]
 
 SCHEMA = "gpucast.model/1"
-LARGEST_N = 1e9
-LARGEST_GPUS = 65536
-
 USUAL_SIZES = (216.0, 1e6)
 """Particles, least and greatest, where no size was measured."""
 
@@ -65,9 +64,11 @@ class Forecasts:
     spread: Array = field(repr=False)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What tables show: all but the spread; n and GPU counts as whole numbers."""
+        """What tables show: all but the spread; whole numbers as such, n where all of it is."""
         shown = {each.name: getattr(self, each.name) for each in fields(self)[:-1]}
-        return {**shown, "n": self.n.astype(np.int64), "gpus": self.gpus.astype(np.int64)}
+        whole = bool(np.all((self.n == np.floor(self.n)) & (self.n < EXACT)))
+        n = self.n.astype(np.int64) if whole else self.n
+        return {**shown, "n": n, "gpus": self.gpus.astype(np.int64)}
 
 
 class Best(TypedDict):
@@ -79,7 +80,7 @@ class Best(TypedDict):
     """
 
     model: str
-    n: int
+    n: float
     gpus: int
     seconds: float
     probability: float | None
@@ -168,8 +169,8 @@ class Model(Fitted):
             InputError: an n or a GPU count out of range, or a GPU count whose communication cost
                 the data cannot know.
         """
-        n = _checked(n, "n", LARGEST_N)
-        gpus = _checked(gpus, "gpus", LARGEST_GPUS)
+        n = checked_sizes(n)
+        gpus = checked_counts(gpus)
         self._refuse_unobserved(n, gpus)
         wanted = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
         used = min(len(self.integers), wanted)
@@ -224,8 +225,8 @@ class Model(Fitted):
 
     def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
         """The fastest GPU count for each n."""
-        counts = _checked(sorted(set(gpus)), "gpus", LARGEST_GPUS)
-        sizes = _checked(n, "n", LARGEST_N)
+        counts = checked_counts(sorted(set(gpus)))
+        sizes = checked_sizes(n)
         if not counts.size:
             raise InputError("needs at least one GPU count to choose from", field="gpus")
         found = self.forecasts(*outer(sizes, counts))
@@ -239,7 +240,7 @@ class Model(Fitted):
             result.append(
                 {
                     "model": self.name,
-                    "n": int(size),
+                    "n": plain(size),
                     "gpus": int(counts[at]),
                     "seconds": float(seconds[row, at]),
                     # Sums of shares miss 1 by rounding.
@@ -404,9 +405,54 @@ def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
     return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
 
 
-def _checked(values: Sequence[float] | Array, name: str, largest: float) -> Array:
+def grain_of(*sizes: float) -> float:
+    """How far apart sizes between these are looked at: 1 where all are whole numbers.
+
+    Else a millionth of the least: so much nobody measures.
+    """
+    return 1.0 if all(float(n).is_integer() for n in sizes) else 1e-6 * min(sizes)
+
+
+def rounded(n: Array, grain: float) -> Array:
+    """Sizes as multiples of a grain."""
+    return np.round(n) if grain == 1 else np.round(n / grain) * grain
+
+
+def spaced(low: float, high: float, count: int) -> Array:
+    """Sizes spread evenly in the logarithm; whole numbers between such, so perhaps fewer."""
+    between = rounded(np.geomspace(low, high, count), grain_of(low, high))
+    return np.unique(np.clip(between, low, high))
+
+
+SAME_SIZE = 1e-12
+"""Sizes that differ relatively by no more are one: floats hold larger ones hardly finer."""
+
+
+def checked_sizes(values: Sequence[float] | Array) -> Array:
+    """Sizes n as an array.
+
+    Raises:
+        InputError: one that is no number greater than 0, or too large.
+    """
     array = np.array(values, dtype=np.float64)
-    wrong = array[~((array >= 1) & (array <= largest) & (array == np.floor(array)))]
+    wrong = array[~((array > 0) & (array <= LARGEST_N))]
     if wrong.size:
-        raise InputError(f"{wrong[0]:.12g} is no whole number from 1 to {largest:.12g}", field=name)
+        raise InputError(
+            f"{wrong[0]:.12g} is no size greater than 0 and up to {LARGEST_N:.12g}", field="n"
+        )
+    return array
+
+
+def checked_counts(values: Sequence[float] | Array) -> Array:
+    """GPU counts as an array.
+
+    Raises:
+        InputError: one that is no whole number from 1 to the largest.
+    """
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array >= 1) & (array <= LARGEST_GPUS) & (array == np.floor(array)))]
+    if wrong.size:
+        raise InputError(
+            f"{wrong[0]:.12g} is no whole number from 1 to {LARGEST_GPUS:.12g}", field="gpus"
+        )
     return array

@@ -176,7 +176,7 @@ def _grows(values: Sequence[float], noise: float) -> bool:
     return values[-1] - values[0] > noise and all(b - a >= -noise for a, b in pairwise(values))
 
 
-def _near_small_n(sizes: Iterable[int]) -> int:
+def _near_small_n(sizes: Iterable[float]) -> float:
     return min(sizes, key=lambda n: abs(np.log(n / SMALL_N)))
 
 
@@ -190,7 +190,7 @@ def _gflops(
     statement: str,
     studies: Studies,
     names: Names,
-    size_of: Callable[[Iterable[int]], int],
+    size_of: Callable[[Iterable[float]], float],
     *,
     rising: bool,
 ) -> Finding:
@@ -264,7 +264,7 @@ def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
     return finding
 
 
-def local_exponents(points: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
+def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """d log T / d log n: at the middle of each stretch of n, and its exponent."""
     found = []
     for i, (n, seconds) in enumerate(points):
@@ -311,7 +311,7 @@ def communication_share(data: Dataset, studies: Studies, names: Names) -> Findin
     return finding
 
 
-def timed_shares(steps: Iterable[Step], n: int) -> dict[int, float]:
+def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
     """By GPU count, the share of copies and exchange in the sum of the phases timed."""
     shares: dict[int, float] = {}
     for step in steps:
@@ -326,7 +326,7 @@ def timed_shares(steps: Iterable[Step], n: int) -> dict[int, float]:
     return shares
 
 
-def _fitted_shares(study: Studied, n: int, counts: Sequence[int]) -> dict[int, float]:
+def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int, float]:
     if study.whole is None:
         return {}
     found = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])

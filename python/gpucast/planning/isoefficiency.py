@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
+from gpucast.data.limits import LARGEST_N
 from gpucast.errors import InputError
-from gpucast.model.fitted import LARGEST_N, Array, Model
+from gpucast.model.fitted import Array, Model
 from gpucast.planning.replicates import Evaluator
 from gpucast.planning.request import Request
 from gpucast.planning.threshold_search import from_n_on
 from gpucast.util import JsonObject
+from gpucast.util.units import plain
 
 REPLICATES = 100
 FURTHER_THAN_FITTED = 10.0
@@ -183,14 +185,14 @@ def _sizes(machine: str, found: Sizes) -> JsonObject:
     low, high = found.range
     return {
         "machine": machine,
-        "smallest": int(low),
-        "largest": int(high),
+        "smallest": plain(low),
+        "largest": plain(high),
         "sizes": [
             {
                 "gpus": int(found.gpus[i]),
-                "n": _whole(found.n[i]),
-                "low": _whole(found.low[i]),
-                "high": _whole(found.high[i]),
+                "n": _or_none(found.n[i]),
+                "low": _or_none(found.low[i]),
+                "high": _or_none(found.high[i]),
                 "reached": "never" if math.isinf(n) else "always" if n <= low else "from",
                 "probability_reached": round(float(found.reached[i]), 9),
                 "extrapolated": bool(found.extrapolated[i]),
@@ -200,5 +202,5 @@ def _sizes(machine: str, found: Sizes) -> JsonObject:
     }
 
 
-def _whole(n: float) -> int | None:
-    return None if math.isinf(n) else int(n)
+def _or_none(n: float) -> float | None:
+    return None if math.isinf(n) else plain(n)

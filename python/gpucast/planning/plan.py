@@ -20,7 +20,7 @@ from gpucast.planning.ranking import compare
 from gpucast.planning.reading import of_values, read
 from gpucast.planning.request import Machine, Request
 from gpucast.planning.selection import choose, fronts
-from gpucast.util import JsonObject
+from gpucast.util import JsonObject, units
 from gpucast.util.files import PathLike
 
 if TYPE_CHECKING:
@@ -138,7 +138,8 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
             ]
             most = table.efficiency[i][np.isin(table.machine, on)].max()
             raise request.lines.error(
-                f"no GPU count is so efficient with {job.n} particles; the most is {most:.3g}",
+                f"no GPU count is so efficient with {units.number(job.n)} particles; "
+                f"the most is {most:.3g}",
                 ("jobs", i, "efficiency"),
             )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from gpucast import _core
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.errors import InputError
-from gpucast.model.fitted import LARGEST_GPUS, LARGEST_N, Model
+from gpucast.model.fitted import Model
 from gpucast.planning.yaml_lines import Lines
 from gpucast.util import units
 
@@ -38,7 +39,11 @@ Positive = Annotated[float, Field(strict=True, gt=0, le=1e30, allow_inf_nan=Fals
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Duration = Annotated[Positive, BeforeValidator(_seconds)]
 Setup = Annotated[Amount, BeforeValidator(_seconds)]
-Particles = Annotated[int, Field(strict=True, ge=1, le=int(LARGEST_N)), BeforeValidator(_whole)]
+Size = Annotated[
+    float,
+    Field(strict=True, gt=0, le=LARGEST_N, allow_inf_nan=False),
+    AfterValidator(units.plain),
+]
 Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(_whole)]
 Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(_whole)]
 Copies = Annotated[int, Field(strict=True, ge=1, le=10_000), BeforeValidator(_whole)]
@@ -109,7 +114,7 @@ class Job(_Strict):
     """Simulations of one size.
 
     Attributes:
-        n: particles.
+        n: what the work grows with: particles, cells.
         steps or ns: length of one simulation; ``ns`` needs ``timestep_fs``.
         deadline or ns_per_day: when it must be done (s), or how fast it must run, set-up not
             counted (needs ``timestep_fs``).
@@ -119,7 +124,7 @@ class Job(_Strict):
     """
 
     name: Name
-    n: Particles
+    n: Size
     steps: Steps | None = None
     ns: Positive | None = None
     timestep_fs: Positive | None = None
@@ -166,7 +171,7 @@ class Request(_Strict):
     baseline: Name | None = None
     iso_efficiency: Share | None = None
     break_even: Positive | None = None
-    sizes: Annotated[list[Particles], Field(min_length=2, max_length=2)] | None = None
+    sizes: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     machines: Annotated[list[Machine], Field(min_length=1, max_length=100)]
     jobs: Annotated[list[Job], Field(max_length=100_000)] = []
     _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpucast.model.fitted import Array
+from gpucast.model.fitted import SAME_SIZE, Array, grain_of, rounded, spaced
 
 FIRST = 129
 """Sizes looked at first, evenly spaced in the logarithm."""
@@ -16,7 +16,7 @@ FURTHER = 17
 
 
 def from_n_on(holds: Callable[[Array], Array], searches: int, low: float, high: float) -> Array:
-    """The smallest whole n from which on a condition holds up to ``high``.
+    """The smallest n, whole between whole numbers, from which on a condition holds up to ``high``.
 
     Conditions need not be monotone: it is the n above the *last* size at which it fails. Sizes are
     first looked at on a grid; the gap above its last failure is then looked at on a finer grid, and
@@ -30,23 +30,25 @@ def from_n_on(holds: Callable[[Array], Array], searches: int, low: float, high: 
     Returns:
         n of each search: ``low`` where it always holds, inf where it fails at ``high``.
     """
-    sizes = np.tile(_whole(low, high, FIRST), (searches, 1))
+    grain = grain_of(low, high)
+    sizes = np.tile(_first(low, high, grain), (searches, 1))
     good = np.asarray(holds(sizes), dtype=bool)
     always = good.all(axis=1)
     never = ~good[:, -1]
     below, above = _gap(sizes, good)
-    while np.any((above - below > 1) & ~always & ~never):
-        sizes = np.round(np.linspace(below, above, FURTHER, axis=1))
+    while np.any((above - below > np.maximum(1.01 * grain, SAME_SIZE * above)) & ~always & ~never):
+        sizes = rounded(np.linspace(below, above, FURTHER, axis=1), grain)
+        sizes[:, 0], sizes[:, -1] = below, above
         good = np.asarray(holds(sizes), dtype=bool)
         good[:, 0], good[:, -1] = False, True
         below, above = _gap(sizes, good)
     return np.where(never, np.inf, np.where(always, low, above))
 
 
-def _whole(low: float, high: float, most: int) -> Array:
-    if high - low < most:
+def _first(low: float, high: float, grain: float) -> Array:
+    if grain == 1 and high - low < FIRST:
         return np.arange(low, high + 1)
-    return np.unique(np.round(np.geomspace(low, high, most)))
+    return spaced(low, high, FIRST)
 
 
 def _gap(sizes: Array, good: Array) -> tuple[Array, Array]:

@@ -104,7 +104,7 @@ class Series:
         }
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> list[float]:
         """The n that were measured."""
         return sorted({n for n, _ in self.points})
 

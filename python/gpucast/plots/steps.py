@@ -13,9 +13,10 @@ bands, and dashed lines are extrapolation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import truediv
+from typing import TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,11 +28,13 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
-from gpucast.model.fitted import Forecasts, Model
+from gpucast.model.fitted import Forecasts, Model, spaced
 from gpucast.plots import style
 from gpucast.plots.step_series import Point, Series
+from gpucast.util.units import plain
 
 Array = NDArray[np.float64]
+T = TypeVar("T", bound=float)
 
 SMALL_N = 1000
 SIZES_DRAWN = 5
@@ -45,13 +48,13 @@ READING = (
 )
 
 
-def sizes_of(series: Sequence[Series]) -> list[int]:
+def sizes_of(series: Sequence[Series]) -> list[float]:
     """Some n to draw: spread evenly over what was measured, the one nearest to 1000 among them."""
     measured = sorted({n for each in series for n in each.sizes})
     if not measured:
         low, high = _range(series)
         spread = np.geomspace(low, high, SIZES_DRAWN)
-        measured = sorted({int(float(f"{n:.1g}")) for n in spread} | {SMALL_N})
+        measured = sorted({plain(float(f"{n:.1g}")) for n in spread} | {SMALL_N})
     # Sizes that every series has come first: panels are to be compared.
     common = [n for n in measured if all(n in each.sizes for each in series if each.sizes)]
     known = common if len(common) >= 3 else measured
@@ -73,13 +76,13 @@ def counts_of(series: Sequence[Series]) -> list[int]:
     return sorted({nearest(measured, float(count)) for count in at})
 
 
-def small_n(series: Sequence[Series]) -> int:
+def small_n(series: Sequence[Series]) -> float:
     """The n of the paper's figure 4: 1000, or the nearest that was measured."""
     measured = [n for each in series for n in each.sizes]
     return nearest(measured, SMALL_N) if measured else SMALL_N
 
 
-def nearest(values: Sequence[int], to: float) -> int:
+def nearest(values: Sequence[T], to: float) -> T:
     """The value that differs least in the logarithm."""
     return min(values, key=lambda value: abs(np.log(value / to)))
 
@@ -99,7 +102,9 @@ def gpu_range(series: Sequence[Series]) -> Array:
 
 
 @style.styled
-def gflops(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str = "") -> Figure:
+def gflops(
+    series: Sequence[Series], sizes: Sequence[float], title: str, caption: str = ""
+) -> Figure:
     """Gflops against the number of GPUs, a line an n, a panel a path (the paper's figure 2).
 
     Below, the same over those of the fewest GPUs: whether they rise or fall is seen there.
@@ -181,7 +186,7 @@ def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "")
 
 
 def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float], at: int) -> None:
-    n = np.unique(np.round(np.geomspace(*span, style.POINTS)))
+    n = spaced(*span, style.POINTS)
     found = _forecasts(series.model, n, np.full(n.size, float(count)))
     if found is not None:
         _line(axes, n, np.array([found.seconds, found.low, found.high]), found.extrapolated, at)
@@ -218,7 +223,9 @@ def _slopes(axes: Axes) -> None:
 
 
 @style.styled
-def shares(series: Sequence[Series], sizes: Sequence[int], title: str, caption: str = "") -> Figure:
+def shares(
+    series: Sequence[Series], sizes: Sequence[float], title: str, caption: str = ""
+) -> Figure:
     """Stacked shares of T_gpu, T_cpu and T_com against N, a panel a path and n (figure 4).
 
     Left bars, framed: of the phases that the program timed; right bars: by the model, pale where it
@@ -240,7 +247,7 @@ def shares(series: Sequence[Series], sizes: Sequence[int], title: str, caption: 
     return figure
 
 
-def _shares(axes: Axes, series: Series, n: int, *, several: bool) -> bool:
+def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
     """One panel, and whether there is anything in it; ``several``: panels differ in n."""
     timed = {gpus: p for (size, gpus), p in series.phases.items() if size == n}
     counts = np.array(sorted(timed), dtype=np.float64) if timed else gpu_range([series])
@@ -304,7 +311,7 @@ def extra_time(
         # Beyond what both know, the line would show how they extrapolate.
         low = max(each.domain[0][0] for each in (first, other))
         high = max(low, min(each.domain[0][1] for each in (first, other)))
-        n = np.unique(np.round(np.geomspace(low, high, style.POINTS)))
+        n = spaced(low, high, style.POINTS)
         for at, count in enumerate(counts):
             _ratio_line(axes, first.model, other.model, n, count, at)
             own = {
@@ -402,7 +409,7 @@ def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -
         axes.plot(np.where(outside, np.nan, x), y[0], "-", color=style.COLOURS[at])
 
 
-def _points(axes: Axes, own: dict[int, Point], at: int, scale: Callable[[float], float]) -> None:
+def _points(axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float], float]) -> None:
     if not own:
         return
     values = np.array([[scale(s) for s in (p.seconds, p.low, p.high)] for p in own.values()])

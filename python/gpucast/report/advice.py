@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from gpucast.data.dataset import Dataset
+from gpucast.data.limits import LARGEST_N
 from gpucast.design.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
 from gpucast.design.ensembles import REPLICATES, Fitted
 from gpucast.design.optimal import left, order
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model
+from gpucast.model.fitted import Model, grain_of
 from gpucast.util import JsonObject
 
 COUNT = 5
@@ -24,7 +25,7 @@ BEYOND = 4.0
 
 
 def next_cells(
-    model: Model, measured: Sequence[tuple[int, int]], machine_gpus: int, data: Dataset
+    model: Model, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
 ) -> JsonObject | None:
     """The next cells (n, GPU count) to measure, the one that tells most per second first.
 
@@ -76,17 +77,19 @@ def next_cells(
     }
 
 
-def _cells(measured: Sequence[tuple[int, int]], machine_gpus: int) -> list[tuple[int, int]]:
+def _cells(measured: Sequence[tuple[float, int]], machine_gpus: int) -> list[tuple[float, int]]:
     """Measured sizes, the usual ones, and some beyond, on all GPUs of the machine."""
     least, largest = min(n for n, _ in measured), max(n for n, _ in measured)
-    beyond = (round(largest * factor) for factor in (BEYOND**0.5, BEYOND))
+    whole = grain_of(least, largest) == 1
+    wanted = (largest * factor for factor in (BEYOND**0.5, BEYOND))
+    beyond = (round(n) if whole else n for n in wanted if n <= LARGEST_N)
     usual = (n for n in GPU_SIZES if least < n < largest)
     sizes = sorted({*(n for n, _ in measured), *usual, *beyond})
     counts = range(1, max(machine_gpus, *(gpus for _, gpus in measured)) + 1)
     return [(n, gpus) for n in sizes for gpus in counts]
 
 
-def _commands(model: Model, cells: Sequence[tuple[int, int]], data: Dataset) -> list[str]:
+def _commands(model: Model, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
     """``gpucast measure`` for the cells, a line a GPU count; none for programs it cannot run."""
     about = model.data
     if about.schedule not in SCHEDULES or about.kernel not in KERNELS or about.what_if:

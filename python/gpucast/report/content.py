@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.dataset import Dataset
+from gpucast.data.limits import LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import Cell, validate
-from gpucast.model.fitted import LARGEST_N, Model, sizes_to_show
+from gpucast.model.fitted import Model, sizes_to_show, spaced
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
 from gpucast.util import JsonObject
 from gpucast.util.typed_json import to_json
+from gpucast.util.units import plain
 
 Array = NDArray[np.float64]
 
@@ -78,8 +80,8 @@ def content(
     start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
     return {
         "title": title or _title(found),
-        "n": {"values": _whole(n), "start": int(start)},
-        "gpus": _whole(counts),
+        "n": {"values": _plain(n), "start": plain(start)},
+        "gpus": _plain(counts),
         "most": _most(models, counts),
         "measured_gpus": _measured_gpus(models),
         "models": found,
@@ -131,8 +133,9 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
     if sizes is not None:
         least, largest = min(sizes), max(sizes)
     measured = [step.n for step in data.steps] if data is not None else []
-    spaced = np.round(np.geomspace(least, largest, SIZES))
-    wanted = np.unique([*spaced, *ends, *measured, *(sizes or ()), *decades(least, largest)])
+    wanted = np.unique(
+        [*spaced(least, largest, SIZES), *ends, *measured, *(sizes or ()), *decades(least, largest)]
+    )
     wanted = np.asarray(wanted[(wanted >= least) & (wanted <= largest)], dtype=np.float64)
     if wanted.size < 2:
         raise InputError("needs two different sizes at least", field="n")
@@ -169,14 +172,14 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
     return {
         "name": model.name,
         "label": label,
-        "about": f"path {_path(model)!r}, schedule {about.schedule!r}, kernel {about.kernel!r}",
+        "about": ", ".join(filter(None, (f"path {_path(model)!r}", about.words))),
         "terms": content["model"],
         "chosen": model.chosen or str(model.terms),
         "domain": content["domain"],
         "curves": [
             {
                 "gpus": each.gpus,
-                "n": _whole(each.found.n),
+                "n": _plain(each.found.n),
                 "seconds": _digits(each.found.seconds, 6),
                 # Factors to the upper ends of both intervals, and shares of two terms.
                 "single": _digits(each.found.high / each.found.seconds, 5),
@@ -232,7 +235,13 @@ def _cells(model: Model, data: Dataset | None) -> list[Cell]:
     if data is None:
         return []
     about = model.selection
-    wanted = StepSelection(path=about.path, schedule=about.schedule, kernel=about.kernel)
+    wanted = StepSelection(
+        path=about.path,
+        schedule=about.schedule,
+        kernel=about.kernel,
+        program=about.program,
+        case=about.case,
+    )
     of_model = [step for step in data.steps if wanted.admits(step)]
     if not of_model:
         return []
@@ -277,7 +286,7 @@ def _table(
     rows = []
     for size, *of_models in zip(asked, *choices, strict=True):
         best = min(range(len(of_models)), key=lambda i: of_models[i]["seconds"])
-        rows.append({"n": int(size), "best": best, "choices": of_models})
+        rows.append({"n": plain(size), "best": best, "choices": of_models})
     return rows
 
 
@@ -297,8 +306,8 @@ def _choices(model: Model, label: str, sizes: Sequence[float], counts: Array) ->
     ]
 
 
-def _whole(values: Array) -> list[int]:
-    return [int(value) for value in values]
+def _plain(values: Array) -> list[float]:
+    return [plain(value) for value in values]
 
 
 def _digits(values: Array, digits: int) -> list[float]:

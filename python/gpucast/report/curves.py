@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import Forecasts, Model
+from gpucast.model.fitted import SAME_SIZE, Forecasts, Model, grain_of, rounded
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Curve:
 
 
 def curve(model: Model, gpus: int, sizes: Array) -> Curve:
-    """The curve of a GPU count through ``sizes`` (whole numbers, ascending), which all are points.
+    """The curve of a GPU count through ``sizes`` (ascending), which all are points.
 
     Raises:
         InputError: the model cannot forecast so many GPUs.
@@ -62,25 +62,26 @@ def largest_error(model: Model, found: Curve, seed: int = 1) -> float:
 
 
 def refined(log_time: Callable[[Array], Array], sizes: Array) -> Array:
-    """Whole numbers, ``sizes`` among them, between which log-log interpolation is near enough.
+    """Sizes, the given ones among them, between which log-log interpolation is near enough.
 
     Segments are probed at three places and split there until all probes agree or nothing lies
     between their ends: at a jump the ends close in on it. Several jumps within a segment can hide
     from three probes, so that random places are tried, too, until none is missed.
     """
     points = np.unique(sizes)
-    points = _split(log_time, points, points[:-1])
+    grain = grain_of(*points)
+    points = _split(log_time, points, points[:-1], grain)
     for seed in range(_TRIALS):
         at, error = _missed(log_time, points, log_time(points), seed)
         wrong = at[error > TOLERANCE]
         if not wrong.size or points.size >= MOST_POINTS:
             break
         before = points[np.searchsorted(points, wrong) - 1]
-        points = _split(log_time, np.union1d(points, wrong), np.union1d(before, wrong))
+        points = _split(log_time, np.union1d(points, wrong), np.union1d(before, wrong), grain)
     return points
 
 
-def _split(log_time: Callable[[Array], Array], points: Array, low: Array) -> Array:
+def _split(log_time: Callable[[Array], Array], points: Array, low: Array, grain: float) -> Array:
     """``points`` and those that the segments beginning at ``low`` need in between."""
     high = points[np.searchsorted(points, low) + 1]
     while low.size and points.size < MOST_POINTS:
@@ -88,12 +89,13 @@ def _split(log_time: Callable[[Array], Array], points: Array, low: Array) -> Arr
         worst = np.zeros(low.size)
         probes = []
         for share in _PROBES:
-            at = np.clip(np.round(low ** (1 - share) * high**share), low, high)
+            at = np.clip(rounded(low ** (1 - share) * high**share, grain), low, high)
             weight = np.log(at / low) / np.log(high / low)
             error = np.abs(log_time(at) - (1 - weight) * left - weight * right)
             worst = np.maximum(worst, error)
             probes.append(at)
-        split = (worst > TOLERANCE / 2) & (high - low > 1)
+        nothing_between = high - low <= np.maximum(1.01 * grain, SAME_SIZE * high)
+        split = (worst > TOLERANCE / 2) & ~nothing_between
         ends = np.vstack([low, *probes, high])[:, split]
         low, high = ends[:-1].ravel(), ends[1:].ravel()
         low, high = low[high > low], high[high > low]
@@ -104,9 +106,9 @@ def _split(log_time: Callable[[Array], Array], points: Array, low: Array) -> Arr
 def _missed(
     log_time: Callable[[Array], Array], n: Array, known: Array, seed: int
 ) -> tuple[Array, Array]:
-    """Random whole numbers, and by how much interpolation misses the log time of each."""
+    """Random sizes, and by how much interpolation misses the log time of each."""
     draws = np.random.default_rng(seed).uniform(np.log(n[0]), np.log(n[-1]), _DRAWS)
-    at = np.unique(np.round(np.exp(draws)))
+    at = np.unique(rounded(np.exp(draws), grain_of(n[0], n[-1])))
     at = at[(at >= n[0]) & (at <= n[-1])]
     return at, np.abs(np.interp(np.log(at), np.log(n), known) - log_time(at))
 

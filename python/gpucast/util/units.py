@@ -67,6 +67,25 @@ def size(value: int) -> str:
     return f"{value} B"
 
 
+EXACT = 2**53
+"""Below it every whole number is a float of its own."""
+
+_LONGEST_WHOLE = 10**9
+
+
+def plain(n: float) -> float:
+    """A size as JSON and Python show it best: an ``int`` where it surely is a whole number."""
+    return int(n) if float(n).is_integer() and n < EXACT else float(n)
+
+
+def number(n: float) -> str:
+    """A size n for people: ``1500000``, ``3e9``, ``0.25``; all digits of whole ones up to 1e9."""
+    if n <= _LONGEST_WHOLE and float(n).is_integer():
+        return str(int(n))
+    digits, exponent, power = f"{n:.6g}".partition("e")
+    return digits + (f"e{int(power)}" if exponent else "")
+
+
 def quantity(value: float | None, unit: str) -> str | None:
     """A value in SI units as text; None stays None (shown as ``-``)."""
     if value is None:

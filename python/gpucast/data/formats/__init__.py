@@ -23,15 +23,16 @@ class Options:
 
     Attributes:
         machine: id of the machine the records refer to.
-        path, schedule, kernel: used where the file has none of its own.
+        path, schedule, kernel: used where the file has none of its own; schedule and kernel, which
+            programs of our own have, None where nobody said.
         block: threads a block of the steps' kernel, or None.
         bytes: buffer size of formats that give rates only.
     """
 
     machine: str = "imported"
     path: str = "native"
-    schedule: str = "star-serial"
-    kernel: str = "user"
+    schedule: str | None = None
+    kernel: str | None = None
     block: int | None = None
     bytes: int = 512 * 2**20
 

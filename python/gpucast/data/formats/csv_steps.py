@@ -30,9 +30,9 @@ def read(text: str, file: str, options: Options) -> Imported:
         value: dict[str, object] = {
             "kind": "step",
             "path": row.text("path", options.path),
-            "schedule": row.text("schedule", options.schedule),
-            "kernel": row.text("kernel", options.kernel),
-            "n": row.integer("n"),
+            **row.label("schedule", options.schedule),
+            **row.label("kernel", options.kernel),
+            "n": row.size("n"),
             "gpus": row.integer("gpus"),
         }
         return value if options.block is None else {**value, "block": options.block}

@@ -34,6 +34,11 @@ class Row:
         """A field's text; ``default`` where the column is absent or the field empty."""
         return self.fields.get(column, "").strip() or default
 
+    def label(self, column: str, default: str | None) -> dict[str, object]:
+        """A field as part of a record: none where the file says nothing and nobody else did."""
+        found = self.fields.get(column, "").strip() or default
+        return {} if found is None else {column: found}
+
     def number(self, column: str) -> float:
         """A finite number. Raises InputError with line and column."""
         text = self._required(column)
@@ -61,6 +66,11 @@ class Row:
         if not value.is_integer():
             raise self.error(column, f"must be an integer, got {_shown(text)}")
         return int(value)
+
+    def size(self, column: str) -> float:
+        """A number greater than 0, whole ones as such. Raises InputError with line and column."""
+        text = self._required(column)
+        return int(text) if _DIGITS.fullmatch(text) else self.number(column)
 
     def error(self, column: str | None, message: str) -> InputError:
         """An error about this line."""
@@ -146,7 +156,7 @@ def cells(
     for row in table:
         value = cell(row)
         seconds = row.positive("seconds")
-        key = tuple(each for each in value.values() if each != [])
+        key = tuple(each for each in value.items() if each[1] != [])
         if key not in samples:
             made = {**value, "seconds": [seconds]}
             records[key] = entry(options, made, file=row.file, line=row.line)

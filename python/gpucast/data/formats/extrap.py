@@ -1,7 +1,8 @@
 """Extra-P's JSON, JSON Lines and text formats, so that models can be cross-checked.
 
 The parameters are ``n`` and ``gpus``, the metric is ``seconds``, and a series of steps is a call
-path PATH->SCHEDULE->KERNEL (reserved characters in labels are percent-encoded). Extra-P wants
+path PATH->SCHEDULE->KERNEL (reserved characters in labels are percent-encoded; ``none`` stands
+for a schedule or kernel that the steps do not state). Extra-P wants
 every series measured at the same points. Written and read as by Extra-P 4.2.5: its JSON is
 {"parameters": [...], "measurements": {CALLPATH: {METRIC: [{"point": [...], "values": [...]}]}}},
 its older JSON lists parameters, coordinates, call paths and metrics with ids; its JSON Lines have
@@ -32,6 +33,8 @@ METRIC = "seconds"
 _TIME = {"seconds", "time", "runtime", "<default>", ""}
 _KEYWORDS = ("PARAMETER", "POINTS", "METRIC", "REGION", "DATA")
 
+_NONE = "none"
+
 Json = dict[str, Any]
 """An object whose keys are looked up as they are; what then is raised is reported."""
 
@@ -44,7 +47,7 @@ Sample = tuple[str, str, Point, list[object], int | None]
 # --- between steps and series ---------------------------------------------------------------
 
 
-def series(data: Dataset) -> dict[str, dict[tuple[int, int], list[float]]]:
+def series(data: Dataset) -> dict[str, dict[tuple[float, int], list[float]]]:
     """The steps as Extra-P sees them: seconds by point (n, gpus), by call path.
 
     Raises:
@@ -52,7 +55,7 @@ def series(data: Dataset) -> dict[str, dict[tuple[int, int], list[float]]]:
     """
     check_single_machine(data, data.steps, "step")
     check_single_kind(data)
-    found: dict[str, dict[tuple[int, int], list[float]]] = {}
+    found: dict[str, dict[tuple[float, int], list[float]]] = {}
     for step in data.steps:
         points = found.setdefault(callpath(step.path, step.schedule, step.kernel), {})
         points.setdefault((step.n, step.gpus), []).extend(step.seconds)
@@ -69,28 +72,32 @@ def series(data: Dataset) -> dict[str, dict[tuple[int, int], list[float]]]:
     return {name: {point: points[point] for point in every} for name, points in found.items()}
 
 
-def callpath(path: str, schedule: str, kernel: str) -> str:
+def callpath(path: str, schedule: str | None, kernel: str | None) -> str:
     """The call path of a series of steps; ``labels`` is its inverse."""
     return "->".join(_encoded(label) for label in (path, schedule, kernel))
 
 
 def labels(name: str, options: Options) -> dict[str, str]:
-    """Path, schedule and kernel of a call path.
+    """Path, and schedule and kernel where there are such, of a call path.
 
     A call path that gpucast did not write becomes the kernel's label.
     """
     parts = name.split("->")
-    if len(parts) == 3 and parts[1] in get_args(Schedule) and parts[0] and parts[2]:
-        return {"path": _decoded(parts[0]), "schedule": parts[1], "kernel": _decoded(parts[2])}
+    if len(parts) == 3 and parts[1] in (*get_args(Schedule), _NONE) and parts[0] and parts[2]:
+        found = {"schedule": parts[1], "kernel": parts[2]}
+        stated = {key: _decoded(each) for key, each in found.items() if each != _NONE}
+        return {"path": _decoded(parts[0]), **stated}
     unnamed = name in ("", "<root>")
-    return {
-        "path": options.path,
-        "schedule": options.schedule,
-        "kernel": options.kernel if unnamed else name,
-    }
+    given = {"schedule": options.schedule, "kernel": options.kernel if unnamed else name}
+    stated = {key: each for key, each in given.items() if each is not None}
+    return {"path": options.path, **stated}
 
 
-def _encoded(label: str) -> str:
+def _encoded(label: str | None) -> str:
+    if label is None:
+        return _NONE
+    if label == _NONE:
+        return f"%{ord(label[0]):02X}{label[1:]}"
     # White space, because the text format merges it; "->", because it separates.
     return re.sub(r"%|->|\s", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), label)
 

@@ -68,6 +68,9 @@
 
   // ---- the question ---------------------------------------------------------------------------
 
+  // Sizes are whole numbers where all that the page knows are.
+  const rounded = C.n.values.every(Number.isInteger) ? Math.round : (n) => n;
+
   const positive = (text) => (Number(text) > 0 ? Number(text) : null);
 
   function question() {
@@ -76,7 +79,7 @@
     const path = byId("path") ? byId("path").value : "0";
     const deadline = positive(byId("deadline").value);
     return {
-      n: Math.min(mostN, Math.max(leastN, Math.round(Number(byId("n").value) || C.n.start))),
+      n: Math.min(mostN, Math.max(leastN, rounded(Number(byId("n").value) || C.n.start))),
       models: path === "any" ? C.models.map((_, i) => i) : [Number(path)],
       counts: kind === "only" ? [last] : C.gpus.map((_, i) => i).slice(0, last + 1),
       only: kind === "only",

@@ -1,0 +1,11 @@
+"""How large sizes and GPU counts may be: one definition for records, models and plans.
+
+Apart from ``records``, which needs pydantic: a forecast is made before that is imported.
+"""
+
+from __future__ import annotations
+
+LARGEST_N = 10**18
+"""Of whatever a program counts; whole numbers up to here fit 64 bits."""
+
+LARGEST_GPUS = 10**6
