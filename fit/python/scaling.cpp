@@ -139,6 +139,8 @@ void bind_scaling(nb::module_& m) {
             return list;
           },
           "The name of each component's form.")
+      .def("log_errors", &Mixture::log_errors, "component"_a,
+           "Standard deviations of a component's log coefficients.")
       .def_prop_ro("noise", &Mixture::noise, "Relative noise of a cell's time.")
       .def_prop_ro(
           "variance", [](const Mixture& self) { return self.cells().variance; },

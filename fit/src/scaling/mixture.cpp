@@ -94,6 +94,18 @@ double Mixture::noise() const {
   return std::sqrt(sum);
 }
 
+Eigen::VectorXd Mixture::log_errors(std::size_t component) const {
+  for (const Point& point : points_) {
+    for (std::size_t c = 0; c < point.components.size(); ++c) {
+      if (point.components[c] != component) continue;
+      const Eigen::MatrixXd& precision = point.fits[c].precision;
+      const auto count = precision.rows();
+      return precision.llt().solve(Eigen::MatrixXd::Identity(count, count)).diagonal().cwiseSqrt();
+    }
+  }
+  throw std::invalid_argument("there is no such component");
+}
+
 std::vector<Mixture::Predicted> Mixture::predict(const Cells& at, bool joint) const {
   std::vector<Predicted> result;
   result.reserve(components_.size());

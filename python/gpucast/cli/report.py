@@ -48,7 +48,7 @@ def command(
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
     from gpucast.cli.app import version
     from gpucast.data.dataset import load
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
     from gpucast.util import files
 
     files.check_output(output, force=force)

@@ -45,6 +45,9 @@ class Mixture {
 
   const Cells& cells() const { return cells_; }
   const std::vector<Component>& components() const { return components_; }
+  // Standard deviations of a component's log coefficients.
+  Eigen::VectorXd log_errors(std::size_t component) const;
+
   double noise() const;  // relative, of a cell: the root of the components' mean square
 
   // `variance` is added to that of one measurement's ln T in each cell. 50,000 cells are forecast

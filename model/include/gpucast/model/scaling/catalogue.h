@@ -10,6 +10,7 @@
 #include "gpucast/model/scaling/terms/dedicated.h"
 #include "gpucast/model/scaling/terms/edges.h"
 #include "gpucast/model/scaling/terms/filling.h"
+#include "gpucast/model/scaling/terms/gather.h"
 #include "gpucast/model/scaling/terms/halo.h"
 #include "gpucast/model/scaling/terms/host.h"
 #include "gpucast/model/scaling/terms/imbalance.h"
@@ -55,7 +56,8 @@ inline constexpr auto terms = catalogue_of<
     Reduction,
     Ring,
     Transpose,
-    Host>();
+    Host,
+    Gather>();
 // clang-format on
 
 inline std::optional<std::size_t> term_named(std::string_view name) {
