@@ -122,7 +122,7 @@ def _most(models: Sequence[Model], counts: Array) -> int:
 
 
 def _doublings(measured: int) -> set[int]:
-    beyond = {USUAL_GPUS * 2**power for power in range(1, 14)}
+    beyond = {USUAL_GPUS * 2**power for power in range(1, 18)}
     return {count for count in beyond if count < measured} | {measured}
 
 
