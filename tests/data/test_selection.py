@@ -8,7 +8,13 @@ import pytest
 
 from gpucast.cli.options import SELECTION
 from gpucast.data.records import Step
-from gpucast.data.selection import FIELDS, SelectionArguments, StepSelection, alike
+from gpucast.data.selection import (
+    FIELDS,
+    SelectionArguments,
+    StepSelection,
+    alike,
+    case_says_nothing,
+)
 from gpucast.data.steps import groups_of, names_of
 from gpucast.errors import InputError
 from made_data import dataset, machine, step
@@ -46,3 +52,37 @@ def test_steps_are_as_preferred_or_of_their_only_kind() -> None:
     assert [each.graph for each in alike(data.steps, OURS, data.name)] == [True]
     with pytest.raises(InputError, match="graph: there are several: no-graph, graph"):
         alike(data.steps, StepSelection(), data.name)
+
+
+def of_cases(*cells: tuple[float, int, str]) -> list[Step]:
+    steps = [step(n, gpus, [1.0], case=case) for n, gpus, case in cells]
+    return dataset([machine(), *steps]).steps
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [(1000, 1, "small"), (1000, 2, "small"), (9000, 1, "large")],
+        [(1000, 1, "one node"), (9000, 1, "one node"), (1000, 8, "two nodes")],
+    ],
+    ids=["sizes", "counts"],
+)
+def test_cases_that_name_sizes_or_counts_are_one(cells: list[tuple[float, int, str]]) -> None:
+    steps = of_cases(*cells)
+    assert case_says_nothing(steps)
+    assert StepSelection.of(steps, "data").case is None
+    assert alike(steps, StepSelection(), "data") == steps
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [(1000, 1, "single"), (1000, 1, "double")],
+        [(1000, 1, "single"), (9000, 1, "single"), (27000, 1, "double")],
+        [(1000, 1, "a"), (1000, 2, "b"), (9000, 1, "b")],
+    ],
+)
+def test_other_cases_are_several(cells: list[tuple[float, int, str]]) -> None:
+    steps = of_cases(*cells)
+    with pytest.raises(InputError, match=r"case: there are several: .*; choose one with --case"):
+        StepSelection.of(steps, "data")

@@ -100,6 +100,7 @@ EXAMPLES = [MACHINE, TRANSFER, LAUNCH, STEP, OVERLAP, SKELETON, HOST_MEMORY, NOT
 labels = st.text("aZ0 -_./|%>,;#'\"\\=()ßΩ日🚀\u2028\u0301\u00a0", min_size=1, max_size=12)
 positive = st.floats(min_value=0, exclude_min=True, allow_nan=False, allow_infinity=False)
 counts = st.integers(1, 2**40)
+sizes = st.integers(1, 10**9) | st.floats(1e-3, 1e18)
 
 
 def _optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -117,20 +118,32 @@ _kinds = _optional(
     memory=st.sampled_from(["pageable", "pinned", "write-combined", "mapped", "unknown"]),
     graph=st.booleans(),
     boundary=labels,
+    program=labels,
+    case=labels,
+    unit=labels,
+    timestep=st.floats(1e-18, 1.0),
+    nodes=counts,
+    ranks=counts,
     bytes=st.fixed_dictionaries({"h2d": _moved, "d2h": _moved}, optional={"exchange": _moved}),
+)
+
+
+_ours = _optional(
+    kernel=labels,
+    schedule=st.sampled_from(["star-serial", "star-async", "allgather", "mpi"]),
 )
 
 
 @st.composite
 def steps(draw: st.DrawFn) -> dict[str, Any]:
     """Valid step records of machine m."""
+    bare = {key: value for key, value in STEP.items() if key not in ("schedule", "kernel")}
     return {
-        **STEP,
+        **bare,
         "path": draw(labels),
-        "kernel": draw(labels),
-        "schedule": draw(st.sampled_from(["star-serial", "star-async", "allgather", "mpi"])),
-        "n": draw(st.integers(1, 10**9)),
-        "gpus": draw(st.integers(1, 65536)),
+        **draw(_ours),
+        "n": draw(sizes),
+        "gpus": draw(st.integers(1, 10**6)),
         "seconds": draw(st.lists(positive, min_size=1, max_size=5)),
         **draw(_extras),
         **draw(_kinds),

@@ -41,6 +41,8 @@ T = TypeVar("T", bound=float)
 SMALL_N = 1000
 SIZES_DRAWN = 5
 COUNTS_DRAWN = 4
+EVERY_COUNT = 512
+"""Up to so many GPUs lines against N have a point for each."""
 PALE = 0.5
 PATHS_WIDTH = 5.6
 """Inches: labels of paths are long."""
@@ -95,9 +97,15 @@ def _range(series: Sequence[Series]) -> tuple[float, float]:
 
 
 def gpu_range(series: Sequence[Series]) -> Array:
-    """1 ... the most GPUs measured or fitted; to 8 where only one number was."""
+    """1 ... the most GPUs measured or fitted; to 8 where only one number was.
+
+    Of many, those measured and as many others as a line needs.
+    """
     most = max(each.domain[1][1] for each in series)
-    return np.arange(1.0, max(most, 8 if most == 1 else most) + 1)
+    if most <= EVERY_COUNT:
+        return np.arange(1.0, max(most, 8 if most == 1 else most) + 1)
+    measured = [float(count) for each in series for count in each.counts]
+    return np.unique([*np.round(np.geomspace(1, most, style.POINTS)), *measured])
 
 
 # --- figure 2 --------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,9 @@ from gpucast.util import JsonObject
 
 COUNT = 5
 """Cells that are named."""
+
+EVERY_COUNT = 128
+"""Up to so many GPUs every count is considered."""
 
 BEYOND = 4.0
 """Sizes up to so many times the largest measured one are considered."""
@@ -86,7 +89,11 @@ def _cells(measured: Sequence[tuple[float, int]], machine_gpus: int) -> list[tup
     beyond = (round(n) if whole else n for n in wanted if n <= LARGEST_N)
     usual = (n for n in GPU_SIZES if least < n < largest)
     sizes = sorted({*(n for n, _ in measured), *usual, *beyond})
-    counts = range(1, max(machine_gpus, *(gpus for _, gpus in measured)) + 1)
+    most = max(machine_gpus, *(gpus for _, gpus in measured))
+    counts: Iterable[int] = range(1, most + 1)
+    if most > EVERY_COUNT:
+        powers = {1 << power for power in range(most.bit_length())}
+        counts = sorted({*powers, *(gpus for _, gpus in measured)})
     return [(n, gpus) for n in sizes for gpus in counts]
 
 
