@@ -52,7 +52,7 @@ def _step(row: Mapping[str, str], about: About) -> Fields:
     gpus = int(row["gpus"])
     found: Fields = {
         "kind": "step", "machine": machine["id"], "path": "native",
-        "program": row["program"], "case": _case(row["case"], about),
+        "program": _program(row["program"]), "case": _case(row["case"], about),
         "n": float(row["n"]), "unit": about["unit"], "gpus": gpus,
         "nodes": _nodes(gpus, machine), "ranks": _ranks(row["notes"]),
         "timestep": _timestep(row), "seconds": [float(row["seconds"])],
@@ -64,6 +64,11 @@ def _step(row: Mapping[str, str], about: About) -> Fields:
 def _machine_of(row: Mapping[str, str], machines: Sequence[About]) -> About:
     # Several tables name the GPU count in the machine, so that only its beginning is compared.
     return next(each for each in machines if row["machine"].startswith(each["column"]))
+
+
+def _program(told: str) -> str:
+    """Name and version, without how it was built, of which the caveats speak."""
+    return re.split(r" \(|, ", told)[0]
 
 
 def _case(told: str, about: About) -> str:
