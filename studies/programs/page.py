@@ -12,27 +12,45 @@ import numpy as np
 from forecasting.markdown import missed, percent, table
 from programs.series import BUNDLED
 from programs.splits import FOUR_TIMES, LARGER_SIZES, MOST_GPUS
-from programs.study import GPUCAST, METHODS, Outcome
+from programs.study import EXTRA_P, GPUCAST, METHODS, Outcome
 from programs.summing import TARGETS, Sum
 
 HERE = Path(__file__).parent
 FAR_OFF = 0.1
 """Splits with a larger median error are listed with the reason."""
 
+FEW = 4
+"""Cells that forms of two or three coefficients go through anyhow."""
+
+MANY = 16
+"""Cells of four sizes on four counts, which the documentation asks for."""
+
 KINDS = (MOST_GPUS, FOUR_TIMES, LARGER_SIZES)
 
 
 def groups_of(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """The outcomes in the groups that are summed up apart, without empty ones."""
+    """The outcomes in the groups that are held against the targets, without empty ones."""
     found = {
         "all": [*outcomes],
         "bundled tables": [o for o in outcomes if o.table in BUNDLED],
         "other tables": [o for o in outcomes if o.table not in BUNDLED],
-        "programs that priors were chosen on": [o for o in outcomes if o.tuned],
-        "programs never looked at": [o for o in outcomes if not o.tuned],
+        "programs of the priors": [o for o in outcomes if o.tuned],
+        "programs not of the priors": [o for o in outcomes if not o.tuned],
         **{kind: [o for o in outcomes if o.kind == kind] for kind in KINDS},
     }
     return {name: each for name, each in found.items() if each}
+
+
+def by_training(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    """The outcomes by how many cells they were trained on, without empty groups."""
+    ends = [(3, FEW), (FEW + 1, 8), (9, MANY - 1), (MANY, None)]
+    found = {
+        f"{least} to {most} cells" if most else f"{least} cells or more": [
+            o for o in outcomes if least <= o.trained <= (most or o.trained)
+        ]
+        for least, most in ends
+    }
+    return {f"trained on {name}": each for name, each in found.items() if each}
 
 
 def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
@@ -41,6 +59,7 @@ def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
         loader=jinja2.FileSystemLoader(HERE), trim_blocks=True, undefined=jinja2.StrictUndefined
     )
     groups = {name: Sum(each) for name, each in groups_of(outcomes).items()}
+    trained = {name: Sum(each) for name, each in by_training(outcomes).items()}
     reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reasons"]
     own = [o for o in outcomes if o.table in BUNDLED]
     others = [o for o in outcomes if o.table not in BUNDLED]
@@ -49,9 +68,10 @@ def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
         command=command,
         picture=picture,
         targets=table(["", "target", *groups], _targets(groups)),
-        methods=table(["median of medians / share at most 5 %", *METHODS], _methods(groups)),
-        far=table(["series", "split", "trained on", "median", "coverage", "why"],
-                  _far(outcomes, reasons), 2),
+        methods=table(["median of medians / share at most 5 %", "splits", *METHODS],
+                      _methods(groups | trained)),
+        far=table(["series", "split", "why", "trained on", "median", "coverage"],
+                  _far(outcomes, reasons), 3),
         reached=sum(t.reached(groups["all"]) for t in TARGETS),
         total=len(TARGETS),
         own=results(own),
@@ -71,10 +91,15 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     s = Sum(outcomes)
     better, of = s.better
     series = len({o.series for o in outcomes})
+    many = Sum([o for o in outcomes if o.trained >= MANY])
+    trained = (
+        f"Trained on {MANY} cells or more ({len(many.outcomes)} splits) it is "
+        f"{percent(many.median())}, Extra-P's {percent(many.median(EXTRA_P))}. "
+    )
     return (
         f"{len(outcomes)} splits of {series} series, {s.cells} times left out and forecast. "
         f"The median error of the typical split is **{percent(s.median())}**; it is at most 5 % "
-        f"in {percent(s.small())} of the splits. "
+        f"in {percent(s.small())} of the splits. {trained if many.outcomes else ''}"
         f"{percent(s.coverage)} of the times lie in their 90 % interval. "
         f"gpucast is nearer than Extra-P in {better} of {of} splits and more than twice as far "
         f"off in {s.twice_as_bad}. The best GPU count is right for {percent(s.hits)} of the "
@@ -112,7 +137,11 @@ def _targets(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
 
 def _methods(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
     for name, s in groups.items():
-        yield [name, *(f"{percent(s.median(m))} / {percent(s.small(m))}" for m in METHODS)]
+        yield [
+            name,
+            str(len(s.outcomes)),
+            *(f"{percent(s.median(m))} / {percent(s.small(m))}" for m in METHODS),
+        ]
 
 
 def _far(outcomes: Sequence[Outcome], reasons: Sequence[Mapping[str, str]]) -> Iterator[list[str]]:
@@ -120,8 +149,8 @@ def _far(outcomes: Sequence[Outcome], reasons: Sequence[Mapping[str, str]]) -> I
         own = outcome.verdicts[GPUCAST]
         if own is not None and own.median > FAR_OFF:
             covered = percent(float(np.mean(own.covered))) if own.covered else "-"
-            yield [outcome.series, outcome.kind, f"{outcome.trained} cells",
-                   percent(own.median), covered, _reason(outcome, reasons)]  # fmt: skip
+            yield [outcome.series, outcome.kind, _reason(outcome, reasons),
+                   f"{outcome.trained} cells", percent(own.median), covered]  # fmt: skip
 
 
 def _reason(outcome: Outcome, reasons: Sequence[Mapping[str, str]]) -> str:
@@ -132,4 +161,6 @@ def _reason(outcome: Outcome, reasons: Sequence[Mapping[str, str]]) -> str:
             return each["why"]
     if outcome.counts == 1 and outcome.kind == MOST_GPUS:
         return "trained on one GPU count, which says nothing of another"
+    if outcome.trained <= FEW:
+        return f"{outcome.trained} cells, which several forms go through"
     return "not known"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,6 +206,15 @@ def test_every_table_is_described_with_its_source() -> None:
 def test_the_bundled_series_are_those_of_bundled_datasets() -> None:
     assert set(BUNDLED) <= set(bundled_files())
     assert {each.table for each in bundled()} == set(BUNDLED)
+
+
+def test_every_reason_is_of_a_series() -> None:
+    names = [each.name for each in (*bundled(), *published())]
+    text = (Path(series.__file__).parent / "reasons.toml").read_text()
+    for reason in tomllib.loads(text)["reasons"]:
+        words = reason["series"].split(" & ")
+        assert any(all(word in name for word in words) for name in names), words
+        assert reason.get("split", MOST_GPUS) in (MOST_GPUS, FOUR_TIMES, LARGER_SIZES)
 
 
 def test_priors_were_chosen_on_one_half_of_the_programs() -> None:
