@@ -70,6 +70,8 @@ def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
         targets=table(["", "target", *groups], _targets(groups)),
         methods=table(["median of medians / share at most 5 %", "splits", *METHODS],
                       _methods(groups | trained)),
+        ways=table(["Extra-P with", "splits", "median of medians", "gpucast is nearer in"],
+                   _ways(outcomes)),
         far=table(["series", "split", "why", "trained on", "median", "coverage"],
                   _far(outcomes, reasons), 3),
         reached=sum(t.reached(groups["all"]) for t in TARGETS),
@@ -79,6 +81,7 @@ def page(outcomes: Sequence[Outcome], command: str, picture: str) -> str:
         has_others=bool(others),
         seconds=[o.seconds for o in outcomes],
         trained=[o.trained for o in outcomes],
+        single=sum(len(o.cells) == 1 for o in outcomes),
         blind=sum(o.counts == 1 and o.kind == MOST_GPUS for o in outcomes),
         refused=[o for o in outcomes if o.refused],
         percent=percent,
@@ -142,6 +145,18 @@ def _methods(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
             str(len(s.outcomes)),
             *(f"{percent(s.median(m))} / {percent(s.small(m))}" for m in METHODS),
         ]
+
+
+def _ways(outcomes: Sequence[Outcome]) -> Iterator[list[str]]:
+    for way in dict.fromkeys(way for outcome in outcomes for way in outcome.ways):
+        pairs = [
+            (own.median, theirs)
+            for o in outcomes
+            if (own := o.verdicts[GPUCAST]) and (theirs := o.ways.get(way)) is not None
+        ]
+        median = float(np.median([theirs for _, theirs in pairs])) if pairs else None
+        nearer = sum(own < theirs for own, theirs in pairs)
+        yield [way, str(len(pairs)), percent(median), f"{nearer} of {len(pairs)}"]
 
 
 def _far(outcomes: Sequence[Outcome], reasons: Sequence[Mapping[str, str]]) -> Iterator[list[str]]:

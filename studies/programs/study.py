@@ -39,7 +39,9 @@ class Outcome:
     Attributes:
         trained: cells, and how many GPU counts they are of.
         verdicts: by method; None where it makes no forecast.
-        way: how Extra-P was used best.
+        ways: median error of each way of using Extra-P, None where it makes no model.
+        way: the best of them.
+        refused: why gpucast makes no forecast.
         seconds: that gpucast's fit and forecast took, s.
         cells: left out: n, gpus, measured and gpucast's forecast with its interval, s.
     """
@@ -51,6 +53,7 @@ class Outcome:
     trained: int
     counts: int
     verdicts: Mapping[str, Verdict | None]
+    ways: Mapping[str, float | None]
     way: str | None
     refused: str | None
     seconds: float
@@ -106,7 +109,8 @@ def _outcome(series: Series, split: Split, ways: Mapping[str, Array], own: Own) 
     except GpucastError as error:
         refused, ours = str(error), Forecast(np.full(series.n.size, np.nan))
     elapsed = time.perf_counter() - begin
-    best, way = _best({name: verdict(seconds) for name, seconds in ways.items()})
+    tried = {name: verdict(seconds) for name, seconds in ways.items()}
+    best, way = _best(tried)
     n, gpus, measured = (a[split.trained] for a in (series.n, series.gpus, series.seconds))
     return Outcome(
         series=series.name,
@@ -120,6 +124,7 @@ def _outcome(series: Series, split: Split, ways: Mapping[str, Array], own: Own) 
             EXTRA_P: best,
             **{k: verdict(f(n, gpus, measured, series.n, series.gpus)) for k, f in RIVALS.items()},
         },
+        ways={name: each and each.median for name, each in tried.items()},
         way=way,
         refused=refused,
         seconds=elapsed,
