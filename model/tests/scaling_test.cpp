@@ -37,6 +37,8 @@ TEST(ScalingTerms, HaveTheirShapes) {
                                                     {"ring", 7},
                                                     {"transpose", std::sqrt(8.0) - 1},
                                                     {"host", 64},
+                                                    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
+                                                    {"stages", 12},
                                                     {"gather", 56}};
   for (const Term& term : terms) {
     ASSERT_TRUE(expected.contains(term.info.name)) << term.info.name << " has no value here";

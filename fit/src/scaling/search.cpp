@@ -16,6 +16,12 @@ constexpr std::size_t beam = 20;
 constexpr std::size_t most_terms = 4;  // the work included
 constexpr int most_iterations = 50;
 
+// Where all shares are alike, as in a weak-scaling series, growth beyond n cannot be told from any
+// cost that grows with N.
+bool tells_growth(const model::scaling::Extent& measured) {
+  return measured.sizes > 1 && (measured.shares_differ || measured.counts == 1);
+}
+
 class Search {
  public:
   Search(const Cells& cells, const Process& process, const Priors& priors, Starts& starts,
@@ -26,7 +32,7 @@ class Search {
         starts_(starts),
         threads_(threads),
         extent_(cells.extent()),
-        growths_(extent_.sizes > 1 ? model::scaling::growths.size() : 1) {
+        growths_(tells_growth(extent_) ? model::scaling::growths.size() : 1) {
     for (std::size_t term = 0; term < model::scaling::terms.size(); ++term) {
       if (model::scaling::terms[term].offered(extent_)) offered_.push_back(term);
     }

@@ -73,8 +73,11 @@ class Cells:
         return _core.fit_scaling(self.n, self.gpus, self.nodes, self.seconds, self.variance)
 
 
-def fit_scaling(problem: Problem) -> ScalingModel:
-    """Fit the steps of a problem, whatever program they are of."""
+def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
+    """Fit the steps of a problem, whatever program they are of.
+
+    ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
+    """
     cells = cells_of(problem.steps)
     found = cells.fit()
     components = [
@@ -95,7 +98,7 @@ def fit_scaling(problem: Problem) -> ScalingModel:
     return ScalingModel(
         name=about.program or problem.path,
         parameters=_parameters(found, chosen),
-        quality=_quality(found, cells, problem.warnings),
+        quality=_quality(found, cells, problem.warnings if look_ahead else None),
         candidates=[
             Tried(model=name, cv_error=None, weight=weight)
             for name, weight in weights.items()
@@ -209,18 +212,19 @@ def _parameters(found: _core.Scaling, form: str) -> dict[str, Parameter]:
     return result
 
 
-def _quality(found: _core.Scaling, cells: Cells, warnings: list[str]) -> Quality:
+def _quality(found: _core.Scaling, cells: Cells, warnings: list[str] | None) -> Quality:
+    """Errors at fitted cells, and of fits without the largest; None: these are not made."""
     fitted = found.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0]
     error = np.abs(fitted / cells.seconds - 1)
-    by_gpus = _held_out(cells, cells.gpus, "GPU count", warnings)
-    by_n = _held_out(cells, cells.n, "n", warnings)
-    return Quality(
+    result = Quality(
         median_relative_error=float(np.median(error)),
         p95_relative_error=float(np.percentile(error, 95)),
         max_relative_error=float(error.max()),
-        held_out_gpus_error=by_gpus,
-        held_out_n_error=by_n,
     )
+    if warnings is not None:
+        result.held_out_gpus_error = _held_out(cells, cells.gpus, "GPU count", warnings)
+        result.held_out_n_error = _held_out(cells, cells.n, "n", warnings)
+    return result
 
 
 def _held_out(cells: Cells, of: Array, word: str, warnings: list[str]) -> float | None:

@@ -34,9 +34,14 @@ struct Cells {
   model::scaling::Extent extent() const {
     const std::set<double> sizes(n.begin(), n.end());
     const std::set<double> counts(gpus.begin(), gpus.end());
-    const bool known = size() > 0 && (nodes.array() > 0).all();
-    return {sizes.size(), counts.size(), *counts.begin(), *counts.rbegin(),
-            known && (nodes.array() != nodes[0]).any()};
+    const Eigen::ArrayXd share = n.array() / gpus.array();
+    const bool known = (nodes.array() > 0).all();
+    return {.sizes = sizes.size(),
+            .counts = counts.size(),
+            .least_gpus = *counts.begin(),
+            .largest_gpus = *counts.rbegin(),
+            .shares_differ = share.maxCoeff() > 1.3 * share.minCoeff(),
+            .several_nodes = known && (nodes.array() != nodes[0]).any()};
   }
 };
 

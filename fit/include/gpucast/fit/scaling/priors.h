@@ -19,7 +19,8 @@ struct LogNormal {
 struct Priors {
   // Largest share that a term has of any measured step time, which fixes its coefficient's scale.
   LogNormal work_share{-.557, .4};
-  LogNormal share{std::log(.1), 1.5};
+  LogNormal share{std::log(.1), 1.2};
+  LogNormal imbalance_share{std::log(.15), 1.2};
 
   // Relative noise of a cell's time, and amplitudes of the processes (process.h).
   LogNormal noise{std::log(.012), 1.05};
@@ -39,7 +40,8 @@ struct Priors {
 
   LogNormal share_of(std::size_t term) const {
     using namespace model::scaling;
-    return term == work_term || term == dedicated_term ? work_share : share;
+    if (term == work_term || term == dedicated_term) return work_share;
+    return terms[term].info.place == Place::work ? imbalance_share : share;
   }
 
   // Log odds of a form for measurements of this extent.

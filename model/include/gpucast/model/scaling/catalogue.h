@@ -14,12 +14,14 @@
 #include "gpucast/model/scaling/terms/halo.h"
 #include "gpucast/model/scaling/terms/host.h"
 #include "gpucast/model/scaling/terms/imbalance.h"
+#include "gpucast/model/scaling/terms/jitter.h"
 #include "gpucast/model/scaling/terms/neighbours.h"
 #include "gpucast/model/scaling/terms/reduction.h"
 #include "gpucast/model/scaling/terms/ring.h"
 #include "gpucast/model/scaling/terms/several.h"
 #include "gpucast/model/scaling/terms/shared.h"
 #include "gpucast/model/scaling/terms/shell.h"
+#include "gpucast/model/scaling/terms/stages.h"
 #include "gpucast/model/scaling/terms/start.h"
 #include "gpucast/model/scaling/terms/transpose.h"
 #include "gpucast/model/scaling/terms/uneven.h"
@@ -48,9 +50,11 @@ inline constexpr auto terms = catalogue_of<
     Shared,
     Imbalance,
     Uneven,
+    Jitter,
     Halo,
     Shell,
     Edges,
+    Stages,
     Neighbours,
     Several,
     Reduction,

@@ -22,8 +22,8 @@ struct Growth {
 };
 
 inline constexpr std::array growths{
-    Growth{"n", 1, 0},      Growth{"n^(4/3)", 4.0 / 3, -3.5}, Growth{"n^(3/2)", 1.5, -3.5},
-    Growth{"n^2", 2, -3.0}, Growth{"n^3", 3, -3.5},           Growth{"n log n", 0, -3.5},
+    Growth{"n", 1, 0},    Growth{"n^(4/3)", 4.0 / 3, -5}, Growth{"n^(3/2)", 1.5, -5},
+    Growth{"n^2", 2, -5}, Growth{"n^3", 3, -5},           Growth{"n log n", 0, -5},
 };
 
 struct Scale {
@@ -48,6 +48,7 @@ struct Extent {
   std::size_t counts = 0;  // distinct N
   double least_gpus = 1;
   double largest_gpus = 1;
+  bool shares_differ = false;  // whether n / N was varied: by more than a factor of 1.3
   bool several_nodes = false;  // whether node counts are known and differ
 };
 

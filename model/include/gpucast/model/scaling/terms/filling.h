@@ -18,7 +18,7 @@ struct Filling {
                                  .summary = "the least time of GPUs that are not full",
                                  .part = Part::gpu,
                                  .place = Place::filling,
-                                 .odds = -0.2};
+                                 .odds = -1.0};
 
   static double shape(const Scale& /*step*/) { return 1; }
   static bool offered(const Extent& /*measured*/) { return true; }

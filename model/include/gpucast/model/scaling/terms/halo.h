@@ -14,7 +14,7 @@ struct Halo {
                                  .summary = "surfaces of domains, exchanged between neighbours",
                                  .part = Part::com,
                                  .place = Place::beside,
-                                 .odds = -0.7};
+                                 .odds = -2.0};
 
   static double shape(const Scale& step) { return step.surface() * step.cut(); }
   static bool offered(const Extent& /*measured*/) { return true; }

@@ -15,7 +15,7 @@ struct Reduction {
                                  .summary = "sums over all GPUs along a tree",
                                  .part = Part::com,
                                  .place = Place::after,
-                                 .odds = -0.7};
+                                 .odds = 0.1};
 
   static double shape(const Scale& step) { return std::log2(step.gpus); }
   static bool offered(const Extent& /*measured*/) { return true; }

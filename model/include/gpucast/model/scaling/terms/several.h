@@ -13,7 +13,7 @@ struct Several {
                                  .summary = "what a step pays as soon as there are several GPUs",
                                  .part = Part::com,
                                  .place = Place::after,
-                                 .odds = -1.5};
+                                 .odds = 0.1};
 
   static double shape(const Scale& step) { return step.gpus > 1 ? 1 : 0; }
   static bool offered(const Extent& /*measured*/) { return true; }

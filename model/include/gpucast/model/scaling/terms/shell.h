@@ -15,7 +15,7 @@ struct Shell {
       .summary = "surfaces of domains, all faces cut as soon as there are two",
       .part = Part::com,
       .place = Place::beside,
-      .odds = -1.2};
+      .odds = 0.3};
 
   static double shape(const Scale& step) { return step.gpus > 1 ? step.surface() : 0; }
   static bool offered(const Extent& /*measured*/) { return true; }
