@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpucast.util.tables import one_line, print_table
 
 if TYPE_CHECKING:
-    from gpucast.model.fitted import Model
+    from gpucast.model.forecaster import Forecaster
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 
@@ -35,7 +35,7 @@ def warn(text: str) -> None:
     print(f"gpucast: warning: {one_line(text)}", file=sys.stderr)
 
 
-def warn_of(model: Model) -> None:
+def warn_of(model: Forecaster) -> None:
     """What the fit of a model warned of, on one line."""
     if model.warnings:
         warn(f"model {model.name}: {'; '.join(model.warnings)}")

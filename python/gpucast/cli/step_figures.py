@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
     from gpucast.data.selection import StepSelection
-    from gpucast.model.fitted import Model
+    from gpucast.model.forecaster import Forecaster
     from gpucast.plots.step_series import Series
 
 NO_MODEL = "none"
@@ -40,10 +40,10 @@ class Subject:
 
     data: Dataset | None
     series: list[Series]
-    fitted: dict[str, Model] = field(default_factory=dict)
+    fitted: dict[str, Forecaster] = field(default_factory=dict)
 
     @property
-    def models(self) -> dict[StepSelection, Model]:
+    def models(self) -> dict[StepSelection, Forecaster]:
         """By the group that each is about."""
         return {
             each.group: each.model
@@ -96,8 +96,8 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
     return found
 
 
-def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
-    """Model files and everything else among names and files."""
+def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
+    """Forecaster files and everything else among names and files."""
     from gpucast.data.bundled import bundled_files
     from gpucast.data.dataset import load
     from gpucast.model.files import load_model
@@ -112,7 +112,9 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     return data, models
 
 
-def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[StepSelection, Model]:
+def models_of_groups(
+    data: Dataset, models: Sequence[Forecaster]
+) -> dict[StepSelection, Forecaster]:
     """The group that each model is about; a model of no steps here is left out."""
     from gpucast.data.steps import groups_of
     from gpucast.plots.step_series import is_about
@@ -212,7 +214,7 @@ def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
     return lean, group
 
 
-def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Model | str:
+def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Forecaster | str:
     from gpucast.fitting.fit import fit
 
     try:

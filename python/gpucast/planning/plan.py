@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
 from gpucast.planning.jobs import jobs_of
 from gpucast.planning.option_table import OptionTable, make
@@ -61,7 +61,7 @@ class Plan:
 
 def plan(
     source: PathLike | Mapping[str, object],
-    models: Mapping[str, Model | PathLike] | None = None,
+    models: Mapping[str, Forecaster | PathLike] | None = None,
 ) -> Plan:
     """Plan jobs on machines.
 

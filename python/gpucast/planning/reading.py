@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.files import load_model
-from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 from gpucast.planning.request import Job, Request
 from gpucast.planning.yaml_lines import Lines, Location, parse
 from gpucast.util.files import PathLike
@@ -21,7 +21,7 @@ from gpucast.util.validation_errors import message_of
 _LARGEST_FILE = 50_000_000
 
 
-def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
+def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request:
     """A plan's file.
 
     Args:
@@ -51,7 +51,7 @@ def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
     return request
 
 
-def of_values(values: Mapping[str, object], models: Mapping[str, Model | PathLike]) -> Request:
+def of_values(values: Mapping[str, object], models: Mapping[str, Forecaster | PathLike]) -> Request:
     """A plan from Python values of the file's shape; models by machine name.
 
     Raises:
@@ -147,7 +147,7 @@ def _twice(key: str, names: Sequence[str]) -> Iterable[tuple[Location, str]]:
 
 
 def _attach(
-    request: Request, lines: Lines, given: Mapping[str, Model | PathLike], folder: Path
+    request: Request, lines: Lines, given: Mapping[str, Forecaster | PathLike], folder: Path
 ) -> None:
     names = [machine.name for machine in request.machines]
     for name in given:
@@ -156,20 +156,20 @@ def _attach(
                 f"{name!r} is no machine of the plan{_near(name, names)}", field="models"
             )
     # One file may serve several machines: it is read once.
-    known: dict[str, Model] = {}
+    known: dict[str, Forecaster] = {}
     for i, machine in enumerate(request.machines):
         here: Location = ("machines", i, "model")
         source = given.get(machine.name)
         if source is None and machine.model is None:
             raise lines.error("missing; nor is a model file given for it", here)
         try:
-            if isinstance(source, Model):
+            if isinstance(source, Forecaster):
                 model = source
             else:
                 path = os.fspath(source or folder / str(machine.model))
                 model = known.get(path) or load_model(path)
                 known[path] = model
-            if not model.integers:
+            if not model.draw_count:
                 raise InputError(
                     "has no bootstrap replicates, so no probabilities; fit it without "
                     "--replicates 0",

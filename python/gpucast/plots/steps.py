@@ -28,9 +28,7 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
-from gpucast.model.fitted import Model
-from gpucast.model.forecaster import spaced
-from gpucast.model.forecaster import Forecasts
+from gpucast.model.forecaster import Forecaster, Forecasts, spaced
 from gpucast.plots import style
 from gpucast.plots.step_series import Point, Series
 from gpucast.util.units import plain
@@ -371,7 +369,7 @@ def _ratio(point: Point, base: Point) -> Point:
 
 
 def _ratio_line(
-    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, at: int
+    axes: Axes, first: Forecaster | None, other: Forecaster | None, n: Array, count: int, at: int
 ) -> None:
     gpus = np.full(n.size, float(count))
     base, found = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
@@ -401,7 +399,7 @@ def _panels(
     return figure, flat[:count]
 
 
-def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
+def _forecasts(model: Forecaster | None, n: Array, gpus: Array) -> Forecasts | None:
     if model is None:
         return None
     try:

@@ -17,8 +17,7 @@ from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import spaced
-from gpucast.model.forecaster import sizes_to_show
+from gpucast.model.forecaster import Forecaster, sizes_to_show, spaced
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
@@ -42,7 +41,7 @@ MOST_COUNTS = 1000
 
 
 def content(
-    models: Sequence[Model],
+    models: Sequence[Forecaster],
     data: Dataset | None = None,
     *,
     title: str | None = None,
@@ -97,7 +96,7 @@ def content(
     }
 
 
-def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
+def _counts(models: Sequence[Forecaster], gpus: Sequence[float] | None) -> Array:
     """GPU counts that all models can forecast."""
     measured = _measured_gpus(models)
     wanted = np.array(
@@ -118,11 +117,11 @@ def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
     return wanted
 
 
-def _measured_gpus(models: Sequence[Model]) -> int:
+def _measured_gpus(models: Sequence[Forecaster]) -> int:
     return max(model.domain.gpus[1] for model in models)
 
 
-def _most(models: Sequence[Model], counts: Array) -> int:
+def _most(models: Sequence[Forecaster], counts: Array) -> int:
     """GPUs that an answer may take where nobody says: those measured, if there are several."""
     measured = counts[counts <= _measured_gpus(models)]
     return int((measured if measured.size > 1 else counts)[-1])
@@ -133,7 +132,9 @@ def _doublings(measured: int) -> set[int]:
     return {count for count in beyond if count < measured} | {measured}
 
 
-def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float] | None) -> Array:
+def _sizes(
+    models: Sequence[Forecaster], data: Dataset | None, sizes: Sequence[float] | None
+) -> Array:
     """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
     ends = [end for model in models for end in sizes_to_show(model)]
     least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
@@ -149,7 +150,7 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
     return wanted
 
 
-def _labels(models: Sequence[Model]) -> list[str]:
+def _labels(models: Sequence[Forecaster]) -> list[str]:
     """What people call the models: their paths where these differ, else their files' names."""
     paths = [_path(model) for model in models]
     names = paths if len(set(paths)) == len(paths) else [model.name for model in models]
@@ -159,7 +160,7 @@ def _labels(models: Sequence[Model]) -> list[str]:
     ]
 
 
-def _path(model: Model) -> str:
+def _path(model: Forecaster) -> str:
     what_if = model.data.what_if
     return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
@@ -170,8 +171,10 @@ def _title(found: Sequence[JsonObject]) -> str:
     return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
 
 
-def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | None) -> JsonObject:
-    about, parameters = model.data, model.parameters
+def _model(
+    model: Forecaster, label: str, n: Array, counts: Array, data: Dataset | None
+) -> JsonObject:
+    about = model.data
     # What is shown as it stands in the file.
     content = model.content
     cells = _cells(model, data)
@@ -181,7 +184,12 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
         "label": label,
         "about": ", ".join(filter(None, (f"path {_path(model)!r}", about.words))),
         "terms": content["model"],
-        "chosen": model.chosen or str(model.terms),
+        "chosen": model.chosen or model.form,
+        "unit": model.unit,
+        "timestep": model.timestep,
+        "parts": model.knows_parts,
+        "forms": [] if isinstance(model, Model) else content["candidates"],
+        "timed": None if model.timed is None else to_json(model.timed),
         "domain": content["domain"],
         "curves": [
             {
@@ -201,17 +209,7 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
         "cells": cells,
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
-        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
-        "combinations": content["combinations"],
-        "identified": {
-            "rank": model.rank,
-            "parameters": len(parameters),
-            "not_alone": [name for name, each in parameters.items() if not each.identified],
-        },
-        "k_profile": content["k_profile"],
-        "k": model.k,
-        "p": model.p,
-        "k_plausible": model.k_plausible,
+        **_terms(model),
         "quality": content["quality"] or {},
         "candidates": sorted(
             content["candidates"],
@@ -227,9 +225,28 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
     }
 
 
-def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | None:
+def _terms(model: Forecaster) -> JsonObject:
+    """What is known of the parameters; nothing of forms that are averaged: theirs mean little."""
+    own = model if isinstance(model, Model) else None
+    parameters = own.parameters if own else {}
+    return {
+        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
+        "combinations": own.content["combinations"] if own else [],
+        "identified": {
+            "rank": own.rank if own else None,
+            "parameters": len(parameters),
+            "not_alone": [name for name, each in parameters.items() if not each.identified],
+        },
+        "k_profile": own.content["k_profile"] if own else [],
+        "k": own.k if own else None,
+        "p": own.p if own else None,
+        "k_plausible": own.k_plausible if own else [],
+    }
+
+
+def _shares(model: Forecaster, n: Array, counts: Array) -> list[list[list[float]]] | None:
     """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
-    if not model.integers:
+    if not model.draw_count:
         return None
     return [
         [_digits(row, 3) for row in model.best_shares(n, counts[:most])]
@@ -237,7 +254,7 @@ def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | 
     ]
 
 
-def _cells(model: Model, data: Dataset | None) -> list[Cell]:
+def _cells(model: Forecaster, data: Dataset | None) -> list[Cell]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
@@ -256,15 +273,15 @@ def _cells(model: Model, data: Dataset | None) -> list[Cell]:
     return validate(model, data, wanted, machine=model.machine.id if there else None)["cells"]
 
 
-def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
-    if data is None or not cells:
+def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
+    if data is None or not cells or not isinstance(model, Model):
         return None
     machine = data.machines.get(str(model.machine.id))
     gpus = len(machine.gpus or []) if machine is not None else 0
     return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
 
 
-def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> JsonObject:
+def _extra(first: Forecaster, other: Forecaster, n: Array, counts: Array, at: int) -> JsonObject:
     """How many times as long a step takes by another model: [n][count], with its interval."""
     rows = compare(first, other, n, counts)["ratio"]
     shape = (n.size, counts.size)
@@ -278,7 +295,7 @@ def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> Json
 
 
 def _table(
-    models: Sequence[Model], labels: Sequence[str], n: Array, counts: Array
+    models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array
 ) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
     tried = counts[counts <= _most(models, counts)]
@@ -297,7 +314,9 @@ def _table(
     return rows
 
 
-def _choices(model: Model, label: str, sizes: Sequence[float], counts: Array) -> list[JsonObject]:
+def _choices(
+    model: Forecaster, label: str, sizes: Sequence[float], counts: Array
+) -> list[JsonObject]:
     """The best count of one model for each size."""
     best = model.best_counts(sizes, list(counts))
     found = model.forecasts(sizes, [row["gpus"] for row in best])

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import Model
-from gpucast.model.forecaster import SAME_SIZE, grain_of, rounded
-from gpucast.model.forecaster import Forecasts
+from gpucast.model.forecaster import SAME_SIZE, Forecaster, Forecasts, grain_of, rounded
 
 Array = NDArray[np.float64]
 
@@ -44,7 +42,7 @@ class Curve:
     found: Forecasts
 
 
-def curve(model: Model, gpus: int, sizes: Array) -> Curve:
+def curve(model: Forecaster, gpus: int, sizes: Array) -> Curve:
     """The curve of a GPU count through ``sizes`` (ascending), which all are points.
 
     Raises:
@@ -55,7 +53,7 @@ def curve(model: Model, gpus: int, sizes: Array) -> Curve:
     return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus))))
 
 
-def largest_error(model: Model, found: Curve, seed: int = 1) -> float:
+def largest_error(model: Forecaster, found: Curve, seed: int = 1) -> float:
     """Largest relative error of interpolated times, at random n in the curve's range."""
     at, error = _missed(
         _log_time(model, found.gpus), found.found.n, np.log(found.found.seconds), seed
@@ -139,12 +137,9 @@ def thinned(n: Array, log_time: Array, kept: Array) -> Array:
     return n[keep]
 
 
-def _log_time(model: Model, gpus: int) -> Callable[[Array], Array]:
-    # Replicates make intervals, which take most of a forecast's time; points need none.
-    alone = replace(model, replicates=model.replicates[:0], integers=[])
-
+def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
     def log_time(n: Array) -> Array:
-        seconds: Array = alone.forecasts(n, np.full(n.size, float(gpus))).seconds
+        seconds = model.seconds(n, np.full(n.size, float(gpus)))
         return np.asarray(np.log(seconds), dtype=np.float64)
 
     return log_time
