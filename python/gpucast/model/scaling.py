@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,19 +20,23 @@ from gpucast.model.forecaster import (
     Array,
     Forecaster,
     Forecasts,
+    Numbers,
     checked_counts,
     checked_sizes,
     outer,
 )
 from gpucast.util.typed_json import to_json
 
+if TYPE_CHECKING:
+    import pandas
+
 DRAWS = 400
 """Draws behind a probability: known to 2.5 % at worst."""
 
 # Draws of so many cells together need a matrix of so many rows; more are interpolated.
-_MOST_DRAWN = 800
+_MOST_DRAWN = 600
 _SIZES_DRAWN = 25
-_COUNTS_DRAWN = 32
+_COUNTS_DRAWN = 24
 
 # Draws repeat, so that a model's answers do.
 _SEED = 1
@@ -176,6 +180,21 @@ class ScalingModel(FittedScaling, Forecaster):
         wanted = np.column_stack([np.log(n), np.log(gpus)])
         between = RegularGridInterpolator(axes, grid)(wanted)
         return np.asarray(self.seconds(n, gpus) * np.exp(between.T), dtype=np.float64)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: as of every model, but no parts of the time, which nobody measured; besides
+        measured (s), steps_per_second, ns_per_day and efficiency (``model.rates``).
+        """
+        import pandas
+
+        from gpucast.model.rates import columns
+
+        found = self.forecasts(*outer(n, gpus))
+        frame = pandas.DataFrame({**found.columns(), **columns(self, found)})
+        frame.insert(0, "model", self.name)
+        return frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
 
     def cell_intervals(
         self, found: Forecasts, repetitions: Sequence[int], rounding: Array

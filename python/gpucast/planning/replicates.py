@@ -21,7 +21,8 @@ MOST_EVALUATIONS = 500_000
 FEWEST_NODES = 16
 
 SEARCH_NODES = 41
-"""Sizes at which draws are made where those between are interpolated."""
+SEARCH_SIZES = 201
+"""Sizes at which draws are made, and the model is asked, where those between are interpolated."""
 
 
 class Evaluator(ABC):
@@ -59,28 +60,33 @@ class _Exact(Evaluator):
 
 
 class _Interpolated(Evaluator):
-    """Of a model whose draws are of chosen cells together: a draw's ratio to the model's own time
-    is interpolated linearly in log n."""
+    """Of a model whose draws are of chosen cells together, and which takes long to ask: log times,
+    and log ratios of draws to them, are interpolated linearly in log n."""
 
     def __init__(
         self, model: Forecaster, low: float, high: float, gpus: Array, replicates: int
     ) -> None:
-        self._model = model
         self._gpus = np.unique(gpus)
-        self._log_n = np.log(np.geomspace(low, high, SEARCH_NODES))
+        self._log_n = np.linspace(np.log(low), np.log(high), SEARCH_SIZES)
         size, count = outer(np.exp(self._log_n), self._gpus)
-        ratio = model.draws(size, count, replicates) / model.seconds(size, count)
-        self._log_ratio = np.log(ratio).reshape(replicates, SEARCH_NODES, self._gpus.size)
+        shape = (-1, self._gpus.size)
+        self._log_time = np.log(model.seconds(size, count)).reshape(shape)
+        every = (SEARCH_SIZES - 1) // (SEARCH_NODES - 1)
+        self._nodes = self._log_n[::every]
+        size, count = outer(np.exp(self._nodes), self._gpus)
+        drawn = np.log(model.draws(size, count, replicates)).reshape(replicates, *shape)
+        self._log_ratio = drawn - self._log_time[::every]
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
-        size, count = np.ravel(n).astype(np.float64), np.ravel(gpus).astype(np.float64)
-        found = self._model.seconds(size, count)
-        if replicate is not None:
-            drawn = self._log_ratio[replicate % self._log_ratio.shape[0]]
-            for column, each in enumerate(self._gpus):
-                its = count == each
-                found[its] *= np.exp(np.interp(np.log(size[its]), self._log_n, drawn[:, column]))
-        return found.reshape(np.shape(n))
+        size, count = np.log(np.ravel(n)), np.ravel(gpus)
+        result = np.empty(size.size)
+        for column, each in enumerate(self._gpus):
+            its = count == each
+            result[its] = np.interp(size[its], self._log_n, self._log_time[:, column])
+            if replicate is not None:
+                ratio = self._log_ratio[replicate % self._log_ratio.shape[0], :, column]
+                result[its] += np.interp(size[its], self._nodes, ratio)
+        return np.exp(result).reshape(np.shape(n))
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,11 @@ class Job(_Strict):
 
     Attributes:
         n: what the work grows with: particles, cells.
-        steps or ns: length of one simulation; ``ns`` needs ``timestep_fs``.
+        steps or ns: length of one simulation.
         deadline or ns_per_day: when it must be done (s), or how fast it must run, set-up not
-            counted (needs ``timestep_fs``).
+            counted.
+        timestep_fs: simulated time a step, which ``ns`` and ``ns_per_day`` need; that of its models
+            where they know one.
         count: how many there are.
         efficiency: least parallel efficiency that is allowed.
         machines: names of those it may run on; all where not given.
