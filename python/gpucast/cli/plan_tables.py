@@ -28,9 +28,8 @@ def show(content: JsonObject) -> None:
 def _choices(content: JsonObject) -> None:
     print(f"What each job should get (90 % intervals; prices in {content['currency']})\n")
     rows = []
-    rates = _any(content, "ns_per_day")
     # Where all speeds are known, that is what people compare.
-    steps = not rates or any(job["fastest"]["ns_per_day"] is None for job in content["jobs"])
+    rates = all(job["fastest"]["ns_per_day"] is not None for job in content["jobs"])
     for job in content["jobs"]:
         for kind in ("fastest", "cheapest", "advised"):
             option = job[kind]
@@ -41,8 +40,7 @@ def _choices(content: JsonObject) -> None:
                     _short(job["name"]) if kind == "fastest" else "",
                     "in time" if kind == "advised" else kind,
                     _where(option),
-                    *((duration(option["step_seconds"]),) if steps else ()),
-                    *((_rate(option["ns_per_day"]),) if rates else ()),
+                    _rate(option["ns_per_day"]) if rates else duration(option["step_seconds"]),
                     long_duration(option["seconds"]),
                     f"{long_duration(option['low'])} ... {long_duration(option['high'])}",
                     _money(option["cost"]),
@@ -53,11 +51,11 @@ def _choices(content: JsonObject) -> None:
             )
     print_table(
         [
-            *("job", "", "GPUs", *(("a step",) if steps else ()), *(("ns/day",) if rates else ())),
+            *("job", "", "GPUs", "ns/day" if rates else "a step"),
             *("time", "interval", "cost", "P", "P in time", ""),
         ],
         rows,
-        f"lll{'r' * (steps + rates)}rlrrrl",
+        "lllrrlrrrl",
     )
     print("\nP: of being the fastest or the cheapest of all.")
     _deadlines(content)

@@ -25,6 +25,8 @@ NO_MODEL = "none"
 READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
 NAMES = ("gflops", "steps", "shares", "paths")
 NOTHING = {
+    "gflops": "what a step of this program computes is not known, so it has no Gflops; "
+    "figures steps shows its times",
     "shares": "there is neither a model nor a timed phase of so many particles",
     "paths": "steps or models of one path only: nothing stands beside it",
 }
@@ -97,7 +99,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
-    """Forecaster files and everything else among names and files."""
+    """Model files and everything else among names and files."""
     from gpucast.data.bundled import bundled_files
     from gpucast.data.dataset import load
     from gpucast.model.files import load_model
@@ -166,25 +168,18 @@ def draws(
     drawn_n = chosen_n or steps.sizes_of(series)
     drawn_gpus = chosen_gpus or steps.counts_of(series)
     caption = subject.caption(steps.READING)
-    found: dict[str, Draw] = {
-        "gflops": partial(
-            steps.gflops,
-            series,
-            drawn_n,
-            _titled("Gflops against the number of GPUs", kind),
-            caption,
-        ),
-        "steps": partial(
-            steps.step_times,
-            series,
-            drawn_gpus,
-            _titled("Step time against the number of particles", kind),
-            caption,
-        ),
-    }
+    found: dict[str, Draw] = {}
+    if all(each.has_work for each in series):
+        title = _titled("Gflops against the number of GPUs", kind)
+        found["gflops"] = partial(steps.gflops, series, drawn_n, title, caption)
+    title = _titled(f"Step time against the number of {steps.size_word(series)}", kind)
+    found["steps"] = partial(steps.step_times, series, drawn_gpus, title, caption)
     shown = chosen_n or [steps.small_n(series)]
     for size in shown:
-        if any(each.model is not None or size in {m for m, _ in each.phases} for each in series):
+        if any(
+            each.model_of_parts is not None or size in {m for m, _ in each.phases}
+            for each in series
+        ):
             found["shares" if size == shown[0] else f"shares-{size}"] = partial(
                 steps.shares,
                 series,

@@ -74,6 +74,7 @@ class Forecasts:
 class Best(TypedDict):
     """The fastest GPU count for an n.
 
+    ``seconds``: of a step with it; as measured where the model misses that.
     ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
     ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether n with this count
     is outside what was fitted.
@@ -265,6 +266,7 @@ class Forecaster(ABC):
         forecast = found.seconds.reshape(shape)
         known = self.measured(found.n, found.gpus).reshape(shape)
         seconds = np.where(np.isnan(known), forecast, known)
+        trusted = self.trusted(found.n, found.gpus).reshape(shape)
         outside = found.extrapolated.reshape(shape)
         share = self.best_shares(sizes, counts)
         if self.draw_count:
@@ -280,7 +282,7 @@ class Forecaster(ABC):
                     "model": self.name,
                     "n": plain(size),
                     "gpus": int(counts[at]),
-                    "seconds": float(seconds[row, at]),
+                    "seconds": float(trusted[row, at]),
                     # Sums of shares miss 1 by rounding.
                     "probability": round(float(share[row, at]), 9) if self.draw_count else None,
                     "within_2_percent": [int(count) for count in close],

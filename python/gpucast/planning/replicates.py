@@ -38,11 +38,11 @@ def evaluator(
 ) -> Evaluator:
     """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws."""
     if isinstance(model, Model):
-        return _Exact(model)
+        return Exact(model)
     return _Interpolated(model, low, high, gpus, replicates)
 
 
-class _Exact(Evaluator):
+class Exact(Evaluator):
     """Of a model whose draws are models themselves: any n > 0 and any count."""
 
     def __init__(self, model: Model) -> None:

@@ -68,6 +68,25 @@ class Series:
             return self.model.workload
         return workload.of(workload_of(self.steps, self.label))
 
+    @property
+    def has_work(self) -> bool:
+        """Whether what a step computes is known, as it is of our own programs."""
+        if self.model is not None:
+            return isinstance(self.model, Model)
+        return any(step.schedule is not None for step in self.steps)
+
+    @property
+    def model_of_parts(self) -> Forecaster | None:
+        """The model, where the data tell T_gpu, T_cpu and T_com apart."""
+        return self.model if self.model is not None and self.model.knows_parts else None
+
+    @property
+    def unit(self) -> str | None:
+        """What n counts; None: not said."""
+        units = {step.unit for step in self.steps} or {self.model.unit if self.model else None}
+        unit = units.pop() if len(units) == 1 else None
+        return "particles" if unit is None and self.has_work else unit
+
     @cached_property
     def points(self) -> dict[Cell, Point]:
         """The median step time of each cell, sorted by n and GPU count."""

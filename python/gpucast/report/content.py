@@ -14,10 +14,11 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.limits import LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
+from gpucast.forecast.caveats import caveats
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
-from gpucast.model.forecaster import Forecaster, sizes_to_show, spaced
+from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
@@ -58,7 +59,7 @@ def content(
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
 
     Returns:
-        ``title``, ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take),
+        ``title``, ``unit`` (what n counts), ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take),
         ``measured_gpus``, ``models`` (a dict each: label, curves, shares,
         cells, parameters, ...), ``extra`` (each further model over the first), ``table`` (the
         answer for round n), ``warnings``.
@@ -81,7 +82,8 @@ def content(
     inside = [sizes_to_show(model)[1] for model in models]
     start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
     return {
-        "title": title or _title(found),
+        "title": title or _title(models, found),
+        "unit": _unit(models),
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
         "most": _most(models, counts),
@@ -165,9 +167,16 @@ def _path(model: Forecaster) -> str:
     return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
 
-def _title(found: Sequence[JsonObject]) -> str:
+def _unit(models: Sequence[Forecaster]) -> str | None:
+    """What n counts: of our own programs particles; None where models differ or do not say."""
+    units = {"particles" if isinstance(each, Model) else each.unit for each in models}
+    return units.pop() if len(units) == 1 else None
+
+
+def _title(models: Sequence[Forecaster], found: Sequence[JsonObject]) -> str:
     if len(found) == 1:
-        return "How many GPUs should n particles get?"
+        unit = _unit(models)
+        return f"How many GPUs should n {unit} get?" if unit else "How many GPUs for size n?"
     return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
 
 
@@ -207,6 +216,7 @@ def _model(
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
+        "caveat": _caveat(model, n, counts),
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
         **_terms(model),
@@ -223,6 +233,12 @@ def _model(
         "warnings": model.warnings,
         "notes": model.notes,
     }
+
+
+def _caveat(model: Forecaster, n: Array, counts: Array) -> str | None:
+    """The worst that is to be known of the cells that the page shows."""
+    found = caveats(model, *outer(n, counts))
+    return found[0] if found else None
 
 
 def _terms(model: Forecaster) -> JsonObject:
@@ -320,9 +336,11 @@ def _choices(
     """The best count of one model for each size."""
     best = model.best_counts(sizes, list(counts))
     found = model.forecasts(sizes, [row["gpus"] for row in best])
+    known = model.measured(found.n, found.gpus)
     return [
         {
             "label": label,
+            "measured": bool(np.isfinite(known[at])),
             **{key: row[key] for key in ("gpus", "seconds", "probability")},
             "low": float(found.low[at]),
             "high": float(found.high[at]),
