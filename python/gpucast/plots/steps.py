@@ -223,7 +223,8 @@ def _size_label(series: Sequence[Series]) -> str:
 def _slopes(axes: Axes, exponents: Sequence[int]) -> None:
     """What growth with n and with n^2 would look like, where the axes have room: below."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    for exponent, start in zip(exponents, (0.30, 0.62), strict=False):
+    starts = (0.30, 0.62) if len(exponents) > 1 else (0.70,)
+    for exponent, start in zip(exponents, starts, strict=True):
         n = np.array([left * (right / left) ** start, left * (right / left) ** (start + 0.18)])
         at = bottom * (top / bottom) ** 0.06
         axes.plot(n, at * (n / n[0]) ** exponent, color="#777777", lw=0.8, zorder=1)

@@ -72,9 +72,10 @@ def content(
         raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)
-    labels = _labels(models)
+    labels, most = _labels(models), _most(models, counts)
     found = [
-        _model(model, label, n, counts, data) for model, label in zip(models, labels, strict=True)
+        _model(model, label, n, counts, data, most)
+        for model, label in zip(models, labels, strict=True)
     ]
     if data is not None and not any(each["cells"] for each in found):
         wanted = "; ".join(each["about"] for each in found)
@@ -86,7 +87,7 @@ def content(
         "unit": _unit(models),
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
-        "most": _most(models, counts),
+        "most": most,
         "measured_gpus": _measured_gpus(models),
         "models": found,
         "extra": [
@@ -155,6 +156,8 @@ def _sizes(
 def _labels(models: Sequence[Forecaster]) -> list[str]:
     """What people call the models: their paths where these differ, else their files' names."""
     paths = [_path(model) for model in models]
+    if len(models) == 1 and models[0].data.program is not None:
+        return [models[0].data.program]
     names = paths if len(set(paths)) == len(paths) else [model.name for model in models]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})"
@@ -181,8 +184,9 @@ def _title(models: Sequence[Forecaster], found: Sequence[JsonObject]) -> str:
 
 
 def _model(
-    model: Forecaster, label: str, n: Array, counts: Array, data: Dataset | None
+    model: Forecaster, label: str, n: Array, counts: Array, data: Dataset | None, most: int
 ) -> JsonObject:
+    """All that is said of a model; ``most``: GPUs that the first answer may take."""
     about = model.data
     # What is shown as it stands in the file.
     content = model.content
@@ -199,7 +203,7 @@ def _model(
         "parts": model.knows_parts,
         "forms": [] if isinstance(model, Model) else content["candidates"],
         "timed": None if model.timed is None else to_json(model.timed),
-        "domain": content["domain"],
+        "domain": {**content["domain"], "n": _plain(np.array(model.domain.n))},
         "curves": [
             {
                 "gpus": each.gpus,
@@ -216,7 +220,7 @@ def _model(
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
-        "caveat": _caveat(model, n, counts),
+        "caveat": _caveat(model, n, counts[counts <= most]),
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
         **_terms(model),
