@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from gpucast.forecast.comparison import compare as compare
     from gpucast.forecast.validation import validate as validate
     from gpucast.forecast.what_if import what_if as what_if
+    from gpucast.model.files import load_model as load_model
     from gpucast.model.fitted import Model as Model
     from gpucast.model.forecaster import Forecaster as Forecaster
     from gpucast.model.scaling import ScalingModel as ScalingModel
-    from gpucast.model.files import load_model as load_model
     from gpucast.planning.plan import Plan as Plan
     from gpucast.planning.plan import plan as plan
     from gpucast.transfers.curves import fit_transfers as fit_transfers

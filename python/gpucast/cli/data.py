@@ -19,6 +19,7 @@ from gpucast.data.records import Machine, Measurement, Transfer
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.model.files import load_model
+from gpucast.model.fitted import Model, own
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number
@@ -36,7 +37,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or 
 @app.command("list")
 def list_datasets(as_json: options.Json = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
-    models = [load_model(path) for path in reconstructed_files().values()]
+    models = [_reconstruction(str(path)) for path in reconstructed_files().values()]
     found = {name: dataset.load(name) for name in bundled_files()}
     if as_json:
         rows = [
@@ -53,6 +54,10 @@ def list_datasets(as_json: options.Json = False) -> None:
     reconstructed.print_listed(models)
 
 
+def _reconstruction(name: str) -> Model:
+    return own(load_model(name), "it is no reconstruction")
+
+
 @app.command()
 def show(
     names: Annotated[
@@ -65,7 +70,7 @@ def show(
 ) -> None:
     """Show where a dataset comes from, what to beware of, and what it holds."""
     if len(names) == 1 and names[0] in reconstructed_files():
-        model = load_model(names[0])
+        model = _reconstruction(names[0])
         if as_json:
             output.print_json(reconstructed.shown(model))
         else:

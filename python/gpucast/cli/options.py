@@ -77,7 +77,14 @@ Sizes = Annotated[
     str,
     typer.Option("-n", help="Sizes (particles, cells): 1000,1e5 or a range 512..1e6:9 (9 values)."),
 ]
-Gpus = Annotated[str, typer.Option(help="GPU counts: 1-4,8.")]
+Gpus = Annotated[
+    str | None,
+    typer.Option(
+        help="GPU counts: 1-4,8. Default: 1-8; of a program measured on more, doublings up to the "
+        "most.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output.")]
 Output = Annotated[Path, typer.Option("-o", help="Where to write.")]

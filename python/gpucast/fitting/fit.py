@@ -17,6 +17,7 @@ from gpucast.data.steps import Cell
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
 from gpucast.fitting.problem import Problem, transfer_observations
+from gpucast.fitting.scaling import fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import (
     Combination,
@@ -30,10 +31,10 @@ from gpucast.model.content import (
     Pieces,
     Quality,
     Terms,
+    TimedCells,
     Tried,
 )
-from gpucast.fitting.scaling import fit_scaling
-from gpucast.model.fitted import Model
+from gpucast.model.fitted import Model, own
 from gpucast.model.forecaster import Forecaster
 from gpucast.util.units import p_value
 
@@ -127,6 +128,28 @@ def fit(
         raise InputError("there are no steps to fit", file=data.name)
     if model == SCALING or (model == "auto" and problem.schedule is None):
         return fit_scaling(problem)
+    return _fit_terms(data, problem, model, replicates, seed)
+
+
+def fit_own(
+    data: Dataset,
+    selection: StepSelection,
+    *,
+    model: str = "auto",
+    replicates: int = REPLICATES,
+    seed: int = 1,
+) -> Model:
+    """``fit`` for steps of our own programs alone.
+
+    Raises:
+        InputError: as ``fit``, and where the steps do not state how they move data.
+    """
+    found = fit(data, selection, model=model, replicates=replicates, seed=seed)
+    return own(found, "only of steps with a schedule are the terms known")
+
+
+def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
+    """Choose among the terms of our own programs, and fit."""
     needed = routes_of(problem)
     problem.transfers = {
         route: transfers for route, transfers in problem.transfers.items() if route in needed
@@ -181,6 +204,7 @@ def fit(
         noise=_noise(found, observations),
         kernel_start=problem.kernel_start,
         domain=_domain(problem),
+        cells=_timed(observations),
         stated_workload=problem.workload,
         machine=Gpu(id=problem.machine, cores=problem.cores, sms=problem.sms, block=problem.block),
         data=FittedSteps(
@@ -512,6 +536,16 @@ def _domain(problem: Problem) -> Domain:
     n = [step.n for step in problem.steps]
     gpus = [step.gpus for step in problem.steps]
     return Domain(n=(min(n), max(n)), gpus=(min(gpus), max(gpus)))
+
+
+def _timed(observations: _core.Observations) -> TimedCells:
+    """The cells of steps as they were measured."""
+    cells = observations.step_cells
+    return TimedCells(
+        n=[float(n) for n, _, _, _ in cells],
+        gpus=[int(gpus) for _, gpus, _, _ in cells],
+        seconds=[float(seconds) for _, _, seconds, _ in cells],
+    )
 
 
 def _finite(value: float | np.floating[Any]) -> float | None:

@@ -234,9 +234,9 @@ def _held_out(cells: Cells, of: Array, word: str, warnings: list[str]) -> float 
         return None
     left_out = cells.where(~rest)
     found = cells.where(rest).fit()
-    forecast = found.forecast(
-        left_out.n, left_out.gpus, left_out.nodes, np.zeros(left_out.n.size)
-    )[0]
+    forecast = found.forecast(left_out.n, left_out.gpus, left_out.nodes, np.zeros(left_out.n.size))[
+        0
+    ]
     error = float(np.median(np.abs(forecast / left_out.seconds - 1)))
     if error >= LARGE_ERROR:
         warnings.append(

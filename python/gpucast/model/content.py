@@ -274,6 +274,19 @@ class Reconstruction:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
+class TimedCells:
+    """Cells as they were measured, an entry a cell.
+
+    Attributes:
+        seconds: median of the cell's samples.
+    """
+
+    n: list[Size]
+    gpus: list[Count]
+    seconds: list[Positive]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
 class Fitted:
     """The content of a model file but its replicates."""
 
@@ -294,6 +307,7 @@ class Fitted:
     noise: Noise
     kernel_start: NotNegative | None = None
     domain: Domain
+    cells: TimedCells | None = field(default=None, metadata={"omit": True})
     stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
     machine: Gpu
     data: FittedSteps
@@ -321,20 +335,16 @@ class Bootstrap:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
-class MeasuredCells:
+class MeasuredCells(TimedCells):
     """What a scaling model was fitted to, an entry a cell.
 
     Attributes:
         nodes: machines that the GPUs were in; 0: not known.
-        seconds: median of the cell's samples.
         variance: of its logarithm, as repetitions and rounding leave it.
         local: variance of what is the cell's alone; above 0 where it is unlike all others.
     """
 
-    n: list[Size]
-    gpus: list[Count]
     nodes: list[NotNegative]
-    seconds: list[Positive]
     variance: list[NotNegative]
     local: list[NotNegative]
 

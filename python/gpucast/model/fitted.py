@@ -13,7 +13,7 @@ from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.errors import InputError
-from gpucast.model.content import Fitted
+from gpucast.model.content import Fitted, TimedCells
 from gpucast.model.forecaster import (
     SCHEMA,
     Array,
@@ -112,6 +112,14 @@ class Model(Fitted, Forecaster):
     def draw_count(self) -> int:
         return len(self.integers)
 
+    @property
+    def timed(self) -> TimedCells | None:
+        return None if self.data.what_if is not None else self.cells
+
+    @property
+    def knows_parts(self) -> bool:
+        return True
+
     def parameter(self, name: str) -> float:
         """Value of a parameter in SI units."""
         return float(self.parameters[name].value)
@@ -153,18 +161,19 @@ class Model(Fitted, Forecaster):
         )
 
     def seconds(self, n: Array, gpus: Array) -> Array:
-        return self._evaluated(self.core, self.values, n, gpus)
+        return self.evaluated(self.core, self.values, n, gpus)
 
     def draws(self, n: Array, gpus: Array, count: int) -> Array:
         core = self.core
         cores = {integer: core.with_integer(integer) for integer in set(self.integers)}
         rows = [b % self.draw_count for b in range(count)]
         return np.array(
-            [self._evaluated(cores[self.integers[b]], self.replicates[b], n, gpus) for b in rows]
+            [self.evaluated(cores[self.integers[b]], self.replicates[b], n, gpus) for b in rows]
         )
 
     @staticmethod
-    def _evaluated(core: _core.Model, values: Array, n: Array, gpus: Array) -> Array:
+    def evaluated(core: _core.Model, values: Array, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of n and gpus by a core's model with some parameters."""
         none = np.empty((0, values.size))
         threads = 1 if n.size < _WORTH_THREADS else 0
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus, threads)
@@ -226,3 +235,17 @@ class Model(Fitted, Forecaster):
             "that route",
             field="gpus",
         )
+
+
+def own(model: Forecaster, why: str) -> Model:
+    """The model of one of our own programs that this is.
+
+    Args:
+        why: what needs one, and what to do instead; for the message.
+
+    Raises:
+        InputError: it is of a program that is known by its step times alone.
+    """
+    if not isinstance(model, Model):
+        raise InputError(f"is of a program known by its step times alone: {why}", file=model.name)
+    return model

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
-from gpucast.model.content import Domain, FittedSteps, Gpu, Noise, Observed, Quality, Tried
+from gpucast.model.content import (
+    Domain,
+    FittedSteps,
+    Gpu,
+    Noise,
+    Observed,
+    Quality,
+    TimedCells,
+    Tried,
+)
 from gpucast.util import files
 from gpucast.util.units import EXACT, plain
 
@@ -25,6 +34,9 @@ Array = NDArray[np.float64]
 Numbers = float | Iterable[float]
 
 SCHEMA = "gpucast.model/1"
+
+USUAL_GPUS = 8
+"""GPU counts up to this one are usual."""
 
 # Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
 _WIDEST = 100.0
@@ -62,9 +74,10 @@ class Forecasts:
 class Best(TypedDict):
     """The fastest GPU count for an n.
 
+    ``seconds``: of a step with it; as measured where the model misses that.
     ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
-    ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether any of the counts
-    compared is outside what was fitted.
+    ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether n with this count
+    is outside what was fitted.
     """
 
     model: str
@@ -88,6 +101,7 @@ class Forecaster(ABC):
         quality: how well the model describes them; None: the model was not fitted.
         candidates: forms that were tried, and ``chosen`` among them.
         noise: relative noise of step times.
+        created: when it was fitted; None where the file does not say.
         warnings, notes: what one must know to use it; one line each.
     """
 
@@ -100,6 +114,7 @@ class Forecaster(ABC):
     candidates: list[Tried]
     chosen: str | None
     noise: Noise
+    created: str | None
     warnings: list[str]
     notes: list[str]
 
@@ -122,6 +137,32 @@ class Forecaster(ABC):
     @abstractmethod
     def draw_count(self) -> int:
         """How many draws of the whole model there are; 0: its uncertainty is not known."""
+
+    @property
+    @abstractmethod
+    def timed(self) -> TimedCells | None:
+        """The cells that it was fitted to; None where the file does not say, or where it forecasts
+        another path than theirs."""
+
+    @property
+    @abstractmethod
+    def knows_parts(self) -> bool:
+        """Whether the data tell T_gpu, T_cpu and T_com apart, so that they can be shown."""
+
+    @property
+    def unit(self) -> str | None:
+        """What n counts; None: not said."""
+        return None
+
+    @property
+    def timestep(self) -> float | None:
+        """Simulated time (s) that a step advances; None: not said."""
+        return None
+
+    @property
+    def usual_counts(self) -> list[int]:
+        """GPU counts to choose from where nobody names any."""
+        return list(range(1, USUAL_GPUS + 1))
 
     @abstractmethod
     def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
@@ -158,8 +199,31 @@ class Forecaster(ABC):
         """The content of the model file."""
 
     def measured(self, n: Array, gpus: Array) -> Array:
-        """Measured times (s) of the cells, NaN where none is known."""
-        return np.full(np.shape(n), np.nan)
+        """Measured times (s) of pairs of n and gpus (any one shape), NaN where none is known."""
+        cells = self.timed
+        if cells is None:
+            return np.full(np.shape(n), np.nan)
+        rows = zip(cells.n, cells.gpus, cells.seconds, strict=True)
+        known = {(float(size), float(count)): seconds for size, count, seconds in rows}
+        pairs = zip(np.ravel(n).tolist(), np.ravel(gpus).tolist(), strict=True)
+        times = [known.get((float(size), float(count)), np.nan) for size, count in pairs]
+        return np.array(times, dtype=np.float64).reshape(np.shape(n))
+
+    def misses(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether pairs of n and gpus (flat) were measured outside the 90 % interval of their
+        forecast."""
+        known = self.measured(n, gpus)
+        at = np.flatnonzero(~np.isnan(known))
+        result = np.zeros(known.shape, dtype=np.bool_)
+        if at.size:
+            found = self.forecasts(n[at], gpus[at])
+            result[at] = (known[at] < found.low) | (known[at] > found.high)
+        return result
+
+    def trusted(self, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of any n > 0 and any N > 0 (flat): those measured where the
+        model misses them."""
+        return np.where(self.misses(n, gpus), self.measured(n, gpus), self.seconds(n, gpus))
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
         """Whether a cell lies outside the n or the GPU counts that were fitted."""
@@ -180,24 +244,35 @@ class Forecaster(ABC):
         frame.insert(0, "model", self.name)
         return frame
 
-    def best(self, n: Numbers, gpus: Numbers = range(1, 9)) -> pandas.DataFrame:
-        """The fastest GPU count for each n, a row each: see ``best_counts``."""
+    def best(self, n: Numbers, gpus: Numbers | None = None) -> pandas.DataFrame:
+        """The fastest GPU count for each n, a row each: see ``best_counts``.
+
+        ``gpus``: to choose from; the usual counts where not given.
+        """
         import pandas
 
-        return pandas.DataFrame(self.best_counts(as_list(n), as_list(gpus)))
+        counts = self.usual_counts if gpus is None else as_list(gpus)
+        return pandas.DataFrame(self.best_counts(as_list(n), counts))
 
     def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
-        """The fastest GPU count for each n."""
+        """The fastest GPU count for each n: measured cells count as measured, others as forecast,
+        so that a model that misses what was measured does not choose by it."""
         counts = checked_counts(sorted(set(gpus)))
         sizes = checked_sizes(n)
         if not counts.size:
             raise InputError("needs at least one GPU count to choose from", field="gpus")
         found = self.forecasts(*outer(sizes, counts))
-        # A measured cell is not contradicted.
-        known = self.measured(found.n, found.gpus)
-        seconds = np.where(np.isnan(known), found.seconds, known).reshape(sizes.size, counts.size)
-        outside: NDArray[np.bool_] = np.any(found.extrapolated.reshape(seconds.shape), axis=1)
+        shape = (sizes.size, counts.size)
+        forecast = found.seconds.reshape(shape)
+        known = self.measured(found.n, found.gpus).reshape(shape)
+        seconds = np.where(np.isnan(known), forecast, known)
+        trusted = self.trusted(found.n, found.gpus).reshape(shape)
+        outside = found.extrapolated.reshape(shape)
         share = self.best_shares(sizes, counts)
+        if self.draw_count:
+            other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
+            for at in np.flatnonzero(other).tolist():
+                share[at] = self._shares_about(sizes[at], counts, seconds[at] / forecast[at])
         result: list[Best] = []
         for row, size in enumerate(sizes):
             at = int(np.argmin(seconds[row]))
@@ -207,14 +282,21 @@ class Forecaster(ABC):
                     "model": self.name,
                     "n": plain(size),
                     "gpus": int(counts[at]),
-                    "seconds": float(seconds[row, at]),
+                    "seconds": float(trusted[row, at]),
                     # Sums of shares miss 1 by rounding.
                     "probability": round(float(share[row, at]), 9) if self.draw_count else None,
                     "within_2_percent": [int(count) for count in close],
-                    "extrapolated": bool(outside[row]),
+                    "extrapolated": bool(outside[row, at]),
                 }
             )
         return result
+
+    def _shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
+        """Probability that each count is the fastest where their times are so many times as long
+        as the model says."""
+        drawn = self.draws(*outer([n], gpus), self.draw_count) * factors
+        fastest = np.bincount(np.argmin(drawn, axis=1), minlength=gpus.size)
+        return np.asarray(fastest / self.draw_count, dtype=np.float64)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
-from gpucast.model.content import FittedScaling
+from gpucast.model.content import FittedScaling, MeasuredCells
 from gpucast.model.forecaster import (
     SCHEMA,
+    USUAL_GPUS,
     Array,
     Forecaster,
     Forecasts,
+    Numbers,
     checked_counts,
     checked_sizes,
     outer,
 )
 from gpucast.util.typed_json import to_json
 
+if TYPE_CHECKING:
+    import pandas
+
 DRAWS = 400
 """Draws behind a probability: known to 2.5 % at worst."""
+
+# Draws of so many cells together need a matrix of so many rows; more are interpolated.
+_MOST_DRAWN = 600
+_SIZES_DRAWN = 25
+_COUNTS_DRAWN = 24
 
 # Draws repeat, so that a model's answers do.
 _SEED = 1
@@ -74,24 +85,47 @@ class ScalingModel(FittedScaling, Forecaster):
         """Simulated time (s) that a step advances."""
         return self.scaling.timestep
 
+    @property
+    def timed(self) -> MeasuredCells:
+        return self.scaling.cells
+
+    @property
+    def knows_parts(self) -> bool:
+        # Its parts are those of forms that describe the sum; no phase was timed.
+        return False
+
+    @property
+    def usual_counts(self) -> list[int]:
+        """Those measured and the powers of two between; to 8 where no more were measured."""
+        measured = set(self.scaling.cells.gpus)
+        least, most = min(measured), max(max(measured), USUAL_GPUS)
+        doublings = {2**power for power in range(most.bit_length())}
+        usual = doublings if max(measured) > USUAL_GPUS else set(range(1, USUAL_GPUS + 1))
+        return sorted(measured | {count for count in usual if least <= count <= most})
+
     @cached_property
     def core(self) -> _core.Scaling:
         """The core's mixture."""
         cells = self.scaling.cells
-        columns = (cells.n, cells.gpus, cells.nodes, cells.seconds, cells.variance, cells.local)
+        components = [
+            (
+                each.terms,
+                each.growth,
+                each.overlap,
+                each.deviates,
+                each.coefficients,
+                each.weight,
+            )
+            for each in self.scaling.components
+        ]
         return _core.Scaling(
-            *(np.array(column, dtype=np.float64) for column in columns),
-            [
-                (
-                    each.terms,
-                    each.growth,
-                    each.overlap,
-                    each.deviates,
-                    each.coefficients,
-                    each.weight,
-                )
-                for each in self.scaling.components
-            ],
+            n=np.array(cells.n, dtype=np.float64),
+            gpus=np.array(cells.gpus, dtype=np.float64),
+            nodes=np.array(cells.nodes, dtype=np.float64),
+            seconds=np.array(cells.seconds, dtype=np.float64),
+            variance=np.array(cells.variance, dtype=np.float64),
+            local=np.array(cells.local, dtype=np.float64),
+            components=components,
         )
 
     def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
@@ -119,8 +153,48 @@ class ScalingModel(FittedScaling, Forecaster):
     def seconds(self, n: Array, gpus: Array) -> Array:
         return self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
 
+    def trusted(self, n: Array, gpus: Array) -> Array:
+        known = self.measured(n, gpus)
+        return np.where(np.isnan(known), self.seconds(n, gpus), known)
+
     def draws(self, n: Array, gpus: Array, count: int) -> Array:
-        return self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED)
+        if n.size <= _MOST_DRAWN:
+            return self._drawn(n, gpus, count)
+        return self._interpolated(n, gpus, count)
+
+    def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
+        drawn = self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED)
+        # They come form by form: beside those of another model they would seem to go with it.
+        seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
+        return drawn[np.random.default_rng(seed).permutation(count)]
+
+    def _interpolated(self, n: Array, gpus: Array, count: int) -> Array:
+        """Draws of more cells than can be drawn together: their ratio to the model's own times,
+        interpolated between sizes and counts on a grid, in the logarithm of both."""
+        from scipy.interpolate import RegularGridInterpolator
+
+        axes = [_nodes(n, _SIZES_DRAWN), _nodes(gpus, _COUNTS_DRAWN)]
+        at = outer(*(np.exp(axis) for axis in axes))
+        ratio = np.log(self._drawn(*at, count) / self.seconds(*at))
+        grid = ratio.T.reshape(axes[0].size, axes[1].size, count)
+        wanted = np.column_stack([np.log(n), np.log(gpus)])
+        between = RegularGridInterpolator(axes, grid)(wanted)
+        return np.asarray(self.seconds(n, gpus) * np.exp(between.T), dtype=np.float64)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: as of every model, but no parts of the time, which nobody measured; besides
+        measured (s), steps_per_second, ns_per_day and efficiency (``model.rates``).
+        """
+        import pandas
+
+        from gpucast.model.rates import columns
+
+        found = self.forecasts(*outer(n, gpus))
+        frame = pandas.DataFrame({**found.columns(), **columns(self, found)})
+        frame.insert(0, "model", self.name)
+        return frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
 
     def cell_intervals(
         self, found: Forecasts, repetitions: Sequence[int], rounding: Array
@@ -139,15 +213,6 @@ class ScalingModel(FittedScaling, Forecaster):
             shares[row] = fastest / DRAWS
         return shares
 
-    def measured(self, n: Array, gpus: Array) -> Array:
-        cells = self.scaling.cells
-        known = {
-            (size, count): seconds
-            for size, count, seconds in zip(cells.n, cells.gpus, cells.seconds, strict=True)
-        }
-        pairs = zip(np.ravel(n).tolist(), np.ravel(gpus).tolist(), strict=True)
-        return np.array([known.get(pair, np.nan) for pair in pairs]).reshape(np.shape(n))
-
     def nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where
         nodes are not known."""
@@ -161,3 +226,11 @@ class ScalingModel(FittedScaling, Forecaster):
     def to_json(self) -> str:
         content = {"schema": SCHEMA, **self.content}
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _nodes(values: Array, most: int) -> Array:
+    """Logarithms of the values, or of so many evenly spaced between the least and the greatest."""
+    logs = np.unique(np.log(values))
+    if logs.size == 1:
+        return np.array([logs[0], logs[0] + 1.0])
+    return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)

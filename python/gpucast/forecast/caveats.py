@@ -1,0 +1,94 @@
+"""What one must know to believe a forecast, short enough to stand beside it; the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpucast.model.forecaster import Array, Forecaster
+from gpucast.util.units import duration, number, percent
+
+MISFIT = 0.05
+"""Relative; a form that is off by less beyond noise is not worth a word beside every forecast."""
+
+LEFT_OUT = 0.1
+"""Held-out errors of the chosen form from here on are said."""
+
+_UNKNOWN = 0.5
+"""Where nobody knows the error, it ranks as one of so much."""
+
+
+def caveats(model: Forecaster, n: Array, gpus: Array) -> list[str]:
+    """All that is to be said of forecasts for pairs of ``n`` and ``gpus``, the worst first."""
+    found = sorted(_ranked(model, n, gpus), key=lambda each: -each[0])
+    return [text for _, text in found]
+
+
+def caveat(model: Forecaster, n: Array, gpus: Array) -> str | None:
+    """The worst of them in a line, and how many more there are; None where there is nothing.
+
+    Where all is well with these cells, the first warning of the fit, cut to its first clause.
+    """
+    found = caveats(model, n, gpus) or [text.split("; ")[0] for text in model.warnings]
+    if not found:
+        return None
+    more = f" (and {len(found) - 1} more: gpucast report)" if len(found) > 1 else ""
+    return f"{model.name}: {found[0]}{more}"
+
+
+def _ranked(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """Relative errors, and what each is of."""
+    yield from _missed(model, n, gpus)
+    yield from _beyond(model, n, gpus)
+    quality = model.quality
+    if quality is None:
+        return
+    if not quality.converged:
+        yield 1.0, "the fit did not converge"
+    off = model.noise.between_cells
+    if off >= MISFIT and model.knows_parts:
+        yield off, f"the form is off by {percent(off, 0)} beyond noise"
+    errors = {each.model: each.cv_error for each in model.candidates}
+    left_out = errors.get(model.chosen or "") or 0.0
+    if left_out >= LEFT_OUT:
+        yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
+
+
+def _missed(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """The measured cell asked about that is missed most, of those beyond their interval."""
+    at = np.flatnonzero(model.misses(n, gpus))
+    if not at.size:
+        return
+    known, seconds = model.measured(n[at], gpus[at]), model.seconds(n[at], gpus[at])
+    error = seconds / known - 1
+    worst = int(np.argmax(np.abs(error)))
+    cell = f"n = {number(float(n[at][worst]))} on {_gpus(int(gpus[at][worst]))}"
+    yield (
+        float(np.abs(error[worst])),
+        f"{cell} took {duration(float(known[worst]))}, the model says "
+        f"{duration(float(seconds[worst]))} ({100 * error[worst]:+.0f} %)",
+    )
+
+
+def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """How well the model forecast the largest GPU count and n that were measured without them."""
+    if model.observations is None or not n.size:
+        return
+    quality, (least, most), largest = model.quality, model.domain.gpus, model.domain.n[1]
+    if gpus.max() > most:
+        error = None if quality is None else quality.held_out_gpus_error
+        if error is not None:
+            text = f"forecasts without N = {most} missed it by {percent(error, 0)}"
+            yield error, f"beyond {_gpus(most)}: {text}"
+        elif least == most:
+            yield _UNKNOWN, f"beyond {_gpus(most)}: no other count was measured"
+    if n.max() > largest:
+        error = None if quality is None else quality.held_out_n_error
+        if error is not None:
+            text = f"forecasts without that n missed it by {percent(error, 0)}"
+            yield error, f"beyond n = {number(largest)}: {text}"
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"
