@@ -53,7 +53,10 @@ def nearer(
         by_scaling += _errors(without, left_out)
     if not by_terms or np.mean(by_terms) >= np.mean(by_scaling):
         return scaling
-    return fit_terms(paper, True)
+    found = fit_terms(paper, True)
+    # The schedule was ours to assume: steps of the program state none.
+    found.data = replace(found.data, schedule=problem.schedule)
+    return found
 
 
 def _is_of_all_pairs(scaling: ScalingModel) -> bool:

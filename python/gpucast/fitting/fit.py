@@ -15,6 +15,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import Cell
 from gpucast.errors import InputError
+from gpucast.fitting.all_pairs import nearer
 from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
 from gpucast.fitting.problem import Problem, transfer_observations
 from gpucast.fitting.scaling import fit_scaling
@@ -126,8 +127,14 @@ def fit(
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
-    if model == SCALING or (model == "auto" and problem.schedule is None):
+    if model == SCALING:
         return fit_scaling(problem)
+    if model == "auto" and problem.schedule is None:
+        return nearer(
+            problem,
+            fit_scaling(problem),
+            lambda posed, full: _fit_terms(data, posed, model, replicates if full else 0, seed),
+        )
     return _fit_terms(data, problem, model, replicates, seed)
 
 
