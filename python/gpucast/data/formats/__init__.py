@@ -1,7 +1,7 @@
 """Other programs' files, read into records and written from them: one module a format.
 
-To add a format, drop a module in here that has a tuple ``FORMATS``; ``gpucast import`` then
-detects it, and ``gpucast data export`` offers it where it can write.
+To add a format, drop a module in here that has a tuple ``FORMATS``; ``gpucast import`` and every
+command that takes data then detect it, and ``gpucast data export`` offers it where it can write.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
@@ -22,11 +24,17 @@ class Options:
     """What a file of another program does not say itself.
 
     Attributes:
-        machine: id of the machine the records refer to.
+        machine: id of the machine the records refer to, where the file names none.
         path, schedule, kernel: used where the file has none of its own; schedule and kernel, which
             programs of our own have, None where nobody said.
         block: threads a block of the steps' kernel, or None.
         bytes: buffer size of formats that give rates only.
+        program, case, unit: of steps, where the file does not say; None: nobody said.
+        timestep: s of simulated time that a step advances, where the file does not say.
+        columns: names of a table's columns by what they hold: ``{"n": "atoms"}``; a unit after a
+            colon.
+        decimal: how a table's decimals are written; None: told by its numbers.
+        sheet: of a workbook that has several tables.
     """
 
     machine: str = "imported"
@@ -35,6 +43,13 @@ class Options:
     kernel: str | None = None
     block: int | None = None
     bytes: int = 512 * 2**20
+    program: str | None = None
+    case: str | None = None
+    unit: str | None = None
+    timestep: float | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    decimal: Literal["point", "comma"] | None = None
+    sheet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,11 +60,14 @@ class Imported:
         entries: records of ``Options.machine``.
         machine: fields of a machine record that the file states, as JSON.
         warnings: one line each.
+        notes: what was understood and what left out, where that is no reason to worry; one line
+            each.
     """
 
     entries: list[Entry]
     machine: dict[str, object] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -71,31 +89,92 @@ class Format:
     write: Callable[[Dataset], str] | None = None
 
 
+@dataclass(frozen=True)
+class BinaryFormat:
+    """How to recognise and read a format that is no text.
+
+    Attributes:
+        name, what: as of a ``Format``.
+        magic: the bytes that its files begin with.
+        read: ``read(content, file, options)``. Raises InputError.
+    """
+
+    name: str
+    what: str
+    magic: bytes
+    read: Callable[[bytes, str, Options], Imported]
+
+
 def formats() -> dict[str, Format]:
-    """All formats by name."""
-    found: dict[str, Format] = {}
-    for module in pkgutil.iter_modules(__path__):
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        for each in getattr(loaded, "FORMATS", ()):
-            found[each.name] = each
-    return found
+    """All formats that are text, by name."""
+    return {each.name: each for each in _all_formats() if isinstance(each, Format)}
 
 
-def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imported, Format]:
+def read_file(
+    path: str, options: Options, name: str | None = None
+) -> tuple[Imported, Format | BinaryFormat]:
     """Read a file of any format; which one is told by its content, or by ``name``.
 
     Raises:
         InputError: the file cannot be read, is of no known format, or is wrong.
     """
-    text = _text(path)
-    known = formats()
-    if name is None:
-        chosen = _detected(text, path, known)
-    elif name in known:
-        chosen = known[name]
-    else:
-        raise InputError(f"{name!r} is unknown; it is one of {', '.join(known)}", field="--format")
-    return chosen.read(text, path, options), chosen
+    content = _content(path)
+    if name is not None and name not in {each.name for each in _all_formats()}:
+        known = ", ".join(each.name for each in _all_formats())
+        raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
+    found = recognized(content, path, options, name)
+    if found is None:
+        raise InputError(
+            f"is of no known format ({', '.join(each.name for each in _all_formats())}); a table "
+            "needs a header line such as n,gpus,seconds, or its columns named with --columns",
+            file=path,
+        )
+    if isinstance(found, BinaryFormat):
+        return found.read(content, path, options), found
+    return found.read(_text(content, path), path, options), found
+
+
+def recognized(
+    content: bytes, file: str, options: Options, name: str | None = None
+) -> Format | BinaryFormat | None:
+    """The format of a file's content, or that of this name; None: none that is known.
+
+    Raises:
+        InputError: it holds what needs no import, or is no text.
+    """
+    known = _all_formats()
+    if name is not None:
+        return next((each for each in known if each.name == name), None)
+    for each in known:
+        if isinstance(each, BinaryFormat) and content.startswith(each.magic):
+            return each
+    if content.startswith(_OLD_WORKBOOK):
+        raise InputError("is an old workbook (.xls); save it as .xlsx or CSV", file=file)
+    text = _text(content, file)
+    if holds_records(content):
+        raise InputError("holds gpucast records already; use it as it is", file=file)
+    if MODEL_MARK in text[:4096]:
+        raise InputError("is a fitted model, not measurements", file=file)
+    named = "csv" if options.columns else None
+    texts = (each for each in known if isinstance(each, Format))
+    return next((each for each in texts if each.name == named or each.detect(text)), None)
+
+
+def holds_records(content: bytes) -> bool:
+    """Whether a file's content is records of ours, as far as its beginning shows."""
+    return b'"gpucast.record/' in content[:4096]
+
+
+_OLD_WORKBOOK = bytes.fromhex("d0cf11e0a1b11ae1")
+MODEL_MARK = '"gpucast.model/'
+
+
+@cache
+def _all_formats() -> tuple[Format | BinaryFormat, ...]:
+    found: list[Format | BinaryFormat] = []
+    for module in pkgutil.iter_modules(__path__):
+        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
+    return tuple(found)
 
 
 def entry(
@@ -111,12 +190,18 @@ def entry(
     return record
 
 
-def _text(path: str) -> str:
+def _content(path: str) -> bytes:
     try:
         with open(path, "rb") as stream:
             content = stream.read()
     except OSError as error:
         raise from_os_error(error, path) from error
+    if not content.strip():
+        raise InputError("is empty", file=path)
+    return content
+
+
+def _text(content: bytes, path: str) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -125,16 +210,3 @@ def _text(path: str) -> str:
     if not text.strip():
         raise InputError("is empty", file=path)
     return text
-
-
-def _detected(text: str, path: str, known: Mapping[str, Format]) -> Format:
-    if '"gpucast.record/' in text[:4096]:
-        raise InputError("holds gpucast records already; use it as it is", file=path)
-    for candidate in known.values():
-        if candidate.detect(text):
-            return candidate
-    raise InputError(
-        f"is of no known format ({', '.join(known)}); a CSV file needs a header line "
-        "n,gpus,seconds or bytes,seconds,route",
-        file=path,
-    )
