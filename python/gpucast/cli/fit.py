@@ -40,7 +40,7 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Fit step times (or, in a dataset without steps, transfer times)."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.util import files
 
     if output is not None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.app import version
 from gpucast.cli.output import print_json, warn
-from gpucast.data import dataset, jsonl, summary
-from gpucast.data.formats import Imported, Options, read_file
-from gpucast.data.records import Entry
-from gpucast.errors import InputError
-from gpucast.util import JsonObject
+from gpucast.data import summary
+from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.formats import Options
+from gpucast.data.formats.tables.columns import named
+from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.util.files import check_output
-from gpucast.util.tables import print_table
+from gpucast.util.tables import one_line, print_table
+from gpucast.util.units import parse_timestep
 
 
 def command(
@@ -26,13 +23,43 @@ def command(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="CSV of steps (n,gpus,seconds) or transfers (bytes,seconds,route), Extra-P's "
-            "JSON, JSON Lines or text, nvbandwidth's JSON.",
+            help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
+            "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON.",
         ),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DATA.jsonl", help="File to write.")
     ],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=COLUMN[:UNIT],...",
+            help="A table's columns, where their names do not tell: n=atoms,gpus=devices,"
+            "seconds=run:us. Also time or rate (seconds in other units: ms, steps/s, samples/s, "
+            "ns/day, hours/ns), timestep, nodes, ranks, program, case, machine, repeat.",
+        ),
+    ] = None,
+    timestep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Simulated time of a step, such as 2fs; ns/day needs it."
+        ),
+    ] = None,
+    program: Annotated[str | None, typer.Option(help="What ran, where the file does not say.")] = (
+        None
+    ),
+    case: Annotated[
+        str | None,
+        typer.Option(help="Input, cutoff, precision, ..., where the file does not say."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="What n counts (atoms, cells), where the file does not say.")
+    ] = None,
+    decimal: Annotated[
+        Literal["point", "comma"] | None,
+        typer.Option(help="How a table writes decimals, where its numbers do not tell."),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, of several.")] = None,
     cores: Annotated[
         int | None,
         typer.Option(min=1, help="FP32 lanes of one GPU; the GPU term wave needs them."),
@@ -83,54 +110,35 @@ def command(
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
-    options = Options(machine, path, schedule, kernel, block, size)
-    read = [(name, *read_file(name, options, form)) for name in files]
-    facts = _machine_facts([imported for _, imported, _ in read])
-    facts["gpus"] = _gpus(facts.get("gpus"), gpu_name, cores, sms)
-    described: JsonObject = {
-        "kind": "machine",
-        "id": machine,
-        "tool": {"name": "gpucast import", "version": version()},
-        **{key: value for key, value in facts.items() if value is not None},
-        "source": "imported from " + ", ".join(map(_cited, files)),
-    }
-    entries: list[Entry] = [entry for _, imported, _ in read for entry in imported.entries]
-    data = dataset.from_records(output, [jsonl.record(described), *entries])
-    for line in [text for _, imported, _ in read for text in imported.warnings] + data.warnings:
+    given = Options(
+        machine=machine,
+        path=path,
+        schedule=schedule,
+        kernel=kernel,
+        block=block,
+        bytes=size,
+        program=program,
+        case=case,
+        unit=unit,
+        timestep=None if timestep is None else parse_timestep(timestep, "--timestep"),
+        columns=named(columns),
+        decimal=decimal,
+        sheet=sheet,
+    )
+    found = import_files(files, given, GpuFacts(gpu_name, cores, sms), form)
+    data = from_records(output, found.records)
+    for line in [*found.warnings, *data.warnings]:
         warn(line)
     data.dump(output, force=force)
-    _answer(data, output, [(name, form.name) for name, _, form in read], as_json)
-
-
-def _machine_facts(imported: list[Imported]) -> JsonObject:
-    facts: JsonObject = {}
-    for each in imported:
-        for key, value in each.machine.items():
-            if facts.setdefault(key, value) != value:
-                raise InputError("differs between the files; import them one by one", field=key)
-    return facts
-
-
-def _gpus(
-    stated: list[JsonObject] | None, name: str | None, cores: int | None, sms: int | None
-) -> list[JsonObject] | None:
-    """GPUs as the files state them, with what the user adds; one entry where files are silent."""
-    given = {"name": name, "cores": cores, "sms": sms}
-    added = {key: value for key, value in given.items() if value is not None}
-    if stated is None and not added:
-        return None
-    return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
-
-
-def _cited(name: str) -> str:
-    digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    # File names may be any bytes; records are UTF-8.
-    shown = os.fsencode(os.path.basename(name)).decode("utf-8", "backslashreplace")
-    return f"{shown} (sha256 {digest[:12]})"
+    _answer(data, output, found, list(zip(files, found.formats, strict=True)), as_json)
 
 
 def _answer(
-    data: dataset.Dataset, output: str, formats: list[tuple[str, str]], as_json: bool
+    data: Dataset,
+    output: str,
+    found: Imports,
+    formats: list[tuple[str, str]],
+    as_json: bool,
 ) -> None:
     kinds = summary.counts(data)
     notes = len(data.notes)
@@ -143,10 +151,14 @@ def _answer(
                 "records": counted | {"note": notes},
                 "samples": {kind: each["samples"] for kind, each in kinds.items()},
                 "digest": data.digest,
+                "understood": found.notes,
                 "warnings": data.warnings,
             }
         )
         return
+    for line in found.notes:
+        print(one_line(line))
+    print()
     print_table(
         ("kind", "records", "samples"),
         [(kind, each["records"], each["samples"]) for kind, each in kinds.items()]

@@ -35,6 +35,11 @@ def warn(text: str) -> None:
     print(f"gpucast: warning: {one_line(text)}", file=sys.stderr)
 
 
+def note(text: str) -> None:
+    """Print a note of one line on stderr."""
+    print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
+
+
 def warn_of(model: Model) -> None:
     """What the fit of a model warned of, on one line."""
     if model.warnings:

@@ -25,15 +25,15 @@ from gpucast.util.units import SIMULATED_TIMES
 
 TIME = "seconds"
 _SYNONYMS = {"time": TIME, "rate": TIME}
-_TIME_WORDS = frozenset(
-    "time step_time steptime time/step time/iteration iteration_time iter_time t_step timing "
-    "median mean average avg duration speed rate performance perf throughput".split()
-)  # fmt: skip
-_BARE_TIMES = frozenset(
-    "time step_time steptime time/step time/iteration iteration_time iter_time".split()
-)  # fmt: skip
+_BARE_TIMES = {
+    "time", "step_time", "steptime", "time/step", "time/iteration", "iteration_time", "iter_time",
+}  # fmt: skip
+_TIME_WORDS = _BARE_TIMES | {
+    "t_step", "timing", "median", "mean", "average", "avg", "duration", "speed", "rate",
+    "performance", "perf", "throughput",
+}  # fmt: skip
 # As names of columns these mean other things: the least time, the day.
-_NO_NAMES_OF_TIMES = frozenset("min mins d day days h hr".split())
+_NO_NAMES_OF_TIMES = {"min", "mins", "d", "day", "days", "h", "hr"}
 _MANY = r"(?:#_?|n_?|num_?|no_of_|nr_of_|number_of_|total_)?"
 _COUNTS = rf"{_MANY}({'|'.join(COUNTED)})"
 
@@ -151,8 +151,7 @@ def resolve(
             columns are equally likely.
     """
     by_role = {
-        role: _as_said(role, column, names, file=file, line=line)
-        for role, column in given.items()
+        role: _as_said(role, column, names, file=file, line=line) for role, column in given.items()
     }
     taken = {column.at for column in by_role.values()}
     candidates: dict[str, list[tuple[int, Column]]] = {}
@@ -230,9 +229,7 @@ def _timestep_scale(word: str, stem: str, inner: str) -> float | None:
     return SIMULATED_TIMES.get(inner) if _TIMESTEP.fullmatch(stem) else None
 
 
-def _best(
-    role: str, found: list[tuple[int, Column]], *, file: str, line: int | None
-) -> Column:
+def _best(role: str, found: list[tuple[int, Column]], *, file: str, line: int | None) -> Column:
     least = min(rank for rank, _ in found)
     best = [column for rank, column in found if rank == least]
     if len(best) == 1:
@@ -248,9 +245,7 @@ def _best(
     )
 
 
-def _as_said(
-    role: str, said: str, names: Sequence[str], *, file: str, line: int | None
-) -> Column:
+def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int | None) -> Column:
     """The column that the user named, with its unit."""
     wanted, unit_text = _split(said, names)
     at = _index(wanted, names)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gpucast.data.formats import Options, entry
 from gpucast.data.formats.tables import numbers
 from gpucast.data.formats.tables.columns import TIME, Column, Columns
-from gpucast.data.formats.tables.grid import Cells, Grid, any_there
+from gpucast.data.formats.tables.grid import Grid, any_there
 from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
@@ -193,10 +193,10 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
         return "comma"
     # Where commas stand between the columns, those within numbers do not mark decimals.
     if either is not None and point is None and grid.delimiter != ",":
-        as_point, as_comma = (numbers.parse(either, how) for how in ("point", "comma"))
+        values = [numbers.parse(either, how) for how in ("point", "comma")]
+        one, other = (f"{value:.15g}" for value in values if value is not None)
         raise InputError(
-            f"{shown(either)} may be {as_point} or {as_comma}; say --decimal point or "
-            "--decimal comma",
+            f"{shown(either)} may be {one} or {other}; say --decimal point or --decimal comma",
             file=grid.file,
             line=_line_of(grid, indices, either),
         )

@@ -147,11 +147,11 @@ def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> Non
     median = statistics.median(samples)
     if median < LONG_STEP:
         return
-    assert time.unit is not None
-    column = shown(time.name)
+    assert time.unit is not None  # a column of times has one
+    answer = f"--columns seconds={shown(time.name)}"
     raise InputError(
-        f"the median step takes {duration(median)}: are these {time.unit.name}? If so, say "
-        f"--columns seconds={column}:{time.unit.name}; if not, name the unit (us, ms, ...)",
+        f"the median step takes {duration(median)}; if that is right, import with "
+        f"{answer}:{time.unit.name}, if these are microseconds, with {answer}:us",
         file=grid.file,
         field=time.name,
     )

@@ -18,9 +18,11 @@ _SECONDS = {
 _WALL = {word: size for size, words in _SECONDS.items() for word in words.split()}
 _SIMULATED = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6}
 _LONG = {word for word, size in _WALL.items() if size >= 60}
-_STEPS = frozenset(
-    "step steps timestep timesteps iteration iterations iter iters it its".split()
-)  # fmt: skip
+_STEPS = {
+    word + plural
+    for word in ("step", "timestep", "iteration", "iter", "it")
+    for plural in ("", "s")
+}
 _PREFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 COUNTED = {

@@ -1,0 +1,303 @@
+"""Data from wherever they are: bundled datasets, files of records, and what can be imported.
+
+``load`` takes names and files as they are; ``read`` also takes data frames, and what a table or a
+log does not say itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeGuard
+
+from gpucast.data import formats, jsonl
+from gpucast.data.bundled import bundled_files
+from gpucast.data.dataset import Dataset, PathLike, merged
+from gpucast.data.formats import Imported, Options, tables
+from gpucast.data.formats.tables.columns import named
+from gpucast.data.records import Entry, Machine, Record
+from gpucast.data.wording import in_words
+from gpucast.errors import InputError, from_os_error
+from gpucast.util import JsonObject
+from gpucast.util.units import parse_timestep
+from gpucast.util.version import version
+
+if TYPE_CHECKING:
+    import pandas
+
+    Source = PathLike | pandas.DataFrame
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """What the user says of a machine's GPUs: their name, FP32 lanes and multiprocessors."""
+
+    name: str | None = None
+    cores: int | None = None
+    sms: int | None = None
+
+
+@dataclass(frozen=True)
+class Imports:
+    """What several foreign files hold together.
+
+    Attributes:
+        machines: a record for each machine that an entry names.
+        entries: of each file, in the order given.
+        formats: name of each file's format.
+        warnings, notes: one line each, with the file's name.
+    """
+
+    machines: list[Machine]
+    entries: list[list[Entry]]
+    formats: list[str]
+    warnings: list[str]
+    notes: list[str]
+
+    @property
+    def records(self) -> list[Record]:
+        """All of them, machines first."""
+        return [*self.machines, *(entry for each in self.entries for entry in each)]
+
+
+def load(*names_or_paths: PathLike) -> Dataset:
+    """Bundled datasets, files of records, and files that ``gpucast import`` takes, as one dataset.
+
+    Args:
+        names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
+            over a file of the same name in the current folder; write ``./NAME`` for the file.
+
+    Raises:
+        InputError: a name that is neither (near matches are listed), a file that is no valid file
+            of records and of no format that is known, a record of a machine that no file
+            describes, the same file twice, or one machine id with different GPUs.
+    """
+    if not names_or_paths:
+        raise InputError("name at least one dataset or file")
+    bundled = bundled_files()
+    sources: list[tuple[str, Path]] = []
+    for given in names_or_paths:
+        name = os.fspath(given)
+        path = bundled.get(name) if isinstance(given, str) else None
+        if path is None:
+            path = Path(name)
+            if not path.exists():
+                raise _unknown(name, bundled)
+        if any(_same_file(path, other) for _, other in sources):
+            raise InputError("is given twice; its samples would count twice", file=name)
+        sources.append((name, path))
+    foreign = [name for name, path in sources if name not in bundled and _is_foreign(path, name)]
+    found = import_files(foreign, Options())
+    imported = dict(zip(foreign, found.entries, strict=True))
+    files: list[tuple[str, jsonl.Lines]] = []
+    for name, path in sources:
+        files.append((name, _lines(imported[name]) if name in imported else jsonl.read(path)))
+    if foreign:
+        files.insert(0, (" + ".join(foreign), _lines(found.machines)))
+    name = " + ".join(name for name, _ in sources)
+    return merged(name, files, warnings=found.warnings, understood=found.notes)
+
+
+def read(
+    *sources: Source,
+    columns: Mapping[str, str] | str | None = None,
+    timestep: float | str | None = None,
+    program: str | None = None,
+    case: str | None = None,
+    unit: str | None = None,
+    machine: str = "imported",
+    path: str = "native",
+    schedule: str | None = None,
+    kernel: str | None = None,
+    block: int | None = None,
+    cores: int | None = None,
+    sms: int | None = None,
+    gpu_name: str | None = None,
+    decimal: Literal["point", "comma"] | None = None,
+    sheet: str | None = None,
+) -> Dataset:
+    """Timings of any program, from tables (CSV, Excel, Parquet, data frames) and logs.
+
+    Columns are known by usual names: ``atoms``, ``gpus``, ``ms/step``, ``ns/day`` and so on; others
+    are left out. ``repr`` of the answer says what was understood.
+
+    Args:
+        sources: files and data frames; at least one.
+        columns: names of columns by what they hold, where their names do not tell:
+            ``{"n": "Size", "gpus": "Devices", "seconds": "Run:ms"}``, with a unit after a colon.
+            Roles: n, gpus, seconds (also called time or rate), timestep, nodes, ranks, program,
+            case, machine, repeat, path, schedule, kernel, unit.
+        timestep: simulated time of a step, which ns/day needs: s, or text such as ``"2fs"``.
+        program, case, unit: what ran, the setting that must be the same for times to be
+            comparable, and what n counts, where the files do not say.
+        machine, path: id of the machine, and how its GPUs were reached.
+        schedule, kernel, block: of steps of gpucast's own programs; block: threads a block.
+        cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and what it is called.
+        decimal: how decimals are written, where the numbers do not tell.
+        sheet: of a workbook with several tables.
+
+    Raises:
+        InputError: names file, line and column, and what to do.
+    """
+    if not sources:
+        raise InputError("name at least one file or data frame")
+    if isinstance(timestep, str):
+        timestep = parse_timestep(timestep, "timestep")
+    options = Options(
+        machine=machine,
+        path=path,
+        schedule=schedule,
+        kernel=kernel,
+        block=block,
+        program=program,
+        case=case,
+        unit=unit,
+        timestep=timestep,
+        columns=named(columns),
+        decimal=decimal,
+        sheet=sheet,
+    )
+    found = import_files(sources, options, GpuFacts(gpu_name, cores, sms))
+    name = " + ".join(_name_of(source) for source in sources)
+    return merged(
+        name,
+        [(name, _lines(found.records))],
+        warnings=found.warnings,
+        understood=found.notes,
+    )
+
+
+def dataset_of(data: Dataset | Source) -> Dataset:
+    """A dataset as it is; a data frame, file or bundled name read as one. Raises InputError."""
+    if isinstance(data, Dataset):
+        return data
+    return read(data) if _is_frame(data) else load(data)
+
+
+def import_files(
+    sources: Sequence[Source],
+    options: Options,
+    gpu: GpuFacts = GpuFacts(),
+    form: str | None = None,
+) -> Imports:
+    """Read other programs' files, and data frames, as records of one machine or several.
+
+    Args:
+        sources: names of files, or data frames.
+        options: what the files do not say.
+        gpu: added to what the files say of GPUs.
+        form: name of the files' format, where their content does not tell.
+
+    Raises:
+        InputError: a file is wrong or of no known format, or files contradict one another.
+    """
+    read = [_imported(source, options, form) for source in sources]
+    facts = _machine_facts([imported for imported, _ in read])
+    facts["gpus"] = _gpus(facts.get("gpus"), gpu)
+    described: JsonObject = {
+        "kind": "machine",
+        "tool": {"name": "gpucast import", "version": version()},
+        **{key: value for key, value in facts.items() if value is not None},
+        "source": "imported from " + ", ".join(map(_cited, sources)),
+    }
+    entries = [imported.entries for imported, _ in read]
+    ids = dict.fromkeys(entry.machine for each in entries for entry in each)
+    machines = []
+    for name in [each for each in ids if each is not None] or [options.machine] * bool(read):
+        record = jsonl.record({**described, "id": name})
+        assert isinstance(record, Machine)
+        machines.append(record)
+    names = [_name_of(source) for source in sources]
+    said: list[str] = []
+    for name, (imported, _) in zip(names, read, strict=True):
+        said += [f"{name}: {line}" for line in (*in_words(imported.entries), *imported.notes)]
+    warnings = [line for imported, _ in read for line in imported.warnings]
+    return Imports(machines, entries, [form for _, form in read], warnings, said)
+
+
+def _imported(source: Source, options: Options, form: str | None) -> tuple[Imported, str]:
+    if _is_frame(source):
+        grid = tables.grid.from_frame(source, "DataFrame")
+        return tables.read(grid, options), "DataFrame"
+    imported, found = formats.read_file(os.fspath(source), options, form)
+    return imported, found.name
+
+
+def _is_frame(source: object) -> TypeGuard[pandas.DataFrame]:
+    # By what it has, not by its class: pandas is imported by those who have a frame already.
+    return hasattr(source, "columns") and hasattr(source, "index") and hasattr(source, "dtypes")
+
+
+def _is_foreign(path: Path, name: str) -> bool:
+    """Whether a file is to be imported; what is neither records nor importable is an error."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise from_os_error(error, name) from error
+    if formats.holds_records(content):
+        return False
+    # What looks like records, or is called so, is for their reader to complain about.
+    ours = not content.strip() or path.suffix == ".jsonl" or content.lstrip()[:1] in (b"{", b"[")
+    try:
+        found = formats.recognized(content, name, Options())
+    except InputError:
+        if path.suffix == ".jsonl":
+            return False
+        raise
+    return found is not None or not ours
+
+
+def _lines(records: Iterable[Record]) -> jsonl.Lines:
+    kept = list(records)
+    return jsonl.Lines(kept, list(range(1, len(kept) + 1)))
+
+
+def _machine_facts(imported: list[Imported]) -> JsonObject:
+    facts: JsonObject = {}
+    for each in imported:
+        for key, value in each.machine.items():
+            if facts.setdefault(key, value) != value:
+                raise InputError("differs between the files; import them one by one", field=key)
+    return facts
+
+
+def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] | None:
+    """GPUs as the files state them, with what the user adds; one entry where files are silent."""
+    added = {key: value for key, value in vars(given).items() if value is not None}
+    if stated is None and not added:
+        return None
+    return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
+
+
+def _name_of(source: Source) -> str:
+    return "DataFrame" if _is_frame(source) else os.fspath(source)
+
+
+def _cited(source: Source) -> str:
+    if _is_frame(source):
+        return f"a data frame of {len(source)} rows"
+    digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    # File names may be any bytes; records are UTF-8.
+    shown = os.fsencode(os.path.basename(source)).decode("utf-8", "backslashreplace")
+    return f"{shown} (sha256 {digest[:12]})"
+
+
+def _unknown(name: str, bundled: Iterable[str]) -> InputError:
+    names = list(bundled)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if near:
+        return InputError(f"no such file or bundled dataset; near: {', '.join(near)}", file=name)
+    return InputError(
+        f"no such file or bundled dataset; bundled: {', '.join(names) or 'none'}", file=name
+    )
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
