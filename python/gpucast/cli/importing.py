@@ -9,7 +9,7 @@ import typer
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
 from gpucast.data import summary
-from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Options
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import GpuFacts, Imports, import_files
@@ -126,8 +126,8 @@ def command(
         sheet=sheet,
     )
     found = import_files(files, given, GpuFacts(gpu_name, cores, sms), form)
-    data = from_records(output, found.records)
-    for line in [*found.warnings, *data.warnings]:
+    data = found.dataset(output)
+    for line in data.warnings:
         warn(line)
     data.dump(output, force=force)
     _answer(data, output, found, list(zip(files, found.formats, strict=True)), as_json)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from gpucast.data import formats, jsonl
 from gpucast.data.bundled import bundled_files
@@ -29,7 +29,11 @@ from gpucast.util.version import version
 if TYPE_CHECKING:
     import pandas
 
-    Source = PathLike | pandas.DataFrame
+Source: TypeAlias = "PathLike | pandas.DataFrame"
+"""What ``read`` takes."""
+
+FRAME = "DataFrame"
+"""The name of what has none."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +52,27 @@ class Imports:
     Attributes:
         machines: a record for each machine that an entry names.
         entries: of each file, in the order given.
-        formats: name of each file's format.
-        warnings, notes: one line each, with the file's name.
+        formats, names: name of each file's format, and of the file.
+        warnings, notes: one line each, notes with the file's name.
     """
 
     machines: list[Machine]
     entries: list[list[Entry]]
     formats: list[str]
+    names: list[str]
     warnings: list[str]
     notes: list[str]
 
-    @property
-    def records(self) -> list[Record]:
-        """All of them, machines first."""
-        return [*self.machines, *(entry for each in self.entries for entry in each)]
+    def lines(self) -> list[tuple[str, jsonl.Lines]]:
+        """The records of each source, with its name; machines before all others."""
+        if not self.names:
+            return []
+        each = zip(self.names, map(_lines, self.entries), strict=True)
+        return [(" + ".join(self.names), _lines(self.machines)), *each]
+
+    def dataset(self, name: str) -> Dataset:
+        """All of it. Raises InputError."""
+        return merged(name, self.lines(), warnings=self.warnings, understood=self.notes)
 
 
 def load(*names_or_paths: PathLike) -> Dataset:
@@ -92,14 +103,14 @@ def load(*names_or_paths: PathLike) -> Dataset:
         sources.append((name, path))
     foreign = [name for name, path in sources if name not in bundled and _is_foreign(path, name)]
     found = import_files(foreign, Options())
-    imported = dict(zip(foreign, found.entries, strict=True))
-    files: list[tuple[str, jsonl.Lines]] = []
-    for name, path in sources:
-        files.append((name, _lines(imported[name]) if name in imported else jsonl.read(path)))
-    if foreign:
-        files.insert(0, (" + ".join(foreign), _lines(found.machines)))
-    name = " + ".join(name for name, _ in sources)
-    return merged(name, files, warnings=found.warnings, understood=found.notes)
+    records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
+    order = [name for name, _ in sources]
+    # Imported machines come first, whatever they are called together.
+    files = sorted(
+        [*found.lines(), *records],
+        key=lambda file: order.index(file[0]) if file[0] in order else -1,
+    )
+    return merged(" + ".join(order), files, warnings=found.warnings, understood=found.notes)
 
 
 def read(
@@ -162,20 +173,14 @@ def read(
         sheet=sheet,
     )
     found = import_files(sources, options, GpuFacts(gpu_name, cores, sms))
-    name = " + ".join(_name_of(source) for source in sources)
-    return merged(
-        name,
-        [(name, _lines(found.records))],
-        warnings=found.warnings,
-        understood=found.notes,
-    )
+    return found.dataset(" + ".join(found.names))
 
 
 def dataset_of(data: Dataset | Source) -> Dataset:
     """A dataset as it is; a data frame, file or bundled name read as one. Raises InputError."""
     if isinstance(data, Dataset):
         return data
-    return read(data) if _is_frame(data) else load(data)
+    return load(data) if isinstance(data, (str, os.PathLike)) else read(data)
 
 
 def import_files(
@@ -216,20 +221,17 @@ def import_files(
     for name, (imported, _) in zip(names, read, strict=True):
         said += [f"{name}: {line}" for line in (*in_words(imported.entries), *imported.notes)]
     warnings = [line for imported, _ in read for line in imported.warnings]
-    return Imports(machines, entries, [form for _, form in read], warnings, said)
+    return Imports(machines, entries, [form for _, form in read], names, warnings, said)
 
 
 def _imported(source: Source, options: Options, form: str | None) -> tuple[Imported, str]:
-    if _is_frame(source):
-        grid = tables.grid.from_frame(source, "DataFrame")
-        return tables.read(grid, options), "DataFrame"
-    imported, found = formats.read_file(os.fspath(source), options, form)
-    return imported, found.name
-
-
-def _is_frame(source: object) -> TypeGuard[pandas.DataFrame]:
-    # By what it has, not by its class: pandas is imported by those who have a frame already.
-    return hasattr(source, "columns") and hasattr(source, "index") and hasattr(source, "dtypes")
+    if isinstance(source, (str, os.PathLike)):
+        imported, found = formats.read_file(os.fspath(source), options, form)
+        return imported, found.name
+    # By what it has, not by its class: who has a frame has imported pandas, others need not.
+    if not all(hasattr(source, name) for name in ("columns", "index", "dtypes")):
+        raise InputError(f"{type(source).__name__} is neither a file's name nor a data frame")
+    return tables.read(tables.grid.from_frame(source, FRAME), options), FRAME
 
 
 def _is_foreign(path: Path, name: str) -> bool:
@@ -274,11 +276,11 @@ def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] 
 
 
 def _name_of(source: Source) -> str:
-    return "DataFrame" if _is_frame(source) else os.fspath(source)
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else FRAME
 
 
 def _cited(source: Source) -> str:
-    if _is_frame(source):
+    if not isinstance(source, (str, os.PathLike)):
         return f"a data frame of {len(source)} rows"
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
     # File names may be any bytes; records are UTF-8.

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
@@ -58,7 +59,7 @@ class Validation(Score):
 
 def validate(
     model: Model,
-    data: Dataset,
+    data: Dataset | Source,
     selection: StepSelection = ANY,
     **choice: Unpack[SelectionArguments],
 ) -> Validation:
@@ -73,6 +74,7 @@ def validate(
     Raises:
         InputError: there are no steps to compare with.
     """
+    data = dataset_of(data)
     wanted = replace(selection, **choice)
     samples: dict[tuple[float, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[float, int], float] = defaultdict(float)

@@ -61,7 +61,7 @@ class Row:
         if scale != 1:
             # Time steps are small fractions; dividing by whole numbers rounds once, not twice.
             value = value / round(1 / scale) if scale < 1 else value * scale
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        return value
 
     def positive(self, role: str) -> Number:
         """A finite number greater than 0. Raises InputError with line and column."""
@@ -73,9 +73,9 @@ class Row:
     def integer(self, role: str) -> int:
         """An integer; 1e5 and 1000.0 are integers too. Raises InputError with line and column."""
         value = self.number(role)
-        if isinstance(value, float):
+        if isinstance(value, float) and not value.is_integer():
             raise self.error(role, f"must be an integer, got {shown(self.cells[role])}")
-        return value
+        return int(value)
 
     def error(self, role: str | None, message: str) -> InputError:
         """An error about this line, by the column's own name."""
@@ -141,7 +141,7 @@ def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str
     """
     said = []
     read = [
-        f"{role} from {each.name!r}" + (f" ({each.unit.name})" if _tells(each) else "")
+        f"{role} from {each.name!r}{_unit_beside(each)}"
         for role, each in columns.by_role.items()
         if each.name.casefold() not in usual and role in _NUMERIC
     ]
@@ -163,8 +163,10 @@ def shown(cell: object) -> str:
     return quoted if len(quoted) <= 40 else quoted[:37] + "..."
 
 
-def _tells(column: Column) -> bool:
-    return column.unit is not None and column.unit.name not in column.name.casefold()
+def _unit_beside(column: Column) -> str:
+    """The unit of a column whose name does not tell it."""
+    unit = None if column.unit is None else column.unit.name
+    return "" if unit is None or unit in column.name.casefold() else f" ({unit})"
 
 
 def _entry(value: dict[str, object], machine: str, options: Options, row: Row) -> Entry:
