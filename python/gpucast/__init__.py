@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from gpucast.forecast.validation import validate as validate
     from gpucast.forecast.what_if import what_if as what_if
     from gpucast.model.fitted import Model as Model
-    from gpucast.model.fitted import load_model as load_model
+    from gpucast.model.forecaster import Forecaster as Forecaster
+    from gpucast.model.scaling import ScalingModel as ScalingModel
+    from gpucast.model.files import load_model as load_model
     from gpucast.planning.plan import Plan as Plan
     from gpucast.planning.plan import plan as plan
     from gpucast.transfers.curves import fit_transfers as fit_transfers
@@ -36,15 +38,17 @@ _HOME = {
     "Dataset": "data.dataset",
     "GpucastError": "errors",
     "InputError": "errors",
+    "Forecaster": "model.forecaster",
     "Model": "model.fitted",
     "Plan": "planning.plan",
+    "ScalingModel": "model.scaling",
     "StepSelection": "data.selection",
     "bundled_files": "data.bundled",
     "compare": "forecast.comparison",
     "fit": "fitting.fit",
     "fit_transfers": "transfers.curves",
     "load": "data.loading",
-    "load_model": "model.fitted",
+    "load_model": "model.files",
     "plan": "planning.plan",
     "read": "data.loading",
     "validate": "forecast.validation",

@@ -17,7 +17,8 @@ from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import validate
 from gpucast.forecast.what_if import what_if
-from gpucast.model.fitted import Model, load_model
+from gpucast.model.files import load_model
+from gpucast.model.fitted import Model
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.content import content

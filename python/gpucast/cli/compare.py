@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Compare the forecasts of two models."""
     from gpucast.forecast.comparison import compare
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
 
     first, second = load_model(native), load_model(remote)
     result = compare(first, second, sizes(n), counts(gpus))

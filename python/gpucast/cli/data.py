@@ -19,7 +19,7 @@ from gpucast.data.formats.csv_transfers import expressible
 from gpucast.data.records import Machine, Measurement, Transfer
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
-from gpucast.model.fitted import load_model
+from gpucast.model.files import load_model
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number

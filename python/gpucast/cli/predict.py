@@ -15,7 +15,7 @@ from gpucast.util import JsonObject
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
-    from gpucast.model.fitted import Best
+    from gpucast.model.forecaster import Best
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
@@ -32,16 +32,19 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
-    from gpucast.model.fitted import Model, load_model, outer
+    from gpucast.model.files import load_model
+    from gpucast.model.fitted import Model
+    from gpucast.model.forecaster import outer
 
     particles, gpu_counts = sizes(n), counts(gpus)
-    loaded: list[Model] = [load_model(path) for path in models]
+    loaded = [load_model(path) for path in models]
     forecast: list[JsonObject] = []
     best: list[Best] = []
     rates: list[float] = []
     for model in loaded:
         found = model.forecasts(*outer(particles, gpu_counts))
-        rates += map(model.workload.gflops, found.n.tolist(), found.seconds.tolist())
+        gflops = model.workload.gflops if isinstance(model, Model) else lambda *_: math.nan
+        rates += map(gflops, found.n.tolist(), found.seconds.tolist())
         columns = found.columns()
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         forecast += [{"model": model.name, **dict(zip(columns, row, strict=True))} for row in rows]

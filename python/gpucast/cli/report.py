@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
     from gpucast.cli.loading import load
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
     from gpucast.util import files
     from gpucast.util.version import version
 

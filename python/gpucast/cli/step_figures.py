@@ -100,7 +100,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     """Model files and everything else among names and files."""
     from gpucast.cli.loading import load
     from gpucast.data.bundled import bundled_files
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
 
     bundled = bundled_files()
     are_models = [name not in bundled and _is_model(name) for name in inputs]

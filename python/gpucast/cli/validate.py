@@ -22,7 +22,7 @@ def command(
     """Held-out error, best-count hits, regret and interval coverage."""
     from gpucast.cli.loading import load
     from gpucast.forecast.validation import validate
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
 
     loaded = load_model(model)
     result = validate(loaded, load(*data), selection)

@@ -40,7 +40,7 @@ def command(
     """
     from gpucast.cli.loading import load
     from gpucast.forecast.what_if import what_if
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
     from gpucast.util import files
 
     files.check_output(output, force=force)

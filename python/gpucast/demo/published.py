@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpucast.data.loading import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.model.fitted import load_model
+from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import Series, series_of
 from gpucast.plots.transfers import transfer_time

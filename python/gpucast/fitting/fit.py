@@ -33,10 +33,15 @@ from gpucast.model.content import (
     Terms,
     Tried,
 )
+from gpucast.fitting.scaling import fit_scaling
 from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 from gpucast.util.units import p_value
 
 Array = NDArray[np.float64]
+
+SCALING = "scaling"
+"""The model of any program."""
 
 REPLICATES = 400
 LARGEST_REPLICATES = 100_000
@@ -95,14 +100,19 @@ def fit(
     replicates: int = REPLICATES,
     seed: int = 1,
     **choice: Unpack[SelectionArguments],
-) -> Model:
-    """Fit the step time of one path, schedule and kernel, jointly with its transfers and launches.
+) -> Forecaster:
+    """Fit the step time of one program on one path.
+
+    Steps of our own programs, which state how they move data, are fitted jointly with transfers and
+    launches by terms that describe these programs (``Model``); steps of any other program by forms
+    that such programs follow (``ScalingModel``).
 
     Args:
         data: records (see ``gpucast.load``), or a data frame or file as ``gpucast.read`` takes it.
         selection: which records, where there are several.
         method: how their transfers were timed, where both ways: ``call`` or ``gated``.
-        model: ``auto`` (least cross-validated error), ``paper``, or ``GPU+CPU+COM``.
+        model: ``auto``; ``scaling`` for any program; of our own programs ``paper``, or
+            ``GPU+CPU+COM`` (``auto``: the least cross-validated error).
         replicates: bootstrap refits behind intervals and probabilities; 0: none.
         seed: of folds and bootstrap; the same seed gives the same answer.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
@@ -117,8 +127,8 @@ def fit(
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
-    stated = problem.selection
-    _take_for_our_own_program(problem)
+    if model == SCALING or (model == "auto" and problem.schedule is None):
+        return fit_scaling(problem)
     needed = routes_of(problem)
     problem.transfers = {
         route: transfers for route, transfers in problem.transfers.items() if route in needed
@@ -178,7 +188,7 @@ def fit(
         data=FittedSteps(
             name=data.name,
             digest=data.digest,
-            **asdict(replace(stated, machine=None, block=None)),
+            **asdict(replace(problem.selection, machine=None, block=None)),
         ),
         bootstrap_seed=seed,
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -187,13 +197,6 @@ def fit(
         replicates=np.asarray(values),
         integers=list(integers),
     )
-
-
-def _take_for_our_own_program(problem: Problem) -> None:
-    """Fit steps of programs that are not ours as if they moved data as the paper's does."""
-    # The only place that does so. It goes when such steps get forms of their own.
-    if problem.selection.schedule is None:
-        problem.selection = replace(problem.selection, schedule="star-serial")
 
 
 def check_sampling(replicates: int, seed: int) -> None:

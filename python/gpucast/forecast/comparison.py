@@ -7,7 +7,8 @@ from typing import TypedDict
 
 import numpy as np
 
-from gpucast.model.fitted import Best, Model, Numbers, as_list, interval_width, outer
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Best, Numbers, as_list, interval_width, outer
 from gpucast.util.units import plain
 
 

@@ -107,6 +107,8 @@ class Quality:
         reduced_chi2, lack_of_fit_p: None where repetitions are too few for a test.
         misfits: p of each named direction in which a misfit was looked for.
         disturbed_samples: samples that the fit gave no weight.
+        held_out_gpus_error, held_out_n_error: median relative error of forecasts of the largest GPU
+            count, and of the largest n, by fits without them; None where nobody looked.
     """
 
     median_relative_error: float
@@ -117,14 +119,22 @@ class Quality:
     misfits: dict[str, float] = field(default_factory=dict)
     disturbed_samples: int = 0
     converged: bool = True
+    held_out_gpus_error: float | None = field(default=None, metadata={"omit": True})
+    held_out_n_error: float | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Tried:
-    """A candidate model and its mean relative error in cells left out; None: it had none."""
+    """A candidate model.
+
+    Attributes:
+        cv_error: mean relative error in cells left out; None: it had none.
+        weight: in forecasts, where several candidates make them.
+    """
 
     model: str
     cv_error: float | None
+    weight: NotNegative | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -308,3 +318,81 @@ class Bootstrap:
     """The part of a model file that holds its replicates."""
 
     bootstrap: Replicates
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class MeasuredCells:
+    """What a scaling model was fitted to, an entry a cell.
+
+    Attributes:
+        nodes: machines that the GPUs were in; 0: not known.
+        seconds: median of the cell's samples.
+        variance: of its logarithm beyond the model's noise: what repetitions and rounding leave,
+            more where the cell was taken for disturbed.
+    """
+
+    n: list[Size]
+    gpus: list[Count]
+    nodes: list[NotNegative]
+    seconds: list[Positive]
+    variance: list[NotNegative]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class ScalingComponent:
+    """One of the forms that are averaged.
+
+    Attributes:
+        terms: names of scaling terms (``_core.SCALING_TERMS``).
+        growth: how work grows with n.
+        overlap: what overlaps; empty: nothing.
+        deviates: of noise and processes, in standard deviations of their priors.
+        coefficients: of the terms, seconds a unit of their shapes.
+        weight: share in the forecast.
+    """
+
+    terms: list[str]
+    growth: str
+    overlap: str
+    deviates: list[float]
+    coefficients: list[Positive]
+    weight: Positive
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Scaling:
+    """What a scaling model forecasts with.
+
+    Attributes:
+        unit: what n counts; None: not said.
+        timestep: s of simulated time a step advances; None: not said.
+    """
+
+    unit: str | None = None
+    timestep: Positive | None = None
+    cells: MeasuredCells
+    components: list[ScalingComponent]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class FittedScaling:
+    """The content of a scaling model's file; keys as in ``Fitted``."""
+
+    kind: str = field(default="scaling", metadata={"key": "model"})
+    k: int | None = None
+    k_profile: list[IntegerCost] = field(default_factory=list)
+    parameters: dict[str, Parameter]
+    combinations: list[Combination] = field(default_factory=list)
+    rank: int | None = None
+    quality: Quality | None
+    candidates: list[Tried]
+    chosen: str | None
+    observations: Observed | None
+    noise: Noise
+    domain: Domain
+    machine: Gpu
+    data: FittedSteps
+    created: str | None = None
+    warnings: list[str]
+    notes: list[str] = field(default_factory=list)
+    scaling: Scaling

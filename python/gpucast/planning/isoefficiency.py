@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.limits import LARGEST_N
 from gpucast.errors import InputError
-from gpucast.model.fitted import Array, Model
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Array
 from gpucast.planning.replicates import Evaluator
 from gpucast.planning.request import Request
 from gpucast.planning.threshold_search import from_n_on

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from gpucast.model.fitted import Array, interval_width
+from gpucast.model.forecaster import Array, interval_width
 from gpucast.planning.replicates import MOST_EVALUATIONS, Evaluator, StepTimes, step_times
 from gpucast.planning.request import Request
 

@@ -11,7 +11,8 @@ from typing import NoReturn, get_args
 from pydantic import BaseModel, ValidationError
 
 from gpucast.errors import InputError, from_os_error
-from gpucast.model.fitted import Model, load_model
+from gpucast.model.files import load_model
+from gpucast.model.fitted import Model
 from gpucast.planning.request import Job, Request
 from gpucast.planning.yaml_lines import Lines, Location, parse
 from gpucast.util.files import PathLike

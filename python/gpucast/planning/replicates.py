@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast import _core
-from gpucast.model.fitted import Array, Model, outer
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Array, outer
 
 MOST_EVALUATIONS = 500_000
 """The most step times of replicates that are computed, for all machines of a plan together."""

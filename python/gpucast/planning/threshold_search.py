@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpucast.model.fitted import SAME_SIZE, Array, grain_of, rounded, spaced
+from gpucast.model.forecaster import SAME_SIZE, grain_of, rounded, spaced
+from gpucast.model.forecaster import Array
 
 FIRST = 129
 """Sizes looked at first, evenly spaced in the logarithm."""

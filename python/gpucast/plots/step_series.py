@@ -22,7 +22,8 @@ from gpucast.data.selection import ANY, OPEN, StepSelection
 from gpucast.data.step_workloads import workload_of
 from gpucast.data.steps import NATIVE_PATHS, Cell, steps_of
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model, sizes_to_show
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import sizes_to_show
 from gpucast.util.order_statistics import median_of
 
 PAPERS = StepSelection(

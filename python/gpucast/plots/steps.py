@@ -28,7 +28,9 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
-from gpucast.model.fitted import Forecasts, Model, spaced
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import spaced
+from gpucast.model.forecaster import Forecasts
 from gpucast.plots import style
 from gpucast.plots.step_series import Point, Series
 from gpucast.util.units import plain

@@ -16,7 +16,9 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import Cell, validate
-from gpucast.model.fitted import Model, sizes_to_show, spaced
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import spaced
+from gpucast.model.forecaster import sizes_to_show
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades

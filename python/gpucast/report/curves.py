@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import SAME_SIZE, Forecasts, Model, grain_of, rounded
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import SAME_SIZE, grain_of, rounded
+from gpucast.model.forecaster import Forecasts
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,35 @@
+// Measured cells of a program that is known by its step times alone.
+#pragma once
+
+#include <Eigen/Core>
+#include <cmath>
+#include <set>
+
+#include "gpucast/model/scaling/scale.h"
+
+namespace gpucast::fit::scaling {
+
+// One entry a cell; n, gpus and seconds are above 0.
+struct Cells {
+  Eigen::VectorXd n;
+  Eigen::VectorXd gpus;
+  Eigen::VectorXd nodes;        // 0: not known
+  Eigen::VectorXd log_seconds;  // of the cell's median
+  Eigen::VectorXd variance;     // of it, as known from repetitions and rounding
+
+  Eigen::Index size() const { return n.size(); }
+
+  model::scaling::Scale scale(Eigen::Index at, std::size_t growth) const {
+    return {n[at], gpus[at], nodes[at], &model::scaling::growths[growth]};
+  }
+
+  model::scaling::Extent extent() const {
+    const std::set<double> sizes(n.begin(), n.end());
+    const std::set<double> counts(gpus.begin(), gpus.end());
+    const bool known = size() > 0 && (nodes.array() > 0).all();
+    return {sizes.size(), counts.size(), *counts.begin(), *counts.rbegin(),
+            known && (nodes.array() != nodes[0]).any()};
+  }
+};
+
+}  // namespace gpucast::fit::scaling

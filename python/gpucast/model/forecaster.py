@@ -1,0 +1,310 @@
+"""What every model of step times can be asked, whatever it was fitted with."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.selection import StepSelection
+from gpucast.errors import InputError
+from gpucast.model.content import Domain, FittedSteps, Gpu, Noise, Observed, Quality, Tried
+from gpucast.util import files
+from gpucast.util.units import EXACT, plain
+
+if TYPE_CHECKING:
+    import pandas
+
+Array = NDArray[np.float64]
+Numbers = float | Iterable[float]
+
+SCHEMA = "gpucast.model/1"
+
+# Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
+_WIDEST = 100.0
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Forecasts of cells, as arrays of one length.
+
+    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
+    ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
+    """
+
+    n: Array
+    gpus: Array
+    seconds: Array
+    low: Array
+    high: Array
+    mean_low: Array
+    mean_high: Array
+    t_gpu: Array
+    t_cpu: Array
+    t_com: Array
+    extrapolated: NDArray[np.bool_]
+    spread: Array = field(repr=False)
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """What tables show: all but the spread; whole numbers as such, n where all of it is."""
+        shown = {each.name: getattr(self, each.name) for each in fields(self)[:-1]}
+        whole = bool(np.all((self.n == np.floor(self.n)) & (self.n < EXACT)))
+        n = self.n.astype(np.int64) if whole else self.n
+        return {**shown, "n": n, "gpus": self.gpus.astype(np.int64)}
+
+
+class Best(TypedDict):
+    """The fastest GPU count for an n.
+
+    ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
+    ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether any of the counts
+    compared is outside what was fitted.
+    """
+
+    model: str
+    n: float
+    gpus: int
+    seconds: float
+    probability: float | None
+    within_2_percent: list[int]
+    extrapolated: bool
+
+
+class Forecaster(ABC):
+    """A fitted model of step times.
+
+    Attributes:
+        name: for tables and files: the file's name, or the path fitted.
+        data: the steps that were fitted.
+        machine: the GPUs that they ran on.
+        domain: least and greatest n and GPU count of them.
+        observations: how many they are; None: the model was not fitted.
+        quality: how well the model describes them; None: the model was not fitted.
+        candidates: forms that were tried, and ``chosen`` among them.
+        noise: relative noise of step times.
+        warnings, notes: what one must know to use it; one line each.
+    """
+
+    name: str
+    data: FittedSteps
+    machine: Gpu
+    domain: Domain
+    observations: Observed | None
+    quality: Quality | None
+    candidates: list[Tried]
+    chosen: str | None
+    noise: Noise
+    warnings: list[str]
+    notes: list[str]
+
+    @property
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """What was fitted, as JSON values: what ``fit --json`` prints."""
+
+    @property
+    @abstractmethod
+    def selection(self) -> StepSelection:
+        """The steps that it forecasts; of any machine."""
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """The terms of the model, in a line."""
+
+    @property
+    @abstractmethod
+    def draw_count(self) -> int:
+        """How many draws of the whole model there are; 0: its uncertainty is not known."""
+
+    @abstractmethod
+    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+
+        Raises:
+            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
+                the data cannot know.
+        """
+
+    @abstractmethod
+    def seconds(self, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of any n > 0 and any N > 0."""
+
+    @abstractmethod
+    def draws(self, n: Array, gpus: Array, count: int) -> Array:
+        """So many draws of the expected times (s) of pairs of any n > 0 and N > 0, shape (count,
+        pairs): each row might as well be the truth for all of them together."""
+
+    @abstractmethod
+    def cell_intervals(
+        self, found: Forecasts, repetitions: Sequence[int], rounding: Array
+    ) -> tuple[Array, Array]:
+        """90 % intervals (s) of medians of so many repetitions in the cells forecast;
+        ``rounding``: relative variance of each."""
+
+    @abstractmethod
+    def best_shares(self, n: Array, gpus: Array) -> Array:
+        """Probability that each GPU count is the fastest of them, shape (n, gpus); NaN where the
+        model's uncertainty is not known."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """The content of the model file."""
+
+    def measured(self, n: Array, gpus: Array) -> Array:
+        """Measured times (s) of the cells, NaN where none is known."""
+        return np.full(np.shape(n), np.nan)
+
+    def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell lies outside the n or the GPU counts that were fitted."""
+        domain = self.domain
+        inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
+        inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
+        return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
+        mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.
+        """
+        import pandas
+
+        frame = pandas.DataFrame(self.forecasts(*outer(n, gpus)).columns())
+        frame.insert(0, "model", self.name)
+        return frame
+
+    def best(self, n: Numbers, gpus: Numbers = range(1, 9)) -> pandas.DataFrame:
+        """The fastest GPU count for each n, a row each: see ``best_counts``."""
+        import pandas
+
+        return pandas.DataFrame(self.best_counts(as_list(n), as_list(gpus)))
+
+    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
+        """The fastest GPU count for each n."""
+        counts = checked_counts(sorted(set(gpus)))
+        sizes = checked_sizes(n)
+        if not counts.size:
+            raise InputError("needs at least one GPU count to choose from", field="gpus")
+        found = self.forecasts(*outer(sizes, counts))
+        # A measured cell is not contradicted.
+        known = self.measured(found.n, found.gpus)
+        seconds = np.where(np.isnan(known), found.seconds, known).reshape(sizes.size, counts.size)
+        outside: NDArray[np.bool_] = np.any(found.extrapolated.reshape(seconds.shape), axis=1)
+        share = self.best_shares(sizes, counts)
+        result: list[Best] = []
+        for row, size in enumerate(sizes):
+            at = int(np.argmin(seconds[row]))
+            close = counts[seconds[row] <= 1.02 * seconds[row, at]]
+            result.append(
+                {
+                    "model": self.name,
+                    "n": plain(size),
+                    "gpus": int(counts[at]),
+                    "seconds": float(seconds[row, at]),
+                    # Sums of shares miss 1 by rounding.
+                    "probability": round(float(share[row, at]), 9) if self.draw_count else None,
+                    "within_2_percent": [int(count) for count in close],
+                    "extrapolated": bool(outside[row]),
+                }
+            )
+        return result
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model file; whole or not at all."""
+        files.write_text(path, self.to_json(), force=force)
+
+
+def interval_width(log_width: Array) -> Array:
+    """Half-width of an interval of log time, kept within what ``exp`` can hold."""
+    return np.minimum(log_width, _WIDEST)
+
+
+def as_list(values: Numbers) -> list[float]:
+    """One number or several, as a list.
+
+    Raises:
+        InputError: something that is no number; text, too, even of digits.
+    """
+    several = values if isinstance(values, Iterable) else (values,)
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        return [float(value) for value in several]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{values!r} is no number or list of numbers") from error
+
+
+def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
+    """Every n with every GPU count: two flat arrays, GPU counts running fastest."""
+    sizes = np.array(as_list(n))
+    counts = np.array(as_list(gpus))
+    return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
+
+
+def grain_of(*sizes: float) -> float:
+    """How far apart sizes between these are looked at: 1 where all are whole numbers.
+
+    Else a millionth of the least: so much nobody measures.
+    """
+    return 1.0 if all(float(n).is_integer() for n in sizes) else 1e-6 * min(sizes)
+
+
+def rounded(n: Array, grain: float) -> Array:
+    """Sizes as multiples of a grain."""
+    return np.round(n) if grain == 1 else np.round(n / grain) * grain
+
+
+def spaced(low: float, high: float, count: int) -> Array:
+    """Sizes spread evenly in the logarithm; whole numbers between such, so perhaps fewer."""
+    between = rounded(np.geomspace(low, high, count), grain_of(low, high))
+    return np.unique(np.clip(between, low, high))
+
+
+SAME_SIZE = 1e-12
+"""Sizes that differ relatively by no more are one: floats hold larger ones hardly finer."""
+
+
+def checked_sizes(values: Sequence[float] | Array) -> Array:
+    """Sizes n as an array.
+
+    Raises:
+        InputError: one that is no number greater than 0, or too large.
+    """
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array > 0) & (array <= LARGEST_N))]
+    if wrong.size:
+        raise InputError(
+            f"{wrong[0]:.12g} is no size greater than 0 and up to {LARGEST_N:.12g}", field="n"
+        )
+    return array
+
+
+def checked_counts(values: Sequence[float] | Array) -> Array:
+    """GPU counts as an array.
+
+    Raises:
+        InputError: one that is no whole number from 1 to the largest.
+    """
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array >= 1) & (array <= LARGEST_GPUS) & (array == np.floor(array)))]
+    if wrong.size:
+        raise InputError(
+            f"{wrong[0]:.12g} is no whole number from 1 to {LARGEST_GPUS:.12g}", field="gpus"
+        )
+    return array
+
+
+USUAL_SIZES = (216.0, 1e6)
+"""Particles, least and greatest, where no size was measured."""
+
+
+def sizes_to_show(model: Forecaster) -> tuple[float, float]:
+    """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
+    return model.domain.n if model.observations is not None else USUAL_SIZES
