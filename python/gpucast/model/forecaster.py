@@ -15,6 +15,7 @@ from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.model.content import Domain, FittedSteps, Gpu, Noise, Observed, Quality, Tried
+from gpucast.model.shown import forecasts_html, forecasts_text, model_html, model_text
 from gpucast.util import files
 from gpucast.util.units import EXACT, plain
 
@@ -30,7 +31,7 @@ SCHEMA = "gpucast.model/1"
 _WIDEST = 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecasts:
     """Forecasts of cells, as arrays of one length.
 
@@ -50,6 +51,12 @@ class Forecasts:
     t_com: Array
     extrapolated: NDArray[np.bool_]
     spread: Array = field(repr=False)
+
+    def __repr__(self) -> str:
+        return forecasts_text(self)
+
+    def _repr_html_(self) -> str:
+        return forecasts_html(self)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables show: all but the spread; whole numbers as such, n where all of it is."""
@@ -102,6 +109,12 @@ class Forecaster(ABC):
     noise: Noise
     warnings: list[str]
     notes: list[str]
+
+    def __repr__(self) -> str:
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     @property
     @abstractmethod

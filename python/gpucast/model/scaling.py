@@ -31,7 +31,7 @@ DRAWS = 400
 _SEED = 1
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ScalingModel(FittedScaling, Forecaster):
     """Forecasts from what step times say, by forms that the field's programs follow
     (``gpucast.model.content``).
