@@ -59,7 +59,7 @@ Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, cons
     require_positive(seconds);
     log_seconds = seconds.array().log();
   }
-  return {n, gpus, nodes, std::move(log_seconds), variance};
+  return {n, gpus, nodes, std::move(log_seconds), variance, VectorXd::Zero(count)};
 }
 
 // Terms, growth of work, overlap, deviates, coefficients (seconds a unit of the shape), weight.
@@ -112,14 +112,19 @@ void bind_scaling(nb::module_& m) {
       .def(
           "__init__",
           [](Mixture* self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
-             const VectorXd& seconds, const VectorXd& variance,
+             const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
              const std::vector<Described>& components) {
             std::vector<Component> list;
             for (const Described& each : components)
               list.push_back(component(each));
-            new (self) Mixture(cells(n, gpus, nodes, seconds, variance), std::move(list));
+            Cells measured = cells(n, gpus, nodes, seconds, variance);
+            if (local.size() != n.size() || !(local.array() >= 0).all()) {
+              throw std::invalid_argument("variances are 0 or more, one a cell");
+            }
+            measured.local = local;
+            new (self) Mixture(std::move(measured), std::move(list));
           },
-          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "components"_a)
+          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "local"_a, "components"_a)
       .def_prop_ro(
           "components",
           [](const Mixture& self) {
@@ -143,8 +148,9 @@ void bind_scaling(nb::module_& m) {
            "Standard deviations of a component's log coefficients.")
       .def_prop_ro("noise", &Mixture::noise, "Relative noise of a cell's time.")
       .def_prop_ro(
-          "variance", [](const Mixture& self) { return self.cells().variance; },
-          "Variance of each measured cell's log time beyond noise: known, or of disturbed cells.")
+          "local", [](const Mixture& self) { return self.cells().local; },
+          "Variance of log time that is a measured cell's alone: above 0 where it is unlike all "
+          "others.")
       .def(
           "forecast",
           [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,

@@ -62,13 +62,13 @@ RECORDS: dict[str, tuple[str | bytes, str]] = {
     "an infinite time": (lines(machine(), {**ONE, "seconds": [float("inf")]}), "data.jsonl:2: "),
     "a time of zero": (lines(machine(), {**ONE, "seconds": [0.5, 0]}), "2: seconds[1]: must be"),
     "a negative time": (lines(machine(), {**ONE, "seconds": [-1]}), "2: seconds[0]: must be"),
-    "n = 0": (lines(machine(), {**ONE, "n": 0}), "data.jsonl:2: n: must be at least 1"),
-    "n of more than a billion": (
-        lines(machine(), {**ONE, "n": 10**9 + 1}),
+    "n = 0": (lines(machine(), {**ONE, "n": 0}), "data.jsonl:2: n: must be greater than 0"),
+    "n of more than 1e18": (
+        lines(machine(), {**ONE, "n": 10**18 + 1}),
         ":2: n: must be at most",
     ),
     "gpus = 0": (lines(machine(), {**ONE, "gpus": 0}), "2: gpus: must be at least 1"),
-    "half a particle": (lines(machine(), {**ONE, "n": 1.5}), ":2: n: must be an integer"),
+    "half a GPU": (lines(machine(), {**ONE, "gpus": 1.5}), ":2: gpus: must be an integer"),
     "an array": ("[1, 2]\n", "data.jsonl:1: "),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", "data.jsonl:1: not valid JSON"),
     "no UTF-8": (lines(machine()).encode() + b'{"path": "\xe4"}\n', "data.jsonl:2: "),

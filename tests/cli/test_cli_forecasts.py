@@ -111,14 +111,14 @@ def test_lists_and_ranges_of_gpus(run: Run, folder: Path, text: str, expected: l
 
 @pytest.mark.parametrize(
     "text",
-    ["", ",", "1,", "0", "-5", "1.5", "x", "nan", "inf", "1e400", "1e9,1e10", "10..1", "1..10:0",
+    ["", ",", "1,", "0", "-5", "x", "nan", "inf", "1e400", "1e9,1e19", "10..1", "1..10:0",
      "1..2..3", "..", "1..", "1..10:1e99", "1:2", "0..10"],
 )  # fmt: skip
 def test_no_number_of_particles(run: Run, folder: Path, text: str) -> None:
-    assert_refused(run("predict", folder / "native.json", f"-n={text}"), "n: ")
+    assert_refused(run("predict", folder / "native.json", "-n", text), "n: ")
 
 
-@pytest.mark.parametrize("text", ["", "0", "1-", "-4", "4-1", "1.5", "a-b", "1-1e99", "70000"])
+@pytest.mark.parametrize("text", ["", "0", "1-", "-4", "4-1", "1.5", "a-b", "1-1e99", "1000001"])
 def test_no_number_of_gpus(run: Run, folder: Path, text: str) -> None:
     finished = run("predict", folder / "native.json", "-n", "1", f"--gpus={text}")
     assert_refused(finished, "gpus: ")

@@ -84,5 +84,5 @@ def test_cases_that_name_sizes_or_counts_are_one(cells: list[tuple[float, int, s
 )
 def test_other_cases_are_several(cells: list[tuple[float, int, str]]) -> None:
     steps = of_cases(*cells)
-    with pytest.raises(InputError, match="case: there are several: .*; choose one with --case"):
+    with pytest.raises(InputError, match=r"case: there are several: .*; choose one with --case"):
         StepSelection.of(steps, "data")

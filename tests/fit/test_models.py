@@ -108,16 +108,28 @@ def test_best_is_a_frame_with_a_row_an_n(model: Model) -> None:
     assert not frame.extrapolated.any()
 
 
-@pytest.mark.parametrize("n", [0, -1, 0.5, 1e9 + 1, float("nan"), float("inf"), "12", "x", None])
+@pytest.mark.parametrize("n", [0, -1, 1.1e18, float("nan"), float("inf"), "12", "x", None])
 def test_no_forecast_of_an_n_that_is_none(model: Model, n: Any) -> None:
     with pytest.raises(gc.InputError):
         model.forecast(n, 1)
 
 
-@pytest.mark.parametrize("gpus", [0, 65537, 1.5, "2"])
+@pytest.mark.parametrize("gpus", [0, 10**6 + 1, 1.5, "2"])
 def test_no_forecast_of_a_count_that_is_none(model: Model, gpus: Any) -> None:
     with pytest.raises(gc.InputError):
         model.forecast(1000, gpus)
+
+
+def test_whole_sizes_stay_integers_in_tables_and_others_are_numbers(model: Model) -> None:
+    assert model.forecast([1000, 3e9], 1).n.tolist() == [1000, 3_000_000_000]
+    assert model.forecast([1000, 3e9], 1).n.dtype == np.int64
+    assert model.forecast([1000, 1000.5], 1).n.tolist() == [1000, 1000.5]
+    assert [type(row["n"]) for row in model.best_counts([1000, 0.5], [1])] == [int, float]
+
+
+def test_the_largest_size_and_count_are_forecast(model: Model) -> None:
+    row = model.forecast(1e18, 10**6).iloc[0]
+    assert 0 < row.low <= row.seconds <= row.high < np.inf
 
 
 def test_a_billion_particles_are_forecast(model: Model) -> None:

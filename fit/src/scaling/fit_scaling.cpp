@@ -24,13 +24,13 @@ constexpr double least_log_weight = -6;     // relative to the best form
 constexpr double negligible_weight = 1e-4;  // of a component
 constexpr Eigen::Index most_cells_to_search = 64;
 
-// A cell is taken for disturbed where leaving it out makes it so many standard deviations unlikely;
-// then it gets at least so much variance of its own. Fewer cells do not tell, and where many are,
-// the noise is.
-constexpr double disturbed = 4.5;
-constexpr double disturbed_sd = .5;
+// A cell is unlike the others where it lies so many standard deviations from what they say of it;
+// then it gets at least so much variance of its own. Fewer cells do not tell, and where many are
+// unlike, the noise is large.
+constexpr double unlike = 4.5;
+constexpr double unlike_sd = .5;
 constexpr Eigen::Index fewest_cells_to_tell = 8;
-constexpr Eigen::Index most_disturbed_share = 5;
+constexpr Eigen::Index most_unlike_share = 5;
 
 // Which deviates the cells can speak of.
 std::vector<std::size_t> free_deviates(const model::scaling::Extent& extent) {
@@ -74,7 +74,7 @@ Deviates learn(const Cells& cells, const Correlations& among, const Priors& prio
   const auto cost = [&](const Eigen::VectorXd& x) {
     if (x.cwiseAbs().maxCoeff() > farthest_deviate) return std::numeric_limits<double>::max();
     const Deviates at = with(x);
-    const Process process(among, amplitudes(priors, at), cells.variance);
+    const Process process(among, amplitudes(priors, at), cells);
     std::vector<double> log_weights;
     for (std::size_t i = 0; i < count; ++i) {
       const FormFit fit =
@@ -91,8 +91,8 @@ Deviates learn(const Cells& cells, const Correlations& among, const Priors& prio
 }
 
 // Variance of their own for cells that neither form nor process explains, given all others.
-Eigen::VectorXd variance_of_disturbed(const Cells& cells, const Process& process,
-                                      const Priors& priors, const Plausible& best) {
+Eigen::VectorXd variance_of_unlike(const Cells& cells, const Process& process, const Priors& priors,
+                                   const Plausible& best) {
   const Eigen::Index count = cells.size();
   Eigen::VectorXd variance = Eigen::VectorXd::Zero(count);
   if (count < fewest_cells_to_tell) return variance;
@@ -109,12 +109,12 @@ Eigen::VectorXd variance_of_disturbed(const Cells& cells, const Process& process
   Eigen::Index found = 0;
   for (Eigen::Index i = 0; i < count; ++i) {
     const double left_out = pulled[i] / precision(i, i);
-    if (std::abs(left_out) * std::sqrt(precision(i, i)) > disturbed) {
-      variance[i] = std::max(disturbed_sd * disturbed_sd, left_out * left_out);
+    if (std::abs(left_out) * std::sqrt(precision(i, i)) > unlike) {
+      variance[i] = std::max(unlike_sd * unlike_sd, left_out * left_out);
       ++found;
     }
   }
-  if (found > count / most_disturbed_share) variance.setZero();
+  if (found > count / most_unlike_share) variance.setZero();
   return variance;
 }
 
@@ -131,8 +131,7 @@ Cells thinned(const Cells& cells, Eigen::Index most) {
   for (Eigen::Index i = 0; i < most; ++i) {
     kept.push_back(order[static_cast<std::size_t>(i * (count - 1) / (most - 1))]);
   }
-  const auto of = [&](const Eigen::VectorXd& values) { return Eigen::VectorXd(values(kept)); };
-  return {of(cells.n), of(cells.gpus), of(cells.nodes), of(cells.log_seconds), of(cells.variance)};
+  return cells.some(kept);
 }
 
 std::vector<Component> components_about(const Cells& cells, const Correlations& among,
@@ -148,7 +147,7 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
   }
   std::vector<Component> components(points.size() * forms.size());
   parallel_for(points.size(), threads, 1, [&](std::size_t p) {
-    const Process process(among, amplitudes(priors, points[p]), cells.variance);
+    const Process process(among, amplitudes(priors, points[p]), cells);
     for (std::size_t f = 0; f < forms.size(); ++f) {
       const auto& form = forms[f].form;
       FormFit fit = fit_form(form, shapes(form, cells), cells, process, priors,
@@ -189,14 +188,12 @@ Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& prior
   std::vector<Plausible> forms;
   for (int round = 0; round < rounds; ++round) {
     const Cells few = thinned(cells, most_cells_to_search);
-    const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates),
-                            few.variance);
+    const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
     forms = search_forms(few, among_few, priors, starts, most_forms, threads);
     deviates = learn(cells, among, priors, forms, deviates);
     if (round == 0) {
-      const Process process(among, amplitudes(priors, deviates), cells.variance);
-      cells.variance =
-          measured.variance + variance_of_disturbed(cells, process, priors, forms.front());
+      const Process process(among, amplitudes(priors, deviates), cells);
+      cells.local = measured.local + variance_of_unlike(cells, process, priors, forms.front());
     }
   }
   const double best = forms.front().log_weight;

@@ -13,7 +13,6 @@ namespace {
 
 constexpr double converged = 1e-5;    // change of the log posterior
 constexpr double longest_step = 3.0;  // of a log coefficient, an iteration
-constexpr double no_shape = 1e-300;   // of a term that no measured cell has
 constexpr int most_retries = 8;
 
 // Priors of the log coefficients: normal, from the largest share that a term may have of any time.
@@ -23,15 +22,32 @@ struct Prior {
   double log_sd = 0;  // sum over the terms
 };
 
+// Of a term that no measured cell has, as exchange where all ran on one GPU: the data say nothing
+// of it, and its share is taken to be what the prior says on four times the GPUs, where steps that
+// scale half as well as they might take half as long.
+double largest_share_of_unseen(std::size_t term, const model::scaling::Form& form,
+                               const Cells& cells) {
+  double largest = std::numeric_limits<double>::min();
+  for (Eigen::Index i = 0; i < cells.size(); ++i) {
+    auto scale = cells.scale(i, form.growth);
+    scale.gpus *= 4;
+    const double seconds = std::exp(cells.log_seconds[i]) / 2;
+    largest = std::max(largest, model::scaling::terms[term].shape(scale) / seconds);
+  }
+  return largest;
+}
+
 Prior prior_of(const model::scaling::Form& form, const Eigen::MatrixXd& shapes, const Cells& cells,
                const Priors& priors) {
   const Eigen::Index count = shapes.cols();
   Prior prior{Eigen::VectorXd(count), Eigen::VectorXd(count), 0};
   const Eigen::VectorXd rate = (-cells.log_seconds.array()).exp();
   for (Eigen::Index k = 0; k < count; ++k) {
-    const LogNormal share = priors.share_of(form.terms[static_cast<std::size_t>(k)]);
+    const std::size_t term = form.terms[static_cast<std::size_t>(k)];
+    const LogNormal share = priors.share_of(term);
     const double largest = shapes.col(k).cwiseProduct(rate).maxCoeff();
-    prior.mean[k] = share.log_median - std::log(std::max(largest, no_shape));
+    prior.mean[k] = share.log_median -
+                    std::log(largest > 0 ? largest : largest_share_of_unseen(term, form, cells));
     prior.precision[k] = 1 / (share.log_sd * share.log_sd);
     prior.log_sd += std::log(share.log_sd);
   }

@@ -17,13 +17,6 @@ namespace {
 
 constexpr Eigen::Index piece = 64;
 
-Cells segment(const Cells& cells, Eigen::Index first, Eigen::Index count) {
-  const auto of = [&](const Eigen::VectorXd& values) {
-    return Eigen::VectorXd(values.segment(first, count));
-  };
-  return {of(cells.n), of(cells.gpus), of(cells.nodes), of(cells.log_seconds), of(cells.variance)};
-}
-
 // A mixture of Student's t in one cell.
 struct Marginal {
   std::vector<double> weight, mean, scale;
@@ -75,7 +68,7 @@ Mixture::Mixture(Cells cells, std::vector<Component> components, const Priors& p
     }
     if (i == 0 || component.deviates != components_[i - 1].deviates) {
       const Amplitudes of = amplitudes(priors_, component.deviates);
-      points_.push_back({of, Process(among, of, cells_.variance), {}, {}});
+      points_.push_back({of, Process(among, of, cells_), {}, {}});
     }
     Point& point = points_.back();
     point.components.push_back(i);
@@ -106,19 +99,35 @@ Eigen::VectorXd Mixture::log_errors(std::size_t component) const {
   throw std::invalid_argument("there is no such component");
 }
 
+Eigen::MatrixXd Mixture::local_covariance(const Cells& at) const {
+  Eigen::MatrixXd result = Eigen::MatrixXd::Zero(cells_.size(), at.size());
+  for (Eigen::Index i = 0; i < cells_.size(); ++i) {
+    if (cells_.local[i] == 0) continue;
+    for (Eigen::Index j = 0; j < at.size(); ++j) {
+      if (at.n[j] == cells_.n[i] && at.gpus[j] == cells_.gpus[i]) result(i, j) = cells_.local[i];
+    }
+  }
+  return result;
+}
+
 std::vector<Mixture::Predicted> Mixture::predict(const Cells& at, bool joint) const {
   std::vector<Predicted> result;
   result.reserve(components_.size());
   const Correlations across(priors_, cells_, at);
+  const Eigen::MatrixXd local = local_covariance(at);
+  const Eigen::VectorXd own = local.colwise().sum();
   for (const Point& point : points_) {
-    const Eigen::MatrixXd known = point.process.whiten(across.covariance(point.amplitudes));
+    const Eigen::MatrixXd known =
+        point.process.whiten(Eigen::MatrixXd(across.covariance(point.amplitudes) + local));
     Eigen::MatrixXd covariance;
     Eigen::VectorXd variance;
     if (joint) {
       covariance =
           Correlations(priors_, at, at).covariance(point.amplitudes) - known.transpose() * known;
+      covariance.diagonal() += own;
     } else {
-      variance = (point.amplitudes.variance() - known.colwise().squaredNorm().array())
+      variance = (point.amplitudes.variance() + own.transpose().array() -
+                  known.colwise().squaredNorm().array())
                      .max(0)
                      .matrix()
                      .transpose();
@@ -160,7 +169,7 @@ Forecast Mixture::forecast(const Cells& at, unsigned threads) const {
   const auto pieces = static_cast<std::size_t>((count + piece - 1) / piece);
   parallel_for(pieces, threads, 1, [&](std::size_t i) {
     const Eigen::Index first = static_cast<Eigen::Index>(i) * piece;
-    forecast_piece(segment(at, first, std::min(piece, count - first)), first, result);
+    forecast_piece(at.some(Eigen::seqN(first, std::min(piece, count - first))), first, result);
   });
   return result;
 }

@@ -45,10 +45,10 @@ Eigen::MatrixXd Correlations::covariance(const Amplitudes& of) const {
   return a[0] * a[0] * each_[0] + a[1] * a[1] * each_[1] + a[2] * a[2] * each_[2];
 }
 
-Process::Process(const Correlations& among, const Amplitudes& of, const Eigen::VectorXd& variance) {
+Process::Process(const Correlations& among, const Amplitudes& of, const Cells& cells) {
   Eigen::MatrixXd covariance = among.covariance(of);
   covariance.diagonal().array() += of.noise * of.noise + least_variance;
-  covariance.diagonal() += variance;
+  covariance.diagonal() += cells.variance + cells.local;
   factor_ = covariance.llt().matrixL();
   log_determinant_ = factor_.diagonal().array().log().sum();
 }

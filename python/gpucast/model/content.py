@@ -330,8 +330,8 @@ class MeasuredCells:
     Attributes:
         nodes: machines that the GPUs were in; 0: not known.
         seconds: median of the cell's samples.
-        variance: of its logarithm beyond the model's noise: what repetitions and rounding leave,
-            more where the cell was taken for disturbed.
+        variance: of its logarithm, as repetitions and rounding leave it.
+        local: variance of what is the cell's alone; above 0 where it is unlike all others.
     """
 
     n: list[Size]
@@ -339,6 +339,7 @@ class MeasuredCells:
     nodes: list[NotNegative]
     seconds: list[Positive]
     variance: list[NotNegative]
+    local: list[NotNegative]
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)

@@ -78,7 +78,7 @@ class ScalingModel(FittedScaling, Forecaster):
     def core(self) -> _core.Scaling:
         """The core's mixture."""
         cells = self.scaling.cells
-        columns = (cells.n, cells.gpus, cells.nodes, cells.seconds, cells.variance)
+        columns = (cells.n, cells.gpus, cells.nodes, cells.seconds, cells.variance, cells.local)
         return _core.Scaling(
             *(np.array(column, dtype=np.float64) for column in columns),
             [

@@ -38,6 +38,7 @@ USUAL_GPUS = 8
 """GPU counts that the page shows at least, where the model can forecast them."""
 
 MOST_MODELS = 6
+MOST_COUNTS = 1000
 
 
 def content(
@@ -103,6 +104,10 @@ def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
         sorted({*range(1, USUAL_GPUS + 1), *_doublings(measured)} if gpus is None else set(gpus)),
         dtype=np.float64,
     )
+    if wanted.size > MOST_COUNTS:
+        raise InputError(
+            f"a page shows at most {MOST_COUNTS} GPU counts, not {wanted.size}", field="gpus"
+        )
     for model in models:
         try:
             model.forecasts(np.full(wanted.size, 1000.0), wanted)

@@ -16,8 +16,16 @@ struct Cells {
   Eigen::VectorXd nodes;        // 0: not known
   Eigen::VectorXd log_seconds;  // of the cell's median
   Eigen::VectorXd variance;     // of it, as known from repetitions and rounding
+  Eigen::VectorXd local;        // variance of what is the cell's alone: 0 but where the cell is
+                                // known to be unlike all others
 
   Eigen::Index size() const { return n.size(); }
+
+  // Some of the cells: `at` is whatever indexes an Eigen vector.
+  template <class Indices>
+  Cells some(const Indices& at) const {
+    return {n(at), gpus(at), nodes(at), log_seconds(at), variance(at), local(at)};
+  }
 
   model::scaling::Scale scale(Eigen::Index at, std::size_t growth) const {
     return {n[at], gpus[at], nodes[at], &model::scaling::growths[growth]};

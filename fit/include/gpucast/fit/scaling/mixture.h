@@ -79,6 +79,9 @@ class Mixture {
     Eigen::MatrixXd shares;      // of the form's terms
   };
 
+  // What the measured cells that are unlike all others share with the same cells, forecast.
+  Eigen::MatrixXd local_covariance(const Cells& at) const;
+
   std::vector<Predicted> predict(const Cells& at, bool joint) const;
   void forecast_piece(const Cells& at, Eigen::Index first, Forecast& into) const;
 

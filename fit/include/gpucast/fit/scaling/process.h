@@ -5,7 +5,8 @@
 // (Ornstein and Uhlenbeck): systems of other sizes differ, domains of other sizes fit a GPU
 // otherwise, and other GPU counts divide otherwise. Between measured cells the process follows
 // them; far from all of them it has its full variance, and the forecast returns to the form. Around
-// both is noise, relative, of every cell.
+// both is noise, relative, of every cell. A cell that neither form nor process explains (another
+// algorithm, a disturbed run) has a deviation of its own, which says nothing of others.
 #pragma once
 
 #include <Eigen/Cholesky>
@@ -49,7 +50,7 @@ class Correlations {
 // The covariance of measured cells, noise included, as its Cholesky factor L.
 class Process {
  public:
-  Process(const Correlations& among, const Amplitudes& of, const Eigen::VectorXd& variance);
+  Process(const Correlations& among, const Amplitudes& of, const Cells& cells);
 
   // L^-1 times columns: what has unit covariance.
   template <class Columns>

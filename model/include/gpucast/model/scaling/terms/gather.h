@@ -1,6 +1,6 @@
 // gather: every GPU gets what the others have of all n elements in every step, as replicated data
-// and programs do that copy positions through one device (section "Replicated data" of Plimpton 1995;
-// all-gather in NCCL's PERFORMANCE.md):
+// and programs do that copy positions through one device (section "Replicated data" of Plimpton
+// 1995; all-gather in NCCL's PERFORMANCE.md):
 //
 //     T = t_gather n (N - 1) / N
 #pragma once
