@@ -1,0 +1,148 @@
+"""Several files and folders at once.
+
+Of a folder every file is read whose format is known, also in folders within; the others are
+counted. A run that two files tell of (LAMMPS's screen output and its log) is taken once, and from
+the one that says all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from gpucast.data.formats import BinaryFormat, Format, Imported, Options, read_file, recognized
+from gpucast.data.formats.logs.runs import UnclearError, identity
+from gpucast.data.records import Step
+from gpucast.errors import InputError, from_os_error
+
+_HEAD = 2**20
+"""Bytes of a file that tell its format; of trajectories no more is read."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One file that was read."""
+
+    file: str
+    imported: Imported
+    format: Format | BinaryFormat
+
+
+@dataclass
+class Several:
+    """What files and folders held.
+
+    Attributes:
+        read: file by file.
+        notes: what was skipped, one line each.
+    """
+
+    read: list[Read] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_files(paths: Iterable[str], options: Options, name: str | None = None) -> Several:
+    """Read files, and of folders what is of a known format.
+
+    The user's ``gpus`` and ``size`` win over what a single file says; of several they complete
+    those that do not say.
+
+    Raises:
+        InputError: a file is wrong, or a run is not clear and no other file says it.
+    """
+    found = Several()
+    files: list[str] = []
+    folders = False
+    for path in paths:
+        if os.path.isdir(path):
+            folders = True
+            files += _known(path, options, name, found.notes)
+        else:
+            files.append(path)
+    options = replace(options, overrule=len(files) == 1 and not folders)
+    unclear: list[UnclearError] = []
+    for file in dict.fromkeys(files):
+        try:
+            found.read.append(Read(file, *read_file(file, options, name)))
+        except UnclearError as error:
+            unclear.append(error)
+    _drop_repeated(found)
+    _settle(unclear, found)
+    if not any(each.imported.entries for each in found.read):
+        warnings = [line for each in found.read for line in each.imported.warnings]
+        reason = warnings[0] if warnings else (*found.notes, "nothing to read")[0]
+        raise InputError(f"{reason}; nothing to import")
+    return found
+
+
+def _known(folder: str, options: Options, name: str | None, notes: list[str]) -> Iterator[str]:
+    """Files of known formats in a folder and below, in the order of their names."""
+    skipped, seen = 0, 0
+    for file in _files(folder):
+        seen += 1
+        if _is_known(file, options, name):
+            yield file
+        else:
+            skipped += 1
+    if not seen:
+        raise InputError("holds no files", file=folder)
+    if skipped:
+        notes.append(f"{folder}: {skipped} of {seen} files are of no known format: skipped")
+
+
+def _files(folder: str) -> Iterator[str]:
+    def failed(error: OSError) -> None:
+        raise from_os_error(error) from error
+
+    for top, folders, files in os.walk(folder, onerror=failed):
+        folders.sort()
+        for file in sorted(files):
+            path = os.path.join(top, file)
+            if os.path.isfile(path):
+                yield path
+
+
+def _is_known(file: str, options: Options, name: str | None) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            head = stream.read(_HEAD)
+        if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff", b"PK")):
+            return False
+        return bool(head.strip()) and recognized(head, file, options, name) is not None
+    except OSError as error:
+        raise from_os_error(error, file) from error
+    except InputError:
+        return False
+
+
+def _drop_repeated(found: Several) -> None:
+    """Leave out files all of whose runs an earlier file has."""
+    owners: dict[object, str] = {}
+    kept = []
+    for each in found.read:
+        known = [identity(entry) for entry in each.imported.entries if isinstance(entry, Step)]
+        owner = owners.get(known[0]) if known and len(known) == len(each.imported.entries) else None
+        if owner is not None and None not in known and owners.keys() >= set(known):
+            found.notes.append(f"{each.file}: the same runs as {owner}: left out")
+            continue
+        kept.append(each)
+        for key in known:
+            if key is not None:
+                owners.setdefault(key, each.file)
+    found.read = kept
+
+
+def _settle(unclear: list[UnclearError], found: Several) -> None:
+    """Leave out unclear files whose runs another file has. Raises the first that remains."""
+    owners = {
+        identity(entry): each.file
+        for each in found.read
+        for entry in each.imported.entries
+        if isinstance(entry, Step)
+    }
+    owners.pop(None, None)
+    for error in unclear:
+        if not error.runs or not set(error.runs) <= owners.keys():
+            raise error
+        found.notes.append(f"{error.file}: the same runs as {owners[error.runs[0]]}: left out")
