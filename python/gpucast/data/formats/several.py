@@ -8,6 +8,7 @@ the one that says all.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -16,15 +17,17 @@ from gpucast.data.formats.logs.runs import UnclearError, identity
 from gpucast.data.records import Step
 from gpucast.errors import InputError, from_os_error
 
+_FEW = 3
 _HEAD = 2**20
 """Bytes of a file that tell its format; of trajectories no more is read."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """One file that was read."""
+    """One file that was read, and the file or folder that the user named."""
 
     file: str
+    source: str
     imported: Imported
     format: Format | BinaryFormat
 
@@ -35,10 +38,12 @@ class Several:
 
     Attributes:
         read: file by file.
+        warnings: those of the files; what many say is one line.
         notes: what was skipped, one line each.
     """
 
     read: list[Read] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -52,28 +57,45 @@ def read_files(paths: Iterable[str], options: Options, name: str | None = None) 
         InputError: a file is wrong, or a run is not clear and no other file says it.
     """
     found = Several()
-    files: list[str] = []
-    folders = False
+    files: dict[str, str] = {}
+    alone = True
     for path in paths:
         if os.path.isdir(path):
-            folders = True
-            files += _known(path, options, name, found.notes)
+            alone = False
+            for file in _known(path, options, name, found.notes):
+                files.setdefault(file, path)
         else:
-            files.append(path)
-    options = replace(options, overrule=len(files) == 1 and not folders)
+            files.setdefault(path, path)
+    options = replace(options, overrule=alone and len(files) == 1)
     unclear: list[UnclearError] = []
-    for file in dict.fromkeys(files):
+    for file, source in files.items():
         try:
-            found.read.append(Read(file, *read_file(file, options, name)))
+            found.read.append(Read(file, source, *read_file(file, options, name)))
         except UnclearError as error:
             unclear.append(error)
+    found.warnings = _together(found.read)
     _drop_repeated(found)
     _settle(unclear, found)
-    if not any(each.imported.entries for each in found.read):
-        warnings = [line for each in found.read for line in each.imported.warnings]
-        reason = warnings[0] if warnings else (*found.notes, "nothing to read")[0]
-        raise InputError(f"{reason}; nothing to import")
+    if files and not any(each.imported.entries for each in found.read):
+        reason = (*found.warnings, *found.notes, "no runs")[0]
+        raise InputError(f"{reason}; nothing is left to import")
     return found
+
+
+def _together(read: Iterable[Read]) -> list[str]:
+    """The files' warnings; one that more than a few files have names the first of them."""
+    saying: dict[str, list[str]] = {}
+    for each in read:
+        for line in each.imported.warnings:
+            _, same, text = line.partition(each.file)
+            # Line numbers differ; what is said does not.
+            said = re.sub(r"^:[0-9]+: |^: ", "", text) if same else line
+            saying.setdefault(said, []).append(line)
+    return [
+        line
+        for said, lines in saying.items()
+        for line in (lines if len(lines) <= _FEW else [f"{len(lines)} files, as {lines[0]}"])
+    ]
 
 
 def _known(folder: str, options: Options, name: str | None, notes: list[str]) -> Iterator[str]:

@@ -52,7 +52,8 @@ def parse(text: str) -> Found:
 def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -> None:
     if _MINIMIZATION.search(part):
         return
-    timing = (list(_TIMING.finditer(part)) or [None])[-1]
+    timings = list(_TIMING.finditer(part))
+    timing = timings[-1] if timings else None
     seconds = _seconds(part, timing) if timing else None
     if timing is None or seconds is None:
         found.unfinished.append(lines.of(begin))
@@ -98,7 +99,7 @@ def _seconds(part: str, timing: re.Match[str]) -> tuple[float, float] | None:
         # Half of a unit of the second decimal, and the elapsed time's own rounding.
         if each is None or abs(seconds * 1e3 - each) <= 0.0051 + 0.01 * each:
             return seconds, runs.rounding(timing["elapsed"])
-    return (each * 1e-3, runs.rounding(timing["each"])) if each else None
+    return (each / 1e3, runs.rounding(timing["each"])) if each else None
 
 
 def _case(part: str) -> str | None:

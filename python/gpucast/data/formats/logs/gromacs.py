@@ -176,7 +176,8 @@ def _phases(part: str) -> dict[str, float]:
     if not calls:
         return {}
     sums = {"cpu": 0.0, "exchange": 0.0}
-    for row in _ROW.finditer(part):
+    # Below the total stands what PME ranks did within rows above it.
+    for row in _ROW.finditer(part.partition("\n Total   ")[0]):
         if row["other"]:
             continue
         name, wall = row["name"].strip(), runs.decimal(row["wall"]) or 0.0

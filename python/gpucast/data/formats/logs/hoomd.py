@@ -25,14 +25,14 @@ _PARTICLES = re.compile(r'Group "all" created containing (?P<number>[0-9]+) part
 _VERSION = re.compile(r"HOOMD-blue v?(?P<version>[0-9]+\.[0-9]+\.[0-9]+)")
 _DEVICES = re.compile(r"running on the following GPU\(s\):\n(?P<list>(?: *\[[0-9]+\][^\n]*\n)+)")
 _BEGUN = re.compile(r"running for [0-9.e+]+ steps|\*\* starting run \*\*")
+_RATES = ("time steps per second", "Average TPS:", "trial moves per second")
 
 
 def detect(text: str) -> bool:
     """Whether HOOMD-blue or its benchmarks printed it; a bare number could be anybody's."""
-    return (
-        "time steps per second" in text or "Average TPS:" in text or "trial moves per second" in text
-        or ("HOOMD-blue" in text and _BEGUN.search(text) is not None)
-    )  # fmt: skip
+    if any(words in text for words in _RATES):
+        return True
+    return "HOOMD-blue" in text and _BEGUN.search(text) is not None
 
 
 def parse(text: str) -> Found:

@@ -41,7 +41,9 @@ _SHARED = re.compile(r"with (?P<ranks>[0-9]+) proc\(s\) per device")
 _PACKAGE = re.compile(r"package\s+gpu\s+(?P<number>-?[0-9]+)")
 _KOKKOS = re.compile(r"KOKKOS mode[^\n]* is enabled")
 _KOKKOS_GPUS = re.compile(r"will use up to (?P<number>[0-9]+) GPU\(s\) per node")
-_UNITS = re.compile(r"(?:Unit style\s*:|units)\s+(?P<style>lj|real|metal|si|cgs|electron|micro|nano)\b")  # fmt: skip
+_UNITS = re.compile(
+    r"(?:Unit style\s*:|units)\s+(?P<style>lj|real|metal|si|cgs|electron|micro|nano)\b"
+)
 _STEP = re.compile(r"(?:Time step\s*:|timestep)\s+(?P<value>[0-9.eE+-]+)\s")
 _RATE = re.compile(
     r"Performance: [^\n]*?(?P<rate>[0-9.eE+-]+) (?P<unit>[nf])s/day, [^\n]*?"

@@ -30,9 +30,9 @@ _EVERYWHERE = 0.02
 
 def detect(text: str) -> bool:
     """Whether nccl-tests (or rccl-tests) printed it."""
-    return "busbw" in text and _HEADER.search(text) is not None or (
-        "minBytes" in text and _RANK.search(text) is not None
-    )  # fmt: skip
+    if "busbw" in text and _HEADER.search(text) is not None:
+        return True
+    return "minBytes" in text and _RANK.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def parse(text: str) -> Found:
                 Run(
                     program=f"nccl-tests {operation}" if operation else "nccl-tests",
                     line=row.line,
-                    seconds=(time * 1e-6,),
+                    seconds=(time / 1e6,),
                     uncertainty=runs.rounding(micro),
                     n=size,
                     unit="B",

@@ -1,11 +1,11 @@
-"""OpenMM's examples/benchmarks/benchmark.py: its table, its lines, its JSON and YAML, and version 7.
+"""OpenMM's benchmark.py: its table, its lines, its JSON and YAML, and what version 7 printed.
 
 Seconds a step are the elapsed time over the steps where both are there, else from the ns/day and
 the time step. GPUs are the ids in ``DeviceIndex`` (``Device:`` of version 7), which the table does
 not have. Sizes are those of the systems that the tests are known to run; an entry may have one
 of its own, ``atoms``.
 
-Source: benchmark.py of openmm/openmm, versions 7 and 8.
+Source: examples/benchmarks/benchmark.py of openmm/openmm, versions 7 and 8.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ _OLD = re.compile(
     r"Integrated (?P<steps>[0-9]+) steps in (?P<elapsed_time>[0-9.eE+-]+) seconds",
     re.MULTILINE,
 )
-_OLD_SETTING = re.compile(r"^(?P<key>Platform|Precision|Device|Step Size|Ensemble): (?P<value>[^\n]+)\n", re.MULTILINE)  # fmt: skip
+_OLD_SETTING = re.compile(
+    r"^(?P<key>Platform|Precision|Device|Step Size|Ensemble): (?P<value>[^\n]+)\n", re.MULTILINE
+)
 
 Entry = Mapping[str, object]
 
@@ -107,7 +109,7 @@ def _printed(text: str) -> Iterator[tuple[int, Entry]]:
         for row in _ENTRY.finditer(text, table.end()):
             yield row.start(), row.groupdict()
     for old in _OLD.finditer(text):
-        settings = {match["key"]: match["value"] for match in _OLD_SETTING.finditer(text, 0, old.end())}  # fmt: skip
+        settings = dict(_OLD_SETTING.findall(text, 0, old.end()))
         entry: dict[str, object] = {
             "test": old["test"],
             "steps": old["steps"],

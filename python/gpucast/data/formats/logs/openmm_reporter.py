@@ -71,7 +71,7 @@ def _rows(part: str, header: re.Match[str]) -> list[Row]:
     names = re.findall(r'"([^"]+)"', header[1])
     between = re.search(r'"([^"]+)"', header[1][1 + len(names[0]) :])
     separator = between[1] if between else ","
-    rows = []
+    rows: list[Row] = []
     for line in part[header.end() :].splitlines(keepends=True):
         fields = [field.strip() for field in line.split(separator)]
         if len(fields) == len(names) and line.endswith("\n"):

@@ -20,7 +20,9 @@ _TITLE = re.compile(
     r"(?P<device2>-CUDA|-ROCM)? (?P<test>[^\n]*?)(?: Test)? v(?P<version>[0-9.]+[0-9])"
 )
 _COLUMNS = re.compile(r"# Size +(?P<what>(?:Avg )?Latency ?\(us\)|Bandwidth \(MB/s\))[^\n]*")
-_BUFFERS = re.compile(r"Send Buffer on \w+ \((?P<send>[A-Z]+)\) and Receive Buffer on \w+ \((?P<receive>[A-Z]+)\)")  # fmt: skip
+_BUFFERS = re.compile(
+    r"Send Buffer on \w+ \((?P<send>[A-Z]+)\) and Receive Buffer on \w+ \((?P<receive>[A-Z]+)\)"
+)
 _DATATYPE = re.compile(r"# Datatype: (?P<type>\w+)")
 _ROW = re.compile(r"^(?P<size>[0-9]+)[ \t]+(?P<value>[0-9.]+)(?=[ \t\n])[^\n]*\n", re.MULTILINE)
 _TWO_SIDED = {"latency", "bandwidth", "bi-directional bandwidth", "multi-threaded latency"}
@@ -58,7 +60,7 @@ def parse(text: str) -> Found:
                 Run(
                     program=f"OSU {title['build']}{title['device2'] or ''} {test}",
                     line=lines.of(begin + row.start()),
-                    seconds=(size / (value * 1e6) if rate else value * 1e-6,),
+                    seconds=(size / (value * 1e6) if rate else value / 1e6,),
                     uncertainty=runs.rounding(row["value"]),
                     n=size,
                     unit="B",
@@ -73,7 +75,9 @@ def parse(text: str) -> Found:
     return found
 
 
-def _devices(title: re.Match[str], part: str, test: str) -> tuple[int | None, str | None, str | None]:
+def _devices(
+    title: re.Match[str], part: str, test: str
+) -> tuple[int | None, str | None, str | None]:
     """Processes, the path of those without GPUs, and where the buffers are."""
     gpus = 2 if test.lower() in _TWO_SIDED else None
     buffers = _BUFFERS.search(part)

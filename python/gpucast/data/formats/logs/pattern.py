@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
@@ -71,12 +72,8 @@ def read(text: str, file: str, options: Options) -> Imported:
 def _decimal(matches: list[re.Match[str]], file: str, options: Options) -> numbers.Decimal:
     if options.decimal is not None:
         return options.decimal
-    texts = [
-        each
-        for match in matches
-        for name, each in match.groupdict().items()
-        if each is not None and name in NUMBERS
-    ]
+    groups = [item for match in matches for item in match.groupdict().items()]
+    texts = [text for name, text in groups if text is not None and name in NUMBERS]
     point, comma, either = numbers.decimals_of(texts)
     if either is not None and point is None and comma is None:
         raise InputError(
@@ -111,20 +108,19 @@ def _seconds(
 ) -> tuple[float, str | None]:
     """Seconds a step, and what the size counts, where the unit tells."""
     name = str(known.get("unit of time") or ("" if is_rate else "s"))
-    if not name:
-        raise InputError("rate needs a group unit: (?P<unit>samples/s)", file=file, line=line, field="--regex")  # fmt: skip
     above, slash, below = units.normalized(name).partition("/")
-    unit = units.parse_unit(f"{_SHORT.get(above, above)}{slash}{below}")
+    unit = units.parse_unit(f"{_SHORT.get(above, above)}{slash}{below}") if name else None
     if unit is None:
-        raise InputError(
-            f"unit {name!r} is unknown; known are s, ms, us, it/s, s/it, samples/s, ns/day and "
-            "the like", file=file, line=line, field="--regex",
-        )  # fmt: skip
+        what = f"unit {name!r} is unknown" if name else "rate needs a group unit: (?P<unit>it/s)"
+        known_units = "known are s, ms, us, it/s, s/it, samples/s, ns/day and the like"
+        raise InputError(f"{what}; {known_units}", file=file, line=line, field="--regex")
     timestep, size = known.get("timestep"), known.get("n")
     if unit.needs_timestep and timestep is None:
-        raise InputError(f"{name} needs the simulated time of a step: --timestep 2fs", file=file, line=line, field="--timestep")  # fmt: skip
+        raise InputError(f"{name} needs the simulated time of a step, such as 2fs",
+                         file=file, line=line, field="--timestep")  # fmt: skip
     if unit.rank == 3 and size is None:
-        raise InputError(f"{name} needs the size of a step: -n, or a group n", file=file, line=line, field="-n")  # fmt: skip
+        raise InputError(f"{name} needs the size of a step: -n, or a group n",
+                         file=file, line=line, field="-n")  # fmt: skip
     seconds = unit.seconds(value, float(str(size or 0)), float(str(timestep or 0)))
     if not 0 < seconds < float("inf"):
         raise InputError(f"{value:g} {name} is no step time", file=file, line=line, field="--regex")
@@ -139,7 +135,7 @@ def _run(
 
 
 def _with_sample(run: Run, seconds: float) -> Run:
-    return runs.replace(run, seconds=(*run.seconds, seconds))
+    return replace(run, seconds=(*run.seconds, seconds))
 
 
 FORMATS = (
