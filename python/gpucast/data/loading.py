@@ -233,11 +233,20 @@ def import_files(
     said: list[str] = []
     for part, kept in zip(parts, entries, strict=True):
         notes = [note for _, imported in part.read for note in imported.notes]
-        said += [f"{part.name}: {line}" for line in (*in_words(kept), *dict.fromkeys(notes))]
+        words = [line for each in _by_program(kept) for line in in_words(each)]
+        said += [f"{part.name}: {line}" for line in (*words, *dict.fromkeys(notes))]
     frames = [line for part in parts if part.is_frame for _, imported in part.read
               for line in imported.warnings]  # fmt: skip
     files = [(each.file, each.format.name) for each in found.read]
     return Imports(machines, entries, files, [*found.warnings, *frames], [*said, *found.notes])
+
+
+def _by_program(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """The entries of each program, whose sizes count different things."""
+    programs: dict[str | None, list[Entry]] = {}
+    for entry in entries:
+        programs.setdefault(getattr(entry, "program", None), []).append(entry)
+    return list(programs.values())
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,7 @@ class BinaryFormat:
     name: str
     what: str
     magic: bytes
+    log = False
     read: Callable[[bytes, str, Options], Imported]
 
 

@@ -73,7 +73,7 @@ def read_files(paths: Iterable[str], options: Options, name: str | None = None) 
             found.read.append(Read(file, source, *read_file(file, options, name)))
         except UnclearError as error:
             unclear.append(error)
-    found.warnings = _together(found.read)
+    found.warnings = _together(found.read) + _models(found.read)
     _drop_repeated(found)
     _settle(unclear, found)
     if files and not any(each.imported.entries for each in found.read):
@@ -95,6 +95,21 @@ def _together(read: Iterable[Read]) -> list[str]:
         line
         for said, lines in saying.items()
         for line in (lines if len(lines) <= _FEW else [f"{len(lines)} files, as {lines[0]}"])
+    ]
+
+
+def _models(read: Iterable[Read]) -> list[str]:
+    """Leave out the logs' models of GPUs where they differ, which one machine cannot have."""
+    logs = [each for each in read if each.format.log and "gpus" in each.imported.machine]
+    models = {str(each.imported.machine["gpus"]): each.file for each in logs}
+    if len(models) < 2:
+        return []
+    for each in logs:
+        del each.imported.machine["gpus"]
+    first, second, *_ = models.values()
+    return [
+        f"{second}: names other GPUs than {first}: if these are several machines, import each "
+        "apart, with --machine"
     ]
 
 

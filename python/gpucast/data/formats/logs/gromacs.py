@@ -34,7 +34,7 @@ _MAPPING = re.compile(
 )
 _GPU_NAME = re.compile(r"#[0-9]+: (?:NVIDIA |name: )(?P<name>[^,\n]+),")
 _MULTI = re.compile(r"This is simulation [0-9]+ out of (?P<number>[0-9]+) running")
-_PARAMETER = re.compile(r"\n +(?P<name>integrator|dt|coulombtype|rcoulomb) += (?P<value>\S+)\n")
+_PARAMETER = re.compile(r"\n +(?P<name>integrator|dt|coulombtype|rcoulomb) += (?P<value>\S+)(?=\n)")
 _PRECISION = re.compile(r"\nPrecision: +(?P<precision>\w+)")
 _PERFORMANCE = re.compile(
     r"\n(?P<columns>[^\n]*\([^\n]*\)[^\n]*)\nPerformance: +(?P<values>[^\n]+)\n"

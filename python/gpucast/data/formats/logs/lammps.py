@@ -31,6 +31,7 @@ _LOOP = re.compile(
     r"(?: \([^)\n]*\))? for (?P<steps>[0-9]+) steps with (?P<atoms>[0-9]+) atoms"
 )
 _SETUP = re.compile(r"Setting up (?P<what>\S+)[^\n]*\n|ERROR[: ]")
+_MINIMIZED = re.compile(r"\n(?:minimize\s|Setting up \w+ style minimization|Minimization stats)")
 _TASKS = re.compile(r"(?P<ranks>[0-9]+) MPI tasks x (?P<threads>no|[0-9]+) OpenMP thread")
 _GRID = re.compile(r"(?P<x>[0-9]+) by (?P<y>[0-9]+) by (?P<z>[0-9]+) MPI processor grid")
 _DEVICE = re.compile(
@@ -93,11 +94,13 @@ def parse(text: str) -> Found:
 
 def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -> None:
     loops = list(_LOOP.finditer(part))
-    ends = [*(loop.start() for loop in loops[1:]), len(part)]
-    for loop, end in zip(loops, ends, strict=True):
+    ends = [*(loop.start() for loop in loops), len(part)][1:]
+    begins = [0, *(loop.end() for loop in loops)]
+    for loop, start, end in zip(loops, begins, ends, strict=False):
         tail = part[loop.end() : end]
         steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
-        if steps < 1 or not seconds or "Minimization stats" in tail:
+        minimized = _MINIMIZED.search(part, start, end) is not None
+        if steps < 1 or not seconds or minimized:
             continue
         ranks = _ranks(part, tail, int(loop["procs"]))
         devices = _devices(part, ranks, int(loop["procs"]))
@@ -108,7 +111,7 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
                 program="LAMMPS",
                 line=lines.of(begin + loop.start()),
                 seconds=(seconds / steps,),
-                uncertainty=runs.rounding(loop["seconds"]),
+                uncertainty=runs.rounding_of_six(seconds),
                 n=int(loop["atoms"]) or None,
                 unit="atoms",
                 gpus=devices.gpus,
@@ -155,7 +158,7 @@ def _devices(part: str, ranks: int, procs: int) -> _Devices:
     return _Devices(
         procs, path=runs.HOST,
         warning="names no GPU: taken as a run on processor cores, path host (if it ran on GPUs, "
-        "--from-name with a group gpus says so)",
+        "import it alone with --gpus)",
     )  # fmt: skip
 
 

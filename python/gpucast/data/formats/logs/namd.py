@@ -76,7 +76,7 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
                 program="NAMD",
                 line=lines.of(begin + first + samples[0].start()),
                 seconds=tuple(float(sample["seconds"]) for sample in samples),
-                uncertainty=max(runs.rounding(sample["seconds"]) for sample in samples),
+                uncertainty=max(runs.rounding_of_six(float(each["seconds"])) for each in samples),
                 n=int(atoms["atoms"]) if atoms else None,
                 unit="atoms",
                 gpus=gpus,

@@ -170,7 +170,7 @@ def _seconds(entry: Entry, timestep: float | None) -> tuple[float, float | None]
     if not speed or not timestep:
         return None
     seconds = timestep / runs.FEMTOSECONDS * runs.NANOSECONDS * runs.DAY / speed
-    return seconds, runs.rounding(str(entry["ns_per_day"]))
+    return seconds, runs.rounding_of_six(speed)
 
 
 def _properties(value: object) -> dict[str, str]:

@@ -8,6 +8,7 @@ the option which settles it, for nothing is guessed.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -118,6 +119,8 @@ def imported(found: Found, file: str, options: Options) -> Imported:
     """
     stated = named(file, options)
     warnings = [f"{file}: {text}" for text in found.warnings]
+    if options.from_name is not None and not stated.named:
+        warnings.append(f"{file}: its name does not match --from-name")
     if found.unfinished:
         count = len(found.unfinished)
         warnings.append(
@@ -200,7 +203,7 @@ def named(file: str, options: Options) -> Stated:
     """What the options and the file's name say.
 
     Raises:
-        InputError: the name does not match, or a group is no number.
+        InputError: a group is no number.
     """
     given = {name: getattr(options, key) for name, key in _GIVEN.items()}
     return Stated(
@@ -219,7 +222,7 @@ def _from_name(file: str, pattern: str | None) -> dict[str, object]:
         return {}
     match = compiled(pattern, "--from-name", NAMES).search(file)
     if match is None:
-        raise InputError(f"the name does not match {pattern!r}", file=file, field="--from-name")
+        return {}
     values: dict[str, object] = {}
     for name, text in match.groupdict().items():
         if text is None:
@@ -276,14 +279,14 @@ def completed(run: Run, stated: Stated, contradicted: Counter[str]) -> Run:
 
 def _missing(run: Run, file: str) -> UnclearError | None:
     who = run.program or "the text"
+    size = f"the size ({run.unit})" if run.unit else "the size"
     if run.gpus is None:
         reason = run.unclear or f"{who} does not say on how many GPUs it ran"
-        return UnclearError(f"{reason}; state them", file=file, line=run.line, field="--gpus")
+        also = f", and {size} with -n" if run.n is None else ""
+        return UnclearError(f"{reason}; state them{also}", file=file, line=run.line, field="--gpus")
     if run.n is None:
-        return UnclearError(
-            f"{who} does not say the size ({run.unit or 'what the work grows with'}); "
-            "state it", file=file, line=run.line, field="-n",
-        )  # fmt: skip
+        text = f"{who} does not say {size}; state it"
+        return UnclearError(text, file=file, line=run.line, field="-n")
     return None
 
 
@@ -327,6 +330,12 @@ def rounding(text: str) -> float:
     places = len(digits.partition(".")[2]) - int(exponent or 0)
     value = abs(float(text))
     return 0.5 * float(f"1e{-places}") / value if value else 0.0
+
+
+def rounding_of_six(value: float) -> float:
+    """The same of a number printed with six significant digits, of which final zeros are left out
+    (C's ``%g``)."""
+    return 0.5 * float(10 ** (math.floor(math.log10(value)) - 5)) / value
 
 
 class Lines:
