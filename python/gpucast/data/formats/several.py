@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpucast.data.formats import BinaryFormat, Format, Imported, Options, read_file, recognized
@@ -47,7 +47,7 @@ class Several:
     notes: list[str] = field(default_factory=list)
 
 
-def read_files(paths: Iterable[str], options: Options, name: str | None = None) -> Several:
+def read_files(paths: Sequence[str], options: Options, name: str | None = None) -> Several:
     """Read files, and of folders what is of a known format.
 
     The user's ``gpus`` and ``size`` win over what a single file says; of several they complete
@@ -74,9 +74,12 @@ def read_files(paths: Iterable[str], options: Options, name: str | None = None) 
         except UnclearError as error:
             unclear.append(error)
     found.warnings = _together(found.read) + _models(found.read)
-    _drop_repeated(found)
-    _settle(unclear, found)
-    if files and not any(each.imported.entries for each in found.read):
+    repeated = _drop_repeated(found) + _settled(unclear, found)
+    if repeated:
+        file, owner = repeated[0]
+        many = f"{len(repeated)} files hold runs of others, as " if len(repeated) > 1 else ""
+        found.notes.append(f"{many}{file}: the same runs as {owner}: left out")
+    if paths and not any(each.imported.entries for each in found.read):
         reason = (*found.warnings, *found.notes, "no runs")[0]
         raise InputError(f"{reason}; nothing is left to import")
     return found
@@ -153,33 +156,32 @@ def _is_known(file: str, options: Options, name: str | None) -> bool:
         return False
 
 
-def _drop_repeated(found: Several) -> None:
-    """Leave out files all of whose runs an earlier file has."""
+def _drop_repeated(found: Several) -> list[tuple[str, str]]:
+    """Leave out files all of whose runs an earlier file has; their names and that file's."""
     owners: dict[object, str] = {}
-    kept = []
+    kept, dropped = [], []
     for each in found.read:
         known = [identity(entry) for entry in each.imported.entries if isinstance(entry, Step)]
-        owner = owners.get(known[0]) if known and len(known) == len(each.imported.entries) else None
-        if owner is not None and None not in known and owners.keys() >= set(known):
-            found.notes.append(f"{each.file}: the same runs as {owner}: left out")
+        if known and len(known) == len(each.imported.entries) and owners.keys() >= set(known):
+            dropped.append((each.file, owners[known[0]]))
             continue
         kept.append(each)
         for key in known:
             if key is not None:
                 owners.setdefault(key, each.file)
     found.read = kept
+    return dropped
 
 
-def _settle(unclear: list[UnclearError], found: Several) -> None:
-    """Leave out unclear files whose runs another file has. Raises the first that remains."""
-    owners = {
-        identity(entry): each.file
-        for each in found.read
-        for entry in each.imported.entries
-        if isinstance(entry, Step)
-    }
-    owners.pop(None, None)
+def _settled(unclear: list[UnclearError], found: Several) -> list[tuple[str, str]]:
+    """Unclear files whose runs another file has, and that file. Raises the first that is none."""
+    owners: dict[object, str] = {}
+    for each in found.read:
+        for entry in each.imported.entries:
+            key = identity(entry) if isinstance(entry, Step) else None
+            if key is not None:
+                owners.setdefault(key, each.file)
     for error in unclear:
-        if not error.runs or not set(error.runs) <= owners.keys():
+        if not error.runs or not owners.keys() >= set(error.runs):
             raise error
-        found.notes.append(f"{error.file}: the same runs as {owners[error.runs[0]]}: left out")
+    return [(str(error.file), owners[error.runs[0]]) for error in unclear]

@@ -31,7 +31,7 @@ _LOOP = re.compile(
     r"(?: \([^)\n]*\))? for (?P<steps>[0-9]+) steps with (?P<atoms>[0-9]+) atoms"
 )
 _SETUP = re.compile(r"Setting up (?P<what>\S+)[^\n]*\n|ERROR[: ]")
-_MINIMIZED = re.compile(r"\n(?:minimize\s|Setting up \w+ style minimization|Minimization stats)")
+_MINIMIZE = re.compile(r"\n(?:minimize\s|Setting up \w+ style minimization)")
 _TASKS = re.compile(r"(?P<ranks>[0-9]+) MPI tasks x (?P<threads>no|[0-9]+) OpenMP thread")
 _GRID = re.compile(r"(?P<x>[0-9]+) by (?P<y>[0-9]+) by (?P<z>[0-9]+) MPI processor grid")
 _DEVICE = re.compile(
@@ -99,7 +99,7 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
     for loop, start, end in zip(loops, begins, ends, strict=False):
         tail = part[loop.end() : end]
         steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
-        minimized = _MINIMIZED.search(part, start, end) is not None
+        minimized = _MINIMIZE.search(part, start, loop.start()) or "Minimization stats" in tail
         if steps < 1 or not seconds or minimized:
             continue
         ranks = _ranks(part, tail, int(loop["procs"]))

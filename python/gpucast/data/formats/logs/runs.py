@@ -137,11 +137,11 @@ def imported(found: Found, file: str, options: Options) -> Imported:
         warnings.append(f"{file}: holds no timed run")
     entries: list[Entry] = []
     contradicted: Counter[str] = Counter()
-    for run in runs:
-        whole = completed(run, stated, contradicted)
+    whole_runs = [completed(run, stated, contradicted) for run in runs]
+    for whole in whole_runs:
         missing = _missing(whole, file)
         if missing is not None:
-            missing.runs = tuple(identity(each) for each in runs)
+            missing.runs = tuple(identity(each) for each in whole_runs)
             raise missing
         entries.append(entry(options, _step(whole, options), file=file, line=whole.line))
     warnings += [f"{file}: {text}" for text in contradicted]
@@ -172,7 +172,7 @@ def identity(run: Run | Step) -> object | None:
     """What two logs of the same run agree in; None where the digits of its time are too few."""
     if run.uncertainty is None or run.uncertainty > ENOUGH_DIGITS:
         return None
-    return (run.program, run.ranks, tuple(run.seconds))
+    return (run.program, run.n, run.ranks, tuple(run.seconds))
 
 
 @dataclass(frozen=True)
