@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from gpucast.data.formats import BinaryFormat, Format, Imported, Options, read_file, recognized
 from gpucast.data.formats.logs.runs import UnclearError, identity
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.records import Step
 from gpucast.errors import InputError, from_os_error
 
@@ -56,6 +57,7 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
     Raises:
         InputError: a file is wrong, or a run is not clear and no other file says it.
     """
+    _check(options)
     found = Several()
     files: dict[str, str] = {}
     alone = True
@@ -85,14 +87,23 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
     return found
 
 
+def _check(options: Options) -> None:
+    """Raise InputError for what no run can have."""
+    size, gpus = options.size, options.gpus
+    if size is not None and not 0 < size <= LARGEST_N:
+        raise InputError(f"{size:g} is no size: greater than 0, at most 1e18", field="-n")
+    if gpus is not None and not 1 <= gpus <= LARGEST_GPUS:
+        raise InputError(f"{gpus} is no number of GPUs: 1 to {LARGEST_GPUS}", field="--gpus")
+
+
 def _together(read: Iterable[Read]) -> list[str]:
     """The files' warnings; one that more than a few files have names the first of them."""
     saying: dict[str, list[str]] = {}
     for each in read:
         for line in each.imported.warnings:
             _, same, text = line.partition(each.file)
-            # Line numbers differ; what is said does not.
-            said = re.sub(r"^:[0-9]+: |^: ", "", text) if same else line
+            # Lines and figures differ; what is said does not.
+            said = re.sub(r"[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?", "", text if same else line)
             saying.setdefault(said, []).append(line)
     return [
         line
