@@ -6,9 +6,9 @@
 # not, forecast, the best count, the cost.
 #
 # All it takes is a table with three columns: how many particles (or grid points, or rows:
-# whatever the work grows with), how many GPUs, and the time of one step, in seconds or as ns/day or
-# steps a second: columns are known by their usual names. Repeated rows are repetitions; three a cell
-# are enough to tell noise from the model's error.
+# whatever the work grows with), how many GPUs, and the time of one step (or ns/day, or steps a
+# second). Columns are known by their usual names. Repeated rows are repetitions; three a cell are
+# enough to tell noise from the model's error.
 
 # %%
 # %matplotlib inline
@@ -42,7 +42,7 @@ print("".join(Path("timings.csv").read_text().splitlines(keepends=True)[:8]))
 # %%
 known = {"schedule": "star-serial", "kernel": "claret", "cores": 16896, "sms": 132, "block": 256}
 steps = gc.read("timings.csv", **known)
-steps
+display(steps)
 
 # %% [markdown]
 # ## 2. Fit
@@ -93,7 +93,7 @@ Markdown(
 # A model shows itself; what the fit warns of is worth reading:
 
 # %%
-model
+display(model)
 
 # %% [markdown]
 # ## 4. Forecast

@@ -197,7 +197,7 @@ def test_every_command_refuses_a_damaged_model(
 
 def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     assert_refused(shell("fit", "none.jsonl", folder=tmp_path), "none.jsonl: no such file")
-    assert_refused(shell("fit", ".", folder=tmp_path), ".: Is a directory")
+    assert_refused(shell("fit", ".", folder=tmp_path), ".: holds no files")
     assert_refused(shell("predict", "none.json", "-n", "1", folder=tmp_path), "No such file")
     (tmp_path / "loop").symlink_to("loop")
     assert_refused(shell("predict", "loop", "-n", "1", folder=tmp_path), "loop: ")

@@ -38,7 +38,7 @@ def test_import_says_what_it_understood(run: Run) -> None:
 
 
 def test_import_asks_for_what_it_cannot_know(run: Run) -> None:
-    asked = "t.csv:1: 'ns/day' needs the simulated time of a step: --timestep 2fs"
+    asked = "t.csv:1: 'ns/day' needs the simulated time of a step; import with --timestep 2fs"
     assert_refused(run("import", "t.csv", "-o", "t.jsonl"), asked)
     assert_refused(run("import", "t.csv", "-o", "t.jsonl", "--timestep", "2"), "--timestep: '2' is")
     assert not Path("t.jsonl").exists()

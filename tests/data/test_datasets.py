@@ -119,7 +119,7 @@ def test_nothing_to_load_is_an_error() -> None:
 
 
 def test_unreadable_paths_are_errors(tmp_path: Path) -> None:
-    assert error_of(tmp_path) == f"{tmp_path}: Is a directory"
+    assert error_of(tmp_path) == f"{tmp_path}: holds no files"
     if os.getuid() != 0:
         (tmp_path / "secret").write_text("")
         (tmp_path / "secret").chmod(0)

@@ -109,6 +109,11 @@ def test_gpus_are_nodes_times_gpus_a_node() -> None:
     assert (step.gpus, step.nodes) == (12, 3)
 
 
+def test_what_no_column_says_may_be_said_beside_the_table() -> None:
+    (step,) = steps("seconds,run\n1,1\n", "seconds=seconds", size=1000, gpus=4)
+    assert (step.n, step.gpus) == (1000, 4)
+
+
 def test_times_go_before_rates_and_these_before_simulated_ones() -> None:
     (step,) = steps("n,gpus,ns/day,steps/s,ms/step\n1,1,7,7,2\n")
     assert step.seconds == [2e-3]
@@ -163,24 +168,24 @@ def test_what_is_said_wrongly_is_named(said: str, message: str) -> None:
         (
             "atoms,gpus\n1,1\n",
             "t.csv:1: column 'seconds' is missing (usual names: seconds, ms/step, ns/day, "
-            "steps/s); or name it: --columns seconds=COLUMN:UNIT",
+            "steps/s); if it has another, import with --columns seconds=COLUMN:UNIT",
         ),
         (
             "n,ranks,s\n1,1,1\n",
-            "t.csv:1: column 'gpus' is missing (usual names: gpus, devices); or name it: "
-            "--columns gpus=ranks where each rank has a GPU of its own",
+            "t.csv:1: column 'gpus' is missing (usual names: gpus, devices); if it has another, "
+            "import with --columns gpus=ranks where each rank has a GPU of its own",
         ),
         (
             "atoms,cells,gpus,s\n1,1,1,1\n",
-            "t.csv:1: columns 'atoms' and 'cells' are both n; name one: --columns n=atoms",
+            "t.csv:1: columns 'atoms' and 'cells' are both n; import with --columns n=atoms",
         ),
         (
             "n,gpus,mean_ms,median_ms\n1,1,1,1\n",
-            "t.csv:1: columns 'mean_ms' and 'median_ms' are both seconds; name one: "
+            "t.csv:1: columns 'mean_ms' and 'median_ms' are both seconds; import with "
             "--columns seconds=mean_ms",
         ),
-        ("n,gpus,ns/day\n1,1,1\n", "t.csv:1: 'ns/day' needs the simulated time of a step: "
-         "--timestep 2fs"),
+        ("n,gpus,ns/day\n1,1,1\n", "t.csv:1: 'ns/day' needs the simulated time of a step; "
+         "import with --timestep 2fs"),
         ("atoms,GPUs,ms/step\n1,two,1\n", "t.csv:2: GPUs: 'two' is no number"),
         ("atoms,GPUs,ms/step\n1,1.5,1\n", "t.csv:2: GPUs: must be an integer, got '1.5'"),
         ("atoms,GPUs,ms/step\n,1,1\n", "t.csv:2: atoms: missing"),
@@ -204,6 +209,12 @@ def test_steps_of_five_minutes_are_asked_about() -> None:
 
 def test_jobs_of_minutes_are_steps_that_nobody_asks_about() -> None:
     assert [each.seconds for each in steps("n,gpus,time\n1,1,200\n1,2,110\n")] == [[200], [110]]
+
+
+def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "steps.txt").write_text("atoms\tgpus\tµs\n24 000\t1\t0,31\n", encoding="utf-16")
+    (step,) = gc.read(tmp_path / "steps.txt").steps
+    assert (step.n, step.seconds) == (24000, [0.31 / 1e6])
 
 
 # ------------------------------------------------------------------- numbers ----
@@ -232,8 +243,8 @@ def test_one_table_is_written_in_one_way() -> None:
 def test_a_number_that_may_be_two_is_asked_about(cell: str) -> None:
     text = f"n;gpus;ms\n{cell};1;310\n"
     assert error_of(text) == (
-        f"t.csv:2: '{cell}' may be {'24000 or 24' if ',' in cell else '24 or 24000'}; say "
-        "--decimal point or --decimal comma"
+        f"t.csv:2: '{cell}' may be {'24000 or 24' if ',' in cell else '24 or 24000'}; import "
+        "with --decimal point or --decimal comma"
     )
     read_as = [steps(text, decimal=how)[0].n for how in ("point", "comma")]
     assert sorted(read_as) == [24, 24000]

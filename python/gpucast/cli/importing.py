@@ -24,7 +24,9 @@ def command(
         typer.Argument(
             metavar="FILE...",
             help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
-            "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON.",
+            "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs "
+            "of LAMMPS, GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, "
+            "OSU; folders of these.",
         ),
     ],
     output: Annotated[
@@ -60,6 +62,36 @@ def command(
         typer.Option(help="How a table writes decimals, where its numbers do not tell."),
     ] = None,
     sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, of several.")] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs of runs whose log does not say or leaves it unclear."),
+    ] = None,
+    n: Annotated[
+        float | None,
+        typer.Option("-n", "--size", help="Size of runs whose log does not say it."),
+    ] = None,
+    from_name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Finds in a log's file name what the log does not say, or wrongly: named groups "
+            "n, gpus, nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Finds the runs of any text: named groups n, gpus, nodes, ranks, seconds or rate, "
+            "unit, case, program; a group holds until it is found again.",
+        ),
+    ] = None,
+    every_run: Annotated[
+        bool,
+        typer.Option(
+            "--every-run", help="Of a log with several runs of one size, all, not the last alone."
+        ),
+    ] = False,
     cores: Annotated[
         int | None,
         typer.Option(min=1, help="FP32 lanes of one GPU; the GPU term wave needs them."),
@@ -124,20 +156,24 @@ def command(
         columns=named(columns),
         decimal=decimal,
         sheet=sheet,
+        gpus=gpus,
+        size=n,
+        from_name=from_name,
+        regex=regex,
+        every_run=every_run,
     )
     found = import_files(files, given, GpuFacts(gpu_name, cores, sms), form)
     data = found.dataset(output)
     for line in data.warnings:
         warn(line)
     data.dump(output, force=force)
-    _answer(data, output, found, list(zip(files, found.formats, strict=True)), as_json)
+    _answer(data, output, found, as_json)
 
 
 def _answer(
     data: Dataset,
     output: str,
     found: Imports,
-    formats: list[tuple[str, str]],
     as_json: bool,
 ) -> None:
     kinds = summary.counts(data)
@@ -147,7 +183,7 @@ def _answer(
         print_json(
             {
                 "output": output,
-                "files": [{"file": name, "format": form} for name, form in formats],
+                "files": [{"file": name, "format": form} for name, form in found.files],
                 "records": counted | {"note": notes},
                 "samples": {kind: each["samples"] for kind, each in kinds.items()},
                 "digest": data.digest,

@@ -18,6 +18,7 @@ from gpucast.data import formats, jsonl
 from gpucast.data.bundled import bundled_files
 from gpucast.data.dataset import Dataset, PathLike, merged
 from gpucast.data.formats import Imported, Options, tables
+from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Entry, Machine, Record
 from gpucast.data.wording import in_words
@@ -51,15 +52,16 @@ class Imports:
 
     Attributes:
         machines: a record for each machine that an entry names.
-        entries: of each file, in the order given.
-        formats, names: name of each file's format, and of the file.
-        warnings, notes: one line each, notes with the file's name.
+        entries: of each source, in the order given.
+        names: of each source.
+        files: name and format of each file that was read; a folder has several.
+        warnings, notes: one line each, with the file's name.
     """
 
     machines: list[Machine]
     entries: list[list[Entry]]
-    formats: list[str]
     names: list[str]
+    files: list[tuple[str, str]]
     warnings: list[str]
     notes: list[str]
 
@@ -130,6 +132,11 @@ def read(
     gpu_name: str | None = None,
     decimal: Literal["point", "comma"] | None = None,
     sheet: str | None = None,
+    gpus: int | None = None,
+    n: float | None = None,
+    regex: str | None = None,
+    from_name: str | None = None,
+    every_run: bool = False,
 ) -> Dataset:
     """Timings of any program, from tables (CSV, Excel, Parquet, data frames) and logs.
 
@@ -137,7 +144,7 @@ def read(
     are left out. ``repr`` of the answer says what was understood.
 
     Args:
-        sources: files and data frames; at least one.
+        sources: files, folders of them, and data frames; at least one.
         columns: names of columns by what they hold, where their names do not tell:
             ``{"n": "Size", "gpus": "Devices", "seconds": "Run:ms"}``, with a unit after a colon.
             Roles: n, gpus, seconds (also called time or rate), timestep, nodes, ranks, program,
@@ -150,6 +157,11 @@ def read(
         cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and what it is called.
         decimal: how decimals are written, where the numbers do not tell.
         sheet: of a workbook with several tables.
+        gpus, n: of runs whose log does not say them.
+        regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, seconds or rate,
+            unit, case, program.
+        from_name: finds n, gpus, nodes, ranks, case or program of a log in its file's name.
+        every_run: also runs of a log that a later one of the same size makes a rehearsal.
 
     Raises:
         InputError: names file, line and column, and what to do.
@@ -171,6 +183,11 @@ def read(
         columns=named(columns),
         decimal=decimal,
         sheet=sheet,
+        gpus=gpus,
+        size=n,
+        regex=regex,
+        from_name=from_name,
+        every_run=every_run,
     )
     found = import_files(sources, options, GpuFacts(gpu_name, cores, sms))
     return found.dataset(" + ".join(found.names))
@@ -192,7 +209,7 @@ def import_files(
     """Read other programs' files, and data frames, as records of one machine or several.
 
     Args:
-        sources: names of files, or data frames.
+        sources: names of files and folders, or data frames.
         options: what the files do not say.
         gpu: added to what the files say of GPUs.
         form: name of the files' format, where their content does not tell.
@@ -200,42 +217,74 @@ def import_files(
     Raises:
         InputError: a file is wrong or of no known format, or files contradict one another.
     """
-    read = [_imported(source, options, form) for source in sources]
-    facts = _machine_facts([imported for imported, _ in read])
+    paths = [os.fspath(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    found = read_files(paths, options, form)
+    parts = [_part(source, options, found) for source in sources]
+    read = [(name, imported) for part in parts for name, imported in part.read]
+    facts = _machine_facts([imported for _, imported in read])
     facts["gpus"] = _gpus(facts.get("gpus"), gpu)
     described: JsonObject = {
         "kind": "machine",
         "tool": {"name": "gpucast import", "version": version()},
         **{key: value for key, value in facts.items() if value is not None},
-        "source": "imported from " + ", ".join(map(_cited, sources)),
+        "source": "imported from " + ", ".join(part.cited for part in parts),
     }
-    entries = [imported.entries for imported, _ in read]
+    entries = [[entry for _, imported in part.read for entry in imported.entries] for part in parts]
     ids = dict.fromkeys(entry.machine for each in entries for entry in each)
     machines = []
     for name in [each for each in ids if each is not None] or [options.machine] * bool(read):
         record = jsonl.record({**described, "id": name})
         assert isinstance(record, Machine)
         machines.append(record)
-    names = [_name_of(source) for source in sources]
     said: list[str] = []
-    for name, (imported, _) in zip(names, read, strict=True):
-        said += [f"{name}: {line}" for line in (*in_words(imported.entries), *imported.notes)]
-    warnings = [line for imported, _ in read for line in imported.warnings]
-    return Imports(machines, entries, [form for _, form in read], names, warnings, said)
+    for part, kept in zip(parts, entries, strict=True):
+        notes = [note for _, imported in part.read for note in imported.notes]
+        words = [line for each in _by_program(kept) for line in in_words(each)]
+        said += [f"{part.name}: {line}" for line in (*words, *dict.fromkeys(notes))]
+    return Imports(
+        machines,
+        entries,
+        names=[part.name for part in parts],
+        files=[(each.file, each.format.name) for each in found.read],
+        warnings=found.warnings,
+        notes=[*said, *found.notes],
+    )
 
 
-def _imported(source: Source, options: Options, form: str | None) -> tuple[Imported, str]:
+def _by_program(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """The entries of each program, whose sizes count different things."""
+    programs: dict[str | None, list[Entry]] = {}
+    for entry in entries:
+        programs.setdefault(getattr(entry, "program", None), []).append(entry)
+    return list(programs.values())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one source gave: a file, a folder, or a data frame."""
+
+    name: str
+    cited: str
+    read: list[tuple[str, Imported]]
+
+
+def _part(source: Source, options: Options, found: Several) -> _Part:
     if isinstance(source, (str, os.PathLike)):
-        imported, found = formats.read_file(os.fspath(source), options, form)
-        return imported, found.name
+        name = os.fspath(source)
+        read = [each for each in found.read if each.source == name]
+        cited = _cited(name, [each.file for each in read])
+        return _Part(name, cited, [(each.file, each.imported) for each in read])
     # By what it has, not by its class: who has a frame has imported pandas, others need not.
     if not all(hasattr(source, name) for name in ("columns", "index", "dtypes")):
         raise InputError(f"{type(source).__name__} is neither a file's name nor a data frame")
-    return tables.read(tables.grid.from_frame(source, FRAME), options), FRAME
+    imported = tables.read(tables.grid.from_frame(source, FRAME), options)
+    return _Part(FRAME, f"a data frame of {len(source)} rows", [(FRAME, imported)])
 
 
 def _is_foreign(path: Path, name: str) -> bool:
     """Whether a file is to be imported; what is neither records nor importable is an error."""
+    if path.is_dir():
+        return True
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -275,17 +324,14 @@ def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] 
     return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
 
 
-def _name_of(source: Source) -> str:
-    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else FRAME
-
-
-def _cited(source: Source) -> str:
-    if not isinstance(source, (str, os.PathLike)):
-        return f"a data frame of {len(source)} rows"
-    digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+def _cited(source: str, files: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(Path(file).read_bytes())
     # File names may be any bytes; records are UTF-8.
-    shown = os.fsencode(os.path.basename(source)).decode("utf-8", "backslashreplace")
-    return f"{shown} (sha256 {digest[:12]})"
+    shown = os.fsencode(os.path.basename(os.path.normpath(source)))
+    count = f"{len(files)} files, " if list(files) != [source] else ""
+    return f"{shown.decode('utf-8', 'backslashreplace')} ({count}sha256 {digest.hexdigest()[:12]})"
 
 
 def _unknown(name: str, bundled: Iterable[str]) -> InputError:

@@ -35,6 +35,11 @@ class Options:
             colon.
         decimal: how a table's decimals are written; None: told by its numbers.
         sheet: of a workbook that has several tables.
+        gpus, size: of runs whose log does not say them; None: nobody said.
+        overrule: whether these win over what the log says.
+        from_name: regular expression whose named groups say of a log what its file's name says.
+        regex: regular expression whose named groups find the runs of a text of no known format.
+        every_run: also runs of a log that a later one of the same size makes a rehearsal.
     """
 
     machine: str = "imported"
@@ -50,6 +55,12 @@ class Options:
     columns: Mapping[str, str] = field(default_factory=dict)
     decimal: Literal["point", "comma"] | None = None
     sheet: str | None = None
+    gpus: int | None = None
+    size: float | None = None
+    overrule: bool = False
+    from_name: str | None = None
+    regex: str | None = None
+    every_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,8 @@ class Format:
         detect: whether a text is of this format; never raises.
         read: ``read(text, file, options)``; ``file`` is a name for messages. Raises InputError.
         write: a dataset as a text of this format, or None where the format is only read.
+        log: whether it is what a program prints: in any encoding, and known by words that no table
+            has.
     """
 
     name: str
@@ -87,6 +100,7 @@ class Format:
     detect: Callable[[str], bool]
     read: Callable[[str, str, Options], Imported]
     write: Callable[[Dataset], str] | None = None
+    log: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +116,7 @@ class BinaryFormat:
     name: str
     what: str
     magic: bytes
+    log = False
     read: Callable[[bytes, str, Options], Imported]
 
 
@@ -131,7 +146,8 @@ def read_file(
         )
     if isinstance(found, BinaryFormat):
         return found.read(content, path, options), found
-    return found.read(_text(content, path), path, options), found
+    text = printed(content) if found.log else _text(content, path)
+    return found.read(text, path, options), found
 
 
 def recognized(
@@ -150,14 +166,36 @@ def recognized(
             return each
     if content.startswith(_OLD_WORKBOOK):
         raise InputError("is an old workbook (.xls); save it as .xlsx or CSV", file=file)
-    text = _text(content, file)
     if holds_records(content):
         raise InputError("holds gpucast records already; use it as it is", file=file)
-    if MODEL_MARK in text[:4096]:
+    if MODEL_MARK.encode() in content[:4096]:
         raise InputError("is a fitted model, not measurements", file=file)
+    if options.regex is not None:
+        return next(each for each in known if each.name == PATTERN)
     named = "csv" if options.columns else None
-    texts = (each for each in known if isinstance(each, Format))
-    return next((each for each in texts if each.name == named or each.detect(text)), None)
+    texts = [each for each in known if isinstance(each, Format)]
+    if named is None:
+        text = printed(content)
+        log = next((each for each in texts if each.log and each.detect(text)), None)
+        if log is not None:
+            return log
+    text = _text(content, file)
+    others = (each for each in texts if not each.log)
+    return next((each for each in others if each.name == named or each.detect(text)), None)
+
+
+PATTERN = "regex"
+"""Name of the format of texts whose runs the user's regular expression finds."""
+
+
+def printed(content: bytes) -> str:
+    """What a program printed, as text: bytes in any encoding, lines in any system's way.
+
+    Names and messages in other encodings than UTF-8 are lost; numbers and keywords are not.
+    """
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def holds_records(content: bytes) -> bool:
@@ -202,8 +240,10 @@ def _content(path: str) -> bytes:
 
 
 def _text(content: bytes, path: str) -> str:
+    # Spreadsheet programs call UTF-16 "Unicode text".
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError("not UTF-8 text", file=path, line=line) from None

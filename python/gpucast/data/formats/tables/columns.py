@@ -238,8 +238,8 @@ def _best(role: str, found: list[tuple[int, Column]], *, file: str, line: int | 
     if normalized(first) == normalized(second):
         raise InputError(f"column {first!r} is there twice", file=file, line=line)
     raise InputError(
-        f"columns {first!r} and {second!r} are both {role}; name one: "
-        f"--columns {role}={shown(first)}",
+        f"columns {first!r} and {second!r} are both {role}; import with "
+        f"--columns {role}={shown(first)} or the other",
         file=file,
         line=line,
     )

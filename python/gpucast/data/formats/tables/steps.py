@@ -59,12 +59,18 @@ def read(grid: Grid, options: Options) -> Imported:
 
 
 def _require(columns: Columns, options: Options, grid: Grid) -> None:
-    """Refuse a table that lacks a column, with what would be one."""
+    """Refuse a table that lacks a column that nobody spoke for, with what would be one."""
     roles = columns.by_role
     wanted = {
-        "n": ("n" in roles, "n, atoms, particles, cells, size", "n=COLUMN"),
+        "n": (
+            "n" in roles or options.size is not None,
+            "n, atoms, particles, cells, size",
+            "n=COLUMN",
+        ),
         "gpus": (
-            "gpus" in roles or {"nodes", "gpus_per_node"} <= roles.keys(),
+            "gpus" in roles
+            or {"nodes", "gpus_per_node"} <= roles.keys()
+            or options.gpus is not None,
             "gpus, devices",
             f"gpus={shown(roles['ranks'].name)} where each rank has a GPU of its own"
             if "ranks" in roles
@@ -75,8 +81,8 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
     for role, (there, usual, example) in wanted.items():
         if not there:
             raise InputError(
-                f"column {role!r} is missing (usual names: {usual}); or name it: "
-                f"--columns {example}",
+                f"column {role!r} is missing (usual names: {usual}); if it has another, import "
+                f"with --columns {example}",
                 file=grid.file,
                 line=grid.line,
             )
@@ -84,7 +90,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
     needed = time.unit is not None and time.unit.needs_timestep
     if needed and options.timestep is None and "timestep" not in roles:
         raise InputError(
-            f"{time.name!r} needs the simulated time of a step: --timestep 2fs",
+            f"{time.name!r} needs the simulated time of a step; import with --timestep 2fs",
             file=grid.file,
             line=grid.line,
         )
@@ -95,15 +101,15 @@ def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
     value: dict[str, object] = {
         "kind": "step",
         "path": row.text("path") or options.path,
-        "n": row.positive("n"),
-        "gpus": _gpus(row),
+        "n": _size(row, options),
+        "gpus": _gpus(row, options),
     }
     usual = {
         "schedule": options.schedule,
         "kernel": options.kernel,
         "program": options.program,
         "case": options.case,
-        "unit": options.unit or roles["n"].counts,
+        "unit": options.unit or (roles["n"].counts if "n" in roles else None),
     }
     for role in _LABELS:
         text = row.text(role) or usual[role]
@@ -116,10 +122,18 @@ def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
     return value if options.block is None else {**value, "block": options.block}
 
 
-def _gpus(row: Row) -> int:
+def _size(row: Row, options: Options) -> float:
+    if "n" in row.columns or options.size is None:
+        return row.positive("n")
+    return options.size
+
+
+def _gpus(row: Row, options: Options) -> int:
     if "gpus" in row.columns:
         return row.integer("gpus")
-    return row.integer("nodes") * row.integer("gpus_per_node")
+    if "gpus_per_node" in row.columns or options.gpus is None:
+        return row.integer("nodes") * row.integer("gpus_per_node")
+    return options.gpus
 
 
 def _timestep(row: Row, options: Options) -> float | None:
@@ -134,7 +148,7 @@ def _seconds(row: Row, time: Column, columns: Columns, options: Options) -> floa
     timestep = _timestep(row, options)
     if unit.needs_timestep and timestep is None:
         raise row.error("timestep", f"missing; {time.name!r} needs it")
-    seconds = unit.seconds(row.positive(TIME), float(row.positive("n")), timestep or 0.0)
+    seconds = unit.seconds(row.positive(TIME), float(_size(row, options)), timestep or 0.0)
     if not 0 < seconds < float("inf"):
         raise row.error(TIME, f"{row.cells[TIME]} gives no time greater than 0")
     return seconds
