@@ -198,7 +198,8 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
         values = [numbers.parse(either, how) for how in ("point", "comma")]
         one, other = (f"{value:.15g}" for value in values if value is not None)
         raise InputError(
-            f"{shown(either)} may be {one} or {other}; say --decimal point or --decimal comma",
+            f"{shown(either)} may be {one} or {other}; import with --decimal point or "
+            "--decimal comma",
             file=grid.file,
             line=_line_of(grid, indices, either),
         )
