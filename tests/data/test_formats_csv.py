@@ -97,6 +97,14 @@ def test_columns_that_are_not_used_are_named_in_one_note() -> None:
     assert read.notes == ["2 columns not used: 'colour', 'mood'"]
 
 
+def test_of_many_columns_that_are_not_used_some_are_named() -> None:
+    more = [f"c{i}" for i in range(20)]
+    header, row = ",".join(["n,gpus,seconds", *more]), ",".join(["1,1,1", *more])
+    (note,) = csv_steps.read(f"{header}\n{row}\n", "steps.csv", OPTIONS).notes
+    assert note.startswith("20 columns not used: 'c0', 'c1', ")
+    assert note.endswith("'c7', and 12 more")
+
+
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
     text = "n,gpus,seconds\n1,1,1\n1,2,\n2,1,NaN\n,,\n2,2,n/a\n"
     read = csv_steps.read(text, "steps.csv", OPTIONS)

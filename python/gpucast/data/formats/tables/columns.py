@@ -39,10 +39,10 @@ _COUNTS = rf"{_MANY}({'|'.join(COUNTED)})"
 
 # Names by role, the best first: of a table that has several, the first is taken.
 _NAMES: dict[str, tuple[str, ...]] = {
-    "gpus": (rf"{_MANY}gpus", rf"{_MANY}(devices|accelerators|gcds)|gpu_count", "gpu"),
+    "gpus": ("gpus", rf"{_MANY}gpus", rf"{_MANY}(devices|accelerators|gcds)|gpu_count", "gpu"),
     "gpus_per_node": (r"gpus/node|gpus_?node",),
-    "nodes": (rf"{_MANY}(nodes|hosts)",),
-    "ranks": (rf"{_MANY}((mpi_)?ranks|processes|procs|mpi_tasks)",),
+    "nodes": ("nodes", rf"{_MANY}(nodes|hosts)"),
+    "ranks": ("ranks", rf"{_MANY}((mpi_)?ranks|processes|procs|mpi_tasks)"),
     "program": ("program", "code|software|application|app"),
     "case": ("case", "setting|variant|configuration|config"),
     "machine": ("machine", "cluster|platform"),

@@ -14,6 +14,9 @@ from gpucast.data.formats.tables.numbers import Decimal, Number
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
 
+MOST_NAMED = 8
+"""Columns not used that are named; of more, how many."""
+
 _NONE = frozenset(("nan", "na", "n/a", "#n/a", "-", "--", "none", "null", "?"))
 _NUMERIC = frozenset(
     ("n", "gpus", "gpus_per_node", "nodes", "ranks", TIME, "timestep", "repeat", "bytes")
@@ -148,9 +151,11 @@ def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str
     if read:
         said.append(", ".join(read))
     if columns.ignored:
-        listed = ", ".join(repr(name) for name in columns.ignored if name)
         count = len(columns.ignored)
-        said.append(f"{count} column{'s' * (count > 1)} not used: {listed or 'without a name'}")
+        listed = [repr(name) if name else "one without a name" for name in columns.ignored]
+        more = [f"and {count - MOST_NAMED} more"] * (count > MOST_NAMED)
+        names = ", ".join([*listed[:MOST_NAMED], *more])
+        said.append(f"{count} column{'s' * (count > 1)} not used: {names}")
     if skipped:
         said.append(f"{skipped} row{'s' * (skipped > 1)} without a time left out")
     return said
