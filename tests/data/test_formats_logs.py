@@ -263,6 +263,12 @@ def test_openmm_benchmark_table_names_no_device() -> None:
     assert (apoa1.n, apoa1.seconds) == (92224, [pytest.approx(4e-6 * 86400 / 345.6)])
 
 
+def test_openmm_benchmark_repeated_is_measured_again() -> None:
+    text = path_of("openmm-benchmark-simple").read_text()
+    entries = read_text(text + text, "openmm").entries
+    assert [entry.n for entry in entries if isinstance(entry, Step)] == [1067095, 2489] * 2
+
+
 def test_openmm_7_counts_the_devices_of_the_header() -> None:
     pme, gbsa = steps("openmm-benchmark-7")
     assert (pme.gpus, pme.n, pme.seconds, pme.timestep) == (2, 23558, [60 / 150000], 4e-15)
@@ -476,6 +482,29 @@ def test_logs_of_any_encoding_and_line_end_are_read() -> None:
         (run,) = read_text(printed(content), "lammps").entries
         assert isinstance(run, Step)
         assert run.seconds == [2.46912 / 1000]
+
+
+@pytest.mark.parametrize(
+    ("names", "gpus"),
+    [
+        (("lammps-gpu-screen", "lammps-kokkos"), [2, 4]),
+        (("namd2-two-nodes", "namd3"), [4, 1]),
+        (("amber-mdout", "amber-mdout-two-gpus"), [1, 2]),
+        (("gromacs", "gromacs"), [4, 4]),
+        (("carpetx", "carpetx"), [16, 16]),
+    ],
+)
+def test_a_job_that_ran_a_program_twice_has_both_runs(names: list[str], gpus: list[int]) -> None:
+    job = "".join(path_of(name).read_text() for name in names)
+    entries = read_text(job, FORMATS[names[0]]).entries
+    assert [entry.gpus for entry in entries if isinstance(entry, Step)] == gpus
+
+
+def test_a_job_that_ran_nccl_tests_twice_has_both_tables() -> None:
+    text = path_of("nccl-tests").read_text()
+    fewer = "".join(line for line in text.splitlines(keepends=True) if "Rank  3" not in line)
+    entries = read_text(text + fewer, "nccl-tests").entries
+    assert [entry.gpus for entry in entries if isinstance(entry, Step)] == [4, 4, 4, 3, 3, 3]
 
 
 SAMPLES = {name: printed(path_of(name).read_bytes()) for name in FORMATS}

@@ -188,7 +188,7 @@ def _answer(
                 "samples": {kind: each["samples"] for kind, each in kinds.items()},
                 "digest": data.digest,
                 "understood": found.notes,
-                "warnings": data.warnings,
+                "warnings": [*found.warnings, *data.warnings],
             }
         )
         return

@@ -20,7 +20,8 @@ from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
 
 _LINE = re.compile(
-    r"level (?P<level>[0-9]+): [0-9]+ boxes, (?P<cells>[0-9]+) cells"
+    r"Grid cells: +(?P<grid>[0-9.eE+-]+)\s"
+    r"|level (?P<level>[0-9]+): [0-9]+ boxes, (?P<cells>[0-9]+) cells"
     r"|total evolution compute time: +(?P<seconds>[0-9.eE+-]+) sec"
     r"|total iterations: +(?P<iterations>[0-9]+)\s*\n"
 )
@@ -43,7 +44,7 @@ def parse(text: str) -> Found:
     for number, (begin, part) in enumerate(runs.executions(text, _START)):
         ranks = _START.search(part)
         gpus = _gpus(part, int(ranks["ranks"]) if ranks else None)
-        samples: dict[int | None, list[tuple[float, int]]] = {}
+        samples: dict[float | None, list[tuple[float, int]]] = {}
         for cells, seconds, place in _iterations(part):
             samples.setdefault(cells, []).append((seconds, place))
         if not samples:
@@ -70,9 +71,10 @@ def parse(text: str) -> Found:
     return found
 
 
-def _iterations(part: str) -> Iterator[tuple[int | None, float, int]]:
+def _iterations(part: str) -> Iterator[tuple[float | None, float, int]]:
     """Cells, seconds an iteration, and place of each increase of both sums."""
     levels: dict[int, int] = {}
+    grid: float | None = None
     done, spent = 0, 0.0
     seconds: float | None = None
     count: int | None = None
@@ -82,6 +84,9 @@ def _iterations(part: str) -> Iterator[tuple[int | None, float, int]]:
             levels = {key: cells for key, cells in levels.items() if key < level}
             levels[level] = int(match["cells"])
             continue
+        if match["grid"] is not None:
+            grid = runs.decimal(match["grid"])
+            continue
         if match["seconds"] is not None:
             seconds = runs.decimal(match["seconds"])
         else:
@@ -89,7 +94,11 @@ def _iterations(part: str) -> Iterator[tuple[int | None, float, int]]:
         if seconds is None or count is None:
             continue
         if count > done and seconds > spent:
-            yield sum(levels.values()) or None, (seconds - spent) / (count - done), match.start()
+            yield (
+                sum(levels.values()) or grid or None,
+                (seconds - spent) / (count - done),
+                match.start(),
+            )
         done, spent, seconds, count = count, seconds, None, None
 
 

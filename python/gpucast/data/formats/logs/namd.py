@@ -14,7 +14,9 @@ Source: src/DeviceCUDA.C, src/Node.C, src/Controller.C.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 
 from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.runs import Found, Run
@@ -53,9 +55,20 @@ def parse(text: str) -> Found:
     """A run for each ``run`` of dynamics that was timed."""
     found = Found()
     lines = runs.Lines(text)
-    for number, (begin, part) in enumerate(runs.executions(text, _START)):
+    for number, (begin, part) in enumerate(_executions(text)):
         _read(part, begin, number, lines, found)
     return found
+
+
+def _executions(text: str) -> Iterator[tuple[int, str]]:
+    """Place and text of each start; devices are bound before the banner, after the last end."""
+    banners = [match.start() for match in _START.finditer(text)]
+    bounds = [0]
+    for banner, following in itertools.pairwise(banners):
+        end = text.rfind("WallClock:", banner, following)
+        bounds.append(following if end < 0 else end)
+    for begin, end in zip(bounds, [*bounds[1:], len(text)], strict=True):
+        yield begin, text[begin:end]
 
 
 def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -> None:

@@ -22,6 +22,7 @@ _RANK = re.compile(
     r"Rank +(?P<rank>[0-9]+)(?: Group +(?P<group>[0-9]+))? +Pid +[0-9]+ on +(?P<host>\S+) "
     r"device +[0-9]+ \[[^\]\n]*\] (?P<name>[^\n]+)"
 )
+_START = re.compile(r"nThread [0-9]+ nGpus [0-9]+ ")
 _HEADER = re.compile(r"^#\s+size\s+count\s[^\n]*\btime\b[^\n]*$", re.MULTILINE)
 _NAMED = re.compile(r"(?P<name>[a-z_]+)_perf\b")
 _VERSION = re.compile(r"nccl-tests version (?P<version>\S+)")
@@ -47,10 +48,19 @@ class _Row:
 
 def parse(text: str) -> Found:
     """Two runs a line of the table, out of place and, secondary, in place."""
-    ranks = list(_RANK.finditer(text))
-    found = Found(gpu_names=[each["name"].strip() for each in ranks])
-    count, rows = len({(each["group"], each["rank"]) for each in ranks}), list(_rows(text))
-    named, version = _NAMED.search(text), _VERSION.search(text)
+    found = Found()
+    lines = runs.Lines(text)
+    for number, (begin, part) in enumerate(runs.executions(text, _START)):
+        _read(part, lines.of(begin) - 1, number, found)
+    return found
+
+
+def _read(part: str, before: int, number: int, found: Found) -> None:
+    """The table of one start, which ``before`` lines precede."""
+    ranks = list(_RANK.finditer(part))
+    found.gpu_names += [each["name"].strip() for each in ranks]
+    count, rows = len({(each["group"], each["rank"]) for each in ranks}), list(_rows(part))
+    named, version = _NAMED.search(part), _VERSION.search(part)
     operation = named["name"] if named else _operation(rows, count)
     words = [version["version"] if version else None]
     for row in rows:
@@ -64,7 +74,7 @@ def parse(text: str) -> Found:
             found.runs.append(
                 Run(
                     program=f"nccl-tests {operation}" if operation else "nccl-tests",
-                    line=row.line,
+                    line=before + row.line,
                     seconds=(time / 1e6,),
                     uncertainty=runs.rounding(micro),
                     n=size,
@@ -74,15 +84,15 @@ def parse(text: str) -> Found:
                     ranks=count or None,
                     nodes=len({each["host"] for each in ranks}) or None,
                     case=", ".join(label) or None,
+                    execution=number,
                     secondary=where is not None,
                 )
             )
     if not rows:
-        found.unfinished.append(1)
+        found.unfinished.append(before + 1)
     wrong = [row for row in rows if row.fields.get("#wrong", "0") not in ("0", "N/A")]
     if wrong:
         found.warnings.append(f"{len(wrong)} line(s) with wrong results, as the program counts")
-    return found
 
 
 def _rows(text: str) -> list[_Row]:

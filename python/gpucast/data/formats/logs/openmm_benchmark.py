@@ -71,7 +71,7 @@ def parse(text: str) -> Found:
     version = None
     for place, entry in sorted(_printed(text), key=lambda each: each[0]):
         version = entry.get("openmm_version", version)
-        run = _run(entry, lines.of(place), version)
+        run = _run(entry, len(found.runs), lines.of(place), version)
         if run is not None:
             found.runs.append(run)
     if not found.runs:
@@ -93,7 +93,8 @@ def _read_structure(text: str, found: Found, *, is_json: bool) -> None:
     if not isinstance(entries, list):
         raise InputError("must be a list", field="benchmarks")
     for at, entry in enumerate(entries):
-        run = _run(entry, 1, system.get("openmm_version")) if isinstance(entry, dict) else None
+        version = system.get("openmm_version")
+        run = _run(entry, at, 1, version) if isinstance(entry, dict) else None
         if run is None:
             found.warnings.append(f"benchmarks[{at}] has no speed: left out")
             continue
@@ -132,7 +133,8 @@ def _printed(text: str) -> Iterator[tuple[int, Entry]]:
             block = {"openmm_version": block.get("openmm_version")}
 
 
-def _run(entry: Entry, line: int, version: object) -> Run | None:
+def _run(entry: Entry, number: int, line: int, version: object) -> Run | None:
+    """A test's run; none is the rehearsal of another."""
     timestep = _number(entry.get("timestep_in_fs"))
     seconds = _seconds(entry, timestep)
     if seconds is None:
@@ -149,6 +151,7 @@ def _run(entry: Entry, line: int, version: object) -> Run | None:
     return Run(
         program="OpenMM",
         line=line,
+        execution=number,
         seconds=(seconds[0],),
         uncertainty=seconds[1],
         n=next((size for size in sizes if size), ATOMS.get(test)),

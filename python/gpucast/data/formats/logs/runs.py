@@ -160,7 +160,7 @@ def chosen(runs: Iterable[Run], options: Options) -> tuple[list[Run], int]:
     if options.every_run:
         return runs, 0
     first = [run for run in runs if not run.secondary]
-    last = {(run.execution, run.program, run.case, run.n): run for run in first}
+    last = {(run.execution, run.program, run.case, run.n, run.gpus): run for run in first}
     return list(last.values()), len(first) - len(last)
 
 
