@@ -13,6 +13,9 @@
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
+#   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
+#                                     with PyTorch; parts of it: openmm FOLDER, ddp FOLDER. Wheels of
+#                                     what Python lacks may lie in GPUCAST_WHEELS
 #   scripts/gpu.sh dataset FOLDER     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over
 #                                     native and remote paths; with the same folder it goes on where it
 #                                     ended (docs/measure.md). Parts of it: micro FOLDER PATH ROUND,
@@ -32,7 +35,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
-dataset micro cells concurrent"
+dataset micro cells concurrent programs openmm ddp"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -186,6 +189,51 @@ remote() {
   python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
     --seconds 30 | tee "$out/remote-soak.txt" || status=$?
   return "$status"
+}
+
+# --- programs that are not ours -----------------------------------------------------------------
+#
+# Each goes over its cells in rounds and begins none that will not end in its seconds; what it has
+# measured is there whenever it ends. Their logs are what `gpucast import` reads (data/programs/).
+
+programs() {
+  local status=0
+  openmm || status=1
+  ddp || status=1
+  return "$status"
+}
+
+# The first round holds set-up, too: about 32 systems of up to two million atoms, 150 s of it.
+openmm() {
+  local devices=(0) all
+  all=$(seq -s, 0 "$(($(gpus) - 1))")
+  [[ "$all" == 0 ]] || devices+=("$all")
+  unpack_wheels
+  with_cuda_libraries python3 data/measure_openmm.py --device "${devices[@]}" \
+    --rounds "${GPUCAST_ROUNDS:-3}" --seconds "${GPUCAST_SECONDS:-400}" -o "$out/openmm.json" \
+    2>"$out/openmm.txt" || lines . "$out/openmm.txt"
+}
+
+ddp() {
+  local counts=(1)
+  (($(gpus) == 1)) || counts+=("$(gpus)")
+  python3 data/measure_ddp.py --gpus "${counts[@]}" --rounds "${GPUCAST_ROUNDS:-3}" \
+    --seconds "${GPUCAST_SECONDS:-200}" 2>"$out/ddp.txt" | tee "$out/ddp.log" ||
+    lines . "$out/ddp.txt"
+}
+
+unpack_wheels() {
+  [[ -n "${GPUCAST_WHEELS:-}" ]] || return 0
+  python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
+    --target /tmp/gpucast-site "$GPUCAST_WHEELS"/*.whl
+  export PYTHONPATH=/tmp/gpucast-site${PYTHONPATH:+:$PYTHONPATH}
+}
+
+# OpenMM's plugin needs cuFFT and NVRTC: those that came with PyTorch, else those of the toolkit.
+with_cuda_libraries() {
+  local beside
+  beside=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/lib
+  LD_LIBRARY_PATH=$beside:/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$@"
 }
 
 # --- a dataset on all GPUs --------------------------------------------------------------------

@@ -24,13 +24,15 @@ constexpr double least_log_weight = -6;     // relative to the best form
 constexpr double negligible_weight = 1e-4;  // of a component
 constexpr Eigen::Index most_cells_to_search = 64;
 
-// A cell is unlike the others where it lies so many standard deviations from what they say of it;
-// then it gets at least so much variance of its own. Fewer cells do not tell, and where many are
-// unlike, the noise is large.
-constexpr double unlike = 4.5;
-constexpr double unlike_sd = .5;
+// A cell may be unlike all others: where it lies so many standard deviations from what they say of
+// it, and a deviation of its own makes all times together so much more plausible (of the logarithm;
+// it is unusual). Fewer cells do not tell, and where more than one in so many are unlike, the noise
+// is large.
+constexpr double suspicious = 3;
+constexpr double unusual = 5;
+constexpr double least_unlike_sd = .3;
 constexpr Eigen::Index fewest_cells_to_tell = 8;
-constexpr Eigen::Index most_unlike_share = 5;
+constexpr Eigen::Index most_unlike_share = 6;
 
 // Which deviates the cells can speak of.
 std::vector<std::size_t> free_deviates(const model::scaling::Extent& extent) {
@@ -56,9 +58,14 @@ double log_sum_exp(const std::vector<double>& terms) {
   return largest + std::log(sum);
 }
 
+struct Learned {
+  Deviates deviates;
+  double cost;  // negative log of posterior density, up to a constant
+};
+
 // The most plausible deviates, by the marginal likelihood of the best forms.
-Deviates learn(const Cells& cells, const Correlations& among, const Priors& priors,
-               const std::vector<Plausible>& forms, Deviates deviates) {
+Learned learn(const Cells& cells, const Correlations& among, const Priors& priors,
+              const std::vector<Plausible>& forms, Deviates deviates) {
   const auto extent = cells.extent();
   const std::vector<std::size_t> free = free_deviates(extent);
   const std::size_t count = std::min(forms_for_amplitudes, forms.size());
@@ -87,35 +94,57 @@ Deviates learn(const Cells& cells, const Correlations& among, const Priors& prio
   for (std::size_t i = 0; i < free.size(); ++i) {
     start[static_cast<Eigen::Index>(i)] = deviates[free[i]];
   }
-  return with(minimize(cost, start, .02, 100));
+  const Eigen::VectorXd found = minimize(cost, start, .02, 100);
+  return {with(found), cost(found)};
 }
 
-// Variance of their own for cells that neither form nor process explains, given all others.
-Eigen::VectorXd variance_of_unlike(const Cells& cells, const Process& process, const Priors& priors,
-                                   const Plausible& best) {
+// How far each cell lies from what all others say of it: leave-one-out residuals of a Gaussian
+// process whose mean was fitted, and their standard deviations (Rasmussen and Williams, Gaussian
+// Processes for Machine Learning, 5.4.2).
+struct LeftOut {
+  Eigen::VectorXd residual;
+  Eigen::VectorXd sd;
+};
+
+LeftOut leave_out(const Cells& cells, const Process& process, const Priors& priors,
+                  const Plausible& best) {
   const Eigen::Index count = cells.size();
-  Eigen::VectorXd variance = Eigen::VectorXd::Zero(count);
-  if (count < fewest_cells_to_tell) return variance;
   const FormFit fit = fit_form(best.form, shapes(best.form, cells), cells, process, priors,
                                &best.log_coefficients, 50);
-  // Leave-one-out residuals of a Gaussian process whose mean was fitted (Rasmussen and Williams,
-  // Gaussian Processes for Machine Learning, 5.4.2).
   const Eigen::MatrixXd inverse =
       process.whiten(Eigen::MatrixXd(Eigen::MatrixXd::Identity(count, count)));
   const Eigen::MatrixXd seen = inverse.transpose() * fit.jacobian;
-  const Eigen::MatrixXd precision =
-      inverse.transpose() * inverse - seen * fit.precision.llt().solve(seen.transpose());
-  const Eigen::VectorXd pulled = inverse.transpose() * fit.residuals;
-  Eigen::Index found = 0;
-  for (Eigen::Index i = 0; i < count; ++i) {
-    const double left_out = pulled[i] / precision(i, i);
-    if (std::abs(left_out) * std::sqrt(precision(i, i)) > unlike) {
-      variance[i] = std::max(unlike_sd * unlike_sd, left_out * left_out);
-      ++found;
+  const Eigen::VectorXd precision =
+      (inverse.transpose() * inverse - seen * fit.precision.llt().solve(seen.transpose()))
+          .diagonal();
+  return {(inverse.transpose() * fit.residuals).cwiseQuotient(precision),
+          precision.cwiseInverse().cwiseSqrt()};
+}
+
+// Gives cells that are unlike all others a deviation of their own, one after another.
+Learned set_apart(Cells& cells, const Correlations& among, const Priors& priors,
+                  const std::vector<Plausible>& forms, Learned learned) {
+  const Eigen::Index count = cells.size();
+  if (count < fewest_cells_to_tell) return learned;
+  const Eigen::VectorXd before = cells.local;
+  for (Eigen::Index found = 0; found <= count / most_unlike_share; ++found) {
+    const Process process(among, amplitudes(priors, learned.deviates), cells);
+    const LeftOut left_out = leave_out(cells, process, priors, forms.front());
+    Eigen::Index worst = 0;
+    const double farthest =
+        left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs().maxCoeff(&worst);
+    if (farthest < suspicious || cells.local[worst] > 0) return learned;
+    const double sd = std::max(least_unlike_sd, std::abs(left_out.residual[worst]));
+    cells.local[worst] = sd * sd;
+    const Learned next = learn(cells, among, priors, forms, learned.deviates);
+    if (next.cost > learned.cost - unusual) {
+      cells.local[worst] = 0;
+      return learned;
     }
+    learned = next;
   }
-  if (found > count / most_unlike_share) variance.setZero();
-  return variance;
+  cells.local = before;
+  return learn(cells, among, priors, forms, learned.deviates);
 }
 
 // Every so many of the cells, in the order of GPU count and size, so that a search takes no longer.
@@ -190,11 +219,9 @@ Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& prior
     const Cells few = thinned(cells, most_cells_to_search);
     const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
     forms = search_forms(few, among_few, priors, starts, most_forms, threads);
-    deviates = learn(cells, among, priors, forms, deviates);
-    if (round == 0) {
-      const Process process(among, amplitudes(priors, deviates), cells);
-      cells.local = measured.local + variance_of_unlike(cells, process, priors, forms.front());
-    }
+    Learned learned = learn(cells, among, priors, forms, deviates);
+    if (round == 0) learned = set_apart(cells, among, priors, forms, learned);
+    deviates = learned.deviates;
   }
   const double best = forms.front().log_weight;
   std::erase_if(forms,
