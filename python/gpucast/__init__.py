@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpucast.data.bundled import bundled_files as bundled_files
     from gpucast.data.dataset import Dataset as Dataset
-    from gpucast.data.dataset import load as load
+    from gpucast.data.loading import load as load
+    from gpucast.data.loading import read as read
     from gpucast.data.selection import StepSelection as StepSelection
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
@@ -46,9 +47,10 @@ _HOME = {
     "compare": "forecast.comparison",
     "fit": "fitting.fit",
     "fit_transfers": "transfers.curves",
-    "load": "data.dataset",
+    "load": "data.loading",
     "load_model": "model.files",
     "plan": "planning.plan",
+    "read": "data.loading",
     "validate": "forecast.validation",
     "what_if": "forecast.what_if",
 }

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpucast.data import dataset
 from gpucast.data.bundled import bundled_files
+from gpucast.data.loading import load
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "data" / "programs"
@@ -45,7 +45,7 @@ def test_the_committed_records_are_what_the_script_makes() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_a_title_a_source_and_caveats(name: str) -> None:
-    data = dataset.load(name)
+    data = load(name)
     assert data.title()
     assert data.warnings == []
     assert all(machine.source and machine.caveats for machine in data.machines.values())
@@ -58,13 +58,13 @@ def test_every_row_of_the_table_is_a_step_with_its_figures(name: str) -> None:
     told = Counter(
         (name_of(r["program"]), float(r["n"]), int(r["gpus"]), float(r["seconds"])) for r in rows
     )
-    steps = dataset.load(name).steps
+    steps = load(name).steps
     assert Counter((s.program, s.n, s.gpus, s.seconds[0]) for s in steps) == told
     assert all(step.schedule is None and step.case and step.unit for step in steps)
 
 
 def test_all_gpu_counts_of_a_host_are_one_machine() -> None:
-    steps = dataset.load("lammps-lj-v100").steps
+    steps = load("lammps-lj-v100").steps
     assert {(step.machine, step.gpus) for step in steps} == {
         ("charisma-v100", gpus) for gpus in (1, 2, 4)
     }
@@ -72,9 +72,9 @@ def test_all_gpu_counts_of_a_host_are_one_machine() -> None:
 
 
 def test_a_case_does_not_name_the_size() -> None:
-    stencil = dataset.load("stencil-cg").steps
+    stencil = load("stencil-cg").steps
     assert {step.case for step in stencil} == {"CG solve, 14 iterations"}
-    quick = dataset.load("quick-dft").steps
+    quick = load("quick-dft").steps
     assert {step.case for step in quick if step.program == "QUICK 25.03"} == {
         "B3LYP/6-31G** SCF+gradient",
         "B3LYP/6-31G** SCF+gradient, tight",
@@ -84,13 +84,13 @@ def test_a_case_does_not_name_the_size() -> None:
 
 
 def test_a_step_gives_back_the_printed_ns_a_day() -> None:
-    steps = [s for s in dataset.load("openmm-cellulose").steps if s.machine == "openmm-a100"]
+    steps = [s for s in load("openmm-cellulose").steps if s.machine == "openmm-a100"]
     a_day = {s.gpus: s.timestep / s.seconds[0] * 86400 / 1e-9 for s in steps if s.timestep}
     assert a_day[1] == pytest.approx(135.36, rel=1e-5)
     assert steps[0].uncertainty == pytest.approx(0.005 / 135.36)
 
 
 def test_nodes_follow_from_the_gpus_of_one() -> None:
-    steps = dataset.load("gromacs-lumi").steps
+    steps = load("gromacs-lumi").steps
     largest = max(steps, key=lambda step: step.gpus)
     assert (largest.gpus, largest.nodes, largest.n) == (128, 16, 12_000_000)

@@ -110,6 +110,12 @@ def test_models_named_by_the_plan_lie_beside_it(folder: Path, tmp_path: Path) ->
     assert gc.plan(folder / "named.yaml").content == gc.plan(values(), loaded(folder)).content
 
 
+def test_the_only_model_of_the_only_machine_may_have_any_name() -> None:
+    plan = {"machines": values()["machines"][:1], "jobs": values()["jobs"][:1]}
+    named = gc.plan(plan, only_native()).content
+    assert gc.plan(plan, {"gmx": only_native()["native"]}).content == named
+
+
 def test_yaml_numbers_are_those_of_today() -> None:
     text = "machines: [{name: native, gpus: 4, price_per_gpu_hour: 1e0}]\n"
     text += 'jobs: [{name: "1e3", n: 8e3, steps: 1E+6, deadline: .5e4}]\n'

@@ -10,7 +10,8 @@ import typer
 
 from gpucast.cli import contention, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
-from gpucast.data import dataset, jsonl, summary
+from gpucast.cli.loading import load
+from gpucast.data import jsonl, summary
 from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
@@ -38,7 +39,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or 
 def list_datasets(as_json: options.Json = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
     models = [_reconstruction(str(path)) for path in reconstructed_files().values()]
-    found = {name: dataset.load(name) for name in bundled_files()}
+    found = {name: load(name) for name in bundled_files()}
     if as_json:
         rows = [
             {"name": name, **summary.overview(data), "digest": data.digest}
@@ -76,7 +77,7 @@ def show(
         else:
             reconstructed.print_shown(model)
         return
-    data = dataset.load(*names)
+    data = load(*names)
     for warning in data.warnings:
         output.warn(warning)
     if as_json:
@@ -133,7 +134,7 @@ def export(
         )
     if target is not None:
         files.check_output(target, force=force)
-    data = dataset.load(name).select(selection)
+    data = load(name).select(selection)
     for warning in data.warnings:
         output.warn(warning)
     form, text = _exported(data, chosen[0], kind)

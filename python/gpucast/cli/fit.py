@@ -42,7 +42,7 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Fit step times (or, in a dataset without steps, transfer times)."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.util import files
 
     if output is not None:
@@ -91,8 +91,8 @@ def _print_scaling(model: Forecaster) -> None:
         "the largest n": quality.held_out_n_error,
     }
     print(
-        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, 95th percentile "
-        f"{percent(quality.p95_relative_error)}"
+        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
+        f"95th percentile {percent(quality.p95_relative_error)}"
         + "".join(
             f"; of forecasts of {word} by the rest: {percent(error)}"
             for word, error in left_out.items()

@@ -14,7 +14,9 @@ from gpucast.data.selection import StepSelection
 
 Data = Annotated[
     list[str],
-    typer.Argument(help="Bundled datasets (gpucast data list) or files of records."),
+    typer.Argument(
+        help="Bundled datasets (gpucast data list), files of records, or what import takes."
+    ),
 ]
 PathName = Annotated[
     str | None, typer.Option("--path", help="Path, where there are several.", show_default=False)

@@ -35,6 +35,11 @@ def warn(text: str) -> None:
     print(f"gpucast: warning: {one_line(text)}", file=sys.stderr)
 
 
+def note(text: str) -> None:
+    """Print a note of one line on stderr."""
+    print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
+
+
 def warn_of(model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = ()) -> None:
     """What one must know of forecasts for every n with every GPU count, on one line."""
     import numpy as np

@@ -46,10 +46,10 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
-    from gpucast.cli.app import version
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.model.files import load_model
     from gpucast.util import files
+    from gpucast.util.version import version
 
     files.check_output(output, force=force)
     shown_n, shown_gpus = sizes(n) if n else None, counts(gpus) if gpus else None

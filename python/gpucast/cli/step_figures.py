@@ -100,8 +100,8 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     """Model files and everything else among names and files."""
+    from gpucast.cli.loading import load
     from gpucast.data.bundled import bundled_files
-    from gpucast.data.dataset import load
     from gpucast.model.files import load_model
 
     bundled = bundled_files()

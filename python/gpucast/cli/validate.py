@@ -20,7 +20,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.forecast.validation import validate
     from gpucast.model.files import load_model
 

@@ -38,7 +38,7 @@ def command(
 
     Skeletons (steps without their work, of gpucast-microbench) say which term describes it.
     """
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.forecast.what_if import what_if
     from gpucast.model.files import load_model
     from gpucast.model.fitted import own

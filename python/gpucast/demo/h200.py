@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucast.data.dataset import load
+from gpucast.data.loading import load
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import medians_of
 from gpucast.demo.shell import command, heading, save

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import Cell
 from gpucast.errors import InputError
@@ -93,7 +94,7 @@ NEGLIGIBLE_SHARE = 1e-4
 
 
 def fit(
-    data: Dataset,
+    data: Dataset | Source,
     selection: StepSelection = ANY,
     *,
     method: str | None = None,
@@ -109,7 +110,7 @@ def fit(
     that such programs follow (``ScalingModel``).
 
     Args:
-        data: records; see ``gpucast.load``.
+        data: records (see ``gpucast.load``), or a data frame or file as ``gpucast.read`` takes it.
         selection: which records, where there are several.
         method: how their transfers were timed, where both ways: ``call`` or ``gated``.
         model: ``auto``; ``scaling`` for any program; of our own programs ``paper``, or
@@ -124,6 +125,7 @@ def fit(
             replicates or seed are out of range.
     """
     check_sampling(replicates, seed)
+    data = dataset_of(data)
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)

@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict, Unpack
 import numpy as np
 
 from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
@@ -57,7 +58,7 @@ class Validation(Score):
 
 def validate(
     model: Forecaster,
-    data: Dataset,
+    data: Dataset | Source,
     selection: StepSelection = ANY,
     **choice: Unpack[SelectionArguments],
 ) -> Validation:
@@ -72,6 +73,7 @@ def validate(
     Raises:
         InputError: there are no steps to compare with.
     """
+    data = dataset_of(data)
     wanted = replace(selection, **choice)
     samples: dict[tuple[float, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[float, int], float] = defaultdict(float)

@@ -48,7 +48,7 @@ class Pieces:
     cpu: list[Positive]
 
 
-@dataclass(kw_only=True, eq=False, match_args=False)
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Parameter:
     """A parameter of the model.
 
@@ -67,6 +67,9 @@ class Parameter:
     stderr: float | None
     ci95: Interval | None
     meaning: str
+
+    def __repr__(self) -> str:
+        return f"Parameter {self}: {self.meaning}"
 
     def __str__(self) -> str:
         if not self.identified:
@@ -286,7 +289,7 @@ class TimedCells:
     seconds: list[Positive]
 
 
-@dataclass(kw_only=True, eq=False, match_args=False)
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Fitted:
     """The content of a model file but its replicates."""
 
@@ -385,7 +388,7 @@ class Scaling:
     components: list[ScalingComponent]
 
 
-@dataclass(kw_only=True, eq=False, match_args=False)
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class FittedScaling:
     """The content of a scaling model's file; keys as in ``Fitted``."""
 

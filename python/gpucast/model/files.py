@@ -17,6 +17,8 @@ from gpucast.model.forecaster import SCHEMA, Forecaster
 from gpucast.model.scaling import ScalingModel
 from gpucast.util.typed_json import WrongValueError, from_json
 
+_MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
+
 
 def load_model(path: str | os.PathLike[str]) -> Forecaster:
     """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
@@ -33,13 +35,15 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
     except UnicodeDecodeError as error:
         raise InputError("is no UTF-8 text, so no model file", file=name) from error
     except json.JSONDecodeError as error:
+        _refuse_data(text, name)
         raise InputError(
-            f"is no model file: no JSON ({error.msg})", file=name, line=error.lineno
+            f"is no model file: no JSON ({error.msg}); {_MAKES_ONE}", file=name, line=error.lineno
         ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"is no model file: {error}", file=name) from error
+    _refuse_data(text, name)
     if not isinstance(content, dict) or "schema" not in content:
-        raise InputError("is no model file (gpucast fit DATA -o MODEL.json makes one)", file=name)
+        raise InputError(f"is no model file; {_MAKES_ONE}", file=name)
     if content["schema"] != SCHEMA:
         raise InputError(
             f"is {content['schema']!r:.40}; this version reads {SCHEMA!r}",
@@ -57,6 +61,12 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
         raise InputError(f"is a damaged model file: {reason}", file=name) from error
     model.name = Path(name).stem
     return model
+
+
+def _refuse_data(text: str, name: str) -> None:
+    # The likeliest mistake: what one measured for what was fitted to it.
+    if '"gpucast.record/' in text[:4096]:
+        raise InputError(f"holds records, not a model; {_MAKES_ONE}", file=name)
 
 
 def _scaling(content: dict[str, object]) -> ScalingModel:

@@ -38,7 +38,7 @@ def _no_values() -> Array:
     return np.empty((0, 0))
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Model(Fitted, Forecaster):
     """A fitted model: what the fit found (``gpucast.model.content``), and replicates for intervals.
 

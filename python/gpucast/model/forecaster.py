@@ -24,6 +24,7 @@ from gpucast.model.content import (
     TimedCells,
     Tried,
 )
+from gpucast.model.shown import forecasts_html, forecasts_text, model_html, model_text
 from gpucast.util import files
 from gpucast.util.units import EXACT, plain
 
@@ -42,7 +43,7 @@ USUAL_GPUS = 8
 _WIDEST = 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecasts:
     """Forecasts of cells, as arrays of one length.
 
@@ -62,6 +63,12 @@ class Forecasts:
     t_com: Array
     extrapolated: NDArray[np.bool_]
     spread: Array = field(repr=False)
+
+    def __repr__(self) -> str:
+        return forecasts_text(self)
+
+    def _repr_html_(self) -> str:
+        return forecasts_html(self)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables show: all but the spread; whole numbers as such, n where all of it is."""
@@ -117,6 +124,12 @@ class Forecaster(ABC):
     created: str | None
     warnings: list[str]
     notes: list[str]
+
+    def __repr__(self) -> str:
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     @property
     @abstractmethod

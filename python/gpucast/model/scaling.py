@@ -42,7 +42,7 @@ _COUNTS_DRAWN = 24
 _SEED = 1
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ScalingModel(FittedScaling, Forecaster):
     """Forecasts from what step times say, by forms that the field's programs follow
     (``gpucast.model.content``).

@@ -27,7 +27,8 @@ def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request
 
     Args:
         path: YAML; docs/plan.md describes its keys.
-        models: of machines by name; they go before those that the plan names.
+        models: of machines by name; they go before those that the plan names. The only model of
+            the only machine may have any name.
 
     Raises:
         InputError: names file, line and key.
@@ -149,7 +150,7 @@ def _attach(
 ) -> None:
     names = [machine.name for machine in request.machines]
     if len(names) == len(given) == 1 and request.machines[0].model is None:
-        given = {names[0]: next(iter(given.values()))}
+        given = dict(zip(names, given.values(), strict=True))  # whatever the file is called
     for name in given:
         if name not in names:
             raise InputError(
