@@ -6,6 +6,7 @@ out by hand beside them.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -519,8 +520,18 @@ def test_a_log_cut_off_anywhere_gives_whole_runs_or_one_error(name: str, data: A
     reader.detect(cut)
     found = read_unless_refused(reader, cut)
     whole = {sample for entry in read_unless_refused(reader, text) for sample in entry.seconds}
-    samples = {sample for entry in found for sample in entry.seconds}
-    assert samples <= whole | EARLY.get(name, set())
+    samples = {f"{sample:.9g}" for entry in found for sample in entry.seconds}
+    assert samples <= {f"{sample:.9g}" for sample in whole | EARLY.get(name, set())}
+
+
+@pytest.mark.parametrize("figure", ["9" * 5000, "1" + "0" * 400, "0", "1e999"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_figures_that_cannot_be_are_refused_or_left_out(name: str, figure: str) -> None:
+    reader = formats()[FORMATS[name]]
+    text = SAMPLES[name]
+    for number in sorted(set(re.findall(r"[0-9.]{2,}", text)))[:60]:
+        for step in read_unless_refused(reader, text.replace(number, figure)):
+            assert all(0 < sample < float("inf") for sample in step.seconds)
 
 
 def read_unless_refused(reader: Format, text: str) -> list[Step]:

@@ -36,12 +36,10 @@ _GPU_NAME = re.compile(r"#[0-9]+: (?:NVIDIA |name: )(?P<name>[^,\n]+),")
 _MULTI = re.compile(r"This is simulation [0-9]+ out of (?P<number>[0-9]+) running")
 _PARAMETER = re.compile(r"\n +(?P<name>integrator|dt|coulombtype|rcoulomb) += (?P<value>\S+)(?=\n)")
 _PRECISION = re.compile(r"\nPrecision: +(?P<precision>\w+)")
-_PERFORMANCE = re.compile(
-    r"\n(?P<columns>[^\n]*\([^\n]*\)[^\n]*)\nPerformance: +(?P<values>[^\n]+)\n"
-)
+_PERFORMANCE = re.compile(r"\n(?P<columns>[^\n]+)\nPerformance: +(?P<values>[^\n]+)\n")
 _TIME = re.compile(r"\n +Time: +[0-9.]+ +(?P<wall>[0-9.]+) +[0-9.]+")
 _ROW = re.compile(
-    r"\n (?P<name>[A-Z][^\n*]*?)(?P<other> \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +"
+    r"\n (?P<name>[A-Z][^\n*]{0,40}?)(?P<other> \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +"
     r"(?P<wall>[0-9.]+) +[0-9.]+ +[0-9.]+(?=\n)"
 )
 _HOST = {

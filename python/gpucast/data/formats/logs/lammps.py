@@ -47,7 +47,7 @@ _UNITS = re.compile(
 )
 _STEP = re.compile(r"(?:Time step\s*:|timestep)\s+(?P<value>[0-9.eE+-]+)\s")
 _RATE = re.compile(
-    r"Performance: [^\n]*?(?P<rate>[0-9.eE+-]+) (?P<unit>[nf])s/day, [^\n]*?"
+    r"Performance: (?P<rate>[0-9.eE+-]+) (?P<unit>[nf])s/day, [^\n]{0,60}?"
     r"(?P<steps>[0-9.eE+-]+) timesteps/s"
 )
 _PAIR = re.compile(r"pair_style\s+(?P<style>[^\n#&$]+)\n")
@@ -96,14 +96,18 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
     loops = list(_LOOP.finditer(part))
     ends = [*(loop.start() for loop in loops), len(part)][1:]
     begins = [0, *(loop.end() for loop in loops)]
+    settings, known = _Settings(), dict[tuple[int, int], _Devices]()
     for loop, start, end in zip(loops, begins, ends, strict=False):
         tail = part[loop.end() : end]
+        settings.read(part[start : loop.start()])
         steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
         minimized = _MINIMIZE.search(part, start, loop.start()) or "Minimization stats" in tail
         if steps < 1 or not seconds or minimized:
             continue
-        ranks = _ranks(part, tail, int(loop["procs"]))
-        devices = _devices(part, ranks, int(loop["procs"]))
+        procs = int(loop["procs"])
+        ranks = _ranks(part, tail, procs)
+        devices = known.get((ranks, procs)) or _devices(part, ranks, procs)
+        known[ranks, procs] = devices
         if devices.warning:
             found.warnings.append(devices.warning)
         found.runs.append(
@@ -119,8 +123,8 @@ def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -
                 path=devices.path,
                 nodes=devices.nodes,
                 ranks=ranks,
-                case=_case(part[: loop.start()], devices),
-                timestep=_timestep(part[: loop.start()], tail),
+                case=settings.case(devices),
+                timestep=_timestep(settings, tail),
                 phases=_phases(tail, devices, ranks, steps, single=len(loops) == 1),
                 execution=number,
             )
@@ -136,10 +140,9 @@ def _ranks(part: str, tail: str, procs: int) -> int:
     tasks = _TASKS.search(tail)
     if tasks is not None:
         return int(tasks["ranks"])
-    grids = _GRID.findall(part)
-    if grids:
-        return math.prod(map(int, grids[-1]))
-    return procs
+    end = part.rfind(" MPI processor grid")
+    grid = _GRID.search(part, part.rfind("\n", 0, end) + 1) if end >= 0 else None
+    return math.prod(map(int, grid.groups())) if grid else procs
 
 
 def _devices(part: str, ranks: int, procs: int) -> _Devices:
@@ -209,22 +212,41 @@ def _kokkos(part: str, ranks: int, procs: int) -> _Devices:
     )  # fmt: skip
 
 
-def _case(before: str, devices: _Devices) -> str | None:
-    version = _BANNER.search(before)
-    pairs = _PAIR.findall(before)
-    accelerated = _ACCELERATED.search(before)
-    style = " ".join(pairs[-1].split()) if pairs else accelerated["style"] if accelerated else None
-    parts = [version["version"] if version else None, style, devices.how]
-    return ", ".join(each for each in parts if each) or None
+@dataclass
+class _Settings:
+    """What was last said of a run's settings, from the log's beginning on."""
+
+    version: str | None = None
+    pair: str | None = None
+    accelerated: str | None = None
+    units: str | None = None
+    step: str | None = None
+
+    def read(self, text: str) -> None:
+        """Take in what stands next in the log."""
+        if (banner := _BANNER.search(text)) is not None:
+            self.version = banner["version"]
+        self.pair = _last(_PAIR, text) or self.pair
+        self.accelerated = _last(_ACCELERATED, text) or self.accelerated
+        self.units = _last(_UNITS, text) or self.units
+        self.step = _last(_STEP, text) or self.step
+
+    def case(self, devices: _Devices) -> str | None:
+        """Version, pair style and package: what must be the same."""
+        style = " ".join(self.pair.split()) if self.pair else self.accelerated
+        return ", ".join(each for each in (self.version, style, devices.how) if each) or None
 
 
-def _timestep(before: str, tail: str) -> float | None:
+def _last(pattern: re.Pattern[str], text: str) -> str | None:
+    found: list[str] = pattern.findall(text)
+    return found[-1] if found else None
+
+
+def _timestep(settings: _Settings, tail: str) -> float | None:
     """Seconds; None for units without seconds (lj)."""
-    units = _UNITS.findall(before)
-    steps = _STEP.findall(before)
-    if units and steps and units[-1] in _TIME_UNITS:
-        value = runs.decimal(steps[-1])
-        return value / _TIME_UNITS[units[-1]] if value else None
+    if settings.step and settings.units in _TIME_UNITS:
+        value = runs.decimal(settings.step)
+        return value / _TIME_UNITS[settings.units] if value else None
     rate = _RATE.search(tail)
     if rate is None:
         return None

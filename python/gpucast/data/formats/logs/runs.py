@@ -103,10 +103,13 @@ def log_format(name: str, what: str, detect: Callable[[str], bool],
 
     def read(text: str, file: str, options: Options) -> Imported:
         try:
-            found = parse(text)
+            return imported(parse(text), file, options)
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            # Figures of thousands of digits and the like, which only damage brings about.
+            raise InputError(f"holds a figure that cannot be: {error}", file=file) from None
         except InputError as error:
-            raise InputError(error.message, file=file, line=error.line, field=error.field) from None
-        return imported(found, file, options)
+            error.file = error.file or file
+            raise
 
     return Format(name, what, detect, read, log=True)
 
