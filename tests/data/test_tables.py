@@ -90,6 +90,16 @@ def test_the_time_step_may_be_a_column(name: str) -> None:
     assert second.seconds == [pytest.approx(2 * first.seconds[0])]
 
 
+def test_machines_named_by_the_gpus_used_are_one() -> None:
+    rows = "machine,n,gpus,s\n1 x V100,1,1,4\n2 x V100,1,2,2\n4 x V100,1,4,1\n"
+    assert {step.machine for step in steps(rows)} == {"4 x V100"}
+    other = "machine,n,gpus,s\nV100,1,1,4\nA100,1,2,2\n"
+    assert [step.machine for step in steps(other)] == ["V100", "A100"]
+    mixed = "machine,n,gpus,s\nA1,1,1,4\nA2,1,1,3\nA2,1,2,2\n"
+    assert [step.machine for step in steps(mixed)] == ["A1", "A2", "A2"]
+
+
+
 def test_labels_and_counts_are_kept() -> None:
     text = "program,case,machine,n,gpus,nodes,ranks,s\nA 1,PME,box,1,8,2,16,1\nB,PME,pc,1,1,1,,1\n"
     first, second = steps(text)

@@ -6,6 +6,7 @@ several samples. Rows without a time (a run that failed) are left out and counte
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from gpucast.data.formats import Imported, Options
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
-from gpucast.data.records import Entry
+from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.units import duration
 
@@ -55,7 +56,23 @@ def read(grid: Grid, options: Options) -> Imported:
     if not entries:
         raise InputError("no row has a time", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
+    entries = _on_one_machine(entries)
     return Imported(entries, notes=notes_of(columns, skipped, _USUAL))
+
+
+def _on_one_machine(entries: list[Entry]) -> list[Entry]:
+    """The same of one machine where machines are named by the GPUs used of them alone.
+
+    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, one name a GPU count.
+    The name of the most GPUs stands for all.
+    """
+    named = {(entry.gpus, str(entry.machine)) for entry in entries if isinstance(entry, Step)}
+    counts, names = {count for count, _ in named}, {name for _, name in named}
+    alike = {re.sub(r"\d+", "#", name) for name in names}
+    if len(names) < 2 or len(alike) > 1 or not len(named) == len(counts) == len(names):
+        return entries
+    update = {"machine": max(named)[1]}
+    return [entry.model_copy(update=update) for entry in entries]
 
 
 def _require(columns: Columns, options: Options, grid: Grid) -> None:
