@@ -91,11 +91,12 @@ Component component(const Described& from) {
 
 Described described(const Component& component) {
   std::vector<std::string> terms;
+  terms.reserve(component.form.terms.size());
   for (const std::size_t term : component.form.terms) {
     terms.emplace_back(scaling::terms[term].info.name);
   }
   const VectorXd values = component.log_coefficients.array().exp();
-  return {std::move(terms),
+  return {terms,
           std::string(scaling::growths[component.form.growth].name),
           std::string(scaling::overlaps[component.form.overlap].name),
           component.deviates,
@@ -115,6 +116,7 @@ void bind_scaling(nb::module_& m) {
              const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
              const std::vector<Described>& components) {
             std::vector<Component> list;
+            list.reserve(components.size());
             for (const Described& each : components)
               list.push_back(component(each));
             Cells measured = cells(n, gpus, nodes, seconds, variance);

@@ -158,7 +158,7 @@ TEST(Scaling, FindsHowWorkGrows) {
 
 TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
   Random random(3);
-  for (int table = 0; table < 20; ++table) {
+  for (int table = 0; table < 10; ++table) {
     const auto count = static_cast<Index>(1 + random.below(12));
     const auto uniform = [&](double low, double high) {
       VectorXd values(count);
@@ -207,8 +207,8 @@ TEST(Scaling, LetsAnUnlikeCellDeviateAlone) {
 
 TEST(Scaling, LogDensityIsOfADistribution) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
-  const Index count = 4001;
-  const double step = 2e-3;
+  const Index count = 8001;
+  const double step = 1e-3;
   Cells at{VectorXd::Constant(count, 5e6),
            VectorXd::Constant(count, 16),
            VectorXd::Zero(count),

@@ -70,6 +70,7 @@ Learned learn(const Cells& cells, const Correlations& among, const Priors& prior
   const std::vector<std::size_t> free = free_deviates(extent);
   const std::size_t count = std::min(forms_for_amplitudes, forms.size());
   std::vector<Eigen::MatrixXd> shape;
+  shape.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     shape.push_back(shapes(forms[i].form, cells));
   const auto with = [&](const Eigen::VectorXd& x) {
@@ -157,6 +158,7 @@ Cells thinned(const Cells& cells, Eigen::Index most) {
   std::ranges::sort(order, {},
                     [&](Eigen::Index i) { return std::pair(cells.gpus[i], cells.n[i]); });
   std::vector<Eigen::Index> kept;
+  kept.reserve(static_cast<std::size_t>(most));
   for (Eigen::Index i = 0; i < most; ++i) {
     kept.push_back(order[static_cast<std::size_t>(i * (count - 1) / (most - 1))]);
   }

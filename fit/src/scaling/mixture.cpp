@@ -40,7 +40,7 @@ struct Marginal {
     // Halved until neighbours differ by less than 1e-9 of a factor.
     while (high - low > 1e-9) {
       const double middle = .5 * (low + high);
-      if (!(low < middle && middle < high)) break;
+      if (middle <= low || high <= middle) break;
       (distribution(middle) < probability ? low : high) = middle;
     }
     return .5 * (low + high);

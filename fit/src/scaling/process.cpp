@@ -11,12 +11,11 @@ constexpr double least_variance = 1e-10;
 
 Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns,
                             double length) {
-  return (-((rows.rowwise().replicate(columns.size()) -
-             columns.transpose().colwise().replicate(rows.size()))
-                .array()
-                .abs()) /
-          length)
-      .exp();
+  const Eigen::ArrayXXd distance = (rows.rowwise().replicate(columns.size()) -
+                                    columns.transpose().colwise().replicate(rows.size()))
+                                       .array()
+                                       .abs();
+  return (-distance / length).exp();
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct FormFit {
   Eigen::VectorXd residuals;         // whitened
   Eigen::MatrixXd jacobian;          // whitened shares
   Eigen::MatrixXd precision;         // of log_coefficients (Laplace)
-  double log_evidence;               // of the measured times, coefficients integrated over
+  double log_evidence = 0;           // of the measured times, coefficients integrated over
 };
 
 // Coefficients are positive, so their logarithms are estimated: the maximum of the posterior by

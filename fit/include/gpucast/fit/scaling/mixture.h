@@ -23,9 +23,9 @@ namespace gpucast::fit::scaling {
 
 struct Component {
   model::scaling::Form form;
-  Deviates deviates;
+  Deviates deviates{};
   Eigen::VectorXd log_coefficients;
-  double weight;  // all weights sum to 1
+  double weight = 0;  // all weights sum to 1
 };
 
 // Step times of some cells. Entries are a cell each; intervals hold 90 %.
@@ -92,6 +92,6 @@ class Mixture {
 };
 
 // The mixture for measured cells (at least one), fitted by `threads` threads (0: one a core).
-Mixture fit_scaling(const Cells& cells, unsigned threads, const Priors& priors = {});
+Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& priors = {});
 
 }  // namespace gpucast::fit::scaling

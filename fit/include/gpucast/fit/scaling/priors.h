@@ -47,9 +47,9 @@ struct Priors {
   // Log odds of a form for measurements of this extent.
   double odds(const model::scaling::Form& form, const model::scaling::Extent& measured) const;
 
-  static inline const std::size_t work_term = *model::scaling::term_named("work");
-  static inline const std::size_t dedicated_term = *model::scaling::term_named("dedicated");
-  static inline const std::size_t host_term = *model::scaling::term_named("host");
+  static constexpr std::size_t work_term = model::scaling::term_named("work").value();
+  static constexpr std::size_t dedicated_term = model::scaling::term_named("dedicated").value();
+  static constexpr std::size_t host_term = model::scaling::term_named("host").value();
 };
 
 }  // namespace gpucast::fit::scaling

@@ -54,7 +54,7 @@ class Process {
 
   // L^-1 times columns: what has unit covariance.
   template <class Columns>
-  typename Columns::PlainObject whiten(const Columns& columns) const {
+  Columns::PlainObject whiten(const Columns& columns) const {
     return factor_.template triangularView<Eigen::Lower>().solve(columns);
   }
   double log_determinant() const { return log_determinant_; }  // of L

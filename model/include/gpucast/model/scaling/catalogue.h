@@ -32,8 +32,8 @@ namespace gpucast::model::scaling {
 // A term of the catalogue as values, for code that is given its terms by data.
 struct Term {
   TermInfo info;
-  double (*shape)(const Scale&);
-  bool (*offered)(const Extent&);
+  double (*shape)(const Scale&) = nullptr;
+  bool (*offered)(const Extent&) = nullptr;
 };
 
 template <class... Terms>
@@ -64,7 +64,7 @@ inline constexpr auto terms = catalogue_of<
     Gather>();
 // clang-format on
 
-inline std::optional<std::size_t> term_named(std::string_view name) {
+constexpr std::optional<std::size_t> term_named(std::string_view name) {
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].info.name == name) return i;
   }
