@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import defaultdict
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -70,7 +71,9 @@ class Cells:
 
     def fit(self) -> _core.Scaling:
         """The mixture for these cells."""
-        return _core.fit_scaling(self.n, self.gpus, self.nodes, self.seconds, self.variance)
+        return _core.fit_scaling(
+            self.n, self.gpus, self.nodes, self.seconds, self.variance, threads=1
+        )
 
 
 def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
@@ -79,7 +82,9 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
     """
     cells = cells_of(problem.steps)
-    found = cells.fit()
+    found, ahead = _fitted(cells, look_ahead=look_ahead)
+    quality = _quality(found, cells)
+    quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
     components = [
         ScalingComponent(
             terms=terms,
@@ -98,7 +103,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     return ScalingModel(
         name=about.program or problem.path,
         parameters=_parameters(found, chosen),
-        quality=_quality(found, cells, problem.warnings if look_ahead else None),
+        quality=quality,
         candidates=[
             Tried(model=name, cv_error=None, weight=weight)
             for name, weight in weights.items()
@@ -128,7 +133,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             **asdict(replace(about, machine=None, block=None)),
         ),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        warnings=list(dict.fromkeys(problem.warnings)),
+        warnings=list(dict.fromkeys([*problem.warnings, *ahead.warnings()])),
         notes=problem.notes,
         scaling=Scaling(
             unit=_common(steps, "unit"),
@@ -212,38 +217,55 @@ def _parameters(found: _core.Scaling, form: str) -> dict[str, Parameter]:
     return result
 
 
-def _quality(found: _core.Scaling, cells: Cells, warnings: list[str] | None) -> Quality:
-    """Errors at fitted cells, and of fits without the largest; None: these are not made."""
+def _quality(found: _core.Scaling, cells: Cells) -> Quality:
+    """Errors at the fitted cells."""
     fitted = found.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0]
     error = np.abs(fitted / cells.seconds - 1)
-    result = Quality(
+    return Quality(
         median_relative_error=float(np.median(error)),
         p95_relative_error=float(np.percentile(error, 95)),
         max_relative_error=float(error.max()),
     )
-    if warnings is not None:
-        result.held_out_gpus_error = _held_out(cells, cells.gpus, "GPU count", warnings)
-        result.held_out_n_error = _held_out(cells, cells.n, "n", warnings)
-    return result
 
 
-def _held_out(cells: Cells, of: Array, word: str, warnings: list[str]) -> float | None:
+@dataclass(frozen=True)
+class _Ahead:
+    """Median errors of forecasts of the largest GPU count and n by fits without them; None where
+    too few cells are left."""
+
+    gpus: float | None = None
+    n: float | None = None
+
+    def warnings(self) -> list[str]:
+        return [
+            f"without the largest {word} measured, the fit misses it by {100 * error:.0f} % "
+            "(median): beyond the data expect no better"
+            for word, error in (("GPU count", self.gpus), ("n", self.n))
+            if error is not None and error >= LARGE_ERROR
+        ]
+
+
+def _fitted(cells: Cells, *, look_ahead: bool) -> tuple[_core.Scaling, _Ahead]:
+    if not look_ahead:
+        return cells.fit(), _Ahead()
+    # The core lets other threads run while it fits.
+    with ThreadPoolExecutor(3) as pool:
+        whole = pool.submit(cells.fit)
+        gpus = pool.submit(_held_out, cells, cells.gpus)
+        n = pool.submit(_held_out, cells, cells.n)
+        return whole.result(), _Ahead(gpus.result(), n.result())
+
+
+def _held_out(cells: Cells, of: Array) -> float | None:
     """Median error of the cells with the largest value, forecast by a fit to the others."""
     rest = of < of.max()
     if np.unique(of[rest]).size < 2 or rest.sum() < FEWEST_CELLS:
         return None
     left_out = cells.where(~rest)
     found = cells.where(rest).fit()
-    forecast = found.forecast(left_out.n, left_out.gpus, left_out.nodes, np.zeros(left_out.n.size))[
-        0
-    ]
-    error = float(np.median(np.abs(forecast / left_out.seconds - 1)))
-    if error >= LARGE_ERROR:
-        warnings.append(
-            f"without the largest {word} measured, the fit misses it by {100 * error:.0f} % "
-            "(median): beyond the data expect no better"
-        )
-    return error
+    zero = np.zeros(left_out.n.size)
+    forecast = found.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[0]
+    return float(np.median(np.abs(forecast / left_out.seconds - 1)))
 
 
 def _common(steps: list[Step], field: str) -> Any:
