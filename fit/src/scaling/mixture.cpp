@@ -190,10 +190,11 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, Forecast& into
       const double weight = one.component->weight;
       expected.weight.push_back(weight);
       expected.mean.push_back(one.mean[j]);
-      expected.scale.push_back(std::sqrt(one.variance[j]) + 1e-12);
-      measured.scale.push_back(std::sqrt(one.variance[j] + one.noise + at.variance[j]));
+      expected.scale.push_back(std::sqrt(priors_.inflation * one.variance[j]) + 1e-12);
+      measured.scale.push_back(
+          std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + at.variance[j]));
       mean += weight * one.mean[j];
-      square += weight * (one.variance[j] + one.mean[j] * one.mean[j]);
+      square += weight * (priors_.inflation * one.variance[j] + one.mean[j] * one.mean[j]);
       for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
         const auto part = model::scaling::terms[one.component->form.terms[k]].info.part;
         shares[static_cast<Eigen::Index>(part)] +=
@@ -220,7 +221,8 @@ Eigen::VectorXd Mixture::log_density(const Cells& measured) const {
   for (Eigen::Index j = 0; j < measured.size(); ++j) {
     for (std::size_t i = 0; i < predicted.size(); ++i) {
       const Predicted& one = predicted[i];
-      const double scale = std::sqrt(one.variance[j] + one.noise + measured.variance[j]);
+      const double scale =
+          std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + measured.variance[j]);
       terms[i] = std::log(one.component->weight) - std::log(scale) +
                  student::log_density((measured.log_seconds[j] - one.mean[j]) / scale);
     }
@@ -269,7 +271,8 @@ Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_
       const Eigen::VectorXd correlated =
           factor.transpositionsP().transpose() * Eigen::VectorXd(factor.matrixL() * scaled);
       result.row(draw) =
-          (predicted[i].mean + correlated * std::sqrt(student::freedom / chi2)).transpose();
+          (predicted[i].mean + correlated * std::sqrt(priors_.inflation * student::freedom / chi2))
+              .transpose();
     }
   }
   return result;

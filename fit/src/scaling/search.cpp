@@ -13,7 +13,7 @@ namespace {
 using model::scaling::Form;
 
 constexpr std::size_t beam = 20;
-constexpr std::size_t most_terms = 4;  // the work included
+constexpr std::size_t most_terms = 6;  // the work included
 constexpr int most_iterations = 50;
 
 // Where all shares are alike, as in a weak-scaling series, growth beyond n cannot be told from any
@@ -72,7 +72,14 @@ class Search {
         if (is_work(term) || std::ranges::find(form.terms, term) != form.terms.end()) continue;
         Form varied = form;
         varied.terms.insert(std::ranges::upper_bound(varied.terms, term), term);
-        with_every_overlap(std::move(varied));
+        // What overlaps is asked anew where the term is part of it.
+        const bool asks = model::scaling::terms[term].info.place != model::scaling::Place::after &&
+                          model::scaling::terms[term].info.place != model::scaling::Place::work;
+        if (asks) {
+          with_every_overlap(std::move(varied));
+        } else {
+          into.push_back(std::move(varied));
+        }
       }
     }
     with_every_overlap(form);
@@ -141,6 +148,7 @@ double Priors::odds(const model::scaling::Form& form,
     if (term == host_term) {
       sum += host_odds_by_gpus * std::max(0.0, std::log(measured.largest_gpus / 8));
       if (static_cast<double>(measured.sizes) < few_sizes) sum += host_odds_few_sizes;
+      if (static_cast<double>(measured.sizes_of_a_count) >= many_sizes) sum += host_odds_many_sizes;
     }
   }
   return sum;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "gpucast/model/scaling/scale.h"
@@ -36,7 +38,14 @@ struct Cells {
     const std::set<double> counts(gpus.begin(), gpus.end());
     const Eigen::ArrayXd share = n.array() / gpus.array();
     const bool known = (nodes.array() > 0).all();
+    std::map<double, std::set<double>> sizes_of;
+    for (Eigen::Index i = 0; i < size(); ++i)
+      sizes_of[gpus[i]].insert(n[i]);
+    std::size_t most = 0;
+    for (const auto& [count, of_count] : sizes_of)
+      most = std::max(most, of_count.size());
     return {.sizes = sizes.size(),
+            .sizes_of_a_count = most,
             .counts = counts.size(),
             .least_gpus = *counts.begin(),
             .largest_gpus = *counts.rbegin(),

@@ -44,8 +44,9 @@ struct Scale {
 
 // What was measured of a program: which terms the measurements can tell apart.
 struct Extent {
-  std::size_t sizes = 0;   // distinct n
-  std::size_t counts = 0;  // distinct N
+  std::size_t sizes = 0;             // distinct n
+  std::size_t sizes_of_a_count = 0;  // the most distinct n that one N was measured with
+  std::size_t counts = 0;            // distinct N
   double least_gpus = 1;
   double largest_gpus = 1;
   bool shares_differ = false;  // whether n / N was varied: by more than a factor of 1.3

@@ -18,7 +18,9 @@ struct Gather {
                                  .odds = -2.0};
 
   static double shape(const Scale& step) { return step.n * (step.gpus - 1) / step.gpus; }
-  static bool offered(const Extent& measured) { return measured.sizes > 1 && measured.counts > 1; }
+  static bool offered(const Extent& measured) {
+    return measured.counts > 1 && measured.shares_differ;
+  }
 };
 
 }  // namespace gpucast::model::scaling

@@ -19,7 +19,9 @@ struct Host {
                                  .odds = -1.5};
 
   static double shape(const Scale& step) { return step.n; }
-  static bool offered(const Extent& measured) { return measured.sizes > 1 && measured.counts > 1; }
+  static bool offered(const Extent& measured) {
+    return measured.counts > 1 && measured.shares_differ;
+  }
 };
 
 }  // namespace gpucast::model::scaling

@@ -16,7 +16,7 @@ struct Several {
                                  .odds = 0.1};
 
   static double shape(const Scale& step) { return step.gpus > 1 ? 1 : 0; }
-  static bool offered(const Extent& /*measured*/) { return true; }
+  static bool offered(const Extent& measured) { return measured.least_gpus <= 2; }
 };
 
 }  // namespace gpucast::model::scaling

@@ -18,7 +18,7 @@ struct Shell {
       .odds = 0.3};
 
   static double shape(const Scale& step) { return step.gpus > 1 ? step.surface() : 0; }
-  static bool offered(const Extent& /*measured*/) { return true; }
+  static bool offered(const Extent& measured) { return measured.least_gpus <= 2; }
 };
 
 }  // namespace gpucast::model::scaling
