@@ -95,7 +95,7 @@ Described described(const Component& component) {
   for (const std::size_t term : component.form.terms) {
     terms.emplace_back(scaling::terms[term].info.name);
   }
-  const VectorXd values = component.log_coefficients.array().exp();
+  const VectorXd values = component.parameters.array().exp();
   return {terms,
           std::string(scaling::growths[component.form.growth].name),
           std::string(scaling::overlaps[component.form.overlap].name),

@@ -102,10 +102,11 @@ TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
       0,
       0};
   const Process process(Correlations(priors, cells, cells), amplitudes(priors, {}), cells);
-  const FormFit fit = fit_form(form, shapes(form, cells), cells, process, priors, nullptr, 200);
-  EXPECT_NEAR(std::exp(fit.log_coefficients[0]), 2e-9, 2e-12);
-  EXPECT_NEAR(std::exp(fit.log_coefficients[1]), 1e-4, 1e-7);
-  EXPECT_NEAR(std::exp(fit.log_coefficients[2]), 3e-5, 3e-8);
+  const FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
+                               priors, nullptr, 200);
+  EXPECT_NEAR(std::exp(fit.parameters[0]), 2e-9, 2e-12);
+  EXPECT_NEAR(std::exp(fit.parameters[1]), 1e-4, 1e-7);
+  EXPECT_NEAR(std::exp(fit.parameters[2]), 3e-5, 3e-8);
 }
 
 // Laplace's approximation is exact where the form is linear in its log coefficients: one term.
@@ -114,10 +115,11 @@ TEST(FormFit, EvidenceOfOneTermIsThatOfANormalDistribution) {
   const Cells cells =
       cells_of({1e4, 1e5}, {1, 4}, [](double n, double gpus) { return 1.1e-9 * n / gpus; });
   const model::scaling::Form form{{Priors::work_term}, 0, 0};
-  const MatrixXd shape = shapes(form, cells);
+  const Shapes both = shapes(form, cells, cells.largest_size());
+  const MatrixXd& shape = both.value;
   const Amplitudes of = amplitudes(priors, {});
   const Process process(Correlations(priors, cells, cells), of, cells);
-  const FormFit fit = fit_form(form, shape, cells, process, priors, nullptr, 50);
+  const FormFit fit = fit_form(form, both, cells, process, priors, nullptr, 50);
   // ln T ~ N(ln shape + mean, covariance + log_sd^2 1 1^T)
   MatrixXd covariance = Correlations(priors, cells, cells).covariance(of);
   covariance.diagonal().array() += of.noise * of.noise + 1e-10;
@@ -154,6 +156,17 @@ TEST(Scaling, FindsHowWorkGrows) {
     EXPECT_TRUE(each.weight < .05 || model::scaling::growths[each.form.growth].name == "n^2")
         << each.form.name();
   }
+}
+
+// An exponent that is in no list is found where sizes tell, and is left open where they do not.
+TEST(Scaling, LeavesThePowerOfWorkOpen) {
+  const auto power = [](double n, double gpus) { return 1e-4 + 1e-10 * std::pow(n, 2.4) / gpus; };
+  const Cells next = cells_of({4e3}, {4}, power);
+  const Mixture known = fit_scaling(cells_of({250, 500, 1000, 2000}, {1, 2, 4}, power), 1);
+  EXPECT_LT(errors(known, next).maxCoeff(), .1);
+  const Forecast found = fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
+  EXPECT_LT(found.low[0], power(4e3, 4));
+  EXPECT_GT(found.high[0], power(4e3, 4));
 }
 
 TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {

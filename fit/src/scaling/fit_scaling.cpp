@@ -69,10 +69,10 @@ Learned learn(const Cells& cells, const Correlations& among, const Priors& prior
   const auto extent = cells.extent();
   const std::vector<std::size_t> free = free_deviates(extent);
   const std::size_t count = std::min(forms_for_amplitudes, forms.size());
-  std::vector<Eigen::MatrixXd> shape;
+  std::vector<Shapes> shape;
   shape.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
-    shape.push_back(shapes(forms[i].form, cells));
+    shape.push_back(shapes(forms[i].form, cells, cells.largest_size()));
   const auto with = [&](const Eigen::VectorXd& x) {
     Deviates all = deviates;
     for (std::size_t i = 0; i < free.size(); ++i)
@@ -86,7 +86,7 @@ Learned learn(const Cells& cells, const Correlations& among, const Priors& prior
     std::vector<double> log_weights;
     for (std::size_t i = 0; i < count; ++i) {
       const FormFit fit =
-          fit_form(forms[i].form, shape[i], cells, process, priors, &forms[i].log_coefficients, 6);
+          fit_form(forms[i].form, shape[i], cells, process, priors, &forms[i].parameters, 6);
       log_weights.push_back(fit.log_evidence + priors.odds(forms[i].form, extent));
     }
     return half_square(at) - log_sum_exp(log_weights);
@@ -110,8 +110,8 @@ struct LeftOut {
 LeftOut leave_out(const Cells& cells, const Process& process, const Priors& priors,
                   const Plausible& best) {
   const Eigen::Index count = cells.size();
-  const FormFit fit = fit_form(best.form, shapes(best.form, cells), cells, process, priors,
-                               &best.log_coefficients, 50);
+  const FormFit fit = fit_form(best.form, shapes(best.form, cells, cells.largest_size()), cells,
+                               process, priors, &best.parameters, 50);
   const Eigen::MatrixXd inverse =
       process.whiten(Eigen::MatrixXd(Eigen::MatrixXd::Identity(count, count)));
   const Eigen::MatrixXd seen = inverse.transpose() * fit.jacobian;
@@ -181,12 +181,11 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
     const Process process(among, amplitudes(priors, points[p]), cells);
     for (std::size_t f = 0; f < forms.size(); ++f) {
       const auto& form = forms[f].form;
-      FormFit fit = fit_form(form, shapes(form, cells), cells, process, priors,
-                             &forms[f].log_coefficients, 50);
+      FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
+                             priors, &forms[f].parameters, 50);
       const double log_weight =
           fit.log_evidence + priors.odds(form, extent) - half_square(points[p]);
-      components[p * forms.size() + f] = {form, points[p], std::move(fit.log_coefficients),
-                                          log_weight};
+      components[p * forms.size() + f] = {form, points[p], std::move(fit.parameters), log_weight};
     }
   });
   return components;

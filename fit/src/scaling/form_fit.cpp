@@ -15,11 +15,12 @@ constexpr double converged = 1e-5;    // change of the log posterior
 constexpr double longest_step = 3.0;  // of a log coefficient, an iteration
 constexpr int most_retries = 8;
 
-// Priors of the log coefficients: normal, from the largest share that a term may have of any time.
+// Priors of the parameters: normal; of log coefficients from the largest share that a term may have
+// of any time.
 struct Prior {
   Eigen::VectorXd mean;
   Eigen::VectorXd precision;
-  double log_sd = 0;  // sum over the terms
+  double log_sd = 0;  // sum over the parameters
 };
 
 // Of a term that no measured cell has, as exchange where all ran on one GPU: the data say nothing
@@ -37,68 +38,86 @@ double largest_share_of_unseen(std::size_t term, const model::scaling::Form& for
   return largest;
 }
 
-Prior prior_of(const model::scaling::Form& form, const Eigen::MatrixXd& shapes, const Cells& cells,
+Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
                const Priors& priors) {
-  const Eigen::Index count = shapes.cols();
+  const auto count = static_cast<Eigen::Index>(form.parameter_count());
   Prior prior{Eigen::VectorXd(count), Eigen::VectorXd(count), 0};
   const Eigen::VectorXd rate = (-cells.log_seconds.array()).exp();
-  for (Eigen::Index k = 0; k < count; ++k) {
+  for (Eigen::Index k = 0; k < shapes.value.cols(); ++k) {
     const std::size_t term = form.terms[static_cast<std::size_t>(k)];
     const LogNormal share = priors.share_of(term);
-    const double largest = shapes.col(k).cwiseProduct(rate).maxCoeff();
+    const double largest = shapes.value.col(k).cwiseProduct(rate).maxCoeff();
     prior.mean[k] = share.log_median -
                     std::log(largest > 0 ? largest : largest_share_of_unseen(term, form, cells));
     prior.precision[k] = 1 / (share.log_sd * share.log_sd);
     prior.log_sd += std::log(share.log_sd);
+  }
+  if (form.is_free()) {
+    const double sd = model::scaling::growths[form.growth].freedom;
+    prior.mean[count - 1] = 0;
+    prior.precision[count - 1] = 1 / (sd * sd);
+    prior.log_sd += std::log(sd);
   }
   return prior;
 }
 
 // A point of the iteration.
 struct At {
-  Eigen::VectorXd log_coefficients;
+  Eigen::VectorXd parameters;
   Eigen::VectorXd residuals;
-  Eigen::MatrixXd shares;
+  Eigen::MatrixXd slopes;
   double cost;  // half of chi^2, the prior's included
 };
 
 }  // namespace
 
-Eigen::MatrixXd shapes(const model::scaling::Form& form, const Cells& cells) {
-  Eigen::MatrixXd result(cells.size(), static_cast<Eigen::Index>(form.terms.size()));
+Shapes shapes(const model::scaling::Form& form, const Cells& cells, double reference) {
+  const auto count = static_cast<Eigen::Index>(form.terms.size());
+  Shapes result{Eigen::MatrixXd(cells.size(), count), {}};
+  if (form.is_free()) result.tilt = Eigen::MatrixXd::Zero(cells.size(), count);
   for (Eigen::Index i = 0; i < cells.size(); ++i) {
     const auto scale = cells.scale(i, form.growth);
-    for (Eigen::Index k = 0; k < result.cols(); ++k) {
-      result(i, k) = model::scaling::terms[form.terms[static_cast<std::size_t>(k)]].shape(scale);
+    for (Eigen::Index k = 0; k < count; ++k) {
+      const auto& term = model::scaling::terms[form.terms[static_cast<std::size_t>(k)]];
+      result.value(i, k) = term.shape(scale);
+      if (form.is_free() && term.info.grows) result.tilt(i, k) = std::log(scale.n / reference);
     }
   }
   return result;
 }
 
-FormTimes form_times(const model::scaling::Form& form, const Eigen::MatrixXd& shapes,
-                     const Eigen::VectorXd& log_coefficients) {
-  FormTimes result{Eigen::VectorXd(shapes.rows()), Eigen::MatrixXd(shapes.rows(), shapes.cols())};
-  const Eigen::VectorXd coefficients = log_coefficients.array().exp();
-  std::vector<double> part(static_cast<std::size_t>(shapes.cols()));
-  for (Eigen::Index i = 0; i < shapes.rows(); ++i) {
-    Eigen::Map<Eigen::RowVectorXd> row(part.data(), shapes.cols());
-    row = shapes.row(i).cwiseProduct(coefficients.transpose());
+FormTimes form_times(const model::scaling::Form& form, const Shapes& shapes,
+                     const Eigen::VectorXd& parameters) {
+  const Eigen::Index count = shapes.value.cols();
+  const Eigen::Index rows = shapes.value.rows();
+  FormTimes result{Eigen::VectorXd(rows), Eigen::MatrixXd(rows, count),
+                   Eigen::MatrixXd(rows, parameters.size())};
+  const Eigen::RowVectorXd coefficients = parameters.head(count).array().exp().transpose();
+  std::vector<double> part(static_cast<std::size_t>(count));
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    Eigen::Map<Eigen::RowVectorXd> row(part.data(), count);
+    row = shapes.value.row(i).cwiseProduct(coefficients);
+    if (form.is_free()) {
+      row.array() *= (parameters[count] * shapes.tilt.row(i)).array().exp();
+    }
     const double seconds = combine(form, part);
     result.log_seconds[i] = std::log(seconds);
     result.shares.row(i) = row / seconds;
+    if (form.is_free()) result.slopes(i, count) = result.shares.row(i).dot(shapes.tilt.row(i));
   }
+  result.slopes.leftCols(count) = result.shares;
   return result;
 }
 
-FormFit fit_form(const model::scaling::Form& form, const Eigen::MatrixXd& shapes,
-                 const Cells& cells, const Process& process, const Priors& priors,
-                 const Eigen::VectorXd* start, int most_iterations) {
+FormFit fit_form(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
+                 const Process& process, const Priors& priors, const Eigen::VectorXd* start,
+                 int most_iterations) {
   const Prior prior = prior_of(form, shapes, cells, priors);
-  const auto evaluate = [&](Eigen::VectorXd log_coefficients) {
-    FormTimes times = form_times(form, shapes, log_coefficients);
-    At at{std::move(log_coefficients), process.whiten(cells.log_seconds - times.log_seconds),
-          std::move(times.shares), 0};
-    const Eigen::ArrayXd off = at.log_coefficients - prior.mean;
+  const auto evaluate = [&](Eigen::VectorXd parameters) {
+    FormTimes times = form_times(form, shapes, parameters);
+    At at{std::move(parameters), process.whiten(cells.log_seconds - times.log_seconds),
+          std::move(times.slopes), 0};
+    const Eigen::ArrayXd off = at.parameters - prior.mean;
     at.cost = .5 * at.residuals.squaredNorm() + .5 * (off.square() * prior.precision.array()).sum();
     return at;
   };
@@ -106,7 +125,7 @@ FormFit fit_form(const model::scaling::Form& form, const Eigen::MatrixXd& shapes
   Eigen::MatrixXd jacobian;
   Eigen::MatrixXd precision;
   const auto linearize = [&] {
-    jacobian = process.whiten(at.shares);
+    jacobian = process.whiten(at.slopes);
     precision = jacobian.transpose() * jacobian;
     precision.diagonal() += prior.precision;
   };
@@ -115,14 +134,14 @@ FormFit fit_form(const model::scaling::Form& form, const Eigen::MatrixXd& shapes
   for (int i = 0; i < most_iterations && !done; ++i) {
     linearize();
     const Eigen::VectorXd ascent = jacobian.transpose() * at.residuals -
-                                   (at.log_coefficients - prior.mean).cwiseProduct(prior.precision);
+                                   (at.parameters - prior.mean).cwiseProduct(prior.precision);
     done = true;  // unless a step is found
     for (int retry = 0; retry < most_retries; ++retry) {
       Eigen::MatrixXd damped = precision;
       damped.diagonal() *= 1 + damping;
       const Eigen::VectorXd step =
           damped.llt().solve(ascent).cwiseMax(-longest_step).cwiseMin(longest_step);
-      At next = evaluate(at.log_coefficients + step);
+      At next = evaluate(at.parameters + step);
       if (next.cost <= at.cost) {
         done = at.cost - next.cost < converged;
         at = std::move(next);
@@ -138,7 +157,7 @@ FormFit fit_form(const model::scaling::Form& form, const Eigen::MatrixXd& shapes
                         factor.diagonal().array().log().sum() -
                         .5 * static_cast<double>(cells.size()) * std::log(2 * std::numbers::pi);
   if (!std::isfinite(log_evidence)) log_evidence = -std::numeric_limits<double>::max();
-  return {std::move(at.log_coefficients), std::move(at.residuals), std::move(jacobian),
+  return {std::move(at.parameters), std::move(at.residuals), std::move(jacobian),
           std::move(precision), log_evidence};
 }
 

@@ -62,9 +62,8 @@ Mixture::Mixture(Cells cells, std::vector<Component> components, const Priors& p
   const Correlations among(priors_, cells_, cells_);
   for (std::size_t i = 0; i < components_.size(); ++i) {
     const Component& component = components_[i];
-    if (component.form.terms.size() !=
-        static_cast<std::size_t>(component.log_coefficients.size())) {
-      throw std::invalid_argument("a form needs one coefficient a term");
+    if (component.form.parameter_count() != static_cast<std::size_t>(component.parameters.size())) {
+      throw std::invalid_argument("a form needs one coefficient a term, and a power where free");
     }
     if (i == 0 || component.deviates != components_[i - 1].deviates) {
       const Amplitudes of = amplitudes(priors_, component.deviates);
@@ -72,8 +71,9 @@ Mixture::Mixture(Cells cells, std::vector<Component> components, const Priors& p
     }
     Point& point = points_.back();
     point.components.push_back(i);
-    point.fits.push_back(fit_form(component.form, shapes(component.form, cells_), cells_,
-                                  point.process, priors_, &component.log_coefficients, 0));
+    point.fits.push_back(fit_form(component.form,
+                                  shapes(component.form, cells_, cells_.largest_size()), cells_,
+                                  point.process, priors_, &component.parameters, 0));
   }
 }
 
@@ -135,10 +135,10 @@ std::vector<Mixture::Predicted> Mixture::predict(const Cells& at, bool joint) co
     for (std::size_t c = 0; c < point.components.size(); ++c) {
       const Component& component = components_[point.components[c]];
       const FormFit& fit = point.fits[c];
-      FormTimes times =
-          form_times(component.form, shapes(component.form, at), fit.log_coefficients);
+      FormTimes times = form_times(
+          component.form, shapes(component.form, at, cells_.largest_size()), fit.parameters);
       // How the forecast moves with the coefficients: by the form, less what the process follows.
-      const Eigen::MatrixXd slope = times.shares - known.transpose() * fit.jacobian;
+      const Eigen::MatrixXd slope = times.slopes - known.transpose() * fit.jacobian;
       const Eigen::MatrixXd half =
           fit.precision.llt().matrixL().solve(Eigen::MatrixXd(slope.transpose()));
       Predicted one{&component,

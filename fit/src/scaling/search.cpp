@@ -105,12 +105,13 @@ class Search {
     std::vector<FormFit> fits(forms.size());
     parallel_for(forms.size(), threads_, 8, [&](std::size_t i) {
       const auto known = starts_.find(forms[i]);
-      fits[i] = fit_form(forms[i], shapes(forms[i], cells_), cells_, process_, priors_,
-                         known == starts_.end() ? nullptr : &known->second, most_iterations);
+      fits[i] =
+          fit_form(forms[i], shapes(forms[i], cells_, cells_.largest_size()), cells_, process_,
+                   priors_, known == starts_.end() ? nullptr : &known->second, most_iterations);
     });
     for (std::size_t i = 0; i < forms.size(); ++i) {
       log_weights_[forms[i]] = fits[i].log_evidence + priors_.odds(forms[i], extent_);
-      starts_[forms[i]] = fits[i].log_coefficients;
+      starts_[forms[i]] = fits[i].parameters;
     }
   }
 
@@ -142,7 +143,9 @@ class Search {
 
 double Priors::odds(const model::scaling::Form& form,
                     const model::scaling::Extent& measured) const {
-  double sum = model::scaling::growths[form.growth].odds + (form.adds() ? 0.0 : overlap_odds);
+  const auto& growth = model::scaling::growths[form.growth];
+  double sum = growth.odds + (form.adds() ? 0.0 : overlap_odds);
+  if (form.growth > 0 && growth.freedom == 0 && measured.sizes < 3) sum += odds_of_two_sizes;
   for (const std::size_t term : form.terms) {
     sum += model::scaling::terms[term].info.odds;
     if (term == host_term) {

@@ -202,7 +202,9 @@ def _parameters(found: _core.Scaling, form: str) -> dict[str, Parameter]:
     at = max(candidates, key=lambda i: float(found.components[i][-1]))
     terms, _, _, _, coefficients, _ = found.components[at]
     result = {}
-    for name, value, error in zip(terms, coefficients, found.log_errors(at), strict=True):
+    errors = found.log_errors(at)
+    # Beyond the terms' coefficients may stand the power of the work.
+    for name, value, error in zip(terms, coefficients, errors, strict=False):
         known = bool(error < _KNOWN)
         result[f"t_{name}"] = Parameter(
             value=value,

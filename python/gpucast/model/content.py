@@ -361,7 +361,8 @@ class ScalingComponent:
         growth: how work grows with n.
         overlap: what overlaps; empty: nothing.
         deviates: of noise and processes, in standard deviations of their priors.
-        coefficients: of the terms, seconds a unit of their shapes.
+        coefficients: of the terms, seconds a unit of their shapes; last, where the growth is n^p,
+            e to the power of p - 2.
         weight: share in the forecast.
     """
 

@@ -22,6 +22,7 @@ struct Cells {
                                 // known to be unlike all others
 
   Eigen::Index size() const { return n.size(); }
+  double largest_size() const { return n.maxCoeff(); }
 
   // Some of the cells: `at` is whatever indexes an Eigen vector.
   template <class Indices>

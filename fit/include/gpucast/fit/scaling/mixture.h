@@ -24,7 +24,7 @@ namespace gpucast::fit::scaling {
 struct Component {
   model::scaling::Form form;
   Deviates deviates{};
-  Eigen::VectorXd log_coefficients;
+  Eigen::VectorXd parameters;
   double weight = 0;  // all weights sum to 1
 };
 

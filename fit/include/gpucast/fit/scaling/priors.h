@@ -32,6 +32,9 @@ struct Priors {
   // Log odds of a form in which something overlaps.
   double overlap_odds = -3;
 
+  // Two sizes do not tell one power of the work from another.
+  double odds_of_two_sizes = -5;
+
   // Work of one process on all n elements is no part of programs that were made for many GPUs, and
   // is hard to tell from the rest with few sizes: log odds a unit of ln(N / 8), below so many
   // sizes, and from so many sizes of one GPU count on.

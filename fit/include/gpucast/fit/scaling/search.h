@@ -16,7 +16,7 @@ namespace gpucast::fit::scaling {
 
 struct Plausible {
   model::scaling::Form form;
-  Eigen::VectorXd log_coefficients;
+  Eigen::VectorXd parameters;
   double log_weight;  // log evidence and log odds, up to a constant of all forms
 };
 

@@ -42,6 +42,11 @@ struct Form {
 
   friend auto operator<=>(const Form&, const Form&) = default;
 
+  // Whether the power of the work is a parameter, beside the terms' coefficients.
+  bool is_free() const { return growths[growth].freedom > 0; }
+
+  std::size_t parameter_count() const { return terms.size() + (is_free() ? 1 : 0); }
+
   bool adds() const { return overlaps[overlap].q == 1; }
 
   // Whether a term is in B of this form.

@@ -19,11 +19,13 @@ struct Growth {
   std::string_view name;
   double power;  // 0: n log2 n
   double odds;
+  double freedom = 0;  // standard deviation of the power, where it is the data's to say
 };
 
 inline constexpr std::array growths{
-    Growth{"n", 1, 0},    Growth{"n^(4/3)", 4.0 / 3, -5}, Growth{"n^(3/2)", 1.5, -5},
-    Growth{"n^2", 2, -5}, Growth{"n^3", 3, -5},           Growth{"n log n", 0, -5},
+    Growth{"n", 1, 0},        Growth{"n^(4/3)", 4.0 / 3, -5}, Growth{"n^(3/2)", 1.5, -5},
+    Growth{"n^2", 2, -5},     Growth{"n^3", 3, -5},           Growth{"n log n", 0, -5},
+    Growth{"n^p", 2, -5, .5},
 };
 
 struct Scale {

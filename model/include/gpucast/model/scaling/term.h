@@ -31,7 +31,8 @@ struct TermInfo {
   std::string_view summary;  // one line
   Part part = Part::gpu;
   Place place = Place::work;
-  double odds = 0;  // log odds that a program has the term, before anything was measured
+  bool grows = false;  // with the work
+  double odds = 0;     // log odds that a program has the term, before anything was measured
 };
 
 }  // namespace gpucast::model::scaling

@@ -19,6 +19,7 @@ struct Dedicated {
                                  .summary = "the program's work, shared out among all GPUs but one",
                                  .part = Part::gpu,
                                  .place = Place::work,
+                                 .grows = true,
                                  .odds = -3};
 
   static double shape(const Scale& step) { return step.work() / std::max(1.0, step.gpus - 1); }

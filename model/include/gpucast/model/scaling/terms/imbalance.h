@@ -16,6 +16,7 @@ struct Imbalance {
                                  .summary = "the slowest of many GPUs, which all others wait for",
                                  .part = Part::gpu,
                                  .place = Place::work,
+                                 .grows = true,
                                  .odds = -1.2};
 
   static double shape(const Scale& step) { return step.work() / step.gpus * std::log2(step.gpus); }

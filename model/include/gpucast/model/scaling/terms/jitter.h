@@ -16,6 +16,7 @@ struct Jitter {
                                  .summary = "waiting for the slowest of very many GPUs",
                                  .part = Part::gpu,
                                  .place = Place::work,
+                                 .grows = true,
                                  .odds = -2};
 
   static double shape(const Scale& step) {

@@ -15,6 +15,7 @@ struct Uneven {
       .summary = "work at the domains' cut faces, in proportion to the share",
       .part = Part::gpu,
       .place = Place::work,
+      .grows = true,
       .odds = -1.2};
 
   static double shape(const Scale& step) { return step.work() / step.gpus * step.cut(); }

@@ -16,7 +16,8 @@ struct Work {
   static constexpr TermInfo info{.name = "work",
                                  .summary = "the program's work, shared out among the GPUs",
                                  .part = Part::gpu,
-                                 .place = Place::work};
+                                 .place = Place::work,
+                                 .grows = true};
 
   static double shape(const Scale& step) { return step.work() / step.gpus; }
   static bool offered(const Extent& /*measured*/) { return true; }
