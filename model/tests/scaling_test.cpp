@@ -55,7 +55,7 @@ TEST(ScalingTerms, OfExchangeCostOneGpuNothing) {
 }
 
 TEST(ScalingTerms, WorkGrowsAsItsGrowthSays) {
-  const std::array<double, 6> expected{64, 256, 512, 4096, 262144, 384};
+  const std::array<double, 7> expected{64, 256, 512, 4096, 262144, 384, 4096};
   ASSERT_EQ(growths.size(), expected.size());
   for (std::size_t i = 0; i < growths.size(); ++i) {
     const Scale step{.n = 64, .gpus = 1, .growth = &growths[i]};
