@@ -28,9 +28,12 @@ def caveats(model: Forecaster, n: Array, gpus: Array) -> list[str]:
 def caveat(model: Forecaster, n: Array, gpus: Array) -> str | None:
     """The worst of them in a line, and how many more there are; None where there is nothing.
 
-    Where all is well with these cells, the first warning of the fit, cut to its first clause.
+    Where all is well with these cells of one of our own programs, the first warning of its fit, cut
+    to its first clause; warnings of other fits are about cells beyond theirs.
     """
-    found = caveats(model, n, gpus) or [text.split("; ")[0] for text in model.warnings]
+    found = caveats(model, n, gpus)
+    if not found and model.knows_parts:
+        found = [text.split("; ")[0] for text in model.warnings]
     if not found:
         return None
     more = f" (and {len(found) - 1} more: gpucast report)" if len(found) > 1 else ""

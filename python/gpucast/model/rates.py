@@ -25,9 +25,12 @@ def base_count(model: Forecaster, gpus: Array) -> float:
 
 def efficiency(model: Forecaster, found: Forecasts) -> Array:
     """N0 T(n, N0) / (N T(n, N)) of each forecast; N0: see ``base_count``."""
-    base = np.full(found.n.size, base_count(model, found.gpus))
-    alone = model.seconds(found.n, base)
-    return np.asarray(base * alone / (found.gpus * found.seconds), dtype=np.float64)
+    if not found.n.size:
+        return np.empty(0)
+    base = base_count(model, found.gpus)
+    n, row = np.unique(found.n, return_inverse=True)
+    few = model.forecasts(n, np.full(n.size, base)).seconds[row]
+    return np.asarray(base * few / (found.gpus * found.seconds), dtype=np.float64)
 
 
 def columns(model: Forecaster, found: Forecasts) -> dict[str, Array]:
