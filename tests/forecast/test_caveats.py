@@ -13,7 +13,7 @@ from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.scaling import ScalingModel
 from made_data import whole
-from other_programs import md
+from other_programs import fitted, md, records
 
 
 def said(model: Forecaster, n: list[float], gpus: list[int]) -> list[str]:
@@ -76,14 +76,25 @@ def test_beside_an_answer_stands_the_worst_alone_and_how_many_more_there_are() -
     )
 
 
-def test_where_nothing_is_wrong_with_the_cells_the_first_clause_of_a_warning_is_said() -> None:
+def test_where_all_is_well_with_the_cells_nothing_is_said_whatever_the_fit_warned_of() -> None:
+    model = replace(md(), warnings=["far beyond its cells expect no better"])
+    assert caveat(model, np.array([96_000.0]), np.array([2.0])) is None
+
+
+def test_a_fit_of_one_size_or_one_count_says_so_beyond_it() -> None:
+    model = fitted(records(sizes=[1e6]))
+    assert said(model, [1e6], [2]) == []
+    assert said(model, [2e6], [2]) == ["n = 1000000 alone was measured: growth with n is a guess"]
+    model = fitted(records(counts=[2]))
+    assert said(model, [96_000], [4]) == ["beyond 2 GPUs: no other count was measured"]
+
+
+def test_a_form_that_is_off_beyond_noise_is_said() -> None:
     model = own(gc.fit(whole(), replicates=0), "a test")
-    warned = replace(model, warnings=["one thing is so; and for that reason another"])
     cell = np.array([8_000.0]), np.array([2.0])
-    assert caveat(warned, *cell) == f"{model.name}: one thing is so"
-    assert caveat(replace(model, warnings=[]), *cell) is None
-    other = replace(md(), warnings=["far beyond its cells expect no better"])
-    assert caveat(other, *cell) is None
+    assert caveat(model, *cell) is None
+    off = replace(model, noise=replace(model.noise, between_cells=0.2))
+    assert caveat(off, *cell) == f"{model.name}: the form is off by 20 % beyond noise"
 
 
 def vars_of(model: ScalingModel) -> dict[str, object]:

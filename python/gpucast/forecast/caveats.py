@@ -9,7 +9,7 @@ import numpy as np
 from gpucast.model.forecaster import Array, Forecaster
 from gpucast.util.units import duration, number, percent
 
-MISFIT = 0.05
+MISFIT = 0.02
 """Relative; a form that is off by less beyond noise is not worth a word beside every forecast."""
 
 LEFT_OUT = 0.1
@@ -28,12 +28,9 @@ def caveats(model: Forecaster, n: Array, gpus: Array) -> list[str]:
 def caveat(model: Forecaster, n: Array, gpus: Array) -> str | None:
     """The worst of them in a line, and how many more there are; None where there is nothing.
 
-    Where all is well with these cells of one of our own programs, the first warning of its fit, cut
-    to its first clause; warnings of other fits are about cells beyond theirs.
+    What else the fit warned of, it said itself, and a report says again.
     """
     found = caveats(model, n, gpus)
-    if not found and model.knows_parts:
-        found = [text.split("; ")[0] for text in model.warnings]
     if not found:
         return None
     more = f" (and {len(found) - 1} more: gpucast report)" if len(found) > 1 else ""
@@ -78,7 +75,7 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
     """How well the model forecast the largest GPU count and n that were measured without them."""
     if model.observations is None or not n.size:
         return
-    quality, (least, most), largest = model.quality, model.domain.gpus, model.domain.n[1]
+    quality, (least, most), (smallest, largest) = model.quality, model.domain.gpus, model.domain.n
     if gpus.max() > most:
         error = None if quality is None else quality.held_out_gpus_error
         if error is not None:
@@ -86,11 +83,13 @@ def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, s
             yield error, f"beyond {_gpus(most)}: {text}"
         elif least == most:
             yield _UNKNOWN, f"beyond {_gpus(most)}: no other count was measured"
-    if n.max() > largest:
+    if n.max() > largest or (smallest == largest and n.min() < largest):
         error = None if quality is None else quality.held_out_n_error
         if error is not None:
             text = f"forecasts without that n missed it by {percent(error, 0)}"
             yield error, f"beyond n = {number(largest)}: {text}"
+        elif smallest == largest:
+            yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
 
 
 def _gpus(count: int) -> str:
