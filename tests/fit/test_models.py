@@ -198,7 +198,10 @@ def refused(path: Path) -> str:
         ("3", "is no model file"),
         ("{}", "is no model file"),
         ('{"schema": "gpucast.model/2"}', "'gpucast.model/2'; this version reads"),
-        ('{"schema": "gpucast.record/1", "kind": "note", "text": "x"}', "holds records, not a model"),
+        (
+            '{"schema": "gpucast.record/1", "kind": "note", "text": "x"}',
+            "holds records, not a model",
+        ),
         ('{"schema": {"a": 1}}', "this version reads"),
         ('{"schema": "gpucast.model/1"}', "missing"),
         ("[" * 100_000, "no model file"),
