@@ -97,7 +97,7 @@ def test_the_best_count_is_the_fastest_of_the_truth(model: Model) -> None:
         far = counts[truth > 1.05 * truth.min()]
         assert not set(far.astype(int)) & set(row["within_2_percent"])
         assert 0 < row["probability"] <= 1
-        assert row["extrapolated"]
+        assert row["extrapolated"] is bool(model.extrapolates(np.array(n), np.array(fastest)))
 
 
 def test_best_is_a_frame_with_a_row_an_n(model: Model) -> None:

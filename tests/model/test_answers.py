@@ -70,7 +70,8 @@ def test_usual_counts_of_a_program_on_many_gpus_are_doublings_and_those_measured
     seconds = [8, 24, 48, 96]
     model = fitted(records(sizes=[1e6, 1e7], counts=seconds))
     assert model.usual_counts == [8, 16, 24, 32, 48, 64, 96]
-    assert md().usual_counts == list(range(1, 9))
+    assert md().usual_counts == [1, 2, 3, 4]
+    assert fitted(records(counts=[2])).usual_counts == list(range(1, 9))
 
 
 def test_only_a_best_count_that_is_extrapolated_itself_is_marked() -> None:

@@ -29,7 +29,12 @@ def efficiency(model: Forecaster, found: Forecasts) -> Array:
         return np.empty(0)
     base = base_count(model, found.gpus)
     n, row = np.unique(found.n, return_inverse=True)
-    few = model.forecasts(n, np.full(n.size, base)).seconds[row]
+    at = np.flatnonzero(found.gpus == base)
+    of_base = np.full(n.size, np.nan)
+    of_base[row[at]] = found.seconds[at]
+    if np.isnan(of_base).any():
+        of_base = model.forecasts(n, np.full(n.size, base)).seconds
+    few = of_base[row]
     return np.asarray(base * few / (found.gpus * found.seconds), dtype=np.float64)
 
 
