@@ -63,7 +63,7 @@ def records(
 
 def fitted(data: Dataset) -> ScalingModel:
     """The fit of a program that is not ours."""
-    model = gc.fit(data)
+    model = gc.fit(data, model="scaling")
     assert isinstance(model, ScalingModel)
     return model
 

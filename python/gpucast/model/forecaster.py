@@ -286,7 +286,8 @@ class Forecaster(ABC):
         outside = found.extrapolated.reshape(shape)
         share = self.best_shares(sizes, counts)
         if self.draw_count:
-            other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
+            # Where what was measured is within what the model says, so are its probabilities.
+            other = np.argmin(trusted, axis=1) != np.argmin(forecast, axis=1)
             for at in np.flatnonzero(other).tolist():
                 share[at] = self._shares_about(sizes[at], counts, seconds[at] / forecast[at])
         result: list[Best] = []
