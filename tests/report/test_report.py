@@ -326,7 +326,7 @@ def test_an_existing_page_is_replaced_by_force_only(files: Path, tmp_path: Path,
     ("arguments", "said"),
     [
         (["nowhere.json"], ["nowhere.json"]),
-        (["{files}/data.jsonl"], ["data.jsonl", "model file"]),
+        (["{files}/data.jsonl"], ["data.jsonl", "records, not a model"]),
         (["{files}/model.json", "--data", "p2p-copy"], ["p2p-copy", "no steps of path 'native'"]),
         (["{files}/model.json", "-n", "x"], ["n: 'x'"]),
         (["{files}/model.json", "-n", "1000"], ["n: needs two different sizes"]),

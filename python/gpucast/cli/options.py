@@ -82,8 +82,8 @@ Sizes = Annotated[
 Gpus = Annotated[
     str | None,
     typer.Option(
-        help="GPU counts: 1-4,8. Default: 1-8; of a program measured on more, doublings up to the "
-        "most.",
+        help="GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most "
+        "measured.",
         show_default=False,
     ),
 ]

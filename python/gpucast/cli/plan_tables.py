@@ -10,6 +10,9 @@ from gpucast.util.units import duration, long_duration, number, percent
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
 
+MOST_OPTIONS = 12
+"""Options of a front that are printed; of more, --json and -o have the rest."""
+
 _NAME = 16
 
 
@@ -57,7 +60,7 @@ def _choices(content: JsonObject) -> None:
         rows,
         "lllrrlrrrl",
     )
-    print("\nP: of being the fastest or the cheapest of all.")
+    print("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
     _deadlines(content)
 
 
@@ -115,7 +118,7 @@ def _fronts(content: JsonObject) -> None:
             "*" if option["extrapolated"] else "",
         ]
         for job in content["jobs"]
-        for i, option in enumerate(job["front"])
+        for i, option in enumerate(_some(job["front"]))
     ]
     print_table(
         [
@@ -172,6 +175,18 @@ def _mix(content: JsonObject) -> None:
             f"{_money(mix['cost'])} {content['currency']}; {_late(mix['late'])}."
         )
     print(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
+
+
+def _some(front: list[JsonObject]) -> list[JsonObject]:
+    """Options of a front that are enough to see what less time costs: ends, and between them
+    evenly in the logarithm of the time."""
+    if len(front) <= MOST_OPTIONS:
+        return front
+    seconds = [option["seconds"] for option in front]
+    steps = MOST_OPTIONS - 1
+    wanted = [seconds[0] * (seconds[-1] / seconds[0]) ** (i / steps) for i in range(steps + 1)]
+    kept = {min(range(len(front)), key=lambda at: abs(seconds[at] - each)) for each in wanted}
+    return [front[at] for at in sorted(kept | {0, len(front) - 1})]
 
 
 def _late(count: int) -> str:

@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_marked, warn_of
+from gpucast.cli.output import print_json, print_marked, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
-    from gpucast.model.forecaster import Best, Forecaster
+    from gpucast.model.forecaster import Best, Forecaster, Forecasts
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
 
 @dataclass
 class Answer:
-    """What is said of a model: rows of JSON."""
+    """What is said of a model: rows of JSON, and what to know to believe them."""
 
     model: Forecaster
     forecast: list[JsonObject]
     best: list[Best]
+    caveats: list[str]
 
 
 def command(
@@ -39,42 +40,44 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
-    import numpy as np
-
-    from gpucast.forecast.caveats import caveats
+    from gpucast.forecast.caveats import caveats, in_line
     from gpucast.model.files import load_model
     from gpucast.model.forecaster import outer
 
     wanted = sizes(n)
     given = counts(gpus) if gpus is not None else None
     answers: list[Answer] = []
-    said: list[JsonObject] = []
     loaded = [load_model(path) for path in models]
     for model in loaded:
         gpu_counts = given or [float(count) for count in model.usual_counts]
-        answers.append(
-            Answer(
-                model, _forecast(model, wanted, gpu_counts), model.best_counts(wanted, gpu_counts)
-            )
-        )
-        texts = caveats(model, *(np.asarray(each) for each in outer(wanted, gpu_counts)))
-        said += [{"model": model.name, "text": text} for text in texts]
+        found = model.forecasts(*outer(wanted, gpu_counts))
+        best = model.best_counts(wanted, gpu_counts)
+        said = caveats(model, found.n, found.gpus, found)
+        answers.append(Answer(model, _rows(model, found), best, said))
     if json:
-        forecast = [row for each in answers for row in each.forecast]
-        best = [row for each in answers for row in each.best]
-        print_json({"forecast": forecast, "best": best, "caveats": said})
+        print_json(
+            {
+                "forecast": [row for each in answers for row in each.forecast],
+                "best": [row for each in answers for row in each.best],
+                "caveats": [
+                    {"model": each.model.name, "text": text}
+                    for each in answers
+                    for text in each.caveats
+                ],
+            }
+        )
     else:
         _print(answers, best_only=best_only)
-    for model in loaded:
-        warn_of(model, wanted, given or model.usual_counts)
+    for each in answers:
+        text = in_line(each.model, each.caveats)
+        if text is not None:
+            warn(text)
 
 
-def _forecast(model: Forecaster, n: Sequence[float], gpus: Sequence[float]) -> list[JsonObject]:
+def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:
     """A row a cell; None where something is not known."""
     from gpucast.model import rates
-    from gpucast.model.forecaster import outer
 
-    found = model.forecasts(*outer(n, gpus))
     columns = {**found.columns(), **rates.columns(model, found)}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [

@@ -19,7 +19,7 @@ from gpucast.errors import InputError
 from gpucast.fitting.all_pairs import nearer
 from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
 from gpucast.fitting.problem import Problem, transfer_observations
-from gpucast.fitting.scaling import fit_scaling
+from gpucast.fitting.scaling import common, fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import (
     Combination,
@@ -215,6 +215,8 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         domain=_domain(problem),
         cells=_timed(observations),
         stated_workload=problem.workload,
+        stated_unit=common(problem.steps, "unit"),
+        stated_timestep=common(problem.steps, "timestep"),
         machine=Gpu(id=problem.machine, cores=problem.cores, sms=problem.sms, block=problem.block),
         data=FittedSteps(
             name=data.name,

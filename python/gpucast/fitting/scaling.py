@@ -136,8 +136,8 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         warnings=list(dict.fromkeys([*problem.warnings, *ahead.warnings()])),
         notes=problem.notes,
         scaling=Scaling(
-            unit=_common(steps, "unit"),
-            timestep=_common(steps, "timestep"),
+            unit=common(steps, "unit"),
+            timestep=common(steps, "timestep"),
             cells=MeasuredCells(
                 n=cells.n.tolist(),
                 gpus=[int(count) for count in cells.gpus],
@@ -270,6 +270,7 @@ def _held_out(cells: Cells, of: Array) -> float | None:
     return float(np.median(np.abs(forecast / left_out.seconds - 1)))
 
 
-def _common(steps: list[Step], field: str) -> Any:
+def common(steps: list[Step], field: str) -> Any:
+    """What all steps state of a field; None where they differ or do not."""
     values = distinct(steps, field)
     return values[0] if len(values) == 1 else None

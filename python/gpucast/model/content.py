@@ -288,6 +288,10 @@ class TimedCells:
     gpus: list[Count]
     seconds: list[Positive]
 
+    def __post_init__(self) -> None:
+        if not len(self.n) == len(self.gpus) == len(self.seconds):
+            raise ValueError("cells have as many n as gpus and seconds")
+
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Fitted:
@@ -312,6 +316,10 @@ class Fitted:
     domain: Domain
     cells: TimedCells | None = field(default=None, metadata={"omit": True})
     stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
+    stated_unit: str | None = field(default=None, metadata={"key": "unit", "omit": True})
+    stated_timestep: Positive | None = field(
+        default=None, metadata={"key": "timestep", "omit": True}
+    )
     machine: Gpu
     data: FittedSteps
     bootstrap_seed: int | None = None

@@ -118,7 +118,16 @@ class Model(Fitted, Forecaster):
 
     @property
     def knows_parts(self) -> bool:
-        return True
+        # A program that states no schedule only resembles ours: nobody timed its parts.
+        return self.data.schedule is not None
+
+    @property
+    def unit(self) -> str | None:
+        return self.stated_unit
+
+    @property
+    def timestep(self) -> float | None:
+        return self.stated_timestep
 
     def parameter(self, name: str) -> float:
         """Value of a parameter in SI units."""

@@ -229,14 +229,17 @@ class Forecaster(ABC):
         at = np.flatnonzero(~np.isnan(known))
         result = np.zeros(known.shape, dtype=np.bool_)
         if at.size:
-            found = self.forecasts(n[at], gpus[at])
-            result[at] = (known[at] < found.low) | (known[at] > found.high)
+            result[at] = missed(self.forecasts(n[at], gpus[at]), known[at])
         return result
 
     def trusted(self, n: Array, gpus: Array) -> Array:
         """Step times (s) of pairs of any n > 0 and any N > 0 (flat): those measured where the
         model misses them."""
         return np.where(self.misses(n, gpus), self.measured(n, gpus), self.seconds(n, gpus))
+
+    def believed(self, found: Forecasts, known: Array) -> Array:
+        """``trusted`` of forecasts that are there already, beside the times measured."""
+        return np.where(missed(found, known), known, found.seconds)
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
         """Whether a cell lies outside the n or the GPU counts that were fitted."""
@@ -279,11 +282,12 @@ class Forecaster(ABC):
         forecast = found.seconds.reshape(shape)
         known = self.measured(found.n, found.gpus).reshape(shape)
         seconds = np.where(np.isnan(known), forecast, known)
-        trusted = self.trusted(found.n, found.gpus).reshape(shape)
+        trusted = self.believed(found, known.ravel()).reshape(shape)
         outside = found.extrapolated.reshape(shape)
         share = self.best_shares(sizes, counts)
         if self.draw_count:
-            other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
+            # Where what was measured is within what the model says, so are its probabilities.
+            other = np.argmin(trusted, axis=1) != np.argmin(forecast, axis=1)
             for at in np.flatnonzero(other).tolist():
                 share[at] = self._shares_about(sizes[at], counts, seconds[at] / forecast[at])
         result: list[Best] = []
@@ -314,6 +318,11 @@ class Forecaster(ABC):
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""
         files.write_text(path, self.to_json(), force=force)
+
+
+def missed(found: Forecasts, known: Array) -> NDArray[np.bool_]:
+    """Whether measured times are outside the 90 % interval of their forecasts; not where NaN."""
+    return np.asarray((known < found.low) | (known > found.high), dtype=np.bool_)
 
 
 def interval_width(log_width: Array) -> Array:

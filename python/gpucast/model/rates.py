@@ -25,9 +25,17 @@ def base_count(model: Forecaster, gpus: Array) -> float:
 
 def efficiency(model: Forecaster, found: Forecasts) -> Array:
     """N0 T(n, N0) / (N T(n, N)) of each forecast; N0: see ``base_count``."""
-    base = np.full(found.n.size, base_count(model, found.gpus))
-    alone = model.seconds(found.n, base)
-    return np.asarray(base * alone / (found.gpus * found.seconds), dtype=np.float64)
+    if not found.n.size:
+        return np.empty(0)
+    base = base_count(model, found.gpus)
+    n, row = np.unique(found.n, return_inverse=True)
+    at = np.flatnonzero(found.gpus == base)
+    of_base = np.full(n.size, np.nan)
+    of_base[row[at]] = found.seconds[at]
+    if np.isnan(of_base).any():
+        of_base = model.forecasts(n, np.full(n.size, base)).seconds
+    few = of_base[row]
+    return np.asarray(base * few / (found.gpus * found.seconds), dtype=np.float64)
 
 
 def columns(model: Forecaster, found: Forecasts) -> dict[str, Array]:

@@ -96,11 +96,13 @@ class ScalingModel(FittedScaling, Forecaster):
 
     @property
     def usual_counts(self) -> list[int]:
-        """Those measured and the powers of two between; to 8 where no more were measured."""
+        """From the fewest to the most measured: all up to 8, beyond them powers of two and those
+        measured; the usual ones where a single count was measured."""
         measured = set(self.scaling.cells.gpus)
-        least, most = min(measured), max(max(measured), USUAL_GPUS)
-        doublings = {2**power for power in range(most.bit_length())}
-        usual = doublings if max(measured) > USUAL_GPUS else set(range(1, USUAL_GPUS + 1))
+        least, most = min(measured), max(measured)
+        if least == most:
+            return super().usual_counts
+        usual = {2**power for power in range(most.bit_length())} | set(range(1, USUAL_GPUS + 1))
         return sorted(measured | {count for count in usual if least <= count <= most})
 
     @cached_property
@@ -156,6 +158,9 @@ class ScalingModel(FittedScaling, Forecaster):
     def trusted(self, n: Array, gpus: Array) -> Array:
         known = self.measured(n, gpus)
         return np.where(np.isnan(known), self.seconds(n, gpus), known)
+
+    def believed(self, found: Forecasts, known: Array) -> Array:
+        return np.where(np.isnan(known), found.seconds, known)
 
     def draws(self, n: Array, gpus: Array, count: int) -> Array:
         if n.size <= _MOST_DRAWN:

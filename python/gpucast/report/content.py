@@ -59,10 +59,10 @@ def content(
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
 
     Returns:
-        ``title``, ``unit`` (what n counts), ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the
-        first answer may take), ``measured_gpus``, ``models`` (a dict each: label, curves, shares,
-        cells, parameters, ...), ``extra`` (each further model over the first), ``table`` (the
-        answer for round n), ``warnings``.
+        ``title``, ``unit`` (what n counts), ``n`` {values, start}, ``gpus``, ``most`` (GPUs that
+        the first answer may take), ``measured_gpus``, ``models`` (a dict each: label, curves,
+        shares, cells, parameters, ...), ``extra`` (each further model over the first), ``table``
+        (the answer for round n), ``warnings``.
 
     Raises:
         InputError: no or too many models, a count that none can forecast, or data that hold no
