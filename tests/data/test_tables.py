@@ -99,7 +99,6 @@ def test_machines_named_by_the_gpus_used_are_one() -> None:
     assert [step.machine for step in steps(mixed)] == ["A1", "A2", "A2"]
 
 
-
 def test_labels_and_counts_are_kept() -> None:
     text = "program,case,machine,n,gpus,nodes,ranks,s\nA 1,PME,box,1,8,2,16,1\nB,PME,pc,1,1,1,,1\n"
     first, second = steps(text)

@@ -63,8 +63,8 @@ def read(grid: Grid, options: Options) -> Imported:
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
     """The same of one machine where machines are named by the GPUs used of them alone.
 
-    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, one name a GPU count.
-    The name of the most GPUs stands for all.
+    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, one name a GPU
+    count. The name of the most GPUs stands for all.
     """
     named = {(entry.gpus, str(entry.machine)) for entry in entries if isinstance(entry, Step)}
     counts, names = {count for count, _ in named}, {name for _, name in named}
