@@ -38,6 +38,9 @@ GPUCAST = Path(sys.executable).parent / "gpucast"
 LARGEST_K = 128
 JOBS, COUNTS = 1000, 64
 PICTURES = 30
+SAMPLES = Path(__file__).resolve().parents[1] / "tests" / "data" / "logs"
+LOGS, LOG_BYTES = 1000, 50_000
+THERMO = "   100000   299.84512     -5757722.4     1111356.7    -4646365.7     0.99731\n"
 
 
 def samples(repeats: int) -> _core.Observations:
@@ -155,7 +158,29 @@ def figures(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     assert drawn == PICTURES, f"{drawn} files of figures, not {PICTURES}"
 
 
-SUBJECTS = {each.__name__: each for each in (library, commands, beside_extrap, plans, figures)}
+def imports(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
+    """``gpucast import`` of a folder of logs of five programs, mostly thermodynamic output."""
+    logs = folder / "logs"
+    logs.mkdir()
+    names = ("lammps-gpu-screen", "gromacs", "namd3", "amber-mdout", "carpetx")
+    samples = [(SAMPLES / f"{name}.txt").read_text().splitlines(keepends=True) for name in names]
+    for at in range(LOGS):
+        lines = samples[at % len(samples)]
+        middle = len(lines) // 2
+        filling = LOG_BYTES - sum(map(len, lines))
+        output = (THERMO * (filling // len(THERMO) + 1))[:filling]
+        text = "".join((*lines[:middle], output, "\n", *lines[middle:]))
+        # Sizes of their own, so that no two logs are of the same run.
+        for size in ("108000", "81743", "64871", "408609", "16777216"):
+            text = text.replace(size, str(int(size) + at))
+        (logs / f"{at}.log").write_text(text)
+    work = command(folder, "import", logs, "-o", "logs.jsonl", "--force")
+    yield least(f"{LOGS} logs of {LOG_BYTES // 1000} kB imported", work, 3, 10.0)
+
+
+SUBJECTS = {
+    each.__name__: each for each in (library, commands, beside_extrap, plans, figures, imports)
+}
 
 
 def main() -> int:

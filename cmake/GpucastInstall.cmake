@@ -26,7 +26,7 @@ if(GPUCAST_PYTHON)
   endif()
   find_package(nanobind CONFIG REQUIRED)
 
-  foreach(folder published measured reconstructed)
+  foreach(folder published programs measured reconstructed)
     if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}")
       install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}"
         DESTINATION "${GPUCAST_PYTHON_DIR}/bundled")

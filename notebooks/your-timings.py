@@ -5,31 +5,24 @@
 # a run of n particles get?** This page goes all the way: import, fit, what is known and what is
 # not, forecast, the best count, the cost.
 #
-# All it takes is a file with three columns: how many particles (or grid points, or rows:
-# whatever the work grows with), how many GPUs, and the seconds of one step. Repeated rows are
-# repetitions; three a cell are enough to tell noise from the model's error.
+# All it takes is a table with three columns: how many particles (or grid points, or rows:
+# whatever the work grows with), how many GPUs, and the time of one step (or ns/day, or steps a
+# second). Columns are known by their usual names. Repeated rows are repetitions; three a cell are
+# enough to tell noise from the model's error.
 
 # %%
 # %matplotlib inline
-import os
-import shutil
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
 import gpucast as gc
-from gpucast.cli.app import run
 from gpucast.plots.step_series import series_of
 from gpucast.plots.steps import step_times
 from gpucast.util.units import duration
 
-folder = mkdtemp()
-for name in ("timings.csv", "transfers.csv"):
-    shutil.copy(name, folder)
-os.chdir(folder)
 print("".join(Path("timings.csv").read_text().splitlines(keepends=True)[:8]))
 
 # %% [markdown]
@@ -37,15 +30,19 @@ print("".join(Path("timings.csv").read_text().splitlines(keepends=True)[:8]))
 # and four GPUs and in between are known, too (dataset `h200-x4-mixed`), but we hide them, to see at
 # the end how good the forecasts were.
 #
-# ## 1. Import
+# ## 1. Read
 #
-# `run` is the command line `gpucast ...`; in a terminal, type the same words. Of the GPU, say
-# how many cores (FP32 lanes) and multiprocessors it has and how many threads your kernel's
-# blocks have: then gpucast can see waves of blocks in your step times.
+# `gc.read` takes files and data frames (in a terminal: `gpucast import`), and says what it
+# understood. This program moves its data as the paper's does: all positions to one GPU after the
+# other, forces back. That is the schedule `star-serial`; for a program of which you know no more
+# than its step times, leave it out. Of the GPU, say how many cores (FP32 lanes) and
+# multiprocessors it has and how many threads your kernel's blocks have: then gpucast can see waves
+# of blocks in your step times.
 
 # %%
-gpu = "--cores 16896 --sms 132 --block 256 --kernel claret"
-assert run(f"import timings.csv {gpu} -o steps.jsonl".split()) == 0
+known = {"schedule": "star-serial", "kernel": "claret", "cores": 16896, "sms": 132, "block": 256}
+steps = gc.read("timings.csv", **known)
+display(steps)
 
 # %% [markdown]
 # ## 2. Fit
@@ -53,12 +50,11 @@ assert run(f"import timings.csv {gpu} -o steps.jsonl".split()) == 0
 # gpucast tries several forms of each term and takes what forecasts left-out cells best.
 
 # %%
-steps = gc.load("steps.jsonl")
 first = gc.fit(steps)
-candidates = pd.DataFrame(first.content["candidates"]).set_index("model")["cv_error"]
+candidates = pd.Series({each.model: each.cv_error for each in first.candidates})
 display(candidates.sort_values().head(4).map("{:.1%}".format).to_frame("held-out error"))
 Markdown(
-    f"Chosen: **{first.content['chosen']}**. Where errors are as close as the first of these,"
+    f"Chosen: **{first.chosen}**. Where errors are as close as the first of these,"
     " gpucast takes the simpler form."
 )
 
@@ -69,8 +65,8 @@ Markdown(
 # together. gpucast gives no value to such parameters. It says which sums are known.
 
 # %%
-hidden = [name for name, each in first.content["parameters"].items() if not each["identified"]]
-together = [each["expression"] for each in first.content["combinations"]]
+hidden = [name for name, each in first.parameters.items() if not each.identified]
+together = [each.expression for each in first.combinations]
 assert hidden
 assert together
 Markdown(
@@ -85,21 +81,19 @@ Markdown(
 # back).
 
 # %%
-assert run(f"import timings.csv transfers.csv {gpu} -o all.jsonl".split()) == 0
-data = gc.load("all.jsonl")
+data = gc.read("timings.csv", "transfers.csv", **known)
 model = gc.fit(data)
-unknown = [name for name, each in model.content["parameters"].items() if not each["identified"]]
+unknown = [name for name, each in model.parameters.items() if not each.identified]
 Markdown(
-    f"With copies: **{model.content['chosen']}**, "
+    f"With copies: **{model.chosen}**, "
     + (f"still not known alone: {', '.join(unknown)}." if unknown else "every parameter is known.")
 )
 
 # %% [markdown]
-# What the fit warns of is worth reading:
+# A model shows itself; what the fit warns of is worth reading:
 
 # %%
-for warning in model.warnings:
-    print("-", warning)
+display(model)
 
 # %% [markdown]
 # ## 4. Forecast

@@ -25,7 +25,8 @@ from collections.abc import Sequence
 import pandas as pd
 from scipy.special import bdtr, bdtrc
 
-from gpucast.data.dataset import Dataset, load
+from gpucast.data.dataset import Dataset
+from gpucast.data.loading import load
 from gpucast.data.records import Launch, RunToRun, Transfer
 from gpucast.errors import GpucastError, InputError
 from gpucast.transfers.series import way_of

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpucast.data.dataset import load
+from gpucast.data.loading import load
 from gpucast.errors import GpucastError, InputError
 from gpucast.transfers.series import Series, aligned, fit_series, series_of
 from gpucast.util.tables import print_table

@@ -29,6 +29,7 @@
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/workload.h"
+#include "scaling.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -593,5 +594,6 @@ NB_MODULE(_core, m) {
   bind_fit(m);
   bind_forecast(m);
   bind_terms(m);
+  bind_scaling(m);
   m.attr("ROUTES") = words(model::all_routes);
 }

@@ -2,6 +2,9 @@
 _core.(GPU_TERMS|CPU_TERMS|COM_TERMS):
     \1: dict[str, Term]
 
+_core.SCALING_TERMS:
+    SCALING_TERMS: dict[str, tuple[str, str]]
+
 _core.ALL_PAIRS:
     ALL_PAIRS: Workload
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpucast.data.bundled import bundled_files as bundled_files
     from gpucast.data.dataset import Dataset as Dataset
-    from gpucast.data.dataset import load as load
+    from gpucast.data.loading import load as load
+    from gpucast.data.loading import read as read
     from gpucast.data.selection import StepSelection as StepSelection
     from gpucast.errors import GpucastError as GpucastError
     from gpucast.errors import InputError as InputError
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from gpucast.forecast.comparison import compare as compare
     from gpucast.forecast.validation import validate as validate
     from gpucast.forecast.what_if import what_if as what_if
+    from gpucast.model.files import load_model as load_model
     from gpucast.model.fitted import Model as Model
-    from gpucast.model.fitted import load_model as load_model
+    from gpucast.model.forecaster import Forecaster as Forecaster
+    from gpucast.model.scaling import ScalingModel as ScalingModel
     from gpucast.planning.plan import Plan as Plan
     from gpucast.planning.plan import plan as plan
     from gpucast.transfers.curves import fit_transfers as fit_transfers
@@ -35,16 +38,19 @@ _HOME = {
     "Dataset": "data.dataset",
     "GpucastError": "errors",
     "InputError": "errors",
+    "Forecaster": "model.forecaster",
     "Model": "model.fitted",
     "Plan": "planning.plan",
+    "ScalingModel": "model.scaling",
     "StepSelection": "data.selection",
     "bundled_files": "data.bundled",
     "compare": "forecast.comparison",
     "fit": "fitting.fit",
     "fit_transfers": "transfers.curves",
-    "load": "data.dataset",
-    "load_model": "model.fitted",
+    "load": "data.loading",
+    "load_model": "model.files",
     "plan": "planning.plan",
+    "read": "data.loading",
     "validate": "forecast.validation",
     "what_if": "forecast.what_if",
 }

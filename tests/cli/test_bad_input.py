@@ -134,10 +134,15 @@ CSV: dict[str, tuple[str, str]] = {
     "an empty file": ("", "s.csv"),
     "a header alone": ("n,gpus,seconds\n", "s.csv"),
     "no seconds": ("n,gpus\n1,1\n", "s.csv:1"),
-    "an unknown column": ("n,gpus,seconds,mood\n1,1,1,good\n", "mood"),
+    "two columns that may be it": ("atoms,cells,gpus,s\n1,1,1,1\n", "--columns n=atoms"),
+    "steps of minutes without a unit": (
+        "n,gpus,seconds\n1,1,310\n",
+        "--columns seconds=seconds:us",
+    ),
+    "ns/day without a time step": ("n,gpus,ns/day\n1,1,310\n", "s.csv:1: 'ns/day' needs"),
     "a short row": ("n,gpus,seconds\n1000,1\n", "s.csv:2"),
     "text for a number": ("n,gpus,seconds\n1000,1,fast\n", "s.csv:2: seconds"),
-    "NaN": ("n,gpus,seconds\n1000,1,nan\n", "s.csv:2: seconds"),
+    "no time but NaN": ("n,gpus,seconds\n1000,1,nan\n", "s.csv: seconds: no row has a time"),
     "zero": ("n,gpus,seconds\n1000,1,0\n", "s.csv:2: seconds"),
     "negative": ("n,gpus,seconds\n1000,1,1\n1000,1,-1\n", "s.csv:3: seconds"),
     "n = 0": ("n,gpus,seconds\n0,1,1\n", "s.csv:2: n"),
@@ -192,7 +197,7 @@ def test_every_command_refuses_a_damaged_model(
 
 def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     assert_refused(shell("fit", "none.jsonl", folder=tmp_path), "none.jsonl: no such file")
-    assert_refused(shell("fit", ".", folder=tmp_path), ".: Is a directory")
+    assert_refused(shell("fit", ".", folder=tmp_path), ".: holds no files")
     assert_refused(shell("predict", "none.json", "-n", "1", folder=tmp_path), "No such file")
     (tmp_path / "loop").symlink_to("loop")
     assert_refused(shell("predict", "loop", "-n", "1", folder=tmp_path), "loop: ")

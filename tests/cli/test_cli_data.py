@@ -13,7 +13,7 @@ import pytest
 import gpucast
 from command_line import Run
 from gpucast.cli import app, main
-from gpucast.data import dataset
+from gpucast.data.loading import load
 from gpucast.util import tables, units
 
 
@@ -67,7 +67,7 @@ def test_show_prints_every_record_if_asked(run: Run) -> None:
 def test_show_as_json_holds_the_records(run: Run) -> None:
     _, out, _ = run("data", "show", "dscuda", "--json")
     answer = json.loads(out)
-    assert answer["digest"] == dataset.load("dscuda").digest
+    assert answer["digest"] == load("dscuda").digest
     assert {each["kind"] for each in answer["records"]} == {"step", "transfer", "note"}
 
 
@@ -86,7 +86,7 @@ def test_import_makes_records_that_load(run: Run, steps: Path, tmp_path: Path) -
         "--path", "remote", "--gpu-name", "GTX 780", "--machine", "日本", "-o", target,
     )  # fmt: skip
     assert (status, err) == (0, "")
-    data = dataset.load(target)
+    data = load(target)
     (gpu,) = data.machines["日本"].gpus or []
     assert (gpu.name, gpu.cores, gpu.sms) == ("GTX 780", 2304, 12)
     assert [(step.gpus, step.block, step.seconds) for step in data.steps] == [
@@ -110,7 +110,7 @@ def test_a_file_name_that_is_no_unicode_is_cited_escaped(run: Run, tmp_path: Pat
     file = tmp_path / os.fsdecode(b"st\xffeps.csv")
     file.write_text("n,gpus,seconds\n1000,1,0.5\n")
     assert run("import", file, "-o", tmp_path / "data.jsonl")[0] == 0
-    (machine,) = dataset.load(tmp_path / "data.jsonl").machines.values()
+    (machine,) = load(tmp_path / "data.jsonl").machines.values()
     assert "st\\xffeps.csv" in str(machine.source)
 
 
@@ -166,8 +166,8 @@ def test_an_export_can_be_imported_again(run: Run, tmp_path: Path, option: str, 
     assert status == 0
     assert json.loads(out)["files"][0]["format"] == form
     before = [(step.n, step.path, step.kernel, step.seconds)
-              for step in dataset.load("dscuda").select(path="local").steps]  # fmt: skip
-    after = [(step.n, step.path, step.kernel, step.seconds) for step in dataset.load(back).steps]
+              for step in load("dscuda").select(path="local").steps]  # fmt: skip
+    after = [(step.n, step.path, step.kernel, step.seconds) for step in load(back).steps]
     assert after == before
 
 

@@ -127,7 +127,7 @@ def test_no_number_of_gpus(run: Run, folder: Path, text: str) -> None:
 def test_predict_without_n_or_model_is_refused(run: Run, folder: Path) -> None:
     assert_refused(run("predict", folder / "native.json"), "-n")
     assert_refused(run("predict", "-n", "1"), "models")
-    assert_refused(run("predict", folder / "far.jsonl", "-n", "1"), "is no model file")
+    assert_refused(run("predict", folder / "far.jsonl", "-n", "1"), "holds records, not a model")
     assert_refused(run("predict", folder / "none.json", "-n", "1"), "No such file")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gpucast.data import dataset
+from gpucast.data.loading import load
 from gpucast.errors import InputError
 from records_samples import EXAMPLES, LAUNCH, MACHINE, OVERLAP, STEP, TRANSFER
 
@@ -21,12 +22,12 @@ def write(path: Path, *values: dict[str, Any]) -> Path:
 
 def error_of(*names: str | Path) -> str:
     with pytest.raises(InputError) as caught:
-        dataset.load(*names)
+        load(*names)
     return str(caught.value)
 
 
 def test_records_are_sorted_by_kind(tmp_path: Path) -> None:
-    data = dataset.load(write(tmp_path / "d.jsonl", *EXAMPLES))
+    data = load(write(tmp_path / "d.jsonl", *EXAMPLES))
     assert list(data.machines) == ["m"]
     kinds = (data.transfers, data.launches, data.steps, data.host_memory, data.notes)
     assert [len(records) for records in kinds] == [1, 1, 1, 1, 1]
@@ -37,7 +38,7 @@ def test_records_are_sorted_by_kind(tmp_path: Path) -> None:
 def test_machines_may_stand_in_another_file_or_further_down(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", STEP)
     second = write(tmp_path / "b.jsonl", TRANSFER, MACHINE)
-    data = dataset.load(first, second)
+    data = load(first, second)
     assert (len(data.steps), len(data.transfers)) == (1, 1)
 
 
@@ -48,7 +49,7 @@ def test_a_record_of_an_unknown_machine_is_an_error(tmp_path: Path) -> None:
 
 def test_files_can_be_concatenated(tmp_path: Path) -> None:
     later = {**MACHINE, "started": "2025-02-01T00:00:00Z"}
-    data = dataset.load(write(tmp_path / "d.jsonl", MACHINE, STEP, later, TRANSFER))
+    data = load(write(tmp_path / "d.jsonl", MACHINE, STEP, later, TRANSFER))
     assert (len(data.machines), data.warnings) == (1, [])
 
 
@@ -62,27 +63,27 @@ def test_what_only_one_program_tells_of_a_machine_is_no_difference(tmp_path: Pat
     more = {**MACHINE, "gpus": [gpu], "topology": {"nvml": "present"}}
     less = {key: value for key, value in more.items() if key != "topology"}
     less["gpus"] = [{key: value for key, value in gpu.items() if key != "links"}]
-    data = dataset.load(write(tmp_path / "d.jsonl", more, less, STEP))
+    data = load(write(tmp_path / "d.jsonl", more, less, STEP))
     assert data.warnings == []
     assert data.machines["m"].topology is not None
 
 
 def test_a_machine_whose_driver_changed_gets_a_warning(tmp_path: Path) -> None:
     file = write(tmp_path / "d.jsonl", {**MACHINE, "driver": "1"}, {**MACHINE, "driver": "2"}, STEP)
-    assert dataset.load(file).warnings == [
+    assert load(file).warnings == [
         f"{file}:2: machine 'm' now differs in driver; the first is kept"
     ]
 
 
 def test_caveats_of_all_runs_are_kept(tmp_path: Path) -> None:
     file = write(tmp_path / "d.jsonl", {**MACHINE, "caveats": ["a"]}, {**MACHINE, "caveats": ["b"]})
-    assert dataset.load(file).machines["m"].caveats == ["a", "b"]
+    assert load(file).machines["m"].caveats == ["a", "b"]
 
 
 def test_the_same_samples_from_two_files_get_a_warning(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", MACHINE, STEP)
     second = write(tmp_path / "b.jsonl", MACHINE, STEP)
-    (warning,) = dataset.load(first, second).warnings
+    (warning,) = load(first, second).warnings
     assert warning.startswith("1 records repeat an earlier one")
 
 
@@ -97,9 +98,9 @@ def test_cells_that_differ_in_any_field_are_no_repetitions(tmp_path: Path) -> No
         tmp_path / "a.jsonl", MACHINE, alone, {**alone, "method": "gated"}, beside, another,
         launch, {**launch, "arguments": 4}, overlap, {**overlap, "parts": ["h2d"]},
     )  # fmt: skip
-    assert dataset.load(file).warnings == []
+    assert load(file).warnings == []
     again = write(tmp_path / "b.jsonl", overlap, another)
-    (warning,) = dataset.load(file, again).warnings
+    (warning,) = load(file, again).warnings
     assert warning.startswith("2 records repeat")
 
 
@@ -118,7 +119,7 @@ def test_nothing_to_load_is_an_error() -> None:
 
 
 def test_unreadable_paths_are_errors(tmp_path: Path) -> None:
-    assert error_of(tmp_path) == f"{tmp_path}: Is a directory"
+    assert error_of(tmp_path) == f"{tmp_path}: holds no files"
     if os.getuid() != 0:
         (tmp_path / "secret").write_text("")
         (tmp_path / "secret").chmod(0)
@@ -129,7 +130,7 @@ def test_selection_keeps_what_matches_and_its_machines(tmp_path: Path) -> None:
     other = {**MACHINE, "id": "m2"}
     remote = {**STEP, "path": "remote", "machine": "m2"}
     file = write(tmp_path / "d.jsonl", MACHINE, other, STEP, TRANSFER, remote)
-    data = dataset.load(file)
+    data = load(file)
     assert [step.path for step in data.select(path="remote").steps] == ["remote"]
     assert list(data.select(path="remote").machines) == ["m2"]
     # Transfers have no kernel: they pass.
@@ -139,7 +140,7 @@ def test_selection_keeps_what_matches_and_its_machines(tmp_path: Path) -> None:
 def test_selection_by_kind_of_step_keeps_steps_that_do_not_state_it(tmp_path: Path) -> None:
     graph = {**STEP, "graph": True, "boundary": "periodic"}
     plain = {**STEP, "graph": False, "block": 128}
-    data = dataset.load(write(tmp_path / "d.jsonl", MACHINE, STEP, graph, plain, TRANSFER))
+    data = load(write(tmp_path / "d.jsonl", MACHINE, STEP, graph, plain, TRANSFER))
     assert [step.graph for step in data.select(graph=False).steps] == [None, False]
     assert [step.block for step in data.select(block=128).steps] == [None, None, 128]
     assert [step.boundary for step in data.select(boundary="open").steps] == [None, None]
@@ -148,17 +149,17 @@ def test_selection_by_kind_of_step_keeps_steps_that_do_not_state_it(tmp_path: Pa
 
 def test_steps_of_several_kinds_are_no_repetitions_of_each_other(tmp_path: Path) -> None:
     kinds = [{**STEP, "seconds": [1, 2, 3], "memory": kind} for kind in ("pinned", "pageable")]
-    assert dataset.load(write(tmp_path / "d.jsonl", MACHINE, *kinds)).warnings == []
+    assert load(write(tmp_path / "d.jsonl", MACHINE, *kinds)).warnings == []
 
 
 def test_selecting_what_is_not_there_lists_what_is(tmp_path: Path) -> None:
-    data = dataset.load(write(tmp_path / "d.jsonl", *EXAMPLES))
+    data = load(write(tmp_path / "d.jsonl", *EXAMPLES))
     with pytest.raises(InputError, match="path: no records of 'nat'; there are: native"):
         data.select(path="nat")
 
 
 def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
-    data = dataset.load(write(tmp_path / "d.jsonl", *EXAMPLES))
+    data = load(write(tmp_path / "d.jsonl", *EXAMPLES))
     steps = data.frame("step")
     assert list(steps["seconds"]) == [0.01, 0.011]
     assert list(steps["sample"]) == [0, 1]
@@ -182,7 +183,7 @@ def test_a_frame_of_steps_has_their_kind_bytes_and_exchange(tmp_path: Path) -> N
     kind = {"ranks": 8, "memory": "pinned", "graph": True, "boundary": "periodic"}
     step = {**STEP, **kind, "bytes": moved}
     step["phases"] = {"exchange": [1e-5, 2e-5]}
-    frame = dataset.load(write(tmp_path / "d.jsonl", MACHINE, step)).frame("step")
+    frame = load(write(tmp_path / "d.jsonl", MACHINE, step)).frame("step")
     assert list(frame["exchange"]) == [1e-5, 2e-5]
     first = frame.iloc[0]
     assert first[list(kind)].to_dict() == kind
@@ -190,22 +191,22 @@ def test_a_frame_of_steps_has_their_kind_bytes_and_exchange(tmp_path: Path) -> N
 
 
 def test_a_frame_without_records_has_the_columns_all_the_same(tmp_path: Path) -> None:
-    frame = dataset.load(write(tmp_path / "d.jsonl", MACHINE)).frame("step")
+    frame = load(write(tmp_path / "d.jsonl", MACHINE)).frame("step")
     assert len(frame) == 0
     assert "seconds" in frame.columns
 
 
 def test_the_digest_follows_the_content_not_the_file(tmp_path: Path) -> None:
-    data = dataset.load(write(tmp_path / "a.jsonl", *EXAMPLES))
+    data = load(write(tmp_path / "a.jsonl", *EXAMPLES))
     data.dump(tmp_path / "b.jsonl")
-    assert dataset.load(tmp_path / "b.jsonl").digest == data.digest
+    assert load(tmp_path / "b.jsonl").digest == data.digest
     assert data.select(path="native", machine="m").digest == data.digest
     slower = {**STEP, "seconds": [1.0]}
-    assert dataset.load(write(tmp_path / "c.jsonl", MACHINE, slower)).digest != data.digest
+    assert load(write(tmp_path / "c.jsonl", MACHINE, slower)).digest != data.digest
 
 
 def test_dump_does_not_replace_unasked(tmp_path: Path) -> None:
-    data = dataset.load(write(tmp_path / "a.jsonl", *EXAMPLES))
+    data = load(write(tmp_path / "a.jsonl", *EXAMPLES))
     with pytest.raises(InputError, match="exists already"):
         data.dump(tmp_path / "a.jsonl")
     data.dump(tmp_path / "a.jsonl", force=True)
@@ -213,7 +214,7 @@ def test_dump_does_not_replace_unasked(tmp_path: Path) -> None:
 
 def test_steps_can_be_left_out_and_all_else_stays(tmp_path: Path) -> None:
     larger = {**STEP, "n": 2 * STEP["n"]}
-    data = dataset.load(write(tmp_path / "d.jsonl", MACHINE, STEP, larger, TRANSFER, LAUNCH))
+    data = load(write(tmp_path / "d.jsonl", MACHINE, STEP, larger, TRANSFER, LAUNCH))
     kept = data.where(lambda step: step.n > STEP["n"])
     assert [step.n for step in kept.steps] == [larger["n"]]
     assert (kept.transfers, kept.launches) == (data.transfers, data.launches)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast.cli import main
 from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 from made_data import dataset, machine, step
 from records_samples import relaxed
 
@@ -30,8 +31,9 @@ HIDDEN = 2.5e-6
 RIPPLE = 0.25e-6
 
 
-def check(model: Model) -> None:
-    ticks = model.content["model"]["com"].endswith("-poll")
+def check(model: Forecaster) -> None:
+    own = isinstance(model, Model)
+    ticks = own and model.terms.com.endswith("-poll")
     n = np.unique(np.round(np.geomspace(1, 1e9, 60)))
     for gpus in (1.0, 2.0, 7.0):
         with contextlib.suppress(gc.InputError):  # a count that the data know nothing of
@@ -45,7 +47,7 @@ def check(model: Model) -> None:
             assert (found.low <= found.seconds).all()
             assert (found.seconds <= found.high).all()
             slack = 1e-9 * found.seconds[:-1] + (RIPPLE if ticks else 0)
-            assert (np.diff(found.seconds) >= -slack).all()
+            assert not own or (np.diff(found.seconds) >= -slack).all()
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def test_the_best_count_is_the_fastest_of_the_truth(model: Model) -> None:
         far = counts[truth > 1.05 * truth.min()]
         assert not set(far.astype(int)) & set(row["within_2_percent"])
         assert 0 < row["probability"] <= 1
-        assert row["extrapolated"]
+        assert row["extrapolated"] is bool(model.extrapolates(np.array(n), np.array(fastest)))
 
 
 def test_best_is_a_frame_with_a_row_an_n(model: Model) -> None:
@@ -198,7 +198,10 @@ def refused(path: Path) -> str:
         ("3", "is no model file"),
         ("{}", "is no model file"),
         ('{"schema": "gpucast.model/2"}', "'gpucast.model/2'; this version reads"),
-        ('{"schema": "gpucast.record/1", "kind": "note", "text": "x"}', "gpucast.record/1"),
+        (
+            '{"schema": "gpucast.record/1", "kind": "note", "text": "x"}',
+            "holds records, not a model",
+        ),
         ('{"schema": {"a": 1}}', "this version reads"),
         ('{"schema": "gpucast.model/1"}', "missing"),
         ("[" * 100_000, "no model file"),
@@ -224,7 +227,7 @@ def test_files_that_cannot_be_read_are_refused(saved: Path, tmp_path: Path) -> N
 
 def test_a_dataset_is_no_model(tmp_path: Path) -> None:
     steps_alone().dump(tmp_path / "data.jsonl")
-    assert "is no model file" in refused(tmp_path / "data.jsonl")
+    assert "holds records, not a model" in refused(tmp_path / "data.jsonl")
 
 
 Damage = Callable[[dict[str, Any]], None]

@@ -23,7 +23,7 @@ OPTION = {
 KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
-        *("iso_efficiency", "break_even", "replicates"),
+        *("iso_efficiency", "break_even", "replicates", "caveats"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),
@@ -108,6 +108,12 @@ def test_models_named_by_the_plan_lie_beside_it(folder: Path, tmp_path: Path) ->
         each["model"] = f"{each['name']}.json"
     (folder / "named.yaml").write_text(yaml.safe_dump(plan))
     assert gc.plan(folder / "named.yaml").content == gc.plan(values(), loaded(folder)).content
+
+
+def test_the_only_model_of_the_only_machine_may_have_any_name() -> None:
+    plan = {"machines": values()["machines"][:1], "jobs": values()["jobs"][:1]}
+    named = gc.plan(plan, only_native()).content
+    assert gc.plan(plan, {"gmx": only_native()["native"]}).content == named
 
 
 def test_yaml_numbers_are_those_of_today() -> None:

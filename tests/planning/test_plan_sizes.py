@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpucast as gc
 from gpucast.errors import InputError
 from gpucast.planning import isoefficiency
-from gpucast.planning.replicates import Evaluator
+from gpucast.planning.replicates import Exact
 from gpucast.planning.threshold_search import FIRST, from_n_on
 from planning_samples import machine, models, native, only_native, remote, values
 
@@ -67,7 +67,7 @@ def test_never_and_always() -> None:
 
 def test_iso_efficiency_sizes_are_those_of_a_scan() -> None:
     n = np.arange(1000.0, 640_001.0)
-    of = Evaluator(native())
+    of = Exact(native())
     found = isoefficiency.iso_efficiency(native(), 0.8, COUNTS)
     one = of.seconds(n, np.ones(n.size))
     for i, count in enumerate(COUNTS):
@@ -82,7 +82,7 @@ def test_iso_efficiency_sizes_are_those_of_a_scan() -> None:
 
 def test_break_even_sizes_are_those_of_a_scan() -> None:
     n = np.arange(1000.0, 640_001.0)
-    a, b = Evaluator(native()), Evaluator(remote())
+    a, b = Exact(native()), Exact(remote())
     for surcharge in (0.05, 0.5):
         found = isoefficiency.break_even(native(), remote(), surcharge, COUNTS)
         for i, count in enumerate(COUNTS):
@@ -94,7 +94,7 @@ def test_break_even_sizes_are_those_of_a_scan() -> None:
 def test_intervals_are_order_statistics_of_the_sizes_of_each_replicate() -> None:
     n = np.arange(4000.0, 40_000.0)
     found = isoefficiency.break_even(native(), remote(), 0.5, COUNTS[:1], (n[0], n[-1]))
-    a, b, gpus = Evaluator(native()), Evaluator(remote()), np.full(n.size, 2.0)
+    a, b, gpus = Exact(native()), Exact(remote()), np.full(n.size, 2.0)
     each = [
         last_failure_plus_one(b.seconds(n, gpus, r) < 1.5 * a.seconds(n, gpus, r), n)
         for r in range(30)

@@ -17,7 +17,8 @@ from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import validate
 from gpucast.forecast.what_if import what_if
-from gpucast.model.fitted import Model, load_model
+from gpucast.model.files import load_model
+from gpucast.model.fitted import Model
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.content import content
@@ -325,7 +326,7 @@ def test_an_existing_page_is_replaced_by_force_only(files: Path, tmp_path: Path,
     ("arguments", "said"),
     [
         (["nowhere.json"], ["nowhere.json"]),
-        (["{files}/data.jsonl"], ["data.jsonl", "model file"]),
+        (["{files}/data.jsonl"], ["data.jsonl", "records, not a model"]),
         (["{files}/model.json", "--data", "p2p-copy"], ["p2p-copy", "no steps of path 'native'"]),
         (["{files}/model.json", "-n", "x"], ["n: 'x'"]),
         (["{files}/model.json", "-n", "1000"], ["n: needs two different sizes"]),

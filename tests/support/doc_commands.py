@@ -44,7 +44,7 @@ files; administrator's rights."""
 OURS = ("gpucast", "gpucast-mdapp", "gpucast-microbench", "gpucast-gpu-server")
 LAUNCHERS = ("srun", "mpirun", "sbatch", "make", ".venv/bin/python", "cmake", "scripts/gpu.sh")
 
-WARNING = "gpucast: warning:"
+REMARKS = ("gpucast: warning:", "gpucast: note:")
 """Lines that begin so, on stderr, may be left out where a page shows none of them."""
 
 TOLERANCE = 0.02
@@ -228,8 +228,9 @@ def alike(shown: Sequence[str], printed: Sequence[str]) -> bool:
     """Whether a command printed what a page shows; a page that shows nothing asks for nothing."""
     expected = [line for line in shown if line.strip()]
     actual = [line for line in printed if line.strip()]
-    if not any(line.strip().startswith(WARNING) for line in expected):
-        actual = [line for line in actual if not line.startswith(WARNING)]
+    for remark in REMARKS:
+        if not any(line.strip().startswith(remark) for line in expected):
+            actual = [line for line in actual if not line.startswith(remark)]
     return not expected or _alike(expected, actual)
 
 

@@ -17,6 +17,7 @@ from typing import Annotated, NamedTuple, cast
 import typer
 
 from gpucast.errors import GpucastError, from_os_error
+from gpucast.util import version as installed
 
 
 class Command(NamedTuple):
@@ -123,7 +124,7 @@ def _unloaded() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"gpucast {version()}")
+        print(f"gpucast {installed.version()}")
         raise typer.Exit
 
 
@@ -136,16 +137,6 @@ def _global_options(
     ] = False,
 ) -> None:
     pass
-
-
-def version() -> str:
-    """The installed version of gpucast; ``unknown`` in a source tree that is not installed."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("gpucast")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _usage_message(error: Exception) -> str:

@@ -17,17 +17,19 @@ def command(
     native: Annotated[str, typer.Argument(help="Model file of the first path.")],
     remote: Annotated[str, typer.Argument(help="Model file of the second path.")],
     n: options.Sizes,
-    gpus: options.Gpus = "1-8",
+    gpus: options.Gpus = None,
     json: options.Json = False,
 ) -> None:
     """Compare the forecasts of two models."""
     from gpucast.forecast.comparison import compare
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
 
     first, second = load_model(native), load_model(remote)
-    result = compare(first, second, sizes(n), counts(gpus))
-    warn_of(first)
-    warn_of(second)
+    chosen, shared = sizes(n), sorted({*first.usual_counts} & {*second.usual_counts}) or [1]
+    gpu_counts = counts(gpus) if gpus is not None else shared
+    result = compare(first, second, chosen, gpu_counts)
+    for model in (first, second):
+        warn_of(model, chosen, gpu_counts)
     if json:
         print_json(result)
         return

@@ -19,7 +19,7 @@ def command(
     data: options.Data, machine: options.Machine = None, json: options.Json = False
 ) -> None:
     """Show which copies disturb each other when under way at once, measured and forecast."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.transfers import contention
 
     dataset = load(*data).select(machine=machine)

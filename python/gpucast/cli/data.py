@@ -10,7 +10,8 @@ import typer
 
 from gpucast.cli import contention, documents, options, output
 from gpucast.cli import reconstructions as reconstructed
-from gpucast.data import dataset, jsonl, summary
+from gpucast.cli.loading import load
+from gpucast.data import jsonl, summary
 from gpucast.data.bundled import bundled_files, reconstructed_files
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import formats
@@ -18,7 +19,8 @@ from gpucast.data.formats.csv_transfers import expressible
 from gpucast.data.records import Machine, Measurement, Transfer
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
-from gpucast.model.fitted import load_model
+from gpucast.model.files import load_model
+from gpucast.model.fitted import Model, own
 from gpucast.util import JsonObject, files
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, number
@@ -36,8 +38,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A bundled dataset or 
 @app.command("list")
 def list_datasets(as_json: options.Json = False) -> None:
     """List the bundled datasets and, apart from them, models that were never measured."""
-    models = [load_model(path) for path in reconstructed_files().values()]
-    found = {name: dataset.load(name) for name in bundled_files()}
+    models = [_reconstruction(str(path)) for path in reconstructed_files().values()]
+    found = {name: load(name) for name in bundled_files()}
     if as_json:
         rows = [
             {"name": name, **summary.overview(data), "digest": data.digest}
@@ -53,6 +55,10 @@ def list_datasets(as_json: options.Json = False) -> None:
     reconstructed.print_listed(models)
 
 
+def _reconstruction(name: str) -> Model:
+    return own(load_model(name), "it is no reconstruction")
+
+
 @app.command()
 def show(
     names: Annotated[
@@ -65,13 +71,13 @@ def show(
 ) -> None:
     """Show where a dataset comes from, what to beware of, and what it holds."""
     if len(names) == 1 and names[0] in reconstructed_files():
-        model = load_model(names[0])
+        model = _reconstruction(names[0])
         if as_json:
             output.print_json(reconstructed.shown(model))
         else:
             reconstructed.print_shown(model)
         return
-    data = dataset.load(*names)
+    data = load(*names)
     for warning in data.warnings:
         output.warn(warning)
     if as_json:
@@ -128,7 +134,7 @@ def export(
         )
     if target is not None:
         files.check_output(target, force=force)
-    data = dataset.load(name).select(selection)
+    data = load(name).select(selection)
     for warning in data.warnings:
         output.warn(warning)
     form, text = _exported(data, chosen[0], kind)

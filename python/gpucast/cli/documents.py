@@ -33,7 +33,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Hold a machine's measurements against the bundled tables of the source documents."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.paper import documents
     from gpucast.transfers.overlap import overlap_efficiencies
 

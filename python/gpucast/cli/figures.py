@@ -90,7 +90,7 @@ def transfer(
     json: options.Json = False,
 ) -> None:
     """Transfers, contention, launches, overlaps."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.plots import transfers
     from gpucast.transfers.series import series_of
 
@@ -336,7 +336,7 @@ def paper(
 
 
 def _documents(beside: str, machine: str | None) -> dict[str, figure_files.Draw]:
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.paper import document_figures
 
     own = None if beside == step_figures.NO_MODEL else load(beside).select(machine=machine)

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
     from gpucast.model.content import FittedSteps, Quality
     from gpucast.model.fitted import Model
+    from gpucast.model.forecaster import Forecaster
     from gpucast.transfers.curves import Crossover, TransferFit
     from gpucast.transfers.launches import LaunchCost
 
 SHOWN_INTEGERS = 8
+SHOWN_FORMS = 6
 
 
 @options.with_selection
@@ -40,7 +42,7 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Fit step times (or, in a dataset without steps, transfer times)."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.util import files
 
     if output is not None:
@@ -52,6 +54,7 @@ def command(
         return
 
     from gpucast.fitting.fit import fit
+    from gpucast.model.fitted import Model
 
     fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
     if output is not None:
@@ -61,9 +64,41 @@ def command(
     if json:
         print_json(fitted.content)
         return
-    _print_fit(fitted)
+    if isinstance(fitted, Model):
+        _print_fit(fitted)
+    else:
+        _print_scaling(fitted)
     if output is not None:
         print(f"\nModel written to {output}")
+
+
+def _print_scaling(model: Forecaster) -> None:
+    """The forms that are averaged, and how well they describe and forecast."""
+    data, counts, quality = model.data, model.observations, model.quality
+    assert counts is not None
+    assert quality is not None
+    print(
+        f"{', '.join(filter(None, (data.name, data.program, data.case)))}, path {data.path}: "
+        f"{counts.step_samples} step times in {counts.step_cells} cells\n"
+    )
+    print_table(
+        ["form", "weight"],
+        [[each.model, percent(each.weight, 0)] for each in model.candidates[:SHOWN_FORMS]],
+        "lr",
+    )
+    left_out = {
+        "the most GPUs": quality.held_out_gpus_error,
+        "the largest n": quality.held_out_n_error,
+    }
+    print(
+        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
+        f"95th percentile {percent(quality.p95_relative_error)}"
+        + "".join(
+            f"; of forecasts of {word} by the rest: {percent(error)}"
+            for word, error in left_out.items()
+            if error is not None
+        )
+    )
 
 
 def _print_fit(model: Model) -> None:

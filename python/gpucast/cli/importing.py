@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.app import version
 from gpucast.cli.output import print_json, warn
-from gpucast.data import dataset, jsonl, summary
-from gpucast.data.formats import Imported, Options, read_file
-from gpucast.data.records import Entry
-from gpucast.errors import InputError
-from gpucast.util import JsonObject
+from gpucast.data import summary
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import Options
+from gpucast.data.formats.tables.columns import named
+from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.util.files import check_output
-from gpucast.util.tables import print_table
+from gpucast.util.tables import one_line, print_table
+from gpucast.util.units import parse_timestep
 
 
 def command(
@@ -26,13 +23,75 @@ def command(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="CSV of steps (n,gpus,seconds) or transfers (bytes,seconds,route), Extra-P's "
-            "JSON, JSON Lines or text, nvbandwidth's JSON.",
+            help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
+            "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs "
+            "of LAMMPS, GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, "
+            "OSU; folders of these.",
         ),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DATA.jsonl", help="File to write.")
     ],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=COLUMN[:UNIT],...",
+            help="A table's columns, where their names do not tell: n=atoms,gpus=devices,"
+            "seconds=run:us. Also time or rate (seconds in other units: ms, steps/s, samples/s, "
+            "ns/day, hours/ns), timestep, nodes, ranks, program, case, machine, repeat.",
+        ),
+    ] = None,
+    timestep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Simulated time of a step, such as 2fs; ns/day needs it."
+        ),
+    ] = None,
+    program: Annotated[str | None, typer.Option(help="What ran, where the file does not say.")] = (
+        None
+    ),
+    case: Annotated[
+        str | None,
+        typer.Option(help="Input, cutoff, precision, ..., where the file does not say."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="What n counts (atoms, cells), where the file does not say.")
+    ] = None,
+    decimal: Annotated[
+        Literal["point", "comma"] | None,
+        typer.Option(help="How a table writes decimals, where its numbers do not tell."),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, of several.")] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, help="GPUs of runs whose log does not say or leaves it unclear."),
+    ] = None,
+    n: Annotated[
+        float | None,
+        typer.Option("-n", "--size", help="Size of runs whose log does not say it."),
+    ] = None,
+    from_name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Finds in a log's file name what the log does not say, or wrongly: named groups "
+            "n, gpus, nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Finds the runs of any text: named groups n, gpus, nodes, ranks, seconds or rate, "
+            "unit, case, program; a group holds until it is found again.",
+        ),
+    ] = None,
+    every_run: Annotated[
+        bool,
+        typer.Option(
+            "--every-run", help="Of a log with several runs of one size, all, not the last alone."
+        ),
+    ] = False,
     cores: Annotated[
         int | None,
         typer.Option(min=1, help="FP32 lanes of one GPU; the GPU term wave needs them."),
@@ -83,54 +142,39 @@ def command(
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
-    options = Options(machine, path, schedule, kernel, block, size)
-    read = [(name, *read_file(name, options, form)) for name in files]
-    facts = _machine_facts([imported for _, imported, _ in read])
-    facts["gpus"] = _gpus(facts.get("gpus"), gpu_name, cores, sms)
-    described: JsonObject = {
-        "kind": "machine",
-        "id": machine,
-        "tool": {"name": "gpucast import", "version": version()},
-        **{key: value for key, value in facts.items() if value is not None},
-        "source": "imported from " + ", ".join(map(_cited, files)),
-    }
-    entries: list[Entry] = [entry for _, imported, _ in read for entry in imported.entries]
-    data = dataset.from_records(output, [jsonl.record(described), *entries])
-    for line in [text for _, imported, _ in read for text in imported.warnings] + data.warnings:
+    given = Options(
+        machine=machine,
+        path=path,
+        schedule=schedule,
+        kernel=kernel,
+        block=block,
+        bytes=size,
+        program=program,
+        case=case,
+        unit=unit,
+        timestep=None if timestep is None else parse_timestep(timestep, "--timestep"),
+        columns=named(columns),
+        decimal=decimal,
+        sheet=sheet,
+        gpus=gpus,
+        size=n,
+        from_name=from_name,
+        regex=regex,
+        every_run=every_run,
+    )
+    found = import_files(files, given, GpuFacts(gpu_name, cores, sms), form)
+    data = found.dataset(output)
+    for line in data.warnings:
         warn(line)
     data.dump(output, force=force)
-    _answer(data, output, [(name, form.name) for name, _, form in read], as_json)
-
-
-def _machine_facts(imported: list[Imported]) -> JsonObject:
-    facts: JsonObject = {}
-    for each in imported:
-        for key, value in each.machine.items():
-            if facts.setdefault(key, value) != value:
-                raise InputError("differs between the files; import them one by one", field=key)
-    return facts
-
-
-def _gpus(
-    stated: list[JsonObject] | None, name: str | None, cores: int | None, sms: int | None
-) -> list[JsonObject] | None:
-    """GPUs as the files state them, with what the user adds; one entry where files are silent."""
-    given = {"name": name, "cores": cores, "sms": sms}
-    added = {key: value for key, value in given.items() if value is not None}
-    if stated is None and not added:
-        return None
-    return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
-
-
-def _cited(name: str) -> str:
-    digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    # File names may be any bytes; records are UTF-8.
-    shown = os.fsencode(os.path.basename(name)).decode("utf-8", "backslashreplace")
-    return f"{shown} (sha256 {digest[:12]})"
+    _answer(data, output, found, as_json)
 
 
 def _answer(
-    data: dataset.Dataset, output: str, formats: list[tuple[str, str]], as_json: bool
+    data: Dataset,
+    output: str,
+    found: Imports,
+    as_json: bool,
 ) -> None:
     kinds = summary.counts(data)
     notes = len(data.notes)
@@ -139,14 +183,18 @@ def _answer(
         print_json(
             {
                 "output": output,
-                "files": [{"file": name, "format": form} for name, form in formats],
+                "files": [{"file": name, "format": form} for name, form in found.files],
                 "records": counted | {"note": notes},
                 "samples": {kind: each["samples"] for kind, each in kinds.items()},
                 "digest": data.digest,
-                "warnings": data.warnings,
+                "understood": found.notes,
+                "warnings": [*found.warnings, *data.warnings],
             }
         )
         return
+    for line in found.notes:
+        print(one_line(line))
+    print()
     print_table(
         ("kind", "records", "samples"),
         [(kind, each["records"], each["samples"]) for kind, each in kinds.items()]

@@ -14,7 +14,9 @@ from gpucast.data.selection import StepSelection
 
 Data = Annotated[
     list[str],
-    typer.Argument(help="Bundled datasets (gpucast data list) or files of records."),
+    typer.Argument(
+        help="Bundled datasets (gpucast data list), files of records, or what import takes."
+    ),
 ]
 PathName = Annotated[
     str | None, typer.Option("--path", help="Path, where there are several.", show_default=False)
@@ -77,7 +79,14 @@ Sizes = Annotated[
     str,
     typer.Option("-n", help="Sizes (particles, cells): 1000,1e5 or a range 512..1e6:9 (9 values)."),
 ]
-Gpus = Annotated[str, typer.Option(help="GPU counts: 1-4,8.")]
+Gpus = Annotated[
+    str | None,
+    typer.Option(
+        help="GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most "
+        "measured.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output.")]
 Output = Annotated[Path, typer.Option("-o", help="Where to write.")]

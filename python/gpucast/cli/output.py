@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpucast.util.tables import one_line, print_table
 
 if TYPE_CHECKING:
-    from gpucast.model.fitted import Model
+    from gpucast.model.forecaster import Forecaster
 
 EXTRAPOLATED = "* outside the n or GPU counts that were fitted"
 
@@ -35,7 +35,19 @@ def warn(text: str) -> None:
     print(f"gpucast: warning: {one_line(text)}", file=sys.stderr)
 
 
-def warn_of(model: Model) -> None:
-    """What the fit of a model warned of, on one line."""
-    if model.warnings:
-        warn(f"model {model.name}: {'; '.join(model.warnings)}")
+def note(text: str) -> None:
+    """Print a note of one line on stderr."""
+    print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
+
+
+def warn_of(model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = ()) -> None:
+    """What one must know of forecasts for every n with every GPU count, on one line."""
+    import numpy as np
+
+    from gpucast.forecast.caveats import caveat
+
+    sizes, counts = list(n), list(gpus)
+    cells = np.array([(size, count) for size in sizes for count in counts]).reshape(-1, 2)
+    text = caveat(model, cells[:, 0], cells[:, 1])
+    if text is not None:
+        warn(text)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options, plan_tables
-from gpucast.cli.output import print_json, warn_of
+from gpucast.cli.output import print_json, warn
 
 
 def command(
@@ -42,9 +42,9 @@ def command(
     if output is not None:
         text = json_module.dumps(content, ensure_ascii=False, allow_nan=False)
         files.write_text(output, text + "\n", force=force)
-    for model in {each.forecaster.name: each.forecaster for each in request.machines}.values():
-        warn_of(model)
     if json:
         print_json(content)
-        return
-    plan_tables.show(content)
+    else:
+        plan_tables.show(content)
+    for said in content["caveats"]:
+        warn(said["text"])

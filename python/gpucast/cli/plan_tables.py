@@ -10,6 +10,9 @@ from gpucast.util.units import duration, long_duration, number, percent
 MOST_FRONTS = 12
 """Jobs up to which every front is printed; of more, --json and -o have them."""
 
+MOST_OPTIONS = 12
+"""Options of a front that are printed; of more, --json and -o have the rest."""
+
 _NAME = 16
 
 
@@ -28,6 +31,8 @@ def show(content: JsonObject) -> None:
 def _choices(content: JsonObject) -> None:
     print(f"What each job should get (90 % intervals; prices in {content['currency']})\n")
     rows = []
+    # Where all speeds are known, that is what people compare.
+    rates = all(job["fastest"]["ns_per_day"] is not None for job in content["jobs"])
     for job in content["jobs"]:
         for kind in ("fastest", "cheapest", "advised"):
             option = job[kind]
@@ -38,7 +43,7 @@ def _choices(content: JsonObject) -> None:
                     _short(job["name"]) if kind == "fastest" else "",
                     "in time" if kind == "advised" else kind,
                     _where(option),
-                    duration(option["step_seconds"]),
+                    _rate(option["ns_per_day"]) if rates else duration(option["step_seconds"]),
                     long_duration(option["seconds"]),
                     f"{long_duration(option['low'])} ... {long_duration(option['high'])}",
                     _money(option["cost"]),
@@ -48,11 +53,14 @@ def _choices(content: JsonObject) -> None:
                 ]
             )
     print_table(
-        ["job", "", "GPUs", "a step", "time", "interval", "cost", "P", "P in time", ""],
+        [
+            *("job", "", "GPUs", "ns/day" if rates else "a step"),
+            *("time", "interval", "cost", "P", "P in time", ""),
+        ],
         rows,
         "lllrrlrrrl",
     )
-    print("\nP: of being the fastest or the cheapest of all.")
+    print("\nP: of being the fastest or the cheapest of all; options that are alike share it.")
     _deadlines(content)
 
 
@@ -97,20 +105,30 @@ def _fronts(content: JsonObject) -> None:
     if len(content["jobs"]) > MOST_FRONTS:
         print(f"Of {len(content['jobs'])} jobs: --json or -o, key front.")
         return
+    rates, peak = _any(content, "ns_per_day"), _any(content, "peak_efficiency")
     rows = [
         [
             _short(job["name"]) if i == 0 else "",
             long_duration(option["seconds"]),
+            *((_rate(option["ns_per_day"]),) if rates else ()),
             _money(option["cost"]),
             _where(option),
             percent(option["efficiency"], 0),
-            percent(option["peak_efficiency"], 0),
+            *((percent(option["peak_efficiency"], 0),) if peak else ()),
             "*" if option["extrapolated"] else "",
         ]
         for job in content["jobs"]
-        for i, option in enumerate(job["front"])
+        for i, option in enumerate(_some(job["front"]))
     ]
-    print_table(["job", "time", "cost", "GPUs", "efficiency", "of peak", ""], rows, "lrrlrrl")
+    print_table(
+        [
+            *("job", "time", *(("ns/day",) if rates else ()), "cost", "GPUs", "efficiency"),
+            *(("of peak",) if peak else ()),
+            "",
+        ],
+        rows,
+        f"lr{'r' * rates}rlr{'r' * peak}l",
+    )
 
 
 def _capacity(content: JsonObject) -> None:
@@ -140,7 +158,10 @@ def _capacity(content: JsonObject) -> None:
 
 def _mix(content: JsonObject) -> None:
     mix, capacity = content["mix"], content["capacity"]
-    print(f"\nAll {mix['copies']} simulations together on all GPUs\n")
+    if mix["copies"] > 1:
+        print(f"\nAll {mix['copies']} simulations together on all GPUs\n")
+    else:
+        print("\nThat simulation on the GPUs there are\n")
     if capacity is not None:
         bound = "" if mix["done"] == mix["copies"] else f" (no schedule: {mix['most_possible']})"
         print(
@@ -151,9 +172,38 @@ def _mix(content: JsonObject) -> None:
     if mix["done"]:
         print(
             f"The schedule found takes {long_duration(mix['makespan'])} and costs "
-            f"{_money(mix['cost'])} {content['currency']}; {mix['late']} end after their deadline."
+            f"{_money(mix['cost'])} {content['currency']}; {_late(mix['late'])}."
         )
     print(f"No schedule of all of them takes less than {long_duration(mix['shortest_possible'])}.")
+
+
+def _some(front: list[JsonObject]) -> list[JsonObject]:
+    """Options of a front that are enough to see what less time costs: ends, and between them
+    evenly in the logarithm of the time."""
+    if len(front) <= MOST_OPTIONS:
+        return front
+    seconds = [option["seconds"] for option in front]
+    steps = MOST_OPTIONS - 1
+    wanted = [seconds[0] * (seconds[-1] / seconds[0]) ** (i / steps) for i in range(steps + 1)]
+    kept = {min(range(len(front)), key=lambda at: abs(seconds[at] - each)) for each in wanted}
+    return [front[at] for at in sorted(kept | {0, len(front) - 1})]
+
+
+def _late(count: int) -> str:
+    if count == 1:
+        return "1 ends after its deadline"
+    return (
+        f"{count or 'none'} end{'' if count else 's'} after {'their' if count else 'its'} deadline"
+    )
+
+
+def _any(content: JsonObject, key: str) -> bool:
+    """Whether any option knows this."""
+    return any(option[key] is not None for job in content["jobs"] for option in job["front"])
+
+
+def _rate(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
 
 
 def _iso_efficiency(content: JsonObject) -> None:

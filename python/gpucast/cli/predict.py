@@ -2,62 +2,114 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_marked, warn_of
+from gpucast.cli.output import print_json, print_marked, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
-    from gpucast.model.fitted import Best
+    from gpucast.model.forecaster import Best, Forecaster, Forecasts
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
-_TIMES = ("seconds", "low", "high", "mean_low", "mean_high", "t_gpu", "t_cpu", "t_com")
+
+@dataclass
+class Answer:
+    """What is said of a model: rows of JSON, and what to know to believe them."""
+
+    model: Forecaster
+    forecast: list[JsonObject]
+    best: list[Best]
+    caveats: list[str]
 
 
 def command(
     models: Models,
     n: options.Sizes,
-    gpus: options.Gpus = "1-8",
+    gpus: options.Gpus = None,
     best_only: Annotated[
         bool, typer.Option("--best", help="Only the best GPU count for each n.")
     ] = False,
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
-    from gpucast.model.fitted import Model, load_model, outer
+    from gpucast.forecast.caveats import caveats, in_line
+    from gpucast.model.files import load_model
+    from gpucast.model.forecaster import outer
 
-    particles, gpu_counts = sizes(n), counts(gpus)
-    loaded: list[Model] = [load_model(path) for path in models]
-    forecast: list[JsonObject] = []
-    best: list[Best] = []
-    rates: list[float] = []
+    wanted = sizes(n)
+    given = counts(gpus) if gpus is not None else None
+    answers: list[Answer] = []
+    loaded = [load_model(path) for path in models]
     for model in loaded:
-        found = model.forecasts(*outer(particles, gpu_counts))
-        rates += map(model.workload.gflops, found.n.tolist(), found.seconds.tolist())
-        columns = found.columns()
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        forecast += [{"model": model.name, **dict(zip(columns, row, strict=True))} for row in rows]
-        best += model.best_counts(particles, gpu_counts)
-        warn_of(model)
+        gpu_counts = given or [float(count) for count in model.usual_counts]
+        found = model.forecasts(*outer(wanted, gpu_counts))
+        best = model.best_counts(wanted, gpu_counts)
+        said = caveats(model, found.n, found.gpus, found)
+        answers.append(Answer(model, _rows(model, found), best, said))
     if json:
-        print_json({"forecast": forecast, "best": best})
-        return
-    if not best_only:
-        _print_forecast(forecast, rates)
+        print_json(
+            {
+                "forecast": [row for each in answers for row in each.forecast],
+                "best": [row for each in answers for row in each.best],
+                "caveats": [
+                    {"model": each.model.name, "text": text}
+                    for each in answers
+                    for text in each.caveats
+                ],
+            }
+        )
+    else:
+        _print(answers, best_only=best_only)
+    for each in answers:
+        text = in_line(each.model, each.caveats)
+        if text is not None:
+            warn(text)
+
+
+def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:
+    """A row a cell; None where something is not known."""
+    from gpucast.model import rates
+
+    columns = {**found.columns(), **rates.columns(model, found)}
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        {"model": model.name}
+        | {key: None if x != x else x for key, x in zip(columns, row, strict=True)}
+        for row in rows
+    ]
+
+
+def _print(answers: Sequence[Answer], *, best_only: bool) -> None:
+    """A table of all models that say alike what they forecast, then the best counts of all."""
+    kinds: dict[tuple[bool, str | None, bool], list[Answer]] = {}
+    for each in answers:
+        model = each.model
+        kind = (model.knows_parts, model.unit, model.timestep is None)
+        kinds.setdefault(kind, []).append(each)
+    for (has_parts, *_), alike in () if best_only else kinds.items():
+        table = _print_parts if has_parts else _print_rates
+        table(alike)
         print()
-    _print_best(best)
+    _print_best(answers)
 
 
-def _print_forecast(rows: list[JsonObject], rates: Sequence[float]) -> None:
-    """A line a forecast with its Gflops."""
+def _print_parts(answers: Sequence[Answer]) -> None:
+    """A line a forecast with its parts and Gflops."""
+    from gpucast.model.fitted import own
+
+    rows = [
+        (own(each.model, "it has no Gflops").workload, row)
+        for each in answers
+        for row in each.forecast
+    ]
     print_marked(
         ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops"],
         [
@@ -65,27 +117,85 @@ def _print_forecast(rows: list[JsonObject], rates: Sequence[float]) -> None:
                 *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
                 f"{duration(row['low'])} ... {duration(row['high'])}",
                 *(percent(row[key] / row["seconds"], 0) for key in ("t_gpu", "t_cpu", "t_com")),
-                "-" if math.isnan(rate) else f"{rate:.4g}",
+                f"{workload.gflops(row['n'], row['seconds']):.4g}",
             ]
-            for row, rate in zip(rows, rates, strict=True)
+            for workload, row in rows
         ],
-        [row["extrapolated"] for row in rows],
+        [row["extrapolated"] for _, row in rows],
         "lrrrlrrrr",
     )
 
 
-def _print_best(rows: list[Best]) -> None:
-    """A line an n."""
+def _print_rates(answers: Sequence[Answer]) -> None:
+    """A line a forecast with its rate and efficiency, and what was measured."""
+    rows = [row for each in answers for row in each.forecast]
+    timed = any(row["measured"] is not None for row in rows)
+    speed, key = _speed(answers)
     print_marked(
-        ["model", "n", "best GPUs", "step time", "probability", "within 2 %"],
+        [
+            *("model", _size_word(answers), "GPUs", "step time", "90 % interval"),
+            *(("measured",) if timed else ()),
+            *(speed, "efficiency"),
+        ],
         [
             [
                 *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
-                percent(row["probability"], 0),
-                ", ".join(map(str, row["within_2_percent"])),
+                f"{duration(row['low'])} ... {duration(row['high'])}",
+                *((_or_none(row["measured"]),) if timed else ()),
+                *(f"{row[key]:.4g}", percent(row["efficiency"], 0)),
             ]
             for row in rows
         ],
         [row["extrapolated"] for row in rows],
-        "lrrrrl",
+        f"lrrrl{'r' * timed}rr",
     )
+
+
+def _print_best(answers: Sequence[Answer]) -> None:
+    """A line an n."""
+    speed, key = _speed(answers)
+    print_marked(
+        [
+            *("model", _size_word(answers), "best GPUs", "step time"),
+            *((speed,) if speed else ()),
+            *("probability", "within 2 %"),
+        ],
+        [
+            [
+                *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
+                *((_rate(each.model, row["seconds"], key),) if speed else ()),
+                percent(row["probability"], 0),
+                ", ".join(map(str, row["within_2_percent"])),
+            ]
+            for each in answers
+            for row in each.best
+        ],
+        [row["extrapolated"] for each in answers for row in each.best],
+        f"lrrr{'r' if speed else ''}rl",
+    )
+
+
+def _size_word(answers: Sequence[Answer]) -> str:
+    """What n counts, where all say the same."""
+    units = {each.model.unit for each in answers}
+    return units.pop() or "n" if len(units) == 1 else "n"
+
+
+def _speed(answers: Sequence[Answer]) -> tuple[str, str]:
+    """The rate that suits, and its key: none for our own programs, whose steps mean little."""
+    if any(each.model.knows_parts for each in answers):
+        return "", ""
+    if all(each.model.timestep is not None for each in answers):
+        return "ns/day", "ns_per_day"
+    return "steps/s", "steps_per_second"
+
+
+def _rate(model: Forecaster, seconds: float, key: str) -> str:
+    from gpucast.model.rates import ns_per_day
+
+    rate = 1 / seconds if key != "ns_per_day" else float(ns_per_day(model.timestep, seconds))
+    return f"{rate:.4g}"
+
+
+def _or_none(seconds: float | None) -> str | None:
+    return None if seconds is None else duration(seconds)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, warn, warn_of
+from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util.units import number, percent
 
@@ -46,10 +46,10 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Write one HTML page, for any browser: answer, curves, uncertainty, what to measure next."""
-    from gpucast.cli.app import version
-    from gpucast.data.dataset import load
-    from gpucast.model.fitted import load_model
+    from gpucast.cli.loading import load
+    from gpucast.model.files import load_model
     from gpucast.util import files
+    from gpucast.util.version import version
 
     files.check_output(output, force=force)
     shown_n, shown_gpus = sizes(n) if n else None, counts(gpus) if gpus else None
@@ -66,8 +66,9 @@ def command(
         command=shlex.join(["gpucast", *sys.argv[1:]]) if sys.argv[1:2] == ["report"] else None,
     )
     files.write_text(output, written, force=force)
-    for model in loaded:
-        warn_of(model)
+    for shown in said["models"]:
+        if shown["caveat"] is not None:
+            warn(f"{shown['name']}: {shown['caveat']}")
     for text in dataset.warnings if dataset is not None else ():
         warn(text)
     if json:

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
     from gpucast.data.selection import StepSelection
-    from gpucast.model.fitted import Model
+    from gpucast.model.forecaster import Forecaster
     from gpucast.plots.step_series import Series
 
 NO_MODEL = "none"
 READING_OF_SHARES = "Framed bars: phases that the program timed; others: model; pale: extrapolated."
 NAMES = ("gflops", "steps", "shares", "paths")
 NOTHING = {
+    "gflops": "what a step of this program computes is not known, so it has no Gflops; "
+    "figures steps shows its times",
     "shares": "there is neither a model nor a timed phase of so many particles",
     "paths": "steps or models of one path only: nothing stands beside it",
 }
@@ -40,10 +42,10 @@ class Subject:
 
     data: Dataset | None
     series: list[Series]
-    fitted: dict[str, Model] = field(default_factory=dict)
+    fitted: dict[str, Forecaster] = field(default_factory=dict)
 
     @property
-    def models(self) -> dict[StepSelection, Model]:
+    def models(self) -> dict[StepSelection, Forecaster]:
         """By the group that each is about."""
         return {
             each.group: each.model
@@ -96,11 +98,11 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
     return found
 
 
-def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
+def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Forecaster]]:
     """Model files and everything else among names and files."""
+    from gpucast.cli.loading import load
     from gpucast.data.bundled import bundled_files
-    from gpucast.data.dataset import load
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
 
     bundled = bundled_files()
     are_models = [name not in bundled and _is_model(name) for name in inputs]
@@ -112,7 +114,9 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
     return data, models
 
 
-def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[StepSelection, Model]:
+def models_of_groups(
+    data: Dataset, models: Sequence[Forecaster]
+) -> dict[StepSelection, Forecaster]:
     """The group that each model is about; a model of no steps here is left out."""
     from gpucast.data.steps import groups_of
     from gpucast.plots.step_series import is_about
@@ -164,25 +168,18 @@ def draws(
     drawn_n = chosen_n or steps.sizes_of(series)
     drawn_gpus = chosen_gpus or steps.counts_of(series)
     caption = subject.caption(steps.READING)
-    found: dict[str, Draw] = {
-        "gflops": partial(
-            steps.gflops,
-            series,
-            drawn_n,
-            _titled("Gflops against the number of GPUs", kind),
-            caption,
-        ),
-        "steps": partial(
-            steps.step_times,
-            series,
-            drawn_gpus,
-            _titled("Step time against the number of particles", kind),
-            caption,
-        ),
-    }
+    found: dict[str, Draw] = {}
+    if all(each.has_work for each in series):
+        title = _titled("Gflops against the number of GPUs", kind)
+        found["gflops"] = partial(steps.gflops, series, drawn_n, title, caption)
+    title = _titled(f"Step time against the number of {steps.size_word(series)}", kind)
+    found["steps"] = partial(steps.step_times, series, drawn_gpus, title, caption)
     shown = chosen_n or [steps.small_n(series)]
     for size in shown:
-        if any(each.model is not None or size in {m for m, _ in each.phases} for each in series):
+        if any(
+            each.model_of_parts is not None or size in {m for m, _ in each.phases}
+            for each in series
+        ):
             found["shares" if size == shown[0] else f"shares-{size}"] = partial(
                 steps.shares,
                 series,
@@ -212,7 +209,7 @@ def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
     return lean, group
 
 
-def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Model | str:
+def _fit_or_why_not(data: Dataset, selection: StepSelection, model: str) -> Forecaster | str:
     from gpucast.fitting.fit import fit
 
     try:

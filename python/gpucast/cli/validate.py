@@ -20,9 +20,9 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.forecast.validation import validate
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
 
     loaded = load_model(model)
     result = validate(loaded, load(*data), selection)

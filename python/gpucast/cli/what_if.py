@@ -38,13 +38,17 @@ def command(
 
     Skeletons (steps without their work, of gpucast-microbench) say which term describes it.
     """
-    from gpucast.data.dataset import load
+    from gpucast.cli.loading import load
     from gpucast.forecast.what_if import what_if
-    from gpucast.model.fitted import load_model
+    from gpucast.model.files import load_model
+    from gpucast.model.fitted import own
     from gpucast.util import files
 
     files.check_output(output, force=force)
-    given = load_model(model)
+    given = own(
+        load_model(model),
+        "what it costs on another path, steps timed there tell (fit them and compare)",
+    )
     result = what_if(given, load(*transfers), path, machine=machine, memory=memory, launch=launch)
     result.save(output, force=force)
     for text in result.warnings:

@@ -1,21 +1,18 @@
 """Datasets: records of one or several files, selected, framed and written.
 
-``load`` takes names of bundled datasets (``gpucast data list``) and paths of files, alone or mixed.
+``gpucast.data.loading`` makes them of files.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, Unpack, get_args
 
 from gpucast.data import jsonl
-from gpucast.data.bundled import bundled_files
 from gpucast.data.records import (
     Entry,
     Gpu,
@@ -32,8 +29,10 @@ from gpucast.data.records import (
     settings_of,
 )
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection, Value, distinct, word
+from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util.files import write_text
+from gpucast.util.html import listing
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +51,7 @@ def _of_kind(kind: type[_R]) -> cached_property[list[_R]]:
     return cached_property(records)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """Records that belong together.
 
@@ -62,12 +61,15 @@ class Dataset:
         records: everything but machines, in the order read.
         transfers, launches, steps, overlaps, skeletons, host_memory, notes: those of one kind.
         warnings: one line each: cut-off lines, repeated records, machines that changed.
+        understood: one line each: what other programs' files were read as, and what of them was
+            left out.
     """
 
     name: str
     machines: dict[str, Machine]
     records: list[Entry]
     warnings: list[str] = field(default_factory=list)
+    understood: list[str] = field(default_factory=list)
 
     transfers = _of_kind(Transfer)
     launches = _of_kind(Launch)
@@ -76,6 +78,15 @@ class Dataset:
     skeletons = _of_kind(Skeleton)
     host_memory = _of_kind(HostMemory)
     notes = _of_kind(Note)
+
+    def __repr__(self) -> str:
+        said = [*in_words(self.records), *(f"warning: {each}" for each in self.warnings)]
+        return "\n  ".join([f"Dataset {self.name}", *said])
+
+    def _repr_html_(self) -> str:
+        said = [*in_words(self.records), *self.understood]
+        warnings = [f"warning: {each}" for each in self.warnings]
+        return listing(f"Dataset {self.name}", [*said, *warnings])
 
     @cached_property
     def digest(self) -> str:
@@ -118,7 +129,7 @@ class Dataset:
         kept = [record for record in self.records if wanted.admits(record)]
         used = {record.machine for record in kept} | {wanted.machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
-        return Dataset(self.name, machines, kept, list(self.warnings))
+        return replace(self, machines=machines, records=kept, warnings=list(self.warnings))
 
     def where(self, keep: Callable[[Step], bool]) -> Dataset:
         """Without the steps for which ``keep`` is false; all other records stay."""
@@ -174,84 +185,54 @@ class Dataset:
             )
 
 
-def load(*names_or_paths: PathLike) -> Dataset:
-    """Bundled datasets and files of records, as one dataset.
+def from_records(name: str, records: Iterable[Record]) -> Dataset:
+    """A dataset of records made in memory; checked as files are."""
+    kept = list(records)
+    return merged(name, [(name, jsonl.Lines(kept, list(range(1, len(kept) + 1))))])
+
+
+def merged(
+    name: str,
+    files: Sequence[tuple[str, jsonl.Lines]],
+    *,
+    warnings: Sequence[str] = (),
+    understood: Sequence[str] = (),
+) -> Dataset:
+    """The records of several files as one dataset, checked against each other.
 
     Args:
-        names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
-            over a file of the same name in the current folder; write ``./NAME`` for the file.
+        name: of the dataset.
+        files: their names, for messages, and records.
+        warnings, understood: what was said before; see ``Dataset``.
 
     Raises:
-        InputError: a name that is neither (near matches are listed), a file that is no valid file
-            of records, a record of a machine that no file describes, the same file twice, or one
-            machine id with different GPUs.
+        InputError: a record of a machine that no file describes, or one machine id with different
+            GPUs.
     """
-    if not names_or_paths:
-        raise InputError("name at least one dataset or file")
-    bundled = bundled_files()
-    sources: list[tuple[str, Path]] = []
-    for given in names_or_paths:
-        name = os.fspath(given)
-        path = bundled.get(name) if isinstance(given, str) else None
-        if path is None:
-            path = Path(name)
-            if not path.exists():
-                raise _unknown(name, bundled)
-        if any(_same_file(path, other) for _, other in sources):
-            raise InputError("is given twice; its samples would count twice", file=name)
-        sources.append((name, path))
-    return _merge([(name, jsonl.read(path)) for name, path in sources])
-
-
-def from_records(name: str, records: Iterable[Record]) -> Dataset:
-    """A dataset of records made in memory; checked as ``load`` checks files."""
-    kept = list(records)
-    return _merge([(name, jsonl.Lines(kept, list(range(1, len(kept) + 1))))])
-
-
-def _unknown(name: str, bundled: Iterable[str]) -> InputError:
-    names = list(bundled)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if near:
-        return InputError(f"no such file or bundled dataset; near: {', '.join(near)}", file=name)
-    return InputError(
-        f"no such file or bundled dataset; bundled: {', '.join(names) or 'none'}", file=name
-    )
-
-
-def _same_file(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except OSError:
-        return False
-
-
-def _merge(files: Sequence[tuple[str, jsonl.Lines]]) -> Dataset:
     machines: dict[str, Machine] = {}
     records: list[tuple[Entry, str, int]] = []
-    warnings: list[str] = []
-    for name, lines in files:
-        warnings += lines.warnings
+    said: list[str] = list(warnings)
+    for file, lines in files:
+        said += lines.warnings
         for number, record in zip(lines.numbers, lines.records, strict=True):
             if not isinstance(record, Machine):
-                records.append((record, name, number))
+                records.append((record, file, number))
             elif record.id not in machines:
                 machines[record.id] = record
             else:
                 first = machines[record.id]
-                warnings += _check_same(first, record, name, number)
+                said += _check_same(first, record, file, number)
                 machines[record.id] = _with_provenance_of(first, record)
-    for entry, name, number in records:
+    for entry, file, number in records:
         if entry.machine is not None and entry.machine not in machines:
             raise InputError(
                 f"{entry.machine!r} is described by no machine record of these files",
-                file=name,
+                file=file,
                 line=number,
                 field="machine",
             )
-    warnings += _repeated(files)
-    names = " + ".join(name for name, _ in files)
-    return Dataset(names, machines, [entry for entry, _, _ in records], warnings)
+    said += _repeated(files)
+    return Dataset(name, machines, [entry for entry, _, _ in records], said, list(understood))
 
 
 # Fields that every run states anew, about the run and not about the machine.

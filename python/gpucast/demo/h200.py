@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucast.data.dataset import load
+from gpucast.data.loading import load
 from gpucast.data.selection import StepSelection
 from gpucast.data.steps import medians_of
 from gpucast.demo.shell import command, heading, save
 from gpucast.forecast.remote_cost import TENTH, Beside, beside, break_even
-from gpucast.model.fitted import load_model
+from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import series_of
 from gpucast.util.tables import print_table

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gpucast.data.dataset import load
+from gpucast.data.loading import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.model.fitted import load_model
+from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import series_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpucast.data.dataset import load
+from gpucast.data.loading import load
 from gpucast.demo.shell import command, heading, save
-from gpucast.model.fitted import load_model
+from gpucast.model.files import load_model
 from gpucast.plots import steps
 from gpucast.plots.step_series import Series, series_of
 from gpucast.plots.transfers import transfer_time

@@ -12,7 +12,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.optimal import START, Array, Ensemble, Pairs, choose
 from gpucast.errors import InputError
-from gpucast.fitting.fit import fit
+from gpucast.fitting.fit import fit_own
 from gpucast.model.fitted import Model
 
 REPLICATES = 60
@@ -68,13 +68,13 @@ def fit_on_the_way(
     Raises:
         InputError: too little has been measured yet.
     """
-    chosen = fit(data, series, replicates=REPLICATES if others else 0, seed=seed)
+    chosen = fit_own(data, series, replicates=REPLICATES if others else 0, seed=seed)
     if not others:
         return Fitted(chosen)
     plausible: list[tuple[Model, float]] = []
     for name, weight in _weights(chosen).items():
         try:
-            again = fit(data, series, model=name, replicates=0, seed=seed)
+            again = fit_own(data, series, model=name, replicates=0, seed=seed)
         except InputError:
             continue  # what cannot be fitted alone says nothing
         plausible.append((again, weight))

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.data.steps import Cell
 from gpucast.errors import InputError
+from gpucast.fitting.all_pairs import nearer
 from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
 from gpucast.fitting.problem import Problem, transfer_observations
+from gpucast.fitting.scaling import common, fit_scaling
 from gpucast.fitting.selection import pose
 from gpucast.model.content import (
     Combination,
@@ -30,12 +33,17 @@ from gpucast.model.content import (
     Pieces,
     Quality,
     Terms,
+    TimedCells,
     Tried,
 )
-from gpucast.model.fitted import Model
+from gpucast.model.fitted import Model, own
+from gpucast.model.forecaster import Forecaster
 from gpucast.util.units import p_value
 
 Array = NDArray[np.float64]
+
+SCALING = "scaling"
+"""The model of any program."""
 
 REPLICATES = 400
 LARGEST_REPLICATES = 100_000
@@ -86,7 +94,7 @@ NEGLIGIBLE_SHARE = 1e-4
 
 
 def fit(
-    data: Dataset,
+    data: Dataset | Source,
     selection: StepSelection = ANY,
     *,
     method: str | None = None,
@@ -94,14 +102,19 @@ def fit(
     replicates: int = REPLICATES,
     seed: int = 1,
     **choice: Unpack[SelectionArguments],
-) -> Model:
-    """Fit the step time of one path, schedule and kernel, jointly with its transfers and launches.
+) -> Forecaster:
+    """Fit the step time of one program on one path.
+
+    Steps of our own programs, which state how they move data, are fitted jointly with transfers and
+    launches by terms that describe these programs (``Model``); steps of any other program by forms
+    that such programs follow (``ScalingModel``).
 
     Args:
-        data: records; see ``gpucast.load``.
+        data: records (see ``gpucast.load``), or a data frame or file as ``gpucast.read`` takes it.
         selection: which records, where there are several.
         method: how their transfers were timed, where both ways: ``call`` or ``gated``.
-        model: ``auto`` (least cross-validated error), ``paper``, or ``GPU+CPU+COM``.
+        model: ``auto``; ``scaling`` for any program; of our own programs ``paper``, or
+            ``GPU+CPU+COM`` (``auto``: the least cross-validated error).
         replicates: bootstrap refits behind intervals and probabilities; 0: none.
         seed: of folds and bootstrap; the same seed gives the same answer.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
@@ -112,11 +125,40 @@ def fit(
             replicates or seed are out of range.
     """
     check_sampling(replicates, seed)
+    data = dataset_of(data)
     problem = pose(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
-    stated = problem.selection
-    _take_for_our_own_program(problem)
+    if model == SCALING:
+        return fit_scaling(problem)
+    if model == "auto" and problem.schedule is None:
+        return nearer(
+            problem,
+            fit_scaling(problem),
+            lambda posed, full: _fit_terms(data, posed, model, replicates if full else 0, seed),
+        )
+    return _fit_terms(data, problem, model, replicates, seed)
+
+
+def fit_own(
+    data: Dataset,
+    selection: StepSelection,
+    *,
+    model: str = "auto",
+    replicates: int = REPLICATES,
+    seed: int = 1,
+) -> Model:
+    """``fit`` for steps of our own programs alone.
+
+    Raises:
+        InputError: as ``fit``, and where the steps do not state how they move data.
+    """
+    found = fit(data, selection, model=model, replicates=replicates, seed=seed)
+    return own(found, "only of steps with a schedule are the terms known")
+
+
+def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
+    """Choose among the terms of our own programs, and fit."""
     needed = routes_of(problem)
     problem.transfers = {
         route: transfers for route, transfers in problem.transfers.items() if route in needed
@@ -171,12 +213,15 @@ def fit(
         noise=_noise(found, observations),
         kernel_start=problem.kernel_start,
         domain=_domain(problem),
+        cells=_timed(observations),
         stated_workload=problem.workload,
+        stated_unit=common(problem.steps, "unit"),
+        stated_timestep=common(problem.steps, "timestep"),
         machine=Gpu(id=problem.machine, cores=problem.cores, sms=problem.sms, block=problem.block),
         data=FittedSteps(
             name=data.name,
             digest=data.digest,
-            **asdict(replace(stated, machine=None, block=None)),
+            **asdict(replace(problem.selection, machine=None, block=None)),
         ),
         bootstrap_seed=seed,
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -185,13 +230,6 @@ def fit(
         replicates=np.asarray(values),
         integers=list(integers),
     )
-
-
-def _take_for_our_own_program(problem: Problem) -> None:
-    """Fit steps of programs that are not ours as if they moved data as the paper's does."""
-    # The only place that does so. It goes when such steps get forms of their own.
-    if problem.selection.schedule is None:
-        problem.selection = replace(problem.selection, schedule="star-serial")
 
 
 def check_sampling(replicates: int, seed: int) -> None:
@@ -509,6 +547,16 @@ def _domain(problem: Problem) -> Domain:
     n = [step.n for step in problem.steps]
     gpus = [step.gpus for step in problem.steps]
     return Domain(n=(min(n), max(n)), gpus=(min(gpus), max(gpus)))
+
+
+def _timed(observations: _core.Observations) -> TimedCells:
+    """The cells of steps as they were measured."""
+    cells = observations.step_cells
+    return TimedCells(
+        n=[float(n) for n, _, _, _ in cells],
+        gpus=[int(gpus) for _, gpus, _, _ in cells],
+        seconds=[float(seconds) for _, _, seconds, _ in cells],
+    )
 
 
 def _finite(value: float | np.floating[Any]) -> float | None:

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from gpucast.model.fitted import Best, Model, Numbers, as_list, interval_width, outer
+from gpucast.model.forecaster import Best, Forecaster, Numbers, as_list, interval_width, outer
 from gpucast.util.units import plain
 
 
@@ -51,7 +51,7 @@ class Compared(TypedDict):
     best: list[BestOfBoth]
 
 
-def compare(first: Model, second: Model, n: Numbers, gpus: Numbers) -> Compared:
+def compare(first: Forecaster, second: Forecaster, n: Numbers, gpus: Numbers) -> Compared:
     """Forecasts of both, their ratio, and what each does best.
 
     Returns:

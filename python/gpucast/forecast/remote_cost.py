@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.steps import Cell
-from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 
 TENTH = 0.1
 """Another path is as good as the first where a step takes at most this much longer."""
@@ -59,7 +59,10 @@ class Beside:
 
 
 def beside(
-    first: Mapping[Cell, float], second: Mapping[Cell, float], model: Model, forecast: Model
+    first: Mapping[Cell, float],
+    second: Mapping[Cell, float],
+    model: Forecaster,
+    forecast: Forecaster,
 ) -> Beside:
     """The cells that both have. ``model``: of the first path; ``forecast``: of the second."""
     cells = sorted(first.keys() & second.keys())

@@ -9,12 +9,12 @@ from typing import NotRequired, TypedDict, Unpack
 
 import numpy as np
 
-from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
-from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 
 
 class Cell(TypedDict):
@@ -57,8 +57,8 @@ class Validation(Score):
 
 
 def validate(
-    model: Model,
-    data: Dataset,
+    model: Forecaster,
+    data: Dataset | Source,
     selection: StepSelection = ANY,
     **choice: Unpack[SelectionArguments],
 ) -> Validation:
@@ -73,6 +73,7 @@ def validate(
     Raises:
         InputError: there are no steps to compare with.
     """
+    data = dataset_of(data)
     wanted = replace(selection, **choice)
     samples: dict[tuple[float, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[float, int], float] = defaultdict(float)
@@ -89,17 +90,11 @@ def validate(
         raise InputError(f"there are no steps of {named}", file=data.name)
     keys = sorted(samples)
     found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
-    noise = model.noise
+    counts = [len(samples[key]) for key in keys]
+    low, high = model.cell_intervals(found, counts, np.array([rounding[key] for key in keys]))
     cells: list[Cell] = []
     for i, key in enumerate(keys):
         measured = float(np.median(samples[key]))
-        within = noise.sample if noise.pure_error is None else noise.pure_error
-        width = noise.t90 * np.sqrt(
-            found.spread[i] ** 2
-            + noise.between_cells**2
-            + rounding[key]
-            + within**2 * _core.median_variance(len(samples[key]))
-        )
         cells.append(
             {
                 "n": key[0],
@@ -107,7 +102,7 @@ def validate(
                 "measured": measured,
                 "predicted": float(found.seconds[i]),
                 "relative_error": float(found.seconds[i] / measured - 1),
-                "covered": bool(abs(np.log(measured / found.seconds[i])) <= width),
+                "covered": bool(low[i] <= measured <= high[i]),
                 "repetitions": len(samples[key]),
                 "extrapolated": bool(found.extrapolated[i]),
             }

@@ -48,7 +48,7 @@ class Pieces:
     cpu: list[Positive]
 
 
-@dataclass(kw_only=True, eq=False, match_args=False)
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Parameter:
     """A parameter of the model.
 
@@ -67,6 +67,9 @@ class Parameter:
     stderr: float | None
     ci95: Interval | None
     meaning: str
+
+    def __repr__(self) -> str:
+        return f"Parameter {self}: {self.meaning}"
 
     def __str__(self) -> str:
         if not self.identified:
@@ -107,6 +110,8 @@ class Quality:
         reduced_chi2, lack_of_fit_p: None where repetitions are too few for a test.
         misfits: p of each named direction in which a misfit was looked for.
         disturbed_samples: samples that the fit gave no weight.
+        held_out_gpus_error, held_out_n_error: median relative error of forecasts of the largest GPU
+            count, and of the largest n, by fits without them; None where nobody looked.
     """
 
     median_relative_error: float
@@ -117,14 +122,22 @@ class Quality:
     misfits: dict[str, float] = field(default_factory=dict)
     disturbed_samples: int = 0
     converged: bool = True
+    held_out_gpus_error: float | None = field(default=None, metadata={"omit": True})
+    held_out_n_error: float | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Tried:
-    """A candidate model and its mean relative error in cells left out; None: it had none."""
+    """A candidate model.
+
+    Attributes:
+        cv_error: mean relative error in cells left out; None: it had none.
+        weight: in forecasts, where several candidates make them.
+    """
 
     model: str
     cv_error: float | None
+    weight: NotNegative | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -264,6 +277,23 @@ class Reconstruction:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
+class TimedCells:
+    """Cells as they were measured, an entry a cell.
+
+    Attributes:
+        seconds: median of the cell's samples.
+    """
+
+    n: list[Size]
+    gpus: list[Count]
+    seconds: list[Positive]
+
+    def __post_init__(self) -> None:
+        if not len(self.n) == len(self.gpus) == len(self.seconds):
+            raise ValueError("cells have as many n as gpus and seconds")
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Fitted:
     """The content of a model file but its replicates."""
 
@@ -284,7 +314,12 @@ class Fitted:
     noise: Noise
     kernel_start: NotNegative | None = None
     domain: Domain
+    cells: TimedCells | None = field(default=None, metadata={"omit": True})
     stated_workload: Workload | None = field(default=None, metadata={"key": "workload"})
+    stated_unit: str | None = field(default=None, metadata={"key": "unit", "omit": True})
+    stated_timestep: Positive | None = field(
+        default=None, metadata={"key": "timestep", "omit": True}
+    )
     machine: Gpu
     data: FittedSteps
     bootstrap_seed: int | None = None
@@ -308,3 +343,79 @@ class Bootstrap:
     """The part of a model file that holds its replicates."""
 
     bootstrap: Replicates
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class MeasuredCells(TimedCells):
+    """What a scaling model was fitted to, an entry a cell.
+
+    Attributes:
+        nodes: machines that the GPUs were in; 0: not known.
+        variance: of its logarithm, as repetitions and rounding leave it.
+        local: variance of what is the cell's alone; above 0 where it is unlike all others.
+    """
+
+    nodes: list[NotNegative]
+    variance: list[NotNegative]
+    local: list[NotNegative]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class ScalingComponent:
+    """One of the forms that are averaged.
+
+    Attributes:
+        terms: names of scaling terms (``_core.SCALING_TERMS``).
+        growth: how work grows with n.
+        overlap: what overlaps; empty: nothing.
+        deviates: of noise and processes, in standard deviations of their priors.
+        coefficients: of the terms, seconds a unit of their shapes; last, where the growth is n^p,
+            e to the power of p - 2.
+        weight: share in the forecast.
+    """
+
+    terms: list[str]
+    growth: str
+    overlap: str
+    deviates: list[float]
+    coefficients: list[Positive]
+    weight: Positive
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Scaling:
+    """What a scaling model forecasts with.
+
+    Attributes:
+        unit: what n counts; None: not said.
+        timestep: s of simulated time a step advances; None: not said.
+    """
+
+    unit: str | None = None
+    timestep: Positive | None = None
+    cells: MeasuredCells
+    components: list[ScalingComponent]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
+class FittedScaling:
+    """The content of a scaling model's file; keys as in ``Fitted``."""
+
+    kind: str = field(default="scaling", metadata={"key": "model"})
+    k: int | None = None
+    k_profile: list[IntegerCost] = field(default_factory=list)
+    parameters: dict[str, Parameter]
+    combinations: list[Combination] = field(default_factory=list)
+    rank: int | None = None
+    quality: Quality | None
+    candidates: list[Tried]
+    chosen: str | None
+    observations: Observed | None
+    noise: Noise
+    domain: Domain
+    machine: Gpu
+    data: FittedSteps
+    created: str | None = None
+    warnings: list[str]
+    notes: list[str] = field(default_factory=list)
+    scaling: Scaling

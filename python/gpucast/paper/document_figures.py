@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from gpucast.data.dataset import Dataset, load
+from gpucast.data.dataset import Dataset
+from gpucast.data.loading import load
 from gpucast.data.records import Transfer
 from gpucast.paper.documents import Beside, beside_documents
 from gpucast.plots import style

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpucast.data.dataset import Dataset, load
+from gpucast.data.dataset import Dataset
+from gpucast.data.loading import load
 from gpucast.data.records import HostMemory, Transfer
 from gpucast.errors import InputError
 from gpucast.transfers.curves import FEWEST_SIZES

@@ -18,7 +18,7 @@ from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection, host_of
 from gpucast.data.steps import NATIVE_PATHS, Cell, medians_of, names_of, steps_of
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 from gpucast.transfers.launches import launch_costs
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, throughput
@@ -48,7 +48,7 @@ class Studied(Protocol):
     @property
     def measured(self) -> Mapping[Cell, float]: ...
     @property
-    def whole(self) -> Model | None: ...
+    def whole(self) -> Forecaster | None: ...
 
 
 Studies = Mapping[StepSelection, Studied]
@@ -59,7 +59,7 @@ class Steps(NamedTuple):
     """The plainest ``Studied``."""
 
     measured: Mapping[Cell, float]
-    whole: Model | None = None
+    whole: Forecaster | None = None
 
 
 @dataclass
@@ -129,7 +129,9 @@ class Finding:
 
 
 def findings(
-    data: Dataset, models: Mapping[StepSelection, Model] | None = None, native: str | None = None
+    data: Dataset,
+    models: Mapping[StepSelection, Forecaster] | None = None,
+    native: str | None = None,
 ) -> list[Finding]:
     """All findings of a dataset, in the paper's order.
 
@@ -327,7 +329,7 @@ def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
 
 
 def _fitted_shares(study: Studied, n: float, counts: Sequence[int]) -> dict[int, float]:
-    if study.whole is None:
+    if study.whole is None or not study.whole.knows_parts:
         return {}
     found = study.whole.forecasts([float(n)] * len(counts), [float(count) for count in counts])
     shares = found.t_com / found.seconds

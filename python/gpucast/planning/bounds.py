@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import Array
+from gpucast.model.forecaster import Array
 from gpucast.planning.option_table import OptionTable
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.limits import LARGEST_N
 from gpucast.errors import InputError
-from gpucast.model.fitted import Array, Model
-from gpucast.planning.replicates import Evaluator
+from gpucast.model.forecaster import Array, Forecaster
+from gpucast.planning.replicates import evaluator
 from gpucast.planning.request import Request
 from gpucast.planning.threshold_search import from_n_on
 from gpucast.util import JsonObject
@@ -66,7 +66,7 @@ def peak_efficiency(
 
 
 def iso_efficiency(
-    model: Model,
+    model: Forecaster,
     efficiency: float,
     gpus: Array,
     sizes: Sequence[float] | None = None,
@@ -76,7 +76,8 @@ def iso_efficiency(
     Efficiency is T(n, 1) / (N T(n, N)). ``sizes``: where to look; by default from the smallest
     size fitted to ten times the largest.
     """
-    of = Evaluator(model)
+    span = _span([model], sizes)
+    of = evaluator(model, *span, np.append(gpus, 1.0), _count([model]))
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
         # A GPU alone is exactly efficient: rounding must not say otherwise.
@@ -84,12 +85,12 @@ def iso_efficiency(
         needed = efficiency * counts * of.seconds(n, counts, replicate)
         return np.asarray(one * (1 + 1e-12) >= needed)
 
-    return _search([model], holds, gpus, sizes)
+    return _search([model], holds, gpus, span)
 
 
 def break_even(
-    base: Model,
-    other: Model,
+    base: Forecaster,
+    other: Forecaster,
     surcharge: float,
     gpus: Array,
     sizes: Sequence[float] | None = None,
@@ -99,18 +100,19 @@ def break_even(
     Longer as a share of the time on ``base`` with the same number of GPUs. For measured cells:
     ``forecast.remote_cost.break_even``.
     """
-    first, second = Evaluator(base), Evaluator(other)
+    both = [base, other]
+    span = _span(both, sizes)
+    first, second = (evaluator(each, *span, gpus, _count(both)) for each in both)
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
         limit = (1 + surcharge) * first.seconds(n, counts, replicate)
         return np.asarray(second.seconds(n, counts, replicate) < limit)
 
-    return _search([base, other], holds, gpus, sizes)
+    return _search(both, holds, gpus, span)
 
 
-def _search(
-    models: list[Model], holds: Condition, gpus: Array, sizes: Sequence[float] | None
-) -> Sizes:
+def _span(models: list[Forecaster], sizes: Sequence[float] | None) -> tuple[float, float]:
+    """Least and greatest size to look at."""
     fitted = [model.domain.n for model in models]
     smallest, largest = max(each[0] for each in fitted), min(each[1] for each in fitted)
     low, high = map(float, sizes or (smallest, min(LARGEST_N, largest * FURTHER_THAN_FITTED)))
@@ -119,7 +121,19 @@ def _search(
             f"the fitted sizes, up to {FURTHER_THAN_FITTED:g} times the largest, do not overlap",
             field="sizes",
         )
-    replicates = min(REPLICATES, max(len(model.integers) for model in models))
+    return low, high
+
+
+def _count(models: list[Forecaster]) -> int:
+    """How many draws of the models are looked at."""
+    return min(REPLICATES, max(model.draw_count for model in models))
+
+
+def _search(
+    models: list[Forecaster], holds: Condition, gpus: Array, span: tuple[float, float]
+) -> Sizes:
+    low, high = span
+    replicates = _count(models)
     counts = np.tile(gpus, replicates)
 
     def central(n: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import Array
+from gpucast.model.forecaster import Array
 from gpucast.planning.isoefficiency import peak_efficiency
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.ranking import Comparison

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from gpucast.model.fitted import Array, interval_width
-from gpucast.planning.replicates import MOST_EVALUATIONS, Evaluator, StepTimes, step_times
+from gpucast.model.forecaster import Array, interval_width
+from gpucast.planning.replicates import MOST_EVALUATIONS, StepTimes, step_times
 from gpucast.planning.request import Request
 
 HOUR = 3600.0
@@ -107,7 +107,7 @@ def make(request: Request) -> OptionTable:
         times.append(found)
         noise = model.noise
         width.append(interval_width(noise.t90 * np.hypot(found.spread, noise.between_cells)))
-        one = Evaluator(model).seconds(sizes, np.ones(sizes.size))
+        one = found.one
         efficiency.append(one[:, np.newaxis] / (gpus * found.seconds))
         extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
     step = np.hstack([each.seconds for each in times])[size]
@@ -147,7 +147,7 @@ def make(request: Request) -> OptionTable:
 
 
 def _replicates(request: Request, cells: int) -> int:
-    most = min(MOST_REPLICATES, max(len(m.forecaster.integers) for m in request.machines))
+    most = min(MOST_REPLICATES, max(m.forecaster.draw_count for m in request.machines))
     return min(most, max(FEWEST_REPLICATES, _MOST_COMPARISONS // max(1, cells)))
 
 

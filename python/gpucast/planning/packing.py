@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import Array
+from gpucast.model.forecaster import Array
 from gpucast.planning import bounds, schedule
 from gpucast.planning.option_table import OptionTable
 from gpucast.planning.request import Request

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model
+from gpucast.forecast.caveats import caveat
+from gpucast.model.forecaster import Forecaster
 from gpucast.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
 from gpucast.planning.jobs import jobs_of
 from gpucast.planning.option_table import OptionTable, make
@@ -19,7 +20,7 @@ from gpucast.planning.packing import Mix, copies_of
 from gpucast.planning.ranking import compare
 from gpucast.planning.reading import of_values, read
 from gpucast.planning.request import Machine, Request
-from gpucast.planning.selection import choose, fronts
+from gpucast.planning.selection import Choices, choose, fronts
 from gpucast.util import JsonObject, units
 from gpucast.util.files import PathLike
 
@@ -61,7 +62,7 @@ class Plan:
 
 def plan(
     source: PathLike | Mapping[str, object],
-    models: Mapping[str, Model | PathLike] | None = None,
+    models: Mapping[str, Forecaster | PathLike] | None = None,
 ) -> Plan:
     """Plan jobs on machines.
 
@@ -91,6 +92,7 @@ def plan_request(request: Request) -> Plan:
         "iso_efficiency": None,
         "break_even": None,
         "replicates": None,
+        "caveats": [],
     }
     if request.jobs:
         _plan_jobs(request, content)
@@ -109,6 +111,7 @@ def _machine(machine: Machine) -> JsonObject:
     return {
         "name": machine.name,
         "model": model.name,
+        "unit": model.unit,
         **{key: getattr(model.data, key) for key in ("path", "schedule", "kernel")},
         **machine.model_dump(exclude={"name", "model", "gpu_counts", "flops_per_pair"}),
     }
@@ -126,6 +129,22 @@ def _plan_jobs(request: Request, content: JsonObject) -> None:
     if request.window is not None:
         content["capacity"] = copies_of(request, table, request.window)
     content["mix"] = mix.answer(comparison.wanted_seconds)
+    content["caveats"] = _caveats(request, table, choices)
+
+
+def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[JsonObject]:
+    """What is to be known of the forecasts behind the options chosen, a line a model."""
+    n = np.array([float(job.n) for job in request.jobs])
+    jobs = np.tile(np.arange(n.size), 3)
+    options = np.concatenate([choices.fastest, choices.cheapest, choices.advised])
+    said: dict[str, str] = {}
+    for m, machine in enumerate(request.machines):
+        its = table.machine[options] == m
+        cells = np.unique(np.column_stack([n[jobs[its]], table.gpus[options[its]]]), axis=0)
+        text = caveat(machine.forecaster, cells[:, 0], cells[:, 1]) if its.any() else None
+        if text is not None:
+            said.setdefault(machine.forecaster.name, text)
+    return [{"model": name, "text": text} for name, text in said.items()]
 
 
 def _refuse_impossible(request: Request, table: OptionTable) -> None:
@@ -138,10 +157,17 @@ def _refuse_impossible(request: Request, table: OptionTable) -> None:
             ]
             most = table.efficiency[i][np.isin(table.machine, on)].max()
             raise request.lines.error(
-                f"no GPU count is so efficient with {units.number(job.n)} particles; "
+                f"no GPU count is so efficient with {units.number(job.n)} {_sizes_of(request)}; "
                 f"the most is {most:.3g}",
                 ("jobs", i, "efficiency"),
             )
+
+
+def _sizes_of(request: Request) -> str:
+    """What n counts."""
+    found = {machine.forecaster.unit for machine in request.machines}
+    unit = found.pop() if len(found) == 1 else None
+    return unit or "particles"
 
 
 def _refuse_too_many(request: Request) -> None:

@@ -11,8 +11,10 @@ from typing import NoReturn, get_args
 from pydantic import BaseModel, ValidationError
 
 from gpucast.errors import InputError, from_os_error
-from gpucast.model.fitted import Model, load_model
-from gpucast.planning.request import Job, Request
+from gpucast.model.files import load_model
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
+from gpucast.planning.request import FEMTO, Job, Request
 from gpucast.planning.yaml_lines import Lines, Location, parse
 from gpucast.util.files import PathLike
 from gpucast.util.validation_errors import message_of
@@ -20,12 +22,13 @@ from gpucast.util.validation_errors import message_of
 _LARGEST_FILE = 50_000_000
 
 
-def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
+def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request:
     """A plan's file.
 
     Args:
         path: YAML; docs/plan.md describes its keys.
-        models: of machines by name; they go before those that the plan names.
+        models: of machines by name; they go before those that the plan names. The only model of
+            the only machine may have any name.
 
     Raises:
         InputError: names file, line and key.
@@ -50,7 +53,7 @@ def read(path: PathLike, models: Mapping[str, Model | PathLike]) -> Request:
     return request
 
 
-def of_values(values: Mapping[str, object], models: Mapping[str, Model | PathLike]) -> Request:
+def of_values(values: Mapping[str, object], models: Mapping[str, Forecaster | PathLike]) -> Request:
     """A plan from Python values of the file's shape; models by machine name.
 
     Raises:
@@ -127,9 +130,6 @@ def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]
     if (job.steps is None) == (job.ns is None):
         what = "missing; or ns" if job.steps is None else "either steps or ns, not both"
         yield ("steps",), what
-    for key in ("ns", "ns_per_day"):
-        if getattr(job, key) is not None and job.timestep_fs is None:
-            yield ("timestep_fs",), f"missing; {key} needs it"
     if job.deadline is not None and job.ns_per_day is not None:
         yield ("ns_per_day",), "either deadline or ns_per_day, not both"
     for i, name in enumerate(job.machines or ()):
@@ -146,29 +146,31 @@ def _twice(key: str, names: Sequence[str]) -> Iterable[tuple[Location, str]]:
 
 
 def _attach(
-    request: Request, lines: Lines, given: Mapping[str, Model | PathLike], folder: Path
+    request: Request, lines: Lines, given: Mapping[str, Forecaster | PathLike], folder: Path
 ) -> None:
     names = [machine.name for machine in request.machines]
+    if len(names) == len(given) == 1 and request.machines[0].model is None:
+        given = dict(zip(names, given.values(), strict=True))  # whatever the file is called
     for name in given:
         if name not in names:
             raise InputError(
                 f"{name!r} is no machine of the plan{_near(name, names)}", field="models"
             )
     # One file may serve several machines: it is read once.
-    known: dict[str, Model] = {}
+    known: dict[str, Forecaster] = {}
     for i, machine in enumerate(request.machines):
         here: Location = ("machines", i, "model")
         source = given.get(machine.name)
         if source is None and machine.model is None:
             raise lines.error("missing; nor is a model file given for it", here)
         try:
-            if isinstance(source, Model):
+            if isinstance(source, Forecaster):
                 model = source
             else:
                 path = os.fspath(source or folder / str(machine.model))
                 model = known.get(path) or load_model(path)
                 known[path] = model
-            if not model.integers:
+            if not model.draw_count:
                 raise InputError(
                     "has no bootstrap replicates, so no probabilities; fit it without "
                     "--replicates 0",
@@ -177,7 +179,36 @@ def _attach(
         except InputError as error:
             raise lines.error(str(error), here) from error
         machine._model = model
+        if machine.peak_flops is not None and not isinstance(model, Model):
+            raise lines.error(
+                f"{model.name} is of a program known by its step times alone: nobody knows its "
+                "operations; leave this out",
+                ("machines", i, "peak_flops"),
+            )
         try:
             model.forecasts([1000.0], [float(machine.counts[-1])])
         except InputError as error:
             raise lines.error(error.message, ("machines", i, "gpus")) from error
+    for i, job in enumerate(request.jobs):
+        _take_timestep(request, job, lines, ("jobs", i, "timestep_fs"))
+
+
+def _take_timestep(request: Request, job: Job, lines: Lines, here: Location) -> None:
+    """Let a job without a time step have that of its program, as its models know it."""
+    if job.timestep_fs is not None:
+        return
+    models = [
+        machine.forecaster
+        for machine in request.machines
+        if not job.machines or machine.name in job.machines
+    ]
+    known = {model.timestep for model in models}
+    timestep = known.pop() if len(known) == 1 else None
+    if timestep is not None:
+        # As people write it: 2 fs is not 2.0000000000000004.
+        job.timestep_fs = float(f"{timestep / FEMTO:.12g}")
+        return
+    for key in ("ns", "ns_per_day"):
+        if getattr(job, key) is not None:
+            why = "; the models' differ" if known else ""
+            raise lines.error(f"missing; {key} needs it{why}", here)

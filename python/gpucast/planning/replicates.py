@@ -1,81 +1,120 @@
-"""Step times of a model and of its bootstrap replicates, for many sizes and GPU counts at once.
+"""Step times of a model and of draws of it, for many sizes and GPU counts at once.
 
-A replicate is a whole set of parameters that might as well be the truth. What holds in 80 % of the
-replicates is said to have a probability of 80 %.
+A draw (of one of our own programs: a bootstrap replicate) is a whole model that might as well be
+the truth. What holds in 80 % of the draws is said to have a probability of 80 %.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast import _core
-from gpucast.model.fitted import Array, Model, outer
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Array, Forecaster, outer
 
 MOST_EVALUATIONS = 500_000
-"""The most step times of replicates that are computed, for all machines of a plan together."""
+"""The most step times of draws that are computed, for all machines of a plan together."""
 
 FEWEST_NODES = 16
-_WORTH_THREADS = 20_000
+
+SEARCH_NODES = 41
+SEARCH_SIZES = 201
+"""Sizes at which draws are made, and the model is asked, where those between are interpolated."""
 
 
-class Evaluator:
-    """Step times by a model's own parameters or by those of one replicate; any n > 0."""
+class Evaluator(ABC):
+    """Step times by a model itself or by one draw of it."""
 
-    def __init__(self, model: Model) -> None:
-        self._values = model.values
-        self._replicates = model.replicates
-        self._integers = model.integers
-        core = model.core
-        self._core = core
-        self._cores = {i: core.with_integer(i) for i in set(model.integers)}
-        self._none = np.empty((0, self._values.size))
-
-    @property
-    def count(self) -> int:
-        """Number of replicates."""
-        return len(self._integers)
-
+    @abstractmethod
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
         """Step times of pairs of n and gpus (any one shape); s."""
-        if replicate is None:
-            core, values = self._core, self._values
-        else:
-            at = replicate % self.count
-            core, values = self._cores[self._integers[at]], self._replicates[at]
+
+
+def evaluator(
+    model: Forecaster, low: float, high: float, gpus: Array, replicates: int
+) -> Evaluator:
+    """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws."""
+    if isinstance(model, Model):
+        return Exact(model)
+    return _Interpolated(model, low, high, gpus, replicates)
+
+
+class Exact(Evaluator):
+    """Of a model whose draws are models themselves: any n > 0 and any count."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._core, self._values = model.core, model.values
+        self._cores = {each: self._core.with_integer(each) for each in set(model.integers)}
+
+    def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
+        core, values = self._core, self._values
+        if replicate is not None:
+            at = replicate % self._model.draw_count
+            core, values = self._cores[self._model.integers[at]], self._model.replicates[at]
         flat = (np.ascontiguousarray(n).ravel(), np.ascontiguousarray(gpus).ravel())
-        # Starting threads for less takes longer than they save.
-        threads = 1 if flat[0].size < _WORTH_THREADS else 0
-        gpu, cpu, com, _ = _core.forecast(core, values, self._none, [], *flat, threads)
-        return np.asarray(gpu + cpu + com, dtype=np.float64).reshape(np.shape(n))
+        return Model.evaluated(core, values, *flat).reshape(np.shape(n))
+
+
+class _Interpolated(Evaluator):
+    """Of a model whose draws are of chosen cells together, and which takes long to ask: log times,
+    and log ratios of draws to them, are interpolated linearly in log n."""
+
+    def __init__(
+        self, model: Forecaster, low: float, high: float, gpus: Array, replicates: int
+    ) -> None:
+        self._gpus = np.unique(gpus)
+        self._log_n = np.linspace(np.log(low), np.log(high), SEARCH_SIZES)
+        size, count = outer(np.exp(self._log_n), self._gpus)
+        shape = (-1, self._gpus.size)
+        self._log_time = np.log(model.seconds(size, count)).reshape(shape)
+        every = (SEARCH_SIZES - 1) // (SEARCH_NODES - 1)
+        self._nodes = self._log_n[::every]
+        size, count = outer(np.exp(self._nodes), self._gpus)
+        drawn = np.log(model.draws(size, count, replicates)).reshape(replicates, *shape)
+        self._log_ratio = drawn - self._log_time[::every]
+
+    def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
+        size, count = np.log(np.ravel(n)), np.ravel(gpus)
+        result = np.empty(size.size)
+        for column, each in enumerate(self._gpus):
+            its = count == each
+            result[its] = np.interp(size[its], self._log_n, self._log_time[:, column])
+            if replicate is not None:
+                ratio = self._log_ratio[replicate % self._log_ratio.shape[0], :, column]
+                result[its] += np.interp(size[its], self._nodes, ratio)
+        return np.exp(result).reshape(np.shape(n))
 
 
 @dataclass(frozen=True)
 class StepTimes:
     """Step times of one machine for U sizes (ascending) and C GPU counts.
 
-    Where sizes are so many that replicates cannot be evaluated at each, they are evaluated at some
-    (nodes), and their ratio to the model's time is interpolated linearly in log n. The model's own
-    times are always exact.
+    Where sizes are so many that draws cannot be made at each, they are made at some (nodes), and
+    their ratio to the model's time is interpolated linearly in log n. The model's own times are
+    always exact.
 
     Attributes:
         seconds: (U, C).
-        spread: of log time over the replicates, (U, C).
-        ratios: replicate / model at the nodes, (B, nodes, C).
+        one: of one GPU, (U).
+        spread: of log time over the draws, (U, C).
+        ratios: draw / model at the nodes, (B, nodes, C).
         left: the node below each size, (U).
         share: how far each size is on the way to the next node, (U, 1).
     """
 
     seconds: Array
+    one: Array
     spread: Array
     ratios: Array
     left: NDArray[np.intp]
     share: Array
 
     def of_replicate(self, replicate: int) -> Array:
-        """Step times by a replicate, (U, C); s."""
+        """Step times by a draw, (U, C); s."""
         ratio = self.ratios[replicate]
         if ratio.shape[0] == self.seconds.shape[0]:
             return np.asarray(self.seconds * ratio, dtype=np.float64)
@@ -84,30 +123,27 @@ class StepTimes:
         return np.asarray(self.seconds * ratio, dtype=np.float64)
 
 
-def step_times(model: Model, n: Array, gpus: Array, replicates: int, most: int) -> StepTimes:
+def step_times(model: Forecaster, n: Array, gpus: Array, replicates: int, most: int) -> StepTimes:
     """Step times of every n with every GPU count.
 
     Args:
         n: distinct, ascending.
         gpus: GPU counts.
-        replicates: how many to use; a model with fewer repeats its own.
-        most: evaluations of replicates that may be spent.
+        replicates: how many draws to use; a model with fewer repeats its own.
+        most: evaluations of draws that may be spent.
     """
-    evaluator = Evaluator(model)
     nodes = _nodes(n, max(FEWEST_NODES, most // (replicates * gpus.size)))
     size, count = outer(n, gpus)
-    seconds = evaluator.seconds(size, count).reshape(n.size, gpus.size)
+    seconds = model.trusted(size, count).reshape(n.size, gpus.size)
+    one = model.trusted(n, np.ones(n.size))
     size, count = outer(nodes, gpus)
-    exact = evaluator.seconds(size, count)
-    ratios = np.empty((replicates, nodes.size, gpus.size))
-    for replicate in range(replicates):
-        ratio = evaluator.seconds(size, count, replicate) / exact
-        ratios[replicate] = ratio.reshape(nodes.size, gpus.size)
+    ratios = model.draws(size, count, replicates) / model.seconds(size, count)
+    ratios = np.ascontiguousarray(ratios).reshape(replicates, nodes.size, gpus.size)
     spread = np.sqrt(np.mean(np.log(ratios) ** 2, axis=0))
     left, share = _between(n, nodes)
     if nodes.size < n.size:
         spread = spread[left] + share * (spread[left + 1] - spread[left])
-    return StepTimes(seconds, spread, ratios, left, share)
+    return StepTimes(seconds, one, spread, ratios, left, share)
 
 
 def _nodes(n: Array, most: int) -> Array:

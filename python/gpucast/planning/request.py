@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from gpucast import _core
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model
+from gpucast.model.fitted import own
+from gpucast.model.forecaster import Forecaster
 from gpucast.planning.yaml_lines import Lines
 from gpucast.util import units
 
@@ -81,16 +82,16 @@ class Machine(_Strict):
     setup: Setup = 0.0
     peak_flops: Positive | None = None
     flops_per_pair: Positive | None = None
-    _model: Model | None = PrivateAttr(default=None)
+    _model: Forecaster | None = PrivateAttr(default=None)
 
     @property
     def workload(self) -> _core.Workload:
         """What a step does, with the operations that the plan counts."""
-        of_model = self.forecaster.workload
+        of_model = own(self.forecaster, "nobody knows its operations").workload
         return of_model if self.flops_per_pair is None else of_model.counting(self.flops_per_pair)
 
     @property
-    def forecaster(self) -> Model:
+    def forecaster(self) -> Forecaster:
         """The fitted model; set by whoever read the request."""
         assert self._model is not None
         return self._model
@@ -115,9 +116,11 @@ class Job(_Strict):
 
     Attributes:
         n: what the work grows with: particles, cells.
-        steps or ns: length of one simulation; ``ns`` needs ``timestep_fs``.
+        steps or ns: length of one simulation.
         deadline or ns_per_day: when it must be done (s), or how fast it must run, set-up not
-            counted (needs ``timestep_fs``).
+            counted.
+        timestep_fs: simulated time a step, which ``ns`` and ``ns_per_day`` need; that of its models
+            where they know one.
         count: how many there are.
         efficiency: least parallel efficiency that is allowed.
         machines: names of those it may run on; all where not given.

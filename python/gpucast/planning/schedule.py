@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import Array
+from gpucast.model.forecaster import Array
 from gpucast.planning.option_table import OptionTable
 
 _MOST_PLACED = 3_000

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpucast.model.fitted import SAME_SIZE, Array, grain_of, rounded, spaced
+from gpucast.model.forecaster import SAME_SIZE, Array, grain_of, rounded, spaced
 
 FIRST = 129
 """Sizes looked at first, evenly spaced in the logarithm."""

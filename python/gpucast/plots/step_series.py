@@ -22,7 +22,8 @@ from gpucast.data.selection import ANY, OPEN, StepSelection
 from gpucast.data.step_workloads import workload_of
 from gpucast.data.steps import NATIVE_PATHS, Cell, steps_of
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model, sizes_to_show
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster, sizes_to_show
 from gpucast.util.order_statistics import median_of
 
 PAPERS = StepSelection(
@@ -58,14 +59,33 @@ class Series:
     label: str
     group: StepSelection | None
     steps: tuple[Step, ...]
-    model: Model | None
+    model: Forecaster | None
 
     @property
     def workload(self) -> _core.Workload:
         """What its steps do."""
-        if self.model is not None:
+        if isinstance(self.model, Model):
             return self.model.workload
         return workload.of(workload_of(self.steps, self.label))
+
+    @property
+    def has_work(self) -> bool:
+        """Whether what a step computes is known, as it is of our own programs."""
+        if self.model is not None:
+            return isinstance(self.model, Model)
+        return any(step.schedule is not None for step in self.steps)
+
+    @property
+    def model_of_parts(self) -> Forecaster | None:
+        """The model, where the data tell T_gpu, T_cpu and T_com apart."""
+        return self.model if self.model is not None and self.model.knows_parts else None
+
+    @property
+    def unit(self) -> str | None:
+        """What n counts; None: not said."""
+        units = {step.unit for step in self.steps} or {self.model.unit if self.model else None}
+        unit = units.pop() if len(units) == 1 else None
+        return "particles" if unit is None and self.has_work else unit
 
     @cached_property
     def points(self) -> dict[Cell, Point]:
@@ -124,7 +144,7 @@ class Series:
 
 
 def series_of(
-    data: Dataset | None, models: Sequence[Model], wanted: StepSelection = ANY
+    data: Dataset | None, models: Sequence[Forecaster], wanted: StepSelection = ANY
 ) -> list[Series]:
     """The series of a figure: native first, then the other paths.
 
@@ -161,7 +181,7 @@ def kind_in_words(series: Sequence[Series]) -> str:
     return ""
 
 
-def _measured(data: Dataset, models: Sequence[Model], wanted: StepSelection) -> list[Series]:
+def _measured(data: Dataset, models: Sequence[Forecaster], wanted: StepSelection) -> list[Series]:
     if not data.steps:
         return []
     groups = steps_of(data.select(wanted))
@@ -202,6 +222,6 @@ def _nearness(kind: StepSelection) -> tuple[bool, ...]:
     return tuple(getattr(kind, name) in (value, None) for name, value in PAPERS.chosen.items())
 
 
-def is_about(model: Model, group: StepSelection) -> bool:
+def is_about(model: Forecaster, group: StepSelection) -> bool:
     """Whether a model is of a group's steps, or a what-if for its path."""
     return model.selection.agrees(group)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from gpucast.errors import InputError
 from gpucast.forecast.remote_cost import TENTH, Beside
-from gpucast.model.fitted import Forecasts, Model, spaced
+from gpucast.model.forecaster import Forecaster, Forecasts, spaced
 from gpucast.plots import style
 from gpucast.plots.step_series import Point, Series
 from gpucast.util.units import plain
@@ -82,6 +82,13 @@ def small_n(series: Sequence[Series]) -> float:
     """The n of the paper's figure 4: 1000, or the nearest that was measured."""
     measured = [n for each in series for n in each.sizes]
     return nearest(measured, SMALL_N) if measured else SMALL_N
+
+
+def size_word(series: Sequence[Series]) -> str:
+    """What n counts, where all series say the same: ``atoms``."""
+    units = {each.unit for each in series}
+    unit = units.pop() if len(units) == 1 else None
+    return unit or "things (n)"
 
 
 def nearest(values: Sequence[T], to: float) -> T:
@@ -173,9 +180,9 @@ def step_times(
     for axes, each in zip(grid_, series, strict=True):
         for at, count in enumerate(counts):
             _step_time(axes, each, count, span or _range(series), at)
-        _step_time_axes(axes)
+        _step_time_axes(axes, series)
         axes.set_title(each.label)
-    _slopes(grid_[0])
+    _slopes(grid_[0], (1, 2) if all(each.has_work for each in series) else (1,))
     grid_[0].set_ylabel("time of a step")
     _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
     return figure
@@ -187,7 +194,7 @@ def step_times_of_paths(series: Sequence[Series], title: str, caption: str = "")
     figure, ((axes,),) = style.panels(1, 1, title, caption, width=PATHS_WIDTH, height=2.9)
     for at, each in enumerate(series):
         _step_time(axes, each, 1, _range(series), at)
-    _step_time_axes(axes)
+    _step_time_axes(axes, series)
     axes.set_ylabel("time of a step")
     _key(figure, [(each.label, at) for at, each in enumerate(series)])
     return figure
@@ -202,16 +209,22 @@ def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float]
     _points(axes, own, at, lambda p: p)
 
 
-def _step_time_axes(axes: Axes) -> None:
-    style.log_axes(axes, "n, particles", "")
+def _step_time_axes(axes: Axes, series: Sequence[Series]) -> None:
+    style.log_axes(axes, _size_label(series), "")
     style.si_axis(axes.yaxis, "s")
     style.si_axis(axes.xaxis)
 
 
-def _slopes(axes: Axes) -> None:
+def _size_label(series: Sequence[Series]) -> str:
+    units = {each.unit for each in series}
+    return f"n, {size_word(series)}" if units != {None} else "n"
+
+
+def _slopes(axes: Axes, exponents: Sequence[int]) -> None:
     """What growth with n and with n^2 would look like, where the axes have room: below."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    for exponent, start in ((1, 0.30), (2, 0.62)):
+    starts = (0.30, 0.62) if len(exponents) > 1 else (0.70,)
+    for exponent, start in zip(exponents, starts, strict=True):
         n = np.array([left * (right / left) ** start, left * (right / left) ** (start + 0.18)])
         at = bottom * (top / bottom) ** 0.06
         axes.plot(n, at * (n / n[0]) ** exponent, color="#777777", lw=0.8, zorder=1)
@@ -259,8 +272,8 @@ def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
     """One panel, and whether there is anything in it; ``several``: panels differ in n."""
     timed = {gpus: p for (size, gpus), p in series.phases.items() if size == n}
     counts = np.array(sorted(timed), dtype=np.float64) if timed else gpu_range([series])
-    found = _forecasts(series.model, np.full(counts.size, float(n)), counts)
-    width, shift = (0.4, 0.21) if timed and series.model is not None else (0.7, 0.0)
+    found = _forecasts(series.model_of_parts, np.full(counts.size, float(n)), counts)
+    width, shift = (0.4, 0.21) if timed and series.model_of_parts is not None else (0.7, 0.0)
     if timed:
         terms = {
             term: np.array([timed[int(count)][term] for count in counts]) for term in style.TERMS
@@ -329,7 +342,7 @@ def extra_time(
             }
             _points(axes, own, at, lambda p: 100 * (p - 1))
         axes.axhline(0, color="black", lw=0.6)
-        _extra_axes(axes)
+        _extra_axes(axes, _size_label(series))
         axes.set_title(f"{other.label} beside {first.label}")
     grid_[0].set_ylabel("extra time of a step")
     _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)])
@@ -355,11 +368,11 @@ def extra_cost(kinds: Sequence[tuple[str, Beside]], gpus: Sequence[int], title: 
     return figure
 
 
-def _extra_axes(axes: Axes) -> None:
+def _extra_axes(axes: Axes, size_label: str = "n, particles") -> None:
     axes.set_xscale("log")
     style.plain_minor_ticks(axes)
     style.si_axis(axes.xaxis)
-    axes.set_xlabel("n, particles")
+    axes.set_xlabel(size_label)
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     style.grid(axes)
 
@@ -369,7 +382,7 @@ def _ratio(point: Point, base: Point) -> Point:
 
 
 def _ratio_line(
-    axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, at: int
+    axes: Axes, first: Forecaster | None, other: Forecaster | None, n: Array, count: int, at: int
 ) -> None:
     gpus = np.full(n.size, float(count))
     base, found = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
@@ -399,7 +412,7 @@ def _panels(
     return figure, flat[:count]
 
 
-def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
+def _forecasts(model: Forecaster | None, n: Array, gpus: Array) -> Forecasts | None:
     if model is None:
         return None
     try:

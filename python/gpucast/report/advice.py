@@ -14,7 +14,8 @@ from gpucast.design.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
 from gpucast.design.ensembles import REPLICATES, Fitted
 from gpucast.design.optimal import left, order
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model, grain_of
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import grain_of
 from gpucast.util import JsonObject
 
 COUNT = 5

@@ -14,9 +14,11 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.limits import LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
+from gpucast.forecast.caveats import caveats
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import Cell, validate
-from gpucast.model.fitted import Model, sizes_to_show, spaced
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
@@ -40,7 +42,7 @@ MOST_COUNTS = 1000
 
 
 def content(
-    models: Sequence[Model],
+    models: Sequence[Forecaster],
     data: Dataset | None = None,
     *,
     title: str | None = None,
@@ -57,10 +59,10 @@ def content(
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
 
     Returns:
-        ``title``, ``n`` {values, start}, ``gpus``, ``most`` (GPUs that the first answer may take),
-        ``measured_gpus``, ``models`` (a dict each: label, curves, shares,
-        cells, parameters, ...), ``extra`` (each further model over the first), ``table`` (the
-        answer for round n), ``warnings``.
+        ``title``, ``unit`` (what n counts), ``n`` {values, start}, ``gpus``, ``most`` (GPUs that
+        the first answer may take), ``measured_gpus``, ``models`` (a dict each: label, curves,
+        shares, cells, parameters, ...), ``extra`` (each further model over the first), ``table``
+        (the answer for round n), ``warnings``.
 
     Raises:
         InputError: no or too many models, a count that none can forecast, or data that hold no
@@ -70,9 +72,10 @@ def content(
         raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)
-    labels = _labels(models)
+    labels, most = _labels(models), _most(models, counts)
     found = [
-        _model(model, label, n, counts, data) for model, label in zip(models, labels, strict=True)
+        _model(model, label, n, counts, data, most)
+        for model, label in zip(models, labels, strict=True)
     ]
     if data is not None and not any(each["cells"] for each in found):
         wanted = "; ".join(each["about"] for each in found)
@@ -80,10 +83,11 @@ def content(
     inside = [sizes_to_show(model)[1] for model in models]
     start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
     return {
-        "title": title or _title(found),
+        "title": title or _title(models, found),
+        "unit": _unit(models),
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
-        "most": _most(models, counts),
+        "most": most,
         "measured_gpus": _measured_gpus(models),
         "models": found,
         "extra": [
@@ -95,7 +99,7 @@ def content(
     }
 
 
-def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
+def _counts(models: Sequence[Forecaster], gpus: Sequence[float] | None) -> Array:
     """GPU counts that all models can forecast."""
     measured = _measured_gpus(models)
     wanted = np.array(
@@ -116,11 +120,11 @@ def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
     return wanted
 
 
-def _measured_gpus(models: Sequence[Model]) -> int:
+def _measured_gpus(models: Sequence[Forecaster]) -> int:
     return max(model.domain.gpus[1] for model in models)
 
 
-def _most(models: Sequence[Model], counts: Array) -> int:
+def _most(models: Sequence[Forecaster], counts: Array) -> int:
     """GPUs that an answer may take where nobody says: those measured, if there are several."""
     measured = counts[counts <= _measured_gpus(models)]
     return int((measured if measured.size > 1 else counts)[-1])
@@ -131,7 +135,9 @@ def _doublings(measured: int) -> set[int]:
     return {count for count in beyond if count < measured} | {measured}
 
 
-def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float] | None) -> Array:
+def _sizes(
+    models: Sequence[Forecaster], data: Dataset | None, sizes: Sequence[float] | None
+) -> Array:
     """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
     ends = [end for model in models for end in sizes_to_show(model)]
     least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
@@ -147,9 +153,11 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
     return wanted
 
 
-def _labels(models: Sequence[Model]) -> list[str]:
+def _labels(models: Sequence[Forecaster]) -> list[str]:
     """What people call the models: their paths where these differ, else their files' names."""
     paths = [_path(model) for model in models]
+    if len(models) == 1 and models[0].data.program is not None:
+        return [models[0].data.program]
     names = paths if len(set(paths)) == len(paths) else [model.name for model in models]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})"
@@ -157,19 +165,29 @@ def _labels(models: Sequence[Model]) -> list[str]:
     ]
 
 
-def _path(model: Model) -> str:
+def _path(model: Forecaster) -> str:
     what_if = model.data.what_if
     return model.data.path if what_if is None else f"{what_if.path} (what if)"
 
 
-def _title(found: Sequence[JsonObject]) -> str:
+def _unit(models: Sequence[Forecaster]) -> str | None:
+    """What n counts: of our own programs particles; None where models differ or do not say."""
+    units = {"particles" if isinstance(each, Model) else each.unit for each in models}
+    return units.pop() if len(units) == 1 else None
+
+
+def _title(models: Sequence[Forecaster], found: Sequence[JsonObject]) -> str:
     if len(found) == 1:
-        return "How many GPUs should n particles get?"
+        unit = _unit(models)
+        return f"How many GPUs should n {unit} get?" if unit else "How many GPUs for size n?"
     return f"How many GPUs, and {' or '.join(each['label'] for each in found)}?"
 
 
-def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | None) -> JsonObject:
-    about, parameters = model.data, model.parameters
+def _model(
+    model: Forecaster, label: str, n: Array, counts: Array, data: Dataset | None, most: int
+) -> JsonObject:
+    """All that is said of a model; ``most``: GPUs that the first answer may take."""
+    about = model.data
     # What is shown as it stands in the file.
     content = model.content
     cells = _cells(model, data)
@@ -179,8 +197,13 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
         "label": label,
         "about": ", ".join(filter(None, (f"path {_path(model)!r}", about.words))),
         "terms": content["model"],
-        "chosen": model.chosen or str(model.terms),
-        "domain": content["domain"],
+        "chosen": model.chosen or model.form,
+        "unit": model.unit,
+        "timestep": model.timestep,
+        "parts": model.knows_parts,
+        "forms": [] if isinstance(model, Model) else content["candidates"],
+        "timed": None if model.timed is None else to_json(model.timed),
+        "domain": {**content["domain"], "n": _plain(np.array(model.domain.n))},
         "curves": [
             {
                 "gpus": each.gpus,
@@ -197,19 +220,10 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
         "shares": _shares(model, n, counts),
         "cells": cells,
+        "caveat": _caveat(model, n, counts[counts <= most]),
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
         "next": _next(model, cells, data),
-        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
-        "combinations": content["combinations"],
-        "identified": {
-            "rank": model.rank,
-            "parameters": len(parameters),
-            "not_alone": [name for name, each in parameters.items() if not each.identified],
-        },
-        "k_profile": content["k_profile"],
-        "k": model.k,
-        "p": model.p,
-        "k_plausible": model.k_plausible,
+        **_terms(model),
         "quality": content["quality"] or {},
         "candidates": sorted(
             content["candidates"],
@@ -225,9 +239,34 @@ def _model(model: Model, label: str, n: Array, counts: Array, data: Dataset | No
     }
 
 
-def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | None:
+def _caveat(model: Forecaster, n: Array, counts: Array) -> str | None:
+    """The worst that is to be known of the cells that the page shows."""
+    found = caveats(model, *outer(n, counts))
+    return found[0] if found else None
+
+
+def _terms(model: Forecaster) -> JsonObject:
+    """What is known of the parameters; nothing of forms that are averaged: theirs mean little."""
+    own = model if isinstance(model, Model) else None
+    parameters = own.parameters if own else {}
+    return {
+        "parameters": [{"name": name, **to_json(each)} for name, each in parameters.items()],
+        "combinations": own.content["combinations"] if own else [],
+        "identified": {
+            "rank": own.rank if own else None,
+            "parameters": len(parameters),
+            "not_alone": [name for name, each in parameters.items() if not each.identified],
+        },
+        "k_profile": own.content["k_profile"] if own else [],
+        "k": own.k if own else None,
+        "p": own.p if own else None,
+        "k_plausible": own.k_plausible if own else [],
+    }
+
+
+def _shares(model: Forecaster, n: Array, counts: Array) -> list[list[list[float]]] | None:
     """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
-    if not model.integers:
+    if not model.draw_count:
         return None
     return [
         [_digits(row, 3) for row in model.best_shares(n, counts[:most])]
@@ -235,7 +274,7 @@ def _shares(model: Model, n: Array, counts: Array) -> list[list[list[float]]] | 
     ]
 
 
-def _cells(model: Model, data: Dataset | None) -> list[Cell]:
+def _cells(model: Forecaster, data: Dataset | None) -> list[Cell]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
@@ -254,15 +293,15 @@ def _cells(model: Model, data: Dataset | None) -> list[Cell]:
     return validate(model, data, wanted, machine=model.machine.id if there else None)["cells"]
 
 
-def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
-    if data is None or not cells:
+def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
+    if data is None or not cells or not isinstance(model, Model):
         return None
     machine = data.machines.get(str(model.machine.id))
     gpus = len(machine.gpus or []) if machine is not None else 0
     return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
 
 
-def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> JsonObject:
+def _extra(first: Forecaster, other: Forecaster, n: Array, counts: Array, at: int) -> JsonObject:
     """How many times as long a step takes by another model: [n][count], with its interval."""
     rows = compare(first, other, n, counts)["ratio"]
     shape = (n.size, counts.size)
@@ -276,7 +315,7 @@ def _extra(first: Model, other: Model, n: Array, counts: Array, at: int) -> Json
 
 
 def _table(
-    models: Sequence[Model], labels: Sequence[str], n: Array, counts: Array
+    models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array
 ) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
     tried = counts[counts <= _most(models, counts)]
@@ -295,13 +334,17 @@ def _table(
     return rows
 
 
-def _choices(model: Model, label: str, sizes: Sequence[float], counts: Array) -> list[JsonObject]:
+def _choices(
+    model: Forecaster, label: str, sizes: Sequence[float], counts: Array
+) -> list[JsonObject]:
     """The best count of one model for each size."""
     best = model.best_counts(sizes, list(counts))
     found = model.forecasts(sizes, [row["gpus"] for row in best])
+    known = model.measured(found.n, found.gpus)
     return [
         {
             "label": label,
+            "measured": bool(np.isfinite(known[at])),
             **{key: row[key] for key in ("gpus", "seconds", "probability")},
             "low": float(found.low[at]),
             "high": float(found.high[at]),

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.fitted import SAME_SIZE, Forecasts, Model, grain_of, rounded
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import SAME_SIZE, Forecaster, Forecasts, grain_of, rounded
 
 Array = NDArray[np.float64]
 
@@ -26,6 +27,8 @@ MOST_POINTS = 20_000
 
 _PROBES = (0.25, 0.5, 0.75)
 _DRAWS = 4000
+# Forms of programs that are not ours do not jump, and take longer to evaluate.
+_DRAWS_OF_SMOOTH = 250
 _TRIALS = 8
 
 
@@ -42,26 +45,30 @@ class Curve:
     found: Forecasts
 
 
-def curve(model: Model, gpus: int, sizes: Array) -> Curve:
+def curve(model: Forecaster, gpus: int, sizes: Array) -> Curve:
     """The curve of a GPU count through ``sizes`` (ascending), which all are points.
 
     Raises:
         InputError: the model cannot forecast so many GPUs.
     """
-    n = refined(_log_time(model, gpus), sizes)
+    n = refined(_log_time(model, gpus), sizes, _draws_of(model))
     n = thinned(n, _log_time(model, gpus)(n), sizes)
     return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus))))
 
 
-def largest_error(model: Model, found: Curve, seed: int = 1) -> float:
+def largest_error(model: Forecaster, found: Curve, seed: int = 1) -> float:
     """Largest relative error of interpolated times, at random n in the curve's range."""
     at, error = _missed(
-        _log_time(model, found.gpus), found.found.n, np.log(found.found.seconds), seed
+        _log_time(model, found.gpus),
+        found.found.n,
+        np.log(found.found.seconds),
+        seed,
+        _draws_of(model),
     )
     return float(np.expm1(np.max(error, initial=0.0))) if at.size else 0.0
 
 
-def refined(log_time: Callable[[Array], Array], sizes: Array) -> Array:
+def refined(log_time: Callable[[Array], Array], sizes: Array, draws: int = _DRAWS) -> Array:
     """Sizes, the given ones among them, between which log-log interpolation is near enough.
 
     Segments are probed at three places and split there until all probes agree or nothing lies
@@ -72,7 +79,7 @@ def refined(log_time: Callable[[Array], Array], sizes: Array) -> Array:
     grain = grain_of(*points)
     points = _split(log_time, points, points[:-1], grain)
     for seed in range(_TRIALS):
-        at, error = _missed(log_time, points, log_time(points), seed)
+        at, error = _missed(log_time, points, log_time(points), seed, draws)
         wrong = at[error > TOLERANCE]
         if not wrong.size or points.size >= MOST_POINTS:
             break
@@ -104,11 +111,11 @@ def _split(log_time: Callable[[Array], Array], points: Array, low: Array, grain:
 
 
 def _missed(
-    log_time: Callable[[Array], Array], n: Array, known: Array, seed: int
+    log_time: Callable[[Array], Array], n: Array, known: Array, seed: int, draws: int
 ) -> tuple[Array, Array]:
     """Random sizes, and by how much interpolation misses the log time of each."""
-    draws = np.random.default_rng(seed).uniform(np.log(n[0]), np.log(n[-1]), _DRAWS)
-    at = np.unique(rounded(np.exp(draws), grain_of(n[0], n[-1])))
+    drawn = np.random.default_rng(seed).uniform(np.log(n[0]), np.log(n[-1]), draws)
+    at = np.unique(rounded(np.exp(drawn), grain_of(n[0], n[-1])))
     at = at[(at >= n[0]) & (at <= n[-1])]
     return at, np.abs(np.interp(np.log(at), np.log(n), known) - log_time(at))
 
@@ -137,12 +144,13 @@ def thinned(n: Array, log_time: Array, kept: Array) -> Array:
     return n[keep]
 
 
-def _log_time(model: Model, gpus: int) -> Callable[[Array], Array]:
-    # Replicates make intervals, which take most of a forecast's time; points need none.
-    alone = replace(model, replicates=model.replicates[:0], integers=[])
+def _draws_of(model: Forecaster) -> int:
+    return _DRAWS if isinstance(model, Model) else _DRAWS_OF_SMOOTH
 
+
+def _log_time(model: Forecaster, gpus: int) -> Callable[[Array], Array]:
     def log_time(n: Array) -> Array:
-        seconds: Array = alone.forecasts(n, np.full(n.size, float(gpus))).seconds
+        seconds = model.seconds(n, np.full(n.size, float(gpus)))
         return np.asarray(np.log(seconds), dtype=np.float64)
 
     return log_time

@@ -25,8 +25,11 @@ _SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
 _PIECE = re.compile(r"_[1-9]\d*$")
 
 # What the page's scripts need; the rest of the content is text in the page already.
-_PAGE_KEYS = ("n", "gpus", "models", "extra")
-_MODEL_KEYS = ("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible")
+_PAGE_KEYS = ("n", "gpus", "models", "extra", "unit")
+_MODEL_KEYS = (
+    *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
+    *("parts", "timestep", "timed"),
+)
 
 
 def page(content: JsonObject, *, version: str = "unknown", command: str | None = None) -> str:
@@ -43,7 +46,11 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
         _environment()
         .get_template("report.html")
         .render(
-            c={**content, "models": [_shown(each) for each in content["models"]]},
+            c={
+                **content,
+                "models": [_shown(each) for each in content["models"]],
+                "size_label": f"n, {content['unit']}" if content["unit"] else "n",
+            },
             page={
                 **{key: content[key] for key in _PAGE_KEYS},
                 "models": [{key: each[key] for key in _MODEL_KEYS} for each in content["models"]],
@@ -105,8 +112,11 @@ def _resource(name: str) -> Markup:
 
 def _shown(model: JsonObject) -> JsonObject:
     """A model's content with what only the page's text needs."""
-    quality = {"median_relative_error": None, **model["quality"]}
+    unknown = ("median_relative_error", "held_out_gpus_error", "held_out_n_error")
+    quality = dict.fromkeys(unknown) | model["quality"]
     held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]
+    about = model["data"]
+    kind = [about.get(key) for key in ("program", "case", "schedule", "kernel")]
     pieces = [each for each in model["parameters"] if _PIECE.search(each["name"])]
     return {
         **model,
@@ -117,6 +127,8 @@ def _shown(model: JsonObject) -> JsonObject:
         "quality": quality,
         "held_out": held_out[0] if held_out else None,
         "summary": summarize(model["cells"]) if model["cells"] else None,
+        "kind": ", ".join(filter(None, kind)),
+        "form": model["chosen"].replace("+", " + ") if model["parts"] else model["chosen"],
         "main": [each for each in model["parameters"] if each not in pieces],
         "pieces": pieces,
     }

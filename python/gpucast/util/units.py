@@ -8,6 +8,9 @@ from gpucast.errors import InputError
 
 _TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
+SIMULATED_TIMES = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Seconds by unit of simulated time."""
+
 
 def duration(value: float) -> str:
     """A time: four digits and the unit that suits its size."""
@@ -30,6 +33,24 @@ def parse_duration(text: str, field: str | None = None) -> float:
         value = float("nan")
     if not 0 < value < float("inf"):
         raise InputError(f"{text!r} is no time such as 90s, 5m, 1h, 2d", field=field)
+    return value
+
+
+def parse_timestep(text: str, field: str | None = None) -> float:
+    """``2fs``, ``0.002 ps``, ``1e-3 s``: seconds of simulated time that a step advances.
+
+    Raises:
+        InputError: something that is no time greater than 0, or has no unit.
+    """
+    number = text.strip().rstrip("fpnums")
+    size = SIMULATED_TIMES.get(text.strip()[len(number) :])
+    try:
+        # Divided by a whole number: 2 fs are then the double nearest to 2e-15.
+        value = float("nan") if size is None else float(number) / round(1 / size)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise InputError(f"{text!r} is no time step such as 2fs, 0.002ps, 1e-3s", field=field)
     return value
 
 

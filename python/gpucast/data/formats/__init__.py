@@ -1,7 +1,7 @@
 """Other programs' files, read into records and written from them: one module a format.
 
-To add a format, drop a module in here that has a tuple ``FORMATS``; ``gpucast import`` then
-detects it, and ``gpucast data export`` offers it where it can write.
+To add a format, drop a module in here that has a tuple ``FORMATS``; ``gpucast import`` and every
+command that takes data then detect it, and ``gpucast data export`` offers it where it can write.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
@@ -22,11 +24,22 @@ class Options:
     """What a file of another program does not say itself.
 
     Attributes:
-        machine: id of the machine the records refer to.
+        machine: id of the machine the records refer to, where the file names none.
         path, schedule, kernel: used where the file has none of its own; schedule and kernel, which
             programs of our own have, None where nobody said.
         block: threads a block of the steps' kernel, or None.
         bytes: buffer size of formats that give rates only.
+        program, case, unit: of steps, where the file does not say; None: nobody said.
+        timestep: s of simulated time that a step advances, where the file does not say.
+        columns: names of a table's columns by what they hold: ``{"n": "atoms"}``; a unit after a
+            colon.
+        decimal: how a table's decimals are written; None: told by its numbers.
+        sheet: of a workbook that has several tables.
+        gpus, size: of runs whose log does not say them; None: nobody said.
+        overrule: whether these win over what the log says.
+        from_name: regular expression whose named groups say of a log what its file's name says.
+        regex: regular expression whose named groups find the runs of a text of no known format.
+        every_run: also runs of a log that a later one of the same size makes a rehearsal.
     """
 
     machine: str = "imported"
@@ -35,6 +48,19 @@ class Options:
     kernel: str | None = None
     block: int | None = None
     bytes: int = 512 * 2**20
+    program: str | None = None
+    case: str | None = None
+    unit: str | None = None
+    timestep: float | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    decimal: Literal["point", "comma"] | None = None
+    sheet: str | None = None
+    gpus: int | None = None
+    size: float | None = None
+    overrule: bool = False
+    from_name: str | None = None
+    regex: str | None = None
+    every_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,11 +71,14 @@ class Imported:
         entries: records of ``Options.machine``.
         machine: fields of a machine record that the file states, as JSON.
         warnings: one line each.
+        notes: what was understood and what left out, where that is no reason to worry; one line
+            each.
     """
 
     entries: list[Entry]
     machine: dict[str, object] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -62,6 +91,8 @@ class Format:
         detect: whether a text is of this format; never raises.
         read: ``read(text, file, options)``; ``file`` is a name for messages. Raises InputError.
         write: a dataset as a text of this format, or None where the format is only read.
+        log: whether it is what a program prints: in any encoding, and known by words that no table
+            has.
     """
 
     name: str
@@ -69,33 +100,119 @@ class Format:
     detect: Callable[[str], bool]
     read: Callable[[str, str, Options], Imported]
     write: Callable[[Dataset], str] | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class BinaryFormat:
+    """How to recognise and read a format that is no text.
+
+    Attributes:
+        name, what: as of a ``Format``.
+        magic: the bytes that its files begin with.
+        read: ``read(content, file, options)``. Raises InputError.
+    """
+
+    name: str
+    what: str
+    magic: bytes
+    log = False
+    read: Callable[[bytes, str, Options], Imported]
 
 
 def formats() -> dict[str, Format]:
-    """All formats by name."""
-    found: dict[str, Format] = {}
-    for module in pkgutil.iter_modules(__path__):
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        for each in getattr(loaded, "FORMATS", ()):
-            found[each.name] = each
-    return found
+    """All formats that are text, by name."""
+    return {each.name: each for each in _all_formats() if isinstance(each, Format)}
 
 
-def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imported, Format]:
+def read_file(
+    path: str, options: Options, name: str | None = None
+) -> tuple[Imported, Format | BinaryFormat]:
     """Read a file of any format; which one is told by its content, or by ``name``.
 
     Raises:
         InputError: the file cannot be read, is of no known format, or is wrong.
     """
-    text = _text(path)
-    known = formats()
-    if name is None:
-        chosen = _detected(text, path, known)
-    elif name in known:
-        chosen = known[name]
-    else:
-        raise InputError(f"{name!r} is unknown; it is one of {', '.join(known)}", field="--format")
-    return chosen.read(text, path, options), chosen
+    content = _content(path)
+    if name is not None and name not in {each.name for each in _all_formats()}:
+        known = ", ".join(each.name for each in _all_formats())
+        raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
+    found = recognized(content, path, options, name)
+    if found is None:
+        raise InputError(
+            f"is of no known format ({', '.join(each.name for each in _all_formats())}); a table "
+            "needs a header line such as n,gpus,seconds, or its columns named with --columns",
+            file=path,
+        )
+    if isinstance(found, BinaryFormat):
+        return found.read(content, path, options), found
+    text = printed(content) if found.log else _text(content, path)
+    return found.read(text, path, options), found
+
+
+def recognized(
+    content: bytes, file: str, options: Options, name: str | None = None
+) -> Format | BinaryFormat | None:
+    """The format of a file's content, or that of this name; None: none that is known.
+
+    Raises:
+        InputError: it holds what needs no import, or is no text.
+    """
+    known = _all_formats()
+    if name is not None:
+        return next((each for each in known if each.name == name), None)
+    for each in known:
+        if isinstance(each, BinaryFormat) and content.startswith(each.magic):
+            return each
+    if content.startswith(_OLD_WORKBOOK):
+        raise InputError("is an old workbook (.xls); save it as .xlsx or CSV", file=file)
+    if holds_records(content):
+        raise InputError("holds gpucast records already; use it as it is", file=file)
+    if MODEL_MARK.encode() in content[:4096]:
+        raise InputError("is a fitted model, not measurements", file=file)
+    if options.regex is not None:
+        return next(each for each in known if each.name == PATTERN)
+    named = "csv" if options.columns else None
+    texts = [each for each in known if isinstance(each, Format)]
+    if named is None:
+        text = printed(content)
+        log = next((each for each in texts if each.log and each.detect(text)), None)
+        if log is not None:
+            return log
+    text = _text(content, file)
+    others = (each for each in texts if not each.log)
+    return next((each for each in others if each.name == named or each.detect(text)), None)
+
+
+PATTERN = "regex"
+"""Name of the format of texts whose runs the user's regular expression finds."""
+
+
+def printed(content: bytes) -> str:
+    """What a program printed, as text: bytes in any encoding, lines in any system's way.
+
+    Names and messages in other encodings than UTF-8 are lost; numbers and keywords are not.
+    """
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def holds_records(content: bytes) -> bool:
+    """Whether a file's content is records of ours, as far as its beginning shows."""
+    return b'"gpucast.record/' in content[:4096]
+
+
+_OLD_WORKBOOK = bytes.fromhex("d0cf11e0a1b11ae1")
+MODEL_MARK = '"gpucast.model/'
+
+
+@cache
+def _all_formats() -> tuple[Format | BinaryFormat, ...]:
+    found: list[Format | BinaryFormat] = []
+    for module in pkgutil.iter_modules(__path__):
+        found += getattr(importlib.import_module(f"{__name__}.{module.name}"), "FORMATS", ())
+    return tuple(found)
 
 
 def entry(
@@ -111,30 +228,25 @@ def entry(
     return record
 
 
-def _text(path: str) -> str:
+def _content(path: str) -> bytes:
     try:
         with open(path, "rb") as stream:
             content = stream.read()
     except OSError as error:
         raise from_os_error(error, path) from error
+    if not content.strip():
+        raise InputError("is empty", file=path)
+    return content
+
+
+def _text(content: bytes, path: str) -> str:
+    # Spreadsheet programs call UTF-16 "Unicode text".
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError("not UTF-8 text", file=path, line=line) from None
     if not text.strip():
         raise InputError("is empty", file=path)
     return text
-
-
-def _detected(text: str, path: str, known: Mapping[str, Format]) -> Format:
-    if '"gpucast.record/' in text[:4096]:
-        raise InputError("holds gpucast records already; use it as it is", file=path)
-    for candidate in known.values():
-        if candidate.detect(text):
-            return candidate
-    raise InputError(
-        f"is of no known format ({', '.join(known)}); a CSV file needs a header line "
-        "n,gpus,seconds or bytes,seconds,route",
-        file=path,
-    )

@@ -1,7 +1,6 @@
-"""Step times a user brings: CSV ``n,gpus,seconds`` (optional ``path,schedule,kernel,repeat``).
+"""Steps as CSV: what ``gpucast data export --csv`` writes, and what any table of steps is read as.
 
-Rows of one cell (n, gpus, path, schedule, kernel) become one record with several samples. Cells
-that occur several times are repetitions; ``repeat`` numbers them where their order matters.
+``gpucast.data.formats.tables`` reads; here is what a text is known by, and the way back.
 """
 
 from __future__ import annotations
@@ -10,56 +9,46 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Format, Imported, Options, csv_table
+from gpucast.data.formats import Format, Imported, Options, csv_writer, tables
 from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
+from gpucast.data.formats.tables.columns import kind_of
+from gpucast.data.formats.tables.grid import from_text, header
 
-REQUIRED = ("n", "gpus", "seconds")
-OPTIONAL = ("path", "schedule", "kernel", "repeat")
 WRITTEN = ("path", "schedule", "kernel", "n", "gpus", "repeat", "seconds")
+STATED = ("program", "case", "unit", "nodes", "ranks", "timestep")
+"""Columns that are written where a step states them."""
 
 
 def detect(text: str) -> bool:
-    """Whether the first line is a header with ``n`` or ``gpus``."""
-    return not {"n", "gpus"}.isdisjoint(csv_table.header(text))
+    """Whether the first line is a header of steps."""
+    return kind_of(header(text)) == "steps"
 
 
 def read(text: str, file: str, options: Options) -> Imported:
     """Step records, one a cell, in the order the cells first occur. Raises InputError."""
-
-    def cell(row: csv_table.Row) -> dict[str, object]:
-        value: dict[str, object] = {
-            "kind": "step",
-            "path": row.text("path", options.path),
-            **row.label("schedule", options.schedule),
-            **row.label("kernel", options.kernel),
-            "n": row.size("n"),
-            "gpus": row.integer("gpus"),
-        }
-        return value if options.block is None else {**value, "block": options.block}
-
-    table = csv_table.rows(text, file, REQUIRED, OPTIONAL)
-    numbered = "repeat" in csv_table.header(text)
-    return Imported(csv_table.cells(table, options, cell, numbered=numbered))
+    return tables.steps.read(from_text(text, file), options)
 
 
 def write(data: Dataset) -> str:
     """The steps of a dataset, a row a sample, numbered from 1 within each cell.
 
     Raises:
-        InputError: no steps, or steps of several machines (the format has no column for them).
+        InputError: no steps, or steps of several machines or kinds, which would become one.
     """
     check_single_machine(data, data.steps, "step")
-    check_single_kind(data)
+    check_single_kind(data, but=STATED)
+    stated = [name for name in STATED if any(getattr(step, name) for step in data.steps)]
 
     def lines() -> Iterator[tuple[object, ...]]:
         counts: Counter[tuple[object, ...]] = Counter()
         for step in data.steps:
             cell = (step.path, step.schedule, step.kernel, step.n, step.gpus)
+            more = tuple(getattr(step, name) for name in stated)
             for seconds in step.seconds:
-                counts[cell] += 1
-                yield (*cell, counts[cell], repr(seconds))
+                counts[cell, more] += 1
+                yield (*cell, counts[cell, more], repr(seconds), *more)
 
-    return csv_table.write(WRITTEN, lines())
+    return csv_writer.write((*WRITTEN, *stated), lines())
 
 
-FORMATS = (Format("csv", "CSV n,gpus,seconds", detect, read, write),)
+FORMATS = (Format("csv", "tables of steps: n, gpus, seconds", detect, read, write),)

@@ -1,6 +1,6 @@
-"""Transfer times a user brings: CSV ``bytes,seconds,route`` (optional ``path,memory``).
+"""Transfers as CSV ``bytes,seconds,route``: what ``gpucast data export --csv`` writes.
 
-Rows that agree in everything but seconds become one record with several samples.
+``gpucast.data.formats.tables`` reads; here is what a text is known by, and the way back.
 """
 
 from __future__ import annotations
@@ -8,55 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Format, Imported, Options, csv_table
+from gpucast.data.formats import Format, Imported, Options, csv_writer, tables
 from gpucast.data.formats.single_machine import check_single_machine
+from gpucast.data.formats.tables.columns import kind_of
+from gpucast.data.formats.tables.grid import from_text, header
 from gpucast.data.records import Transfer
 from gpucast.errors import InputError
 
-REQUIRED = ("bytes", "seconds", "route")
-OPTIONAL = ("path", "memory")
 WRITTEN = ("path", "memory", "route", "bytes", "seconds")
-
-ENDS = {
-    "h2d": ("host", "gpu0"),
-    "d2h": ("gpu0", "host"),
-    "peer": ("gpu0", "gpu1"),
-    "staged": ("gpu0", "gpu1"),
-    "local": ("gpu0", "gpu0"),
-    "net": ("node0", "node1"),
-}
-"""Where a copy of each route starts and ends; the CSV does not name GPUs or nodes."""
 
 
 def detect(text: str) -> bool:
     """Whether the first line is a header with ``bytes`` or ``route``."""
-    return not {"bytes", "route"}.isdisjoint(csv_table.header(text))
+    return kind_of(header(text)) == "transfers"
 
 
 def read(text: str, file: str, options: Options) -> Imported:
     """Transfer records: copy engine, alone, valid. Raises InputError."""
-
-    def cell(row: csv_table.Row) -> dict[str, object]:
-        route = row.text("route", "").lower()
-        if route not in ENDS:
-            problem = f"{route!r} is unknown" if route else "missing"
-            raise row.error("route", f"{problem}; it is one of {', '.join(ENDS)}")
-        start, end = ENDS[route]
-        return {
-            "kind": "transfer",
-            "path": row.text("path", options.path),
-            "memory": row.text("memory", "unknown").lower(),
-            "engine": "copy",
-            "route": route,
-            "from": start,
-            "to": end,
-            "bytes": row.integer("bytes"),
-            "concurrent": [],
-            "valid": True,
-        }
-
-    table = csv_table.rows(text, file, REQUIRED, OPTIONAL)
-    return Imported(csv_table.cells(table, options, cell))
+    return tables.transfers.read(from_text(text, file), options)
 
 
 def write(data: Dataset) -> str:
@@ -84,7 +53,7 @@ def write(data: Dataset) -> str:
                     repr(seconds),
                 )
 
-    return csv_table.write(WRITTEN, lines())
+    return csv_writer.write(WRITTEN, lines())
 
 
 def expressible(data: Dataset) -> list[Transfer]:
@@ -96,4 +65,6 @@ def expressible(data: Dataset) -> list[Transfer]:
     ]
 
 
-FORMATS = (Format("csv-transfers", "CSV bytes,seconds,route", detect, read, write),)
+FORMATS = (
+    Format("csv-transfers", "tables of transfers: bytes, seconds, route", detect, read, write),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Measurement
@@ -21,7 +21,11 @@ def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: st
         )
 
 
-def check_single_kind(data: Dataset) -> None:
-    """Raise InputError where steps that differ in kind alone would become repetitions."""
+def check_single_kind(data: Dataset, but: Collection[str] = ()) -> None:
+    """Raise InputError where steps that differ in kind alone would become repetitions.
+
+    ``but``: fields that the format has a word for.
+    """
     for field in KIND:
-        only(data.steps, field, data.name)
+        if field not in but:
+            only(data.steps, field, data.name)

@@ -58,6 +58,12 @@
     };
   }
 
+  // The measured time of a cell, where there is one: forecasts that miss it do not choose a count.
+  const timed = C.models.map(({ timed: cells }) => new Map(
+    cells === null ? [] : cells.n.map((n, i) => [`${n}:${cells.gpus[i]}`, cells.seconds[i]]),
+  ));
+  const measured = (model, gpus, n) => timed[model].get(`${n}:${gpus}`) ?? null;
+
   function extrapolated(model, gpus, n) {
     const { n: sizes, gpus: counts } = C.models[model].domain;
     return n < sizes[0] || n > sizes[1] || gpus < counts[0] || gpus > counts[1];
@@ -102,7 +108,7 @@
       const price = q.prices[model];
       const shares = C.models[model].shares;
       return {
-        model, at, gpus, ...found, hours,
+        model, at, gpus, ...found, hours, trusted: measured(model, gpus, q.n) ?? found.seconds,
         run: [found.seconds, found.meanLow, found.meanHigh].map((each) => each * q.steps),
         cost: price === null ? null : hours * price,
         rank: priced ? hours * price : hours,
@@ -115,7 +121,7 @@
 
   function answer(q) {
     const rows = choices(q);
-    const fastest = d3.least(rows, (row) => row.seconds);
+    const fastest = d3.least(rows, (row) => row.trusted);
     const inTime = q.deadline === null ? rows : rows.filter((row) => row.run[0] <= q.deadline);
     const cheapest = d3.least(inTime, (row) => row.rank) ?? null;
     return { rows, fastest, cheapest, chosen: q.deadline !== null && cheapest ? cheapest : fastest };
@@ -168,6 +174,8 @@
       said.push(`${alone.join(", ")} GPU${alone.length > 1 || alone[0] > 1 ? "s" : ""} within 2 %.`);
     }
     const steps = `${count(q.steps)} step${q.steps === 1 ? "" : "s"}`;
+    const { timestep } = C.models[row.model];
+    if (timestep) said.push(`${digits((timestep * 86400e9) / row.seconds)} ns a day.`);
     said.push(`${steps}: ${long(row.run[0])} (${long(row.run[1])} to ${long(row.run[2])})`
       + `, ${costs(row)}${q.deadline === null ? "" : `; ${inTime(row, q.deadline)}`}.`);
     byId("verdict-detail").textContent = said.join(" ");
@@ -295,7 +303,9 @@
   const axis = (which, at, format) => [
     Plot[`grid${which}`](at), Plot[`axis${which}`](at, { text: format }),
   ];
-  const nScale = (low, high) => ({ type: "log", domain: [low, high], label: "n, particles" });
+  const nScale = (low, high) => ({
+    type: "log", domain: [low, high], label: C.unit ? `n, ${C.unit}` : "n",
+  });
   const nAxis = (width, low, high) => axis("X", ticks(low, high, width / 60), shortCount);
 
   // A chart over all n: curves of every GPU count, the band of the chosen one, and what ``options``
@@ -361,18 +371,23 @@
 
   function drawParts(q, row) {
     const rows = C.gpus.map((gpus, at) => ({ gpus, ...forecast(row.model, at, q.n) }));
-    const parts = rows.flatMap((each) => TERMS.map(([term], i) => ({
-      ...each, term, part: each.parts[i],
+    // Of a program that is known by its step times alone nobody measured the parts.
+    const terms = C.models[row.model].parts ? TERMS : [["step", TERMS[0][1]]];
+    const parts = rows.flatMap((each) => terms.map(([term], i) => ({
+      ...each, term, part: terms.length > 1 ? each.parts[i] : each.seconds,
     })));
     const cells = C.models[row.model].cells.filter((cell) => cell.n === q.n && C.gpus.includes(cell.gpus));
     draw("chart-parts", {
       x: { type: "band", domain: C.gpus, label: "N, GPUs", tickFormat: String },
       y: { label: "time of a step", grid: true, tickFormat: (v) => (v === 0 ? "0" : duration(v)), ticks: 5, nice: true },
-      color: { domain: TERMS.map(([term]) => term), range: TERMS.map(([, colour]) => colour), legend: true },
+      color: {
+        domain: terms.map(([term]) => term), range: terms.map(([, colour]) => colour),
+        legend: terms.length > 1,
+      },
       ariaLabel: "Step time against the GPU count, by term",
       marks: [
         Plot.barY(parts, Plot.stackY({
-          x: "gpus", y: "part", fill: "term", order: TERMS.map(([term]) => term),
+          x: "gpus", y: "part", fill: "term", order: terms.map(([term]) => term),
           fillOpacity: (each) => (each.extrapolated ? 0.5 : 1),
           title: (each) => `${gpusInWords(each.gpus)}: ${each.term} ${duration(each.part)}, `
             + `${percent(each.part / each.seconds)}`, tip: true,

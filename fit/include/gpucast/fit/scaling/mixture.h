@@ -1,0 +1,97 @@
+// Forecasts of a program that is known by its step times alone: a mixture over forms and over
+// amplitudes of the process around them.
+//
+// Each component forecasts ln T as a Gaussian process does: the form's time, what the measured
+// cells say of the deviation from it, and the variance that coefficients, process and noise leave.
+// The mixture's quantiles are those of Student's t with 8 degrees of freedom about each component,
+// since variances are themselves estimated.
+#pragma once
+
+#include <Eigen/Core>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpucast/fit/scaling/cells.h"
+#include "gpucast/fit/scaling/form_fit.h"
+#include "gpucast/fit/scaling/priors.h"
+#include "gpucast/fit/scaling/process.h"
+#include "gpucast/model/scaling/form.h"
+
+namespace gpucast::fit::scaling {
+
+struct Component {
+  model::scaling::Form form;
+  Deviates deviates{};
+  Eigen::VectorXd parameters;
+  double weight = 0;  // all weights sum to 1
+};
+
+// Step times of some cells. Entries are a cell each; intervals hold 90 %.
+struct Forecast {
+  Eigen::VectorXd seconds;              // median
+  Eigen::VectorXd low, high;            // of one measurement
+  Eigen::VectorXd mean_low, mean_high;  // of the expected time
+  Eigen::VectorXd spread;               // standard deviation of ln T, noise left out
+  Eigen::MatrixXd parts;                // seconds of T_gpu, T_cpu, T_com; a row a cell
+};
+
+class Mixture {
+ public:
+  // Components with the same deviates stand next to one another. Throws std::invalid_argument where
+  // a form and its coefficients do not go together, or there are no cells or components.
+  Mixture(Cells cells, std::vector<Component> components, const Priors& priors = {});
+
+  const Cells& cells() const { return cells_; }
+  const std::vector<Component>& components() const { return components_; }
+  // Standard deviations of a component's log coefficients.
+  Eigen::VectorXd log_errors(std::size_t component) const;
+
+  double noise() const;  // relative, of a cell: the root of the components' mean square
+
+  // `variance` is added to that of one measurement's ln T in each cell. 50,000 cells are forecast
+  // in pieces by `threads` threads (0: one a core).
+  Forecast forecast(const Cells& at, unsigned threads) const;
+
+  // Log density of the cells' measured times, one by one; Cells::variance is added.
+  Eigen::VectorXd log_density(const Cells& measured) const;
+
+  // `count` draws of the expected ln T of all cells together, a row each.
+  Eigen::MatrixXd draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const;
+
+ private:
+  // Components that share their deviates, with what follows from the measured cells.
+  struct Point {
+    Amplitudes amplitudes;
+    Process process;
+    std::vector<std::size_t> components;
+    std::vector<FormFit> fits;
+  };
+
+  // What one component says of some cells.
+  struct Predicted {
+    const Component* component;
+    double noise;  // variance
+    Eigen::VectorXd mean;
+    Eigen::VectorXd variance;    // noise left out; empty where a covariance was asked for
+    Eigen::MatrixXd covariance;  // empty unless asked for
+    Eigen::MatrixXd shares;      // of the form's terms
+  };
+
+  // What the measured cells that are unlike all others share with the same cells, forecast.
+  Eigen::MatrixXd local_covariance(const Cells& at) const;
+
+  std::vector<Predicted> predict(const Cells& at, bool joint) const;
+  void forecast_piece(const Cells& at, Eigen::Index first, Forecast& into) const;
+
+  Cells cells_;
+  std::vector<Component> components_;
+  Priors priors_;
+  std::vector<Point> points_;
+};
+
+// The mixture for measured cells (at least one), fitted by `threads` threads (0: one a core).
+Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& priors = {});
+
+}  // namespace gpucast::fit::scaling

@@ -1,0 +1,67 @@
+// What is held plausible of a program before any of its steps was timed.
+//
+// The values were chosen by the held-out log density of forecasts of published tables of some
+// thirty programs (studies/programs says of which); log-normal ones are given as (median, log-sd).
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "gpucast/model/scaling/form.h"
+
+namespace gpucast::fit::scaling {
+
+struct LogNormal {
+  double log_median;
+  double log_sd;
+};
+
+struct Priors {
+  // Largest share that a term has of any measured step time, which fixes its coefficient's scale.
+  LogNormal work_share{-.557, .4};
+  LogNormal share{std::log(.1), 1.2};
+  LogNormal imbalance_share{std::log(.149), 1.2};
+  LogNormal host_share{std::log(.182), 1.2};
+
+  // Relative noise of a cell's time, and amplitudes of the processes (process.h).
+  LogNormal noise{-4.423, 1.05};
+  std::array<LogNormal, 3> amplitude{LogNormal{-3.412, 1.25}, LogNormal{-2.496, .45},
+                                     LogNormal{-3.007, .7}};
+  std::array<double, 3> length{.7, 2.0, 2.8};
+
+  // Log odds of a form in which something overlaps.
+  double overlap_odds = -3;
+
+  // Two sizes do not tell one power of the work from another.
+  double odds_of_two_sizes = -5;
+
+  // Work of one process on all n elements is no part of programs that were made for many GPUs, and
+  // is hard to tell from the rest with few sizes: log odds a unit of ln(N / 8), below so many
+  // sizes, and from so many sizes of one GPU count on.
+  double host_odds_by_gpus = -1.0;
+  double host_odds_few_sizes = -2.0;
+  double few_sizes = 4;
+  double host_odds_many_sizes = 2.5;
+  double many_sizes = 6;
+
+  // By how much variances are larger than the components say. Forms, growth and terms are chosen
+  // from a list, and the truth is in none of them.
+  double inflation = 1.15;
+
+  LogNormal share_of(std::size_t term) const {
+    using namespace model::scaling;
+    if (term == work_term || term == dedicated_term) return work_share;
+    if (term == host_term || term == shared_term) return host_share;
+    return terms[term].info.place == Place::work ? imbalance_share : share;
+  }
+
+  // Log odds of a form for measurements of this extent.
+  double odds(const model::scaling::Form& form, const model::scaling::Extent& measured) const;
+
+  static constexpr std::size_t work_term = model::scaling::term_named("work").value();
+  static constexpr std::size_t dedicated_term = model::scaling::term_named("dedicated").value();
+  static constexpr std::size_t shared_term = model::scaling::term_named("shared").value();
+  static constexpr std::size_t host_term = model::scaling::term_named("host").value();
+};
+
+}  // namespace gpucast::fit::scaling

@@ -1,0 +1,67 @@
+// What a program's steps take beyond any form: on ln T a Gaussian process around the form,
+//
+//     cov = a_n^2 exp(-|d ln n| / l_n) + a_m^2 exp(-|d ln(n/N)| / l_m) + a_N^2 exp(-|d ln N| / l_N)
+//
+// (Ornstein and Uhlenbeck): systems of other sizes differ, domains of other sizes fit a GPU
+// otherwise, and other GPU counts divide otherwise. Between measured cells the process follows
+// them; far from all of them it has its full variance, and the forecast returns to the form. Around
+// both is noise, relative, of every cell. A cell that neither form nor process explains (another
+// algorithm, a disturbed run) has a deviation of its own, which says nothing of others.
+#pragma once
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <array>
+#include <vector>
+
+#include "gpucast/fit/scaling/cells.h"
+#include "gpucast/fit/scaling/priors.h"
+
+namespace gpucast::fit::scaling {
+
+// Noise and amplitudes in units of their priors' standard deviations: 0 is the median.
+using Deviates = std::array<double, 4>;  // noise, a_n, a_m, a_N
+
+struct Amplitudes {
+  double noise;
+  std::array<double, 3> process;
+
+  double variance() const {  // of the process, far from all cells
+    double sum = 0;
+    for (const double a : process)
+      sum += a * a;
+    return sum;
+  }
+};
+
+Amplitudes amplitudes(const Priors& priors, const Deviates& deviates);
+
+// Correlations of the three processes between two sets of cells; they do not depend on amplitudes.
+class Correlations {
+ public:
+  Correlations(const Priors& priors, const Cells& rows, const Cells& columns);
+
+  Eigen::MatrixXd covariance(const Amplitudes& of) const;
+
+ private:
+  std::array<Eigen::MatrixXd, 3> each_;
+};
+
+// The covariance of measured cells, noise included, as its Cholesky factor L.
+class Process {
+ public:
+  Process(const Correlations& among, const Amplitudes& of, const Cells& cells);
+
+  // L^-1 times columns: what has unit covariance.
+  template <class Columns>
+  Columns::PlainObject whiten(const Columns& columns) const {
+    return factor_.template triangularView<Eigen::Lower>().solve(columns);
+  }
+  double log_determinant() const { return log_determinant_; }  // of L
+
+ private:
+  Eigen::MatrixXd factor_;
+  double log_determinant_;
+};
+
+}  // namespace gpucast::fit::scaling

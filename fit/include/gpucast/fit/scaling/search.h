@@ -1,0 +1,33 @@
+// The plausible forms of a program, found by evidence.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "gpucast/fit/scaling/cells.h"
+#include "gpucast/fit/scaling/form_fit.h"
+#include "gpucast/fit/scaling/priors.h"
+#include "gpucast/fit/scaling/process.h"
+#include "gpucast/model/scaling/form.h"
+
+namespace gpucast::fit::scaling {
+
+struct Plausible {
+  model::scaling::Form form;
+  Eigen::VectorXd parameters;
+  double log_weight;  // log evidence and log odds, up to a constant of all forms
+};
+
+// Where an earlier search left the coefficients of forms, to begin with.
+using Starts = std::map<model::scaling::Form, Eigen::VectorXd>;
+
+// A beam search: from the bare work of each growth, the most plausible forms are each varied by one
+// term more, another growth, another overlap, level by level. Returns the `most` most plausible
+// forms, best first. `starts` is read and updated.
+std::vector<Plausible> search_forms(const Cells& cells, const Process& process,
+                                    const Priors& priors, Starts& starts, std::size_t most,
+                                    unsigned threads);
+
+}  // namespace gpucast::fit::scaling

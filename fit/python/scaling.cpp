@@ -1,0 +1,208 @@
+// gpucast._core: forecasts of programs that are known by their step times alone.
+#include "scaling.h"
+
+#include <nanobind/eigen/dense.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gpucast/fit/scaling/mixture.h"
+#include "gpucast/model/scaling/catalogue.h"
+#include "gpucast/model/scaling/form.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using Eigen::VectorXd;
+using gpucast::fit::scaling::Cells;
+using gpucast::fit::scaling::Component;
+using gpucast::fit::scaling::Mixture;
+using gpucast::model::scaling::Form;
+namespace scaling = gpucast::model::scaling;
+
+void require_positive(const VectorXd& values) {
+  if (!(values.array() > 0).all() || !values.allFinite()) {
+    throw std::invalid_argument("sizes, GPU counts and times are above 0");
+  }
+}
+
+// `seconds` may be empty: cells to forecast.
+Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, const VectorXd& seconds,
+            const VectorXd& variance) {
+  const auto count = n.size();
+  if (gpus.size() != count || nodes.size() != count || variance.size() != count ||
+      (seconds.size() != count && seconds.size() != 0)) {
+    throw std::invalid_argument("the cells' arrays differ in length");
+  }
+  require_positive(n);
+  require_positive(gpus);
+  if (!(variance.array() >= 0).all() || !(nodes.array() >= 0).all()) {
+    throw std::invalid_argument("variances and node counts are 0 or more");
+  }
+  VectorXd log_seconds = VectorXd::Zero(count);
+  if (seconds.size() > 0) {
+    require_positive(seconds);
+    log_seconds = seconds.array().log();
+  }
+  return {n, gpus, nodes, std::move(log_seconds), variance, VectorXd::Zero(count)};
+}
+
+// Terms, growth of work, overlap, deviates, coefficients (seconds a unit of the shape), weight.
+using Described = std::tuple<std::vector<std::string>, std::string, std::string,
+                             std::array<double, 4>, std::vector<double>, double>;
+
+template <class Range>
+std::size_t place(const Range& all, std::string_view name, const char* what) {
+  for (std::size_t i = 0; i < std::size(all); ++i) {
+    if (all[i].name == name) return i;
+  }
+  throw std::invalid_argument(std::string("unknown ") + what + " '" + std::string(name) + "'");
+}
+
+Component component(const Described& from) {
+  const auto& [terms, growth, overlap, deviates, coefficients, weight] = from;
+  Form form{
+      {}, place(scaling::growths, growth, "growth"), place(scaling::overlaps, overlap, "overlap")};
+  for (const std::string& name : terms) {
+    const auto term = scaling::term_named(name);
+    if (!term) throw std::invalid_argument("unknown term '" + name + "'");
+    form.terms.push_back(*term);
+  }
+  const VectorXd values =
+      VectorXd::Map(coefficients.data(), static_cast<Eigen::Index>(coefficients.size()));
+  require_positive(values);
+  return {std::move(form), deviates, values.array().log(), weight};
+}
+
+Described described(const Component& component) {
+  std::vector<std::string> terms;
+  terms.reserve(component.form.terms.size());
+  for (const std::size_t term : component.form.terms) {
+    terms.emplace_back(scaling::terms[term].info.name);
+  }
+  const VectorXd values = component.parameters.array().exp();
+  return {terms,
+          std::string(scaling::growths[component.form.growth].name),
+          std::string(scaling::overlaps[component.form.overlap].name),
+          component.deviates,
+          {values.begin(), values.end()},
+          component.weight};
+}
+
+}  // namespace
+
+void bind_scaling(nb::module_& m) {
+  nb::class_<Mixture>(m, "Scaling",
+                      "Forecasts of a program known by its step times alone: a mixture over forms "
+                      "(model/include/gpucast/model/scaling).")
+      .def(
+          "__init__",
+          [](Mixture* self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
+             const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
+             const std::vector<Described>& components) {
+            std::vector<Component> list;
+            list.reserve(components.size());
+            for (const Described& each : components)
+              list.push_back(component(each));
+            Cells measured = cells(n, gpus, nodes, seconds, variance);
+            if (local.size() != n.size() || !(local.array() >= 0).all()) {
+              throw std::invalid_argument("variances are 0 or more, one a cell");
+            }
+            measured.local = local;
+            new (self) Mixture(std::move(measured), std::move(list));
+          },
+          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "local"_a, "components"_a)
+      .def_prop_ro(
+          "components",
+          [](const Mixture& self) {
+            std::vector<Described> list;
+            for (const Component& each : self.components())
+              list.push_back(described(each));
+            return list;
+          },
+          "(terms, growth of work, overlap, deviates of noise and processes, coefficients, weight) "
+          "of each component.")
+      .def_prop_ro(
+          "forms",
+          [](const Mixture& self) {
+            std::vector<std::string> list;
+            for (const Component& each : self.components())
+              list.push_back(each.form.name());
+            return list;
+          },
+          "The name of each component's form.")
+      .def("log_errors", &Mixture::log_errors, "component"_a,
+           "Standard deviations of a component's log coefficients.")
+      .def_prop_ro("noise", &Mixture::noise, "Relative noise of a cell's time.")
+      .def_prop_ro(
+          "local", [](const Mixture& self) { return self.cells().local; },
+          "Variance of log time that is a measured cell's alone: above 0 where it is unlike all "
+          "others.")
+      .def(
+          "forecast",
+          [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
+             const VectorXd& variance, unsigned threads) {
+            const Cells at = cells(n, gpus, nodes, {}, variance);
+            nb::gil_scoped_release release;
+            auto found = self.forecast(at, threads);
+            return std::tuple(std::move(found.seconds), std::move(found.low), std::move(found.high),
+                              std::move(found.mean_low), std::move(found.mean_high),
+                              std::move(found.spread), std::move(found.parts));
+          },
+          "n"_a, "gpus"_a, "nodes"_a, "variance"_a, "threads"_a = 0U,
+          "(seconds, low, high, mean_low, mean_high, spread of log T, parts): medians, 90 % "
+          "intervals of one measurement (`variance` added to noise) and of the expected time, and "
+          "T_gpu, T_cpu, T_com in columns.")
+      .def(
+          "log_density",
+          [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
+             const VectorXd& seconds, const VectorXd& variance) {
+            return self.log_density(cells(n, gpus, nodes, seconds, variance));
+          },
+          "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a,
+          "Log density of measured log times, cell by cell.")
+      .def(
+          "draws",
+          [](const Mixture& self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
+             Eigen::Index count, std::uint64_t seed) {
+            const Cells at = cells(n, gpus, nodes, {}, VectorXd::Zero(n.size()));
+            nb::gil_scoped_release release;
+            return Eigen::MatrixXd(self.draws(at, count, seed).array().exp());
+          },
+          "n"_a, "gpus"_a, "nodes"_a, "count"_a, "seed"_a,
+          "Draws of the expected times of all cells together, s; a row a draw.");
+  m.def(
+      "fit_scaling",
+      [](const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, const VectorXd& seconds,
+         const VectorXd& variance, unsigned threads) {
+        const Cells measured = cells(n, gpus, nodes, seconds, variance);
+        nb::gil_scoped_release release;
+        return gpucast::fit::scaling::fit_scaling(measured, threads);
+      },
+      "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "threads"_a = 0U,
+      "The mixture for measured cells: medians in s, and the variance of their logarithms that "
+      "repetitions and rounding leave.");
+  nb::dict terms;
+  for (const auto& term : scaling::terms) {
+    constexpr const char* parts[] = {"gpu", "cpu", "com"};
+    terms[nb::str(term.info.name.data(), term.info.name.size())] =
+        std::pair(std::string(term.info.summary),
+                  std::string(parts[static_cast<std::size_t>(term.info.part)]));
+  }
+  m.attr("SCALING_TERMS") = terms;
+}

@@ -1,0 +1,236 @@
+// The fit of a mixture: search for forms, amplitudes by marginal likelihood, cells that no process
+// explains, and again; then components about the most plausible amplitudes.
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "gpucast/fit/parallel.h"
+#include "gpucast/fit/scaling/minimize.h"
+#include "gpucast/fit/scaling/mixture.h"
+#include "gpucast/fit/scaling/search.h"
+
+namespace gpucast::fit::scaling {
+
+namespace {
+
+constexpr std::size_t most_forms = 25;
+constexpr std::size_t forms_for_amplitudes = 3;
+constexpr int rounds = 2;
+constexpr double farthest_deviate = 4;
+constexpr double integration_step = 1.2;    // of deviates about the most plausible
+constexpr double least_log_weight = -6;     // relative to the best form
+constexpr double negligible_weight = 1e-4;  // of a component
+constexpr Eigen::Index most_cells_to_search = 64;
+
+// A cell may be unlike all others: where it lies so many standard deviations from what they say of
+// it, and a deviation of its own makes all times together so much more plausible (of the logarithm;
+// it is unusual). Fewer cells do not tell, and where more than one in so many are unlike, the noise
+// is large.
+constexpr double suspicious = 3;
+constexpr double unusual = 5;
+constexpr double least_unlike_sd = .3;
+constexpr Eigen::Index fewest_cells_to_tell = 8;
+constexpr Eigen::Index most_unlike_share = 6;
+
+// Which deviates the cells can speak of.
+std::vector<std::size_t> free_deviates(const model::scaling::Extent& extent) {
+  std::vector<std::size_t> result{0};
+  if (extent.sizes > 1) result.push_back(1);
+  result.push_back(2);
+  if (extent.counts > 1) result.push_back(3);
+  return result;
+}
+
+double half_square(const Deviates& deviates) {
+  double sum = 0;
+  for (const double each : deviates)
+    sum += each * each;
+  return .5 * sum;
+}
+
+double log_sum_exp(const std::vector<double>& terms) {
+  const double largest = *std::ranges::max_element(terms);
+  double sum = 0;
+  for (const double term : terms)
+    sum += std::exp(term - largest);
+  return largest + std::log(sum);
+}
+
+struct Learned {
+  Deviates deviates;
+  double cost;  // negative log of posterior density, up to a constant
+};
+
+// The most plausible deviates, by the marginal likelihood of the best forms.
+Learned learn(const Cells& cells, const Correlations& among, const Priors& priors,
+              const std::vector<Plausible>& forms, Deviates deviates) {
+  const auto extent = cells.extent();
+  const std::vector<std::size_t> free = free_deviates(extent);
+  const std::size_t count = std::min(forms_for_amplitudes, forms.size());
+  std::vector<Shapes> shape;
+  shape.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
+    shape.push_back(shapes(forms[i].form, cells, cells.largest_size()));
+  const auto with = [&](const Eigen::VectorXd& x) {
+    Deviates all = deviates;
+    for (std::size_t i = 0; i < free.size(); ++i)
+      all[free[i]] = x[static_cast<Eigen::Index>(i)];
+    return all;
+  };
+  const auto cost = [&](const Eigen::VectorXd& x) {
+    if (x.cwiseAbs().maxCoeff() > farthest_deviate) return std::numeric_limits<double>::max();
+    const Deviates at = with(x);
+    const Process process(among, amplitudes(priors, at), cells);
+    std::vector<double> log_weights;
+    for (std::size_t i = 0; i < count; ++i) {
+      const FormFit fit =
+          fit_form(forms[i].form, shape[i], cells, process, priors, &forms[i].parameters, 6);
+      log_weights.push_back(fit.log_evidence + priors.odds(forms[i].form, extent));
+    }
+    return half_square(at) - log_sum_exp(log_weights);
+  };
+  Eigen::VectorXd start(static_cast<Eigen::Index>(free.size()));
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    start[static_cast<Eigen::Index>(i)] = deviates[free[i]];
+  }
+  const Eigen::VectorXd found = minimize(cost, start, .02, 100);
+  return {with(found), cost(found)};
+}
+
+// How far each cell lies from what all others say of it: leave-one-out residuals of a Gaussian
+// process whose mean was fitted, and their standard deviations (Rasmussen and Williams, Gaussian
+// Processes for Machine Learning, 5.4.2).
+struct LeftOut {
+  Eigen::VectorXd residual;
+  Eigen::VectorXd sd;
+};
+
+LeftOut leave_out(const Cells& cells, const Process& process, const Priors& priors,
+                  const Plausible& best) {
+  const Eigen::Index count = cells.size();
+  const FormFit fit = fit_form(best.form, shapes(best.form, cells, cells.largest_size()), cells,
+                               process, priors, &best.parameters, 50);
+  const Eigen::MatrixXd inverse =
+      process.whiten(Eigen::MatrixXd(Eigen::MatrixXd::Identity(count, count)));
+  const Eigen::MatrixXd seen = inverse.transpose() * fit.jacobian;
+  const Eigen::VectorXd precision =
+      (inverse.transpose() * inverse - seen * fit.precision.llt().solve(seen.transpose()))
+          .diagonal();
+  return {(inverse.transpose() * fit.residuals).cwiseQuotient(precision),
+          precision.cwiseInverse().cwiseSqrt()};
+}
+
+// Gives cells that are unlike all others a deviation of their own, one after another.
+Learned set_apart(Cells& cells, const Correlations& among, const Priors& priors,
+                  const std::vector<Plausible>& forms, Learned learned) {
+  const Eigen::Index count = cells.size();
+  if (count < fewest_cells_to_tell) return learned;
+  const Eigen::VectorXd before = cells.local;
+  for (Eigen::Index found = 0; found <= count / most_unlike_share; ++found) {
+    const Process process(among, amplitudes(priors, learned.deviates), cells);
+    const LeftOut left_out = leave_out(cells, process, priors, forms.front());
+    Eigen::Index worst = 0;
+    const double farthest =
+        left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs().maxCoeff(&worst);
+    if (farthest < suspicious || cells.local[worst] > 0) return learned;
+    const double sd = std::max(least_unlike_sd, std::abs(left_out.residual[worst]));
+    cells.local[worst] = sd * sd;
+    const Learned next = learn(cells, among, priors, forms, learned.deviates);
+    if (next.cost > learned.cost - unusual) {
+      cells.local[worst] = 0;
+      return learned;
+    }
+    learned = next;
+  }
+  cells.local = before;
+  return learn(cells, among, priors, forms, learned.deviates);
+}
+
+// Every so many of the cells, in the order of GPU count and size, so that a search takes no longer.
+Cells thinned(const Cells& cells, Eigen::Index most) {
+  const Eigen::Index count = cells.size();
+  if (count <= most) return cells;
+  std::vector<Eigen::Index> order(static_cast<std::size_t>(count));
+  for (Eigen::Index i = 0; i < count; ++i)
+    order[static_cast<std::size_t>(i)] = i;
+  std::ranges::sort(order, {},
+                    [&](Eigen::Index i) { return std::pair(cells.gpus[i], cells.n[i]); });
+  std::vector<Eigen::Index> kept;
+  kept.reserve(static_cast<std::size_t>(most));
+  for (Eigen::Index i = 0; i < most; ++i) {
+    kept.push_back(order[static_cast<std::size_t>(i * (count - 1) / (most - 1))]);
+  }
+  return cells.some(kept);
+}
+
+std::vector<Component> components_about(const Cells& cells, const Correlations& among,
+                                        const Priors& priors, const std::vector<Plausible>& forms,
+                                        const Deviates& deviates, unsigned threads) {
+  const auto extent = cells.extent();
+  std::vector<Deviates> points{deviates};
+  for (const std::size_t each : free_deviates(extent)) {
+    for (const double step : {-integration_step, integration_step}) {
+      points.push_back(deviates);
+      points.back()[each] += step;
+    }
+  }
+  std::vector<Component> components(points.size() * forms.size());
+  parallel_for(points.size(), threads, 1, [&](std::size_t p) {
+    const Process process(among, amplitudes(priors, points[p]), cells);
+    for (std::size_t f = 0; f < forms.size(); ++f) {
+      const auto& form = forms[f].form;
+      FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
+                             priors, &forms[f].parameters, 50);
+      const double log_weight =
+          fit.log_evidence + priors.odds(form, extent) - half_square(points[p]);
+      components[p * forms.size() + f] = {form, points[p], std::move(fit.parameters), log_weight};
+    }
+  });
+  return components;
+}
+
+// Log weights become weights; components that do not matter are left out.
+void normalize(std::vector<Component>& components) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const Component& each : components)
+    largest = std::max(largest, each.weight);
+  double sum = 0;
+  for (Component& each : components)
+    sum += each.weight = std::exp(each.weight - largest);
+  std::erase_if(components, [&](const Component& c) { return c.weight < negligible_weight * sum; });
+  sum = 0;
+  for (const Component& each : components)
+    sum += each.weight;
+  for (Component& each : components)
+    each.weight /= sum;
+}
+
+}  // namespace
+
+Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& priors) {
+  if (measured.size() == 0) throw std::invalid_argument("a fit needs cells");
+  Cells cells = measured;
+  const Correlations among(priors, cells, cells);
+  Deviates deviates{};
+  Starts starts;
+  std::vector<Plausible> forms;
+  for (int round = 0; round < rounds; ++round) {
+    const Cells few = thinned(cells, most_cells_to_search);
+    const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
+    forms = search_forms(few, among_few, priors, starts, most_forms, threads);
+    Learned learned = learn(cells, among, priors, forms, deviates);
+    if (round == 0) learned = set_apart(cells, among, priors, forms, learned);
+    deviates = learned.deviates;
+  }
+  const double best = forms.front().log_weight;
+  std::erase_if(forms,
+                [&](const Plausible& each) { return each.log_weight < best + least_log_weight; });
+  std::vector<Component> components =
+      components_about(cells, among, priors, forms, deviates, threads);
+  normalize(components);
+  return {std::move(cells), std::move(components), priors};
+}
+
+}  // namespace gpucast::fit::scaling

@@ -1,0 +1,164 @@
+#include "gpucast/fit/scaling/form_fit.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+namespace gpucast::fit::scaling {
+
+namespace {
+
+constexpr double converged = 1e-5;    // change of the log posterior
+constexpr double longest_step = 3.0;  // of a log coefficient, an iteration
+constexpr int most_retries = 8;
+
+// Priors of the parameters: normal; of log coefficients from the largest share that a term may have
+// of any time.
+struct Prior {
+  Eigen::VectorXd mean;
+  Eigen::VectorXd precision;
+  double log_sd = 0;  // sum over the parameters
+};
+
+// Of a term that no measured cell has, as exchange where all ran on one GPU: the data say nothing
+// of it, and its share is taken to be what the prior says on four times the GPUs, where steps that
+// scale half as well as they might take half as long.
+double largest_share_of_unseen(std::size_t term, const model::scaling::Form& form,
+                               const Cells& cells) {
+  double largest = std::numeric_limits<double>::min();
+  for (Eigen::Index i = 0; i < cells.size(); ++i) {
+    auto scale = cells.scale(i, form.growth);
+    scale.gpus *= 4;
+    const double seconds = std::exp(cells.log_seconds[i]) / 2;
+    largest = std::max(largest, model::scaling::terms[term].shape(scale) / seconds);
+  }
+  return largest;
+}
+
+Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
+               const Priors& priors) {
+  const auto count = static_cast<Eigen::Index>(form.parameter_count());
+  Prior prior{Eigen::VectorXd(count), Eigen::VectorXd(count), 0};
+  const Eigen::VectorXd rate = (-cells.log_seconds.array()).exp();
+  for (Eigen::Index k = 0; k < shapes.value.cols(); ++k) {
+    const std::size_t term = form.terms[static_cast<std::size_t>(k)];
+    const LogNormal share = priors.share_of(term);
+    const double largest = shapes.value.col(k).cwiseProduct(rate).maxCoeff();
+    prior.mean[k] = share.log_median -
+                    std::log(largest > 0 ? largest : largest_share_of_unseen(term, form, cells));
+    prior.precision[k] = 1 / (share.log_sd * share.log_sd);
+    prior.log_sd += std::log(share.log_sd);
+  }
+  if (form.is_free()) {
+    const double sd = model::scaling::growths[form.growth].freedom;
+    prior.mean[count - 1] = 0;
+    prior.precision[count - 1] = 1 / (sd * sd);
+    prior.log_sd += std::log(sd);
+  }
+  return prior;
+}
+
+// A point of the iteration.
+struct At {
+  Eigen::VectorXd parameters;
+  Eigen::VectorXd residuals;
+  Eigen::MatrixXd slopes;
+  double cost;  // half of chi^2, the prior's included
+};
+
+}  // namespace
+
+Shapes shapes(const model::scaling::Form& form, const Cells& cells, double reference) {
+  const auto count = static_cast<Eigen::Index>(form.terms.size());
+  Shapes result{Eigen::MatrixXd(cells.size(), count), {}};
+  if (form.is_free()) result.tilt = Eigen::MatrixXd::Zero(cells.size(), count);
+  for (Eigen::Index i = 0; i < cells.size(); ++i) {
+    const auto scale = cells.scale(i, form.growth);
+    for (Eigen::Index k = 0; k < count; ++k) {
+      const auto& term = model::scaling::terms[form.terms[static_cast<std::size_t>(k)]];
+      result.value(i, k) = term.shape(scale);
+      if (form.is_free() && term.info.grows) result.tilt(i, k) = std::log(scale.n / reference);
+    }
+  }
+  return result;
+}
+
+FormTimes form_times(const model::scaling::Form& form, const Shapes& shapes,
+                     const Eigen::VectorXd& parameters) {
+  const Eigen::Index count = shapes.value.cols();
+  const Eigen::Index rows = shapes.value.rows();
+  FormTimes result{Eigen::VectorXd(rows), Eigen::MatrixXd(rows, count),
+                   Eigen::MatrixXd(rows, parameters.size())};
+  const Eigen::RowVectorXd coefficients = parameters.head(count).array().exp().transpose();
+  std::vector<double> part(static_cast<std::size_t>(count));
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    Eigen::Map<Eigen::RowVectorXd> row(part.data(), count);
+    row = shapes.value.row(i).cwiseProduct(coefficients);
+    if (form.is_free()) {
+      row.array() *= (parameters[count] * shapes.tilt.row(i)).array().exp();
+    }
+    const double seconds = combine(form, part);
+    result.log_seconds[i] = std::log(seconds);
+    result.shares.row(i) = row / seconds;
+    if (form.is_free()) result.slopes(i, count) = result.shares.row(i).dot(shapes.tilt.row(i));
+  }
+  result.slopes.leftCols(count) = result.shares;
+  return result;
+}
+
+FormFit fit_form(const model::scaling::Form& form, const Shapes& shapes, const Cells& cells,
+                 const Process& process, const Priors& priors, const Eigen::VectorXd* start,
+                 int most_iterations) {
+  const Prior prior = prior_of(form, shapes, cells, priors);
+  const auto evaluate = [&](Eigen::VectorXd parameters) {
+    FormTimes times = form_times(form, shapes, parameters);
+    At at{std::move(parameters), process.whiten(cells.log_seconds - times.log_seconds),
+          std::move(times.slopes), 0};
+    const Eigen::ArrayXd off = at.parameters - prior.mean;
+    at.cost = .5 * at.residuals.squaredNorm() + .5 * (off.square() * prior.precision.array()).sum();
+    return at;
+  };
+  At at = evaluate(start != nullptr ? *start : prior.mean);
+  Eigen::MatrixXd jacobian;
+  Eigen::MatrixXd precision;
+  const auto linearize = [&] {
+    jacobian = process.whiten(at.slopes);
+    precision = jacobian.transpose() * jacobian;
+    precision.diagonal() += prior.precision;
+  };
+  double damping = 1e-3;
+  bool done = !std::isfinite(at.cost);
+  for (int i = 0; i < most_iterations && !done; ++i) {
+    linearize();
+    const Eigen::VectorXd ascent = jacobian.transpose() * at.residuals -
+                                   (at.parameters - prior.mean).cwiseProduct(prior.precision);
+    done = true;  // unless a step is found
+    for (int retry = 0; retry < most_retries; ++retry) {
+      Eigen::MatrixXd damped = precision;
+      damped.diagonal() *= 1 + damping;
+      const Eigen::VectorXd step =
+          damped.llt().solve(ascent).cwiseMax(-longest_step).cwiseMin(longest_step);
+      At next = evaluate(at.parameters + step);
+      if (next.cost <= at.cost) {
+        done = at.cost - next.cost < converged;
+        at = std::move(next);
+        damping = std::max(damping / 10, 1e-9);
+        break;
+      }
+      damping *= 10;
+    }
+  }
+  linearize();
+  const Eigen::MatrixXd factor = precision.llt().matrixL();
+  double log_evidence = -at.cost - process.log_determinant() - prior.log_sd -
+                        factor.diagonal().array().log().sum() -
+                        .5 * static_cast<double>(cells.size()) * std::log(2 * std::numbers::pi);
+  if (!std::isfinite(log_evidence)) log_evidence = -std::numeric_limits<double>::max();
+  return {std::move(at.parameters), std::move(at.residuals), std::move(jacobian),
+          std::move(precision), log_evidence};
+}
+
+}  // namespace gpucast::fit::scaling

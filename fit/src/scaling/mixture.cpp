@@ -1,0 +1,281 @@
+#include "gpucast/fit/scaling/mixture.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+#include <utility>
+
+#include "gpucast/fit/parallel.h"
+#include "gpucast/fit/random.h"
+#include "gpucast/fit/scaling/student.h"
+
+namespace gpucast::fit::scaling {
+
+namespace {
+
+constexpr Eigen::Index piece = 64;
+
+// A mixture of Student's t in one cell.
+struct Marginal {
+  std::vector<double> weight, mean, scale;
+
+  double distribution(double x) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      sum += weight[i] * student::distribution((x - mean[i]) / scale[i]);
+    }
+    return sum;
+  }
+
+  double quantile(double probability) const {
+    double low = mean[0];
+    double high = mean[0];
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      // Student's t with 8 degrees is within 7 of its mean but for 1e-4.
+      low = std::min(low, mean[i] - 7 * scale[i]);
+      high = std::max(high, mean[i] + 7 * scale[i]);
+    }
+    // Halved until neighbours differ by less than 1e-9 of a factor.
+    while (high - low > 1e-9) {
+      const double middle = .5 * (low + high);
+      if (middle <= low || high <= middle) break;
+      (distribution(middle) < probability ? low : high) = middle;
+    }
+    return .5 * (low + high);
+  }
+};
+
+double normal(Random& random) {  // Box and Muller 1958
+  const double radius = std::sqrt(-2 * std::log1p(-random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
+}
+
+}  // namespace
+
+Mixture::Mixture(Cells cells, std::vector<Component> components, const Priors& priors)
+    : cells_(std::move(cells)), components_(std::move(components)), priors_(priors) {
+  if (cells_.size() == 0 || components_.empty()) {
+    throw std::invalid_argument("a mixture needs cells and components");
+  }
+  const Correlations among(priors_, cells_, cells_);
+  for (std::size_t i = 0; i < components_.size(); ++i) {
+    const Component& component = components_[i];
+    if (component.form.parameter_count() != static_cast<std::size_t>(component.parameters.size())) {
+      throw std::invalid_argument("a form needs one coefficient a term, and a power where free");
+    }
+    if (i == 0 || component.deviates != components_[i - 1].deviates) {
+      const Amplitudes of = amplitudes(priors_, component.deviates);
+      points_.push_back({of, Process(among, of, cells_), {}, {}});
+    }
+    Point& point = points_.back();
+    point.components.push_back(i);
+    point.fits.push_back(fit_form(component.form,
+                                  shapes(component.form, cells_, cells_.largest_size()), cells_,
+                                  point.process, priors_, &component.parameters, 0));
+  }
+}
+
+double Mixture::noise() const {
+  double sum = 0;
+  for (const Point& point : points_) {
+    for (const std::size_t i : point.components) {
+      sum += components_[i].weight * point.amplitudes.noise * point.amplitudes.noise;
+    }
+  }
+  return std::sqrt(sum);
+}
+
+Eigen::VectorXd Mixture::log_errors(std::size_t component) const {
+  for (const Point& point : points_) {
+    for (std::size_t c = 0; c < point.components.size(); ++c) {
+      if (point.components[c] != component) continue;
+      const Eigen::MatrixXd& precision = point.fits[c].precision;
+      const auto count = precision.rows();
+      return precision.llt().solve(Eigen::MatrixXd::Identity(count, count)).diagonal().cwiseSqrt();
+    }
+  }
+  throw std::invalid_argument("there is no such component");
+}
+
+Eigen::MatrixXd Mixture::local_covariance(const Cells& at) const {
+  Eigen::MatrixXd result = Eigen::MatrixXd::Zero(cells_.size(), at.size());
+  for (Eigen::Index i = 0; i < cells_.size(); ++i) {
+    if (cells_.local[i] == 0) continue;
+    for (Eigen::Index j = 0; j < at.size(); ++j) {
+      if (at.n[j] == cells_.n[i] && at.gpus[j] == cells_.gpus[i]) result(i, j) = cells_.local[i];
+    }
+  }
+  return result;
+}
+
+std::vector<Mixture::Predicted> Mixture::predict(const Cells& at, bool joint) const {
+  std::vector<Predicted> result;
+  result.reserve(components_.size());
+  const Correlations across(priors_, cells_, at);
+  const Eigen::MatrixXd local = local_covariance(at);
+  const Eigen::VectorXd own = local.colwise().sum();
+  for (const Point& point : points_) {
+    const Eigen::MatrixXd known =
+        point.process.whiten(Eigen::MatrixXd(across.covariance(point.amplitudes) + local));
+    Eigen::MatrixXd covariance;
+    Eigen::VectorXd variance;
+    if (joint) {
+      covariance =
+          Correlations(priors_, at, at).covariance(point.amplitudes) - known.transpose() * known;
+      covariance.diagonal() += own;
+    } else {
+      variance = (point.amplitudes.variance() + own.transpose().array() -
+                  known.colwise().squaredNorm().array())
+                     .max(0)
+                     .matrix()
+                     .transpose();
+    }
+    for (std::size_t c = 0; c < point.components.size(); ++c) {
+      const Component& component = components_[point.components[c]];
+      const FormFit& fit = point.fits[c];
+      FormTimes times = form_times(
+          component.form, shapes(component.form, at, cells_.largest_size()), fit.parameters);
+      // How the forecast moves with the coefficients: by the form, less what the process follows.
+      const Eigen::MatrixXd slope = times.slopes - known.transpose() * fit.jacobian;
+      const Eigen::MatrixXd half =
+          fit.precision.llt().matrixL().solve(Eigen::MatrixXd(slope.transpose()));
+      Predicted one{&component,
+                    point.amplitudes.noise * point.amplitudes.noise,
+                    times.log_seconds + known.transpose() * fit.residuals,
+                    {},
+                    {},
+                    std::move(times.shares)};
+      if (joint) {
+        one.covariance = covariance + half.transpose() * half;
+      } else {
+        one.variance = variance + half.colwise().squaredNorm().transpose();
+      }
+      result.push_back(std::move(one));
+    }
+  }
+  return result;
+}
+
+Forecast Mixture::forecast(const Cells& at, unsigned threads) const {
+  const Eigen::Index count = at.size();
+  Forecast result;
+  for (Eigen::VectorXd* each : {&result.seconds, &result.low, &result.high, &result.mean_low,
+                                &result.mean_high, &result.spread}) {
+    each->resize(count);
+  }
+  result.parts.resize(count, 3);
+  const auto pieces = static_cast<std::size_t>((count + piece - 1) / piece);
+  parallel_for(pieces, threads, 1, [&](std::size_t i) {
+    const Eigen::Index first = static_cast<Eigen::Index>(i) * piece;
+    forecast_piece(at.some(Eigen::seqN(first, std::min(piece, count - first))), first, result);
+  });
+  return result;
+}
+
+void Mixture::forecast_piece(const Cells& at, Eigen::Index first, Forecast& into) const {
+  const std::vector<Predicted> predicted = predict(at, false);
+  Marginal expected;
+  Marginal measured;
+  for (Eigen::Index j = 0; j < at.size(); ++j) {
+    expected.weight.clear();
+    expected.mean.clear();
+    expected.scale.clear();
+    measured.scale.clear();
+    double mean = 0;
+    double square = 0;
+    Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
+    for (const Predicted& one : predicted) {
+      const double weight = one.component->weight;
+      expected.weight.push_back(weight);
+      expected.mean.push_back(one.mean[j]);
+      expected.scale.push_back(std::sqrt(priors_.inflation * one.variance[j]) + 1e-12);
+      measured.scale.push_back(
+          std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + at.variance[j]));
+      mean += weight * one.mean[j];
+      square += weight * (priors_.inflation * one.variance[j] + one.mean[j] * one.mean[j]);
+      for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
+        const auto part = model::scaling::terms[one.component->form.terms[k]].info.part;
+        shares[static_cast<Eigen::Index>(part)] +=
+            weight * one.shares(j, static_cast<Eigen::Index>(k));
+      }
+    }
+    measured.weight = expected.weight;
+    measured.mean = expected.mean;
+    const Eigen::Index i = first + j;
+    into.seconds[i] = std::exp(measured.quantile(.5));
+    into.low[i] = std::exp(measured.quantile(.05));
+    into.high[i] = std::exp(measured.quantile(.95));
+    into.mean_low[i] = std::exp(expected.quantile(.05));
+    into.mean_high[i] = std::exp(expected.quantile(.95));
+    into.spread[i] = std::sqrt(std::max(0.0, square - mean * mean));
+    into.parts.row(i) = into.seconds[i] * shares / shares.sum();
+  }
+}
+
+Eigen::VectorXd Mixture::log_density(const Cells& measured) const {
+  const std::vector<Predicted> predicted = predict(measured, false);
+  Eigen::VectorXd result(measured.size());
+  std::vector<double> terms(predicted.size());
+  for (Eigen::Index j = 0; j < measured.size(); ++j) {
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      const Predicted& one = predicted[i];
+      const double scale =
+          std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + measured.variance[j]);
+      terms[i] = std::log(one.component->weight) - std::log(scale) +
+                 student::log_density((measured.log_seconds[j] - one.mean[j]) / scale);
+    }
+    const double largest = *std::ranges::max_element(terms);
+    double sum = 0;
+    for (const double term : terms)
+      sum += std::exp(term - largest);
+    result[j] = largest + std::log(sum);
+  }
+  return result;
+}
+
+Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const {
+  Random random(seed);
+  // Components in proportion to their weights, evenly spread, so that few draws hold the heavy
+  // ones.
+  std::vector<std::vector<Eigen::Index>> rows(components_.size());
+  double sum = components_[0].weight;
+  std::size_t current = 0;
+  for (Eigen::Index draw = 0; draw < count; ++draw) {
+    const double wanted =
+        (static_cast<double>(draw) + random.uniform()) / static_cast<double>(count);
+    while (current + 1 < components_.size() && sum < wanted)
+      sum += components_[++current].weight;
+    rows[current].push_back(draw);
+  }
+  const std::vector<Predicted> predicted = predict(at, true);
+  Eigen::MatrixXd result(count, at.size());
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    if (rows[i].empty()) continue;
+    Eigen::MatrixXd covariance = predicted[i].covariance;
+    // Rounding leaves a covariance of cells that are known exactly a little negative.
+    covariance.diagonal().array() += 1e-10;
+    const Eigen::LDLT<Eigen::MatrixXd> factor(covariance);
+    const Eigen::VectorXd root = factor.vectorD().cwiseMax(0).cwiseSqrt();
+    for (const Eigen::Index draw : rows[i]) {
+      Eigen::VectorXd deviates(at.size());
+      for (double& deviate : deviates)
+        deviate = normal(random);
+      double chi2 = 0;
+      for (int k = 0; k < static_cast<int>(student::freedom); ++k) {
+        const double deviate = normal(random);
+        chi2 += deviate * deviate;
+      }
+      const Eigen::VectorXd scaled = root.cwiseProduct(deviates);
+      const Eigen::VectorXd correlated =
+          factor.transpositionsP().transpose() * Eigen::VectorXd(factor.matrixL() * scaled);
+      result.row(draw) =
+          (predicted[i].mean + correlated * std::sqrt(priors_.inflation * student::freedom / chi2))
+              .transpose();
+    }
+  }
+  return result;
+}
+
+}  // namespace gpucast::fit::scaling

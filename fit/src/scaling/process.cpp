@@ -1,0 +1,55 @@
+#include "gpucast/fit/scaling/process.h"
+
+#include <cmath>
+
+namespace gpucast::fit::scaling {
+
+namespace {
+
+// Of log time: far below any clock, so that cells that repeat exactly leave a factor.
+constexpr double least_variance = 1e-10;
+
+Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns,
+                            double length) {
+  const Eigen::ArrayXXd distance = (rows.rowwise().replicate(columns.size()) -
+                                    columns.transpose().colwise().replicate(rows.size()))
+                                       .array()
+                                       .abs();
+  return (-distance / length).exp();
+}
+
+}  // namespace
+
+Amplitudes amplitudes(const Priors& priors, const Deviates& deviates) {
+  const auto value = [](const LogNormal& prior, double deviate) {
+    return std::exp(prior.log_median + deviate * prior.log_sd);
+  };
+  Amplitudes result{value(priors.noise, deviates[0]), {}};
+  for (std::size_t k = 0; k < 3; ++k) {
+    result.process[k] = value(priors.amplitude[k], deviates[k + 1]);
+  }
+  return result;
+}
+
+Correlations::Correlations(const Priors& priors, const Cells& rows, const Cells& columns) {
+  const Eigen::VectorXd n[] = {rows.n.array().log(), columns.n.array().log()};
+  const Eigen::VectorXd gpus[] = {rows.gpus.array().log(), columns.gpus.array().log()};
+  each_[0] = correlation(n[0], n[1], priors.length[0]);
+  each_[1] = correlation(n[0] - gpus[0], n[1] - gpus[1], priors.length[1]);
+  each_[2] = correlation(gpus[0], gpus[1], priors.length[2]);
+}
+
+Eigen::MatrixXd Correlations::covariance(const Amplitudes& of) const {
+  const auto& a = of.process;
+  return a[0] * a[0] * each_[0] + a[1] * a[1] * each_[1] + a[2] * a[2] * each_[2];
+}
+
+Process::Process(const Correlations& among, const Amplitudes& of, const Cells& cells) {
+  Eigen::MatrixXd covariance = among.covariance(of);
+  covariance.diagonal().array() += of.noise * of.noise + least_variance;
+  covariance.diagonal() += cells.variance + cells.local;
+  factor_ = covariance.llt().matrixL();
+  log_determinant_ = factor_.diagonal().array().log().sum();
+}
+
+}  // namespace gpucast::fit::scaling

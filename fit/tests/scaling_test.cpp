@@ -1,0 +1,285 @@
+// The mixture that forecasts any program: its parts against values known otherwise, and the whole
+// on programs whose truth is known.
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gpucast/fit/random.h"
+#include "gpucast/fit/scaling/form_fit.h"
+#include "gpucast/fit/scaling/minimize.h"
+#include "gpucast/fit/scaling/mixture.h"
+#include "gpucast/fit/scaling/process.h"
+#include "gpucast/fit/scaling/student.h"
+
+namespace gpucast::fit::scaling {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using Truth = std::function<double(double n, double gpus)>;
+
+Cells cells_of(const std::vector<double>& sizes, const std::vector<double>& counts,
+               const Truth& truth) {
+  const auto count = static_cast<Index>(sizes.size() * counts.size());
+  Cells cells{VectorXd(count),       VectorXd(count),       VectorXd::Zero(count),
+              VectorXd::Zero(count), VectorXd::Zero(count), VectorXd::Zero(count)};
+  Index i = 0;
+  for (const double n : sizes) {
+    for (const double gpus : counts) {
+      cells.n[i] = n;
+      cells.gpus[i] = gpus;
+      cells.log_seconds[i++] = std::log(truth(n, gpus));
+    }
+  }
+  return cells;
+}
+
+VectorXd errors(const Mixture& mixture, const Cells& at) {
+  const Forecast found = mixture.forecast(at, 1);
+  return (found.seconds.array() / at.log_seconds.array().exp() - 1).abs();
+}
+
+// Tables of Student's t (Abramowitz and Stegun 26.10): t of 8 degrees.
+TEST(Student, AgreesWithTables) {
+  EXPECT_NEAR(student::distribution(1.85955), .95, 1e-6);
+  EXPECT_NEAR(student::distribution(-2.30600), .025, 1e-6);
+  EXPECT_NEAR(student::distribution(0), .5, 1e-15);
+}
+
+TEST(Student, DensityIsTheSlopeOfTheDistribution) {
+  for (const double t : {-5.0, -1.0, 0.0, 2.5}) {
+    const double slope = (student::distribution(t + 1e-4) - student::distribution(t - 1e-4)) / 2e-4;
+    EXPECT_NEAR(std::exp(student::log_density(t)), slope, 1e-7);
+  }
+}
+
+TEST(Minimize, FindsTheBottomOfRosenbrocksValley) {
+  const auto valley = [](const VectorXd& x) {
+    return std::pow(1 - x[0], 2) + 100 * std::pow(x[1] - x[0] * x[0], 2);
+  };
+  const VectorXd found = minimize(valley, VectorXd{{-1.2, 1}}, 1e-14, 1000);
+  EXPECT_NEAR(found[0], 1, 1e-5);
+  EXPECT_NEAR(found[1], 1, 1e-5);
+}
+
+TEST(Process, CovarianceFallsWithDistance) {
+  const Priors priors;
+  const Cells cells = cells_of({100, 200}, {1, 4}, [](double, double) { return 1; });
+  const Amplitudes of{.01, {.2, .3, .4}};
+  const MatrixXd covariance = Correlations(priors, cells, cells).covariance(of);
+  EXPECT_NEAR(covariance(0, 0), of.variance(), 1e-14);
+  const double ln2 = std::numbers::ln2;  // cells 0 and 3: twice the n, 4 times the N
+  EXPECT_NEAR(covariance(0, 3),
+              .04 * std::exp(-ln2 / priors.length[0]) + .09 * std::exp(-ln2 / priors.length[1]) +
+                  .16 * std::exp(-2 * ln2 / priors.length[2]),
+              1e-14);
+  const Process process(Correlations(priors, cells, cells), of, cells);
+  MatrixXd whole = covariance;
+  whole.diagonal().array() += 1e-4 + 1e-10;
+  EXPECT_NEAR(2 * process.log_determinant(), std::log(whole.determinant()), 1e-9);
+  const VectorXd one = VectorXd::Ones(4);
+  EXPECT_NEAR(process.whiten(one).squaredNorm(), one.dot(whole.inverse() * one), 1e-8);
+}
+
+// With priors as wide as this, the coefficients are those of the data.
+TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
+  Priors priors;
+  priors.work_share.log_sd = priors.share.log_sd = 100;
+  const Cells cells = cells_of({1e4, 1e5, 1e6}, {1, 2, 8, 64}, [](double n, double gpus) {
+    return 2e-9 * n / gpus + 1e-4 + 3e-5 * std::log2(gpus);
+  });
+  const model::scaling::Form form{
+      {*model::scaling::term_named("work"), *model::scaling::term_named("start"),
+       *model::scaling::term_named("reduction")},
+      0,
+      0};
+  const Process process(Correlations(priors, cells, cells), amplitudes(priors, {}), cells);
+  const FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
+                               priors, nullptr, 200);
+  EXPECT_NEAR(std::exp(fit.parameters[0]), 2e-9, 2e-12);
+  EXPECT_NEAR(std::exp(fit.parameters[1]), 1e-4, 1e-7);
+  EXPECT_NEAR(std::exp(fit.parameters[2]), 3e-5, 3e-8);
+}
+
+// Laplace's approximation is exact where the form is linear in its log coefficients: one term.
+TEST(FormFit, EvidenceOfOneTermIsThatOfANormalDistribution) {
+  const Priors priors;
+  const Cells cells =
+      cells_of({1e4, 1e5}, {1, 4}, [](double n, double gpus) { return 1.1e-9 * n / gpus; });
+  const model::scaling::Form form{{Priors::work_term}, 0, 0};
+  const Shapes both = shapes(form, cells, cells.largest_size());
+  const MatrixXd& shape = both.value;
+  const Amplitudes of = amplitudes(priors, {});
+  const Process process(Correlations(priors, cells, cells), of, cells);
+  const FormFit fit = fit_form(form, both, cells, process, priors, nullptr, 50);
+  // ln T ~ N(ln shape + mean, covariance + log_sd^2 1 1^T)
+  MatrixXd covariance = Correlations(priors, cells, cells).covariance(of);
+  covariance.diagonal().array() += of.noise * of.noise + 1e-10;
+  covariance.array() += priors.work_share.log_sd * priors.work_share.log_sd;
+  const VectorXd seconds = cells.log_seconds.array().exp();
+  const double mean =
+      priors.work_share.log_median - std::log((shape.col(0).array() / seconds.array()).maxCoeff());
+  const VectorXd off = cells.log_seconds.array() - shape.col(0).array().log() - mean;
+  const double expected = -.5 * off.dot(covariance.inverse() * off) -
+                          .5 * std::log(covariance.determinant()) -
+                          2 * std::log(2 * std::numbers::pi);
+  EXPECT_NEAR(fit.log_evidence, expected, 1e-6);
+}
+
+// A program of a cutoff, with exchange and a sum over all GPUs.
+double cutoff(double n, double gpus) {
+  const double exchange =
+      gpus > 1 ? 5e-5 * std::log2(gpus) + 1e-7 * std::pow(n / gpus, 2.0 / 3) : 0;
+  return 1.1e-4 + 2.6e-9 * n / gpus + exchange;
+}
+
+TEST(Scaling, ForecastsMoreGpusAndLargerSizes) {
+  const Mixture mixture =
+      fit_scaling(cells_of({32e3, 256e3, 864e3, 2048e3}, {1, 2, 4, 8}, cutoff), 1);
+  EXPECT_LT(errors(mixture, cells_of({256e3, 2048e3}, {16, 32}, cutoff)).maxCoeff(), .05);
+  EXPECT_LT(errors(mixture, cells_of({8e6}, {1, 8}, cutoff)).maxCoeff(), .05);
+}
+
+TEST(Scaling, FindsHowWorkGrows) {
+  const auto pairs = [](double n, double gpus) { return 1e-4 + 1e-12 * n * n / gpus; };
+  const Mixture mixture = fit_scaling(cells_of({1e4, 3e4, 1e5, 3e5}, {1, 2, 4}, pairs), 1);
+  EXPECT_LT(errors(mixture, cells_of({3e6}, {4}, pairs)).maxCoeff(), .05);
+  for (const Component& each : mixture.components()) {
+    EXPECT_TRUE(each.weight < .05 || model::scaling::growths[each.form.growth].name == "n^2")
+        << each.form.name();
+  }
+}
+
+// An exponent that is in no list is found where sizes tell, and is left open where they do not.
+TEST(Scaling, LeavesThePowerOfWorkOpen) {
+  const auto power = [](double n, double gpus) { return 1e-4 + 1e-10 * std::pow(n, 2.4) / gpus; };
+  const Cells next = cells_of({4e3}, {4}, power);
+  const Mixture known = fit_scaling(cells_of({250, 500, 1000, 2000}, {1, 2, 4}, power), 1);
+  EXPECT_LT(errors(known, next).maxCoeff(), .1);
+  const Forecast found = fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
+  EXPECT_LT(found.low[0], power(4e3, 4));
+  EXPECT_GT(found.high[0], power(4e3, 4));
+}
+
+TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
+  Random random(3);
+  for (int table = 0; table < 10; ++table) {
+    const auto count = static_cast<Index>(1 + random.below(12));
+    const auto uniform = [&](double low, double high) {
+      VectorXd values(count);
+      for (double& value : values)
+        value = low + (high - low) * random.uniform();
+      return values;
+    };
+    const VectorXd n = (uniform(-1, 18) * std::numbers::ln10).array().exp();
+    const VectorXd gpus = (uniform(0, 6) * std::numbers::ln10).array().exp().round();
+    const VectorXd zero = VectorXd::Zero(count);
+    const Cells cells{n, gpus, zero, uniform(-20, 14), zero, zero};
+    const Mixture mixture = fit_scaling(cells, 1);
+    const Forecast found = mixture.forecast(cells, 1);
+    ASSERT_TRUE(found.seconds.allFinite() && found.low.allFinite() && found.high.allFinite());
+    EXPECT_TRUE((found.seconds.array() > 0).all());
+    const double widest = 4 * mixture.noise();
+    EXPECT_LE(found.seconds.array().log().maxCoeff(), cells.log_seconds.maxCoeff() + widest);
+    EXPECT_GE(found.seconds.array().log().minCoeff(), cells.log_seconds.minCoeff() - widest);
+    const Cells far{VectorXd{{1e18, .1, 1e18}}, VectorXd{{1, 1e6, 1e6}}, VectorXd::Zero(3),
+                    VectorXd::Zero(3),          VectorXd::Zero(3),       VectorXd::Zero(3)};
+    const Forecast beyond = mixture.forecast(far, 1);
+    EXPECT_TRUE(beyond.seconds.allFinite() && (beyond.seconds.array() > 0).all());
+    EXPECT_TRUE(beyond.high.allFinite() && (beyond.low.array() > 0).all());
+  }
+}
+
+TEST(Scaling, KnowsLessOfMoreGpusWhereOnlyOneCountWasTimed) {
+  const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1}, cutoff), 1);
+  const Forecast found = mixture.forecast(cells_of({1e6}, {1, 8}, cutoff), 1);
+  EXPECT_LT(std::log(found.high[0] / found.low[0]), .2);
+  EXPECT_GT(std::log(found.high[1] / found.low[1]), .4);
+}
+
+// One cell of an otherwise exact table took twice as long: its own forecast follows it, the others'
+// do not.
+TEST(Scaling, LetsAnUnlikeCellDeviateAlone) {
+  const std::vector<double> sizes{32e3, 256e3, 864e3, 2048e3};
+  Cells cells = cells_of(sizes, {1, 2, 4, 8}, cutoff);
+  cells.log_seconds[6] += std::numbers::ln2;
+  const Mixture mixture = fit_scaling(cells, 1);
+  EXPECT_GT(mixture.cells().local[6], .2);
+  const VectorXd error = errors(mixture, cells);
+  EXPECT_LT(error.maxCoeff(), .05);
+  EXPECT_LT(errors(mixture, cells_of({400e3}, {4}, cutoff)).maxCoeff(), .05);
+}
+
+TEST(Scaling, LogDensityIsOfADistribution) {
+  const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
+  const Index count = 8001;
+  const double step = 1e-3;
+  Cells at{VectorXd::Constant(count, 5e6),
+           VectorXd::Constant(count, 16),
+           VectorXd::Zero(count),
+           VectorXd::LinSpaced(count, -4, 4).array() + std::log(cutoff(5e6, 16)),
+           VectorXd::Zero(count),
+           VectorXd::Zero(count)};
+  const VectorXd density = mixture.log_density(at).array().exp();
+  EXPECT_NEAR(density.sum() * step, 1, 1e-4);
+  // 5 % lie below the interval.
+  const Forecast found = mixture.forecast(at.some(std::vector<Index>{0}), 1);
+  double below = 0;
+  for (Index i = 0; i < count; ++i) {
+    if (at.log_seconds[i] < std::log(found.low[0])) below += density[i] * step;
+  }
+  EXPECT_NEAR(below, .05, 1e-3);
+}
+
+// Draws of one cell have the forecast's quantiles, within four standard errors of a share.
+TEST(Scaling, DrawsAreOfTheForecast) {
+  const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
+  const Cells at = cells_of({5e6}, {4, 16}, cutoff);
+  const Forecast found = mixture.forecast(at, 1);
+  const Index count = 4000;
+  const MatrixXd draws = mixture.draws(at, count, 1);
+  for (Index cell = 0; cell < 2; ++cell) {
+    const double below =
+        static_cast<double>((draws.col(cell).array() < std::log(found.mean_low[cell])).count());
+    EXPECT_NEAR(below / static_cast<double>(count), .05,
+                4 * std::sqrt(.05 * .95 / static_cast<double>(count)));
+  }
+  EXPECT_EQ(draws, mixture.draws(at, count, 1));
+}
+
+TEST(Scaling, IsTheSameOnAnyNumberOfThreads) {
+  const Cells cells = cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff);
+  const Cells at = cells_of({2e5, 5e6}, {1, 8, 64}, cutoff);
+  EXPECT_EQ(fit_scaling(cells, 1).forecast(at, 1).seconds,
+            fit_scaling(cells, 3).forecast(at, 2).seconds);
+}
+
+TEST(Scaling, IsWhatItsComponentsSay) {
+  const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
+  const Mixture again(mixture.cells(), mixture.components());
+  const Cells at = cells_of({5e6}, {4, 16}, cutoff);
+  EXPECT_EQ(mixture.forecast(at, 1).low, again.forecast(at, 1).low);
+  double sum = 0;
+  for (const Component& each : mixture.components())
+    sum += each.weight;
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+TEST(Scaling, PartsOfAStepSumToIt) {
+  const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
+  const Cells at = cells_of({5e6}, {1, 4, 16}, cutoff);
+  const Forecast found = mixture.forecast(at, 1);
+  EXPECT_TRUE(found.parts.rowwise().sum().isApprox(found.seconds, 1e-12));
+  EXPECT_LT(found.parts(0, 2), 1e-9 * found.seconds[0]);  // one GPU exchanges nothing
+}
+
+}  // namespace
+}  // namespace gpucast::fit::scaling

@@ -1,0 +1,111 @@
+// A form: the scaling terms that a program's steps are made of, how work grows with n, and what
+// overlaps.
+//
+//     f = after + (W^q + B^q)^(1/q)
+//
+// W is the sum of the terms of work, B of what goes on beside it (term.h). q = 1 adds them, q = 4
+// is nearly the larger of the two, and between them lies what is hidden in part. Where exchange is
+// not hidden, the least time of a GPU that is not full still may be (Overlap::filling).
+//
+// f is homogeneous of degree 1 in the terms' seconds F_k, so f = sum_k F_k df/dF_k (Euler): these
+// are the parts that the terms have in a step time, hidden seconds left out.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpucast/model/scaling/catalogue.h"
+
+namespace gpucast::model::scaling {
+
+struct Overlap {
+  std::string_view name;  // empty: nothing overlaps
+  double q;
+  bool exchange;  // whether exchange goes on beside work; otherwise only filling does
+};
+
+inline constexpr std::array overlaps{
+    Overlap{"", 1, true},        Overlap{"hidden in part", 2, true},
+    Overlap{"hidden", 4, true},  Overlap{"filled slowly", 1.5, false},
+    Overlap{"filled", 2, false}, Overlap{"filled at once", 4, false},
+};
+
+struct Form {
+  std::vector<std::size_t> terms;  // places in the catalogue, ascending
+  std::size_t growth = 0;          // place in `growths`
+  std::size_t overlap = 0;         // place in `overlaps`
+
+  friend auto operator<=>(const Form&, const Form&) = default;
+
+  // Whether the power of the work is a parameter, beside the terms' coefficients.
+  bool is_free() const { return growths[growth].freedom > 0; }
+
+  std::size_t parameter_count() const { return terms.size() + (is_free() ? 1 : 0); }
+
+  bool adds() const { return overlaps[overlap].q == 1; }
+
+  // Whether a term is in B of this form.
+  bool beside(std::size_t term) const {
+    const Place place = scaling::terms[term].info.place;
+    return place == Place::filling || (place == Place::beside && overlaps[overlap].exchange);
+  }
+
+  // Whether the form is what it says: something overlaps where it says so, and the least time of a
+  // GPU that is not full is no term of a sum (there it is `start`).
+  bool is_meaningful() const {
+    for (const std::size_t term : terms) {
+      if (adds() && scaling::terms[term].info.place == Place::filling) return false;
+      if (!adds() && beside(term)) return true;
+    }
+    return adds();
+  }
+
+  // "work + start + halo, work ~ n^(4/3), hidden in part"
+  std::string name() const {
+    std::string result;
+    for (const std::size_t term : terms) {
+      result.append(result.empty() ? "" : " + ").append(scaling::terms[term].info.name);
+    }
+    if (growth > 0) result.append(", work ~ ").append(growths[growth].name);
+    if (!adds()) result.append(", ").append(overlaps[overlap].name);
+    return result;
+  }
+};
+
+// Seconds of a step whose terms take `part` seconds each (in the form's order); these are replaced
+// by the parts that the terms have in it.
+inline double combine(const Form& form, std::span<double> part) {
+  double work = 0;
+  double beside = 0;
+  double after = 0;
+  for (std::size_t k = 0; k < part.size(); ++k) {
+    const std::size_t term = form.terms[k];
+    const bool is_work = terms[term].info.place == Place::work;
+    (form.beside(term) ? beside : is_work ? work : after) += part[k];
+  }
+  if (form.adds()) return work + beside + after;
+  const double q = overlaps[form.overlap].q;
+  const double larger = std::max(work, beside);
+  if (!(larger > 0)) return after;
+  const double sum = std::pow(work / larger, q) + std::pow(beside / larger, q);
+  const double root = std::pow(sum, 1 / q);
+  // dR/dW with R = (W^q + B^q)^(1/q), and dR/dB.
+  const double visible_work = std::pow(work / larger, q - 1) * root / sum;
+  const double visible_beside = std::pow(beside / larger, q - 1) * root / sum;
+  for (std::size_t k = 0; k < part.size(); ++k) {
+    const std::size_t term = form.terms[k];
+    if (form.beside(term)) {
+      part[k] *= visible_beside;
+    } else if (terms[term].info.place == Place::work) {
+      part[k] *= visible_work;
+    }
+  }
+  return larger * root + after;
+}
+
+}  // namespace gpucast::model::scaling

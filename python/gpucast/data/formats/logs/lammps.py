@@ -1,0 +1,285 @@
+"""LAMMPS: screen output and log.lammps; processors, GPU package, KOKKOS.
+
+Seconds a step are the loop time over its steps: ``Loop time of T on P procs for S steps with N
+atoms``, the mean over ranks of the wall time without set-up. ``procs`` are ranks times threads,
+never GPUs.
+
+GPUs of the GPU package are listed on the screen only, and only those of the first node: ``Device
+K:`` lines, and how many processes share one. Of KOKKOS the log says how many GPUs a node may
+have; as a rule each rank has one. Devices hidden from each other's ranks look like one shared
+device, so one device under several ranks is asked about.
+
+Device times of the GPU package are averages over ranks which include queueing where ranks share a
+device: GPU time is taken over only where each rank has its own. Kernels of KOKKOS run
+asynchronously, and its breakdown shows where the host waited, so that it is left out.
+
+Source: src/finish.cpp, src/GPU/gpu_extra.h, lib/gpu/lal_device.cpp, src/KOKKOS/kokkos.cpp.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.runs import Found, Run
+
+_BANNER = re.compile(r"LAMMPS \((?P<version>[0-9]{1,2} [A-Za-z]{3} [0-9]{4}[^)\n]*)\)")
+_LOOP = re.compile(
+    r"Loop time of (?P<seconds>[0-9.e+-]+) on (?P<procs>[0-9]+) procs"
+    r"(?: \([^)\n]*\))? for (?P<steps>[0-9]+) steps with (?P<atoms>[0-9]+) atoms"
+)
+_SETUP = re.compile(r"Setting up (?P<what>\S+)[^\n]*\n|ERROR[: ]")
+_MINIMIZE = re.compile(r"\n(?:minimize\s|Setting up \w+ style minimization)")
+_TASKS = re.compile(r"(?P<ranks>[0-9]+) MPI tasks x (?P<threads>no|[0-9]+) OpenMP thread")
+_GRID = re.compile(r"(?P<x>[0-9]+) by (?P<y>[0-9]+) by (?P<z>[0-9]+) MPI processor grid")
+_DEVICE = re.compile(
+    r"(?:Device|GPU) (?P<id>[0-9]+): (?P<name>[^,\n]+), [0-9]+ (?:CUs|cores),[^\n]*?"
+    r"\((?P<precision>\w+) Precision\)"
+)
+_SHARED = re.compile(r"with (?P<ranks>[0-9]+) proc\(s\) per device")
+_PACKAGE = re.compile(r"package\s+gpu\s+(?P<number>-?[0-9]+)")
+_KOKKOS = re.compile(r"KOKKOS mode[^\n]* is enabled")
+_KOKKOS_GPUS = re.compile(r"will use up to (?P<number>[0-9]+) GPU\(s\) per node")
+_UNITS = re.compile(
+    r"(?:Unit style\s*:|units)\s+(?P<style>lj|real|metal|si|cgs|electron|micro|nano)\b"
+)
+_STEP = re.compile(r"(?:Time step\s*:|timestep)\s+(?P<value>[0-9.eE+-]+)\s")
+_RATE = re.compile(
+    r"Performance: (?P<rate>[0-9.eE+-]+) (?P<unit>[nf])s/day, [^\n]{0,60}?"
+    r"(?P<steps>[0-9.eE+-]+) timesteps/s"
+)
+_PAIR = re.compile(r"pair_style\s+(?P<style>[^\n#&$]+)\n")
+_ACCELERATED = re.compile(r"acceleration for (?P<style>[\w/]+)")
+_SECTION = re.compile(
+    r"\n(?P<name>Pair|Bond|Kspace|Neigh|Comm|Modify)\s*\|[^|\n]*\| *(?P<mean>[0-9.eE+-]+) *\|"
+)
+_DEVICE_TIME = re.compile(
+    r"\n(?P<name>Neighbor build|Force calc|CPU Neighbor|CPU Cast/Pack|CPU Driver_Time): +"
+    r"(?P<seconds>[0-9.eE+-]+) s\."
+)
+_TIME_UNITS = {
+    "real": 1e15, "metal": 1e12, "electron": 1e15, "micro": 1e6, "nano": 1e9, "si": 1.0,
+    "cgs": 1.0,
+}  # fmt: skip
+
+
+def detect(text: str) -> bool:
+    """Whether LAMMPS wrote it: its banner, or a loop time."""
+    return _BANNER.search(text) is not None or _LOOP.search(text) is not None
+
+
+@dataclass(frozen=True)
+class _Devices:
+    """What the log says of GPUs."""
+
+    gpus: int | None = None
+    unclear: str = ""
+    nodes: int | None = None
+    path: str | None = None
+    how: str | None = None
+    warning: str | None = None
+
+
+def parse(text: str) -> Found:
+    """The dynamics runs of a log; minimizations and runs of no step are none."""
+    found = Found()
+    lines = runs.Lines(text)
+    for number, (begin, part) in enumerate(runs.executions(text, _BANNER)):
+        _read(part, begin, number, lines, found)
+    found.warnings = list(dict.fromkeys(found.warnings))
+    return found
+
+
+def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -> None:
+    loops = list(_LOOP.finditer(part))
+    ends = [*(loop.start() for loop in loops), len(part)][1:]
+    begins = [0, *(loop.end() for loop in loops)]
+    settings, known = _Settings(), dict[tuple[int, int], _Devices]()
+    for loop, start, end in zip(loops, begins, ends, strict=False):
+        tail = part[loop.end() : end]
+        settings.read(part[start : loop.start()])
+        steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
+        minimized = _MINIMIZE.search(part, start, loop.start()) or "Minimization stats" in tail
+        if steps < 1 or not seconds or minimized:
+            continue
+        procs = int(loop["procs"])
+        ranks = _ranks(part, tail, procs)
+        devices = known.get((ranks, procs)) or _devices(part, ranks, procs)
+        known[ranks, procs] = devices
+        if devices.warning:
+            found.warnings.append(devices.warning)
+        found.runs.append(
+            Run(
+                program="LAMMPS",
+                line=lines.of(begin + loop.start()),
+                seconds=(seconds / steps,),
+                uncertainty=runs.rounding_of_six(seconds),
+                n=int(loop["atoms"]) or None,
+                unit="atoms",
+                gpus=devices.gpus,
+                unclear=devices.unclear,
+                path=devices.path,
+                nodes=devices.nodes,
+                ranks=ranks,
+                case=settings.case(devices),
+                timestep=_timestep(settings, tail),
+                phases=_phases(tail, devices, ranks, steps, single=len(loops) == 1),
+                execution=number,
+            )
+        )
+    found.gpu_names += [match["name"].strip() for match in _DEVICE.finditer(part)]
+    after = loops[-1].end() if loops else 0
+    begun = _SETUP.search(part, after)
+    if begun is not None or (not loops and _BANNER.search(part)):
+        found.unfinished.append(lines.of(begin + (begun.start() if begun else 0)))
+
+
+def _ranks(part: str, tail: str, procs: int) -> int:
+    tasks = _TASKS.search(tail)
+    if tasks is not None:
+        return int(tasks["ranks"])
+    end = part.rfind(" MPI processor grid")
+    grid = _GRID.search(part, part.rfind("\n", 0, end) + 1) if end >= 0 else None
+    return math.prod(map(int, grid.groups())) if grid else procs
+
+
+def _devices(part: str, ranks: int, procs: int) -> _Devices:
+    if _KOKKOS.search(part):
+        return _kokkos(part, ranks, procs)
+    names = {match["id"]: match["precision"] for match in _DEVICE.finditer(part)}
+    if names:
+        return _package(part, ranks, names)
+    package = _PACKAGE.search(part)
+    if package or _ACCELERATED.search(part) or re.search(r"suffix\s+gpu", part):
+        asked = f" (package gpu {package['number']}, of each node)" if package else ""
+        return _Devices(
+            unclear=f"the GPU package ran, but no line lists its devices{asked}; the screen output "
+            "does",
+        )
+    return _Devices(
+        procs, path=runs.HOST,
+        warning="names no GPU: taken as a run on processor cores, path host (if it ran on GPUs, "
+        "import it alone with --gpus)",
+    )  # fmt: skip
+
+
+def _package(part: str, ranks: int, names: dict[str, str]) -> _Devices:
+    """GPUs of the GPU package from the devices of the first node and the ranks on each."""
+    devices = len(names)
+    how = f"GPU package, {next(iter(names.values())).lower()} precision"
+    shared = _SHARED.search(part)
+    each = int(shared["ranks"]) if shared else 0
+    if devices == 1 and ranks > 1 and each != 1:
+        return _Devices(
+            unclear=f"lists 1 device under {ranks} ranks: they share it, or each sees its own, or "
+            "more nodes have others", how=how,
+        )  # fmt: skip
+    if not each or math.ceil(ranks / devices) == each:
+        return _Devices(devices, nodes=1 if each else None, how=how)
+    nodes, rest = divmod(ranks, devices * each)
+    if rest:
+        return _Devices(
+            unclear=f"lists {devices} device(s) of the first node with {each} rank(s) each, of "
+            f"{ranks} ranks in all: the other nodes' are not listed", how=how,
+        )  # fmt: skip
+    return _Devices(
+        devices * nodes, nodes=nodes, how=how,
+        warning=f"lists {devices} device(s) with {each} rank(s) each for {ranks} ranks: read as "
+        f"{nodes} nodes alike, {devices * nodes} GPUs",
+    )  # fmt: skip
+
+
+def _kokkos(part: str, ranks: int, procs: int) -> _Devices:
+    allowed = _KOKKOS_GPUS.search(part)
+    if allowed is None:
+        return _Devices(unclear="KOKKOS ran, but no line says on how many GPUs", how="KOKKOS")
+    number = int(allowed["number"])
+    if number == 0:
+        return _Devices(procs, path=runs.HOST, how="KOKKOS")
+    if ranks <= number:
+        return _Devices(ranks, how="KOKKOS")
+    if number == 1 or ranks % number:
+        return _Devices(
+            unclear=f"{ranks} ranks with up to {number} GPU(s) a node: they share GPUs, or more "
+            "nodes have others, or each sees its own", how="KOKKOS",
+        )  # fmt: skip
+    return _Devices(
+        ranks, nodes=ranks // number, how="KOKKOS",
+        warning=f"{ranks} ranks with up to {number} GPUs a node: read as {ranks // number} nodes "
+        "with a GPU for each rank",
+    )  # fmt: skip
+
+
+@dataclass
+class _Settings:
+    """What was last said of a run's settings, from the log's beginning on."""
+
+    version: str | None = None
+    pair: str | None = None
+    accelerated: str | None = None
+    units: str | None = None
+    step: str | None = None
+
+    def read(self, text: str) -> None:
+        """Take in what stands next in the log."""
+        if (banner := _BANNER.search(text)) is not None:
+            self.version = banner["version"]
+        self.pair = _last(_PAIR, text) or self.pair
+        self.accelerated = _last(_ACCELERATED, text) or self.accelerated
+        self.units = _last(_UNITS, text) or self.units
+        self.step = _last(_STEP, text) or self.step
+
+    def case(self, devices: _Devices) -> str | None:
+        """Version, pair style and package: what must be the same."""
+        style = " ".join(self.pair.split()) if self.pair else self.accelerated
+        return ", ".join(each for each in (self.version, style, devices.how) if each) or None
+
+
+def _last(pattern: re.Pattern[str], text: str) -> str | None:
+    found: list[str] = pattern.findall(text)
+    return found[-1] if found else None
+
+
+def _timestep(settings: _Settings, tail: str) -> float | None:
+    """Seconds; None for units without seconds (lj)."""
+    if settings.step and settings.units in _TIME_UNITS:
+        value = runs.decimal(settings.step)
+        return value / _TIME_UNITS[settings.units] if value else None
+    rate = _RATE.search(tail)
+    if rate is None:
+        return None
+    simulated, done = runs.decimal(rate["rate"]), runs.decimal(rate["steps"])
+    if not simulated or not done:
+        return None
+    size = simulated / (runs.DAY * done) * (1e-9 if rate["unit"] == "n" else 1e-15)
+    return float(f"{size:.3g}")  # of rates rounded to three decimals
+
+
+def _phases(
+    tail: str, devices: _Devices, ranks: int, steps: int, *, single: bool
+) -> dict[str, float]:
+    """Seconds a step, where the breakdown means what it says."""
+    if devices.how == "KOKKOS" and devices.path is None:
+        return {}
+    sections = {name: runs.decimal(mean) or 0.0 for name, mean in _SECTION.findall(tail)}
+    if not sections:
+        return {}
+    exchange = {"exchange": sections.get("Comm", 0.0) / steps}
+    if devices.path == runs.HOST:
+        return {"kernel": (sum(sections.values()) - sections.get("Comm", 0.0)) / steps, **exchange}
+    # The device times are sums over all runs since the start.
+    times = {
+        name: runs.decimal(value) or 0.0 for name, value in _DEVICE_TIME.findall(tail) if single
+    }
+    host = [times[name] for name in times if name.startswith("CPU")]
+    if not host:
+        return exchange
+    phases = {**exchange, "cpu": (sum(host) + sections.get("Modify", 0.0)) / steps}
+    if devices.gpus == ranks:
+        phases["kernel"] = (times.get("Neighbor build", 0.0) + times.get("Force calc", 0.0)) / steps
+    return phases
+
+
+FORMATS = (runs.log_format("lammps", "LAMMPS's screen output or log", detect, parse),)

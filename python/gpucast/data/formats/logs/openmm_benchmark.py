@@ -1,0 +1,196 @@
+"""OpenMM's benchmark.py: its table, its lines, its JSON and YAML, and what version 7 printed.
+
+Seconds a step are the elapsed time over the steps where both are there, else from the ns/day and
+the time step. GPUs are the ids in ``DeviceIndex`` (``Device:`` of version 7), which the table does
+not have. Sizes are those of the systems that the tests are known to run; an entry may have one
+of its own, ``atoms``.
+
+Source: examples/benchmarks/benchmark.py of openmm/openmm, versions 7 and 8.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.runs import Found, Run
+from gpucast.errors import InputError
+
+ATOMS = {
+    "gbsa": 2489, "amoebagk": 2489, "rf": 23558, "pme": 23558, "amoebapme": 23558,
+    "apoa1rf": 92224, "apoa1pme": 92224, "apoa1ljpme": 92224, "amber20-dhfr": 23558,
+    "amber20-cellulose": 408609, "amber20-stmv": 1067095,
+}  # fmt: skip
+"""Atoms of the tests' systems: DHFR without and in water, ApoA1, and the AMBER 20 suite."""
+
+_METHODS = {
+    "gbsa": "GBSA", "amoebagk": "AMOEBA GK", "rf": "RF", "pme": "PME", "amoebapme": "AMOEBA PME",
+    "apoa1rf": "RF", "apoa1pme": "PME", "apoa1ljpme": "LJPME", "amber20-dhfr": "PME",
+    "amber20-cellulose": "PME", "amber20-stmv": "PME",
+}  # fmt: skip
+_SIZES = ("atoms", "num_atoms", "particles")
+_HOST_PLATFORMS = ("CPU", "Reference")
+_TABLE = re.compile(r"^Test +Precision +Constraints +H mass[^\n]*ns/day[ \t]*\n", re.MULTILINE)
+_ENTRY = re.compile(
+    r"^(?P<test>\S+) +(?P<precision>\w+) +(?P<constraints>\w+) +(?P<hydrogen_mass>\S+) +"
+    r"(?P<timestep_in_fs>[0-9.eE+-]+) +(?P<ensemble>\w+) +(?P<platform>\w+) +"
+    r"(?P<ns_per_day>[0-9.eE+-]+)[ \t]*\n",
+    re.MULTILINE,
+)
+_LINE = re.compile(r"^(?P<key>[a-z_]+): (?P<value>[^\n]*)\n", re.MULTILINE)
+_OLD = re.compile(
+    r"^Test: (?P<test>\S+)[^\n]*\n(?P<between>(?:(?!Test:)[^\n]*\n)*?)"
+    r"Integrated (?P<steps>[0-9]+) steps in (?P<elapsed_time>[0-9.eE+-]+) seconds",
+    re.MULTILINE,
+)
+_OLD_SETTING = re.compile(
+    r"^(?P<key>Platform|Precision|Device|Step Size|Ensemble): (?P<value>[^\n]+)\n", re.MULTILINE
+)
+
+Entry = Mapping[str, object]
+
+
+def detect(text: str) -> bool:
+    """Whether benchmark.py printed or wrote it."""
+    if "ns_per_day" in text or "timestep_in_fs" in text:
+        return True
+    return _TABLE.search(text) is not None or _OLD.search(text) is not None
+
+
+def parse(text: str) -> Found:
+    """A run for each test. Raises InputError where JSON or YAML is broken."""
+    found = Found()
+    start = text.lstrip()[:1]
+    if start == "{" or re.search(r"^benchmarks:", text, re.MULTILINE):
+        _read_structure(text, found, is_json=start == "{")
+        return found
+    lines = runs.Lines(text)
+    version = None
+    for place, entry in sorted(_printed(text), key=lambda each: each[0]):
+        version = entry.get("openmm_version", version)
+        run = _run(entry, len(found.runs), lines.of(place), version)
+        if run is not None:
+            found.runs.append(run)
+    if not found.runs:
+        found.unfinished.append(1)
+    return found
+
+
+def _read_structure(text: str, found: Found, *, is_json: bool) -> None:
+    import yaml  # takes longer than the rest of all formats
+
+    try:
+        top = json.loads(text) if is_json else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        what = " ".join(str(error).split())
+        raise InputError(f"not valid {'JSON' if is_json else 'YAML'}: {what}") from None
+    system = top.get("system") if isinstance(top, dict) else None
+    system = system if isinstance(system, dict) else {}
+    entries = top.get("benchmarks") if isinstance(top, dict) else None
+    if not isinstance(entries, list):
+        raise InputError("must be a list", field="benchmarks")
+    for at, entry in enumerate(entries):
+        version = system.get("openmm_version")
+        run = _run(entry, at, 1, version) if isinstance(entry, dict) else None
+        if run is None:
+            found.warnings.append(f"benchmarks[{at}] has no speed: left out")
+            continue
+        found.runs.append(run)
+    if isinstance(system.get("gpu"), str) and system["gpu"].strip():
+        found.gpu_names.append(" ".join(system["gpu"].split()))
+
+
+def _printed(text: str) -> Iterator[tuple[int, Entry]]:
+    """Places and fields of the tests in a table, in lines, or in the output of version 7."""
+    table = _TABLE.search(text)
+    if table is not None:
+        for row in _ENTRY.finditer(text, table.end()):
+            yield row.start(), row.groupdict()
+    for old in _OLD.finditer(text):
+        settings = dict(_OLD_SETTING.findall(text, 0, old.end()))
+        entry: dict[str, object] = {
+            "test": old["test"],
+            "steps": old["steps"],
+            "elapsed_time": old["elapsed_time"],
+            "platform": settings.get("Platform"),
+            "precision": settings.get("Precision"),
+            "ensemble": settings.get("Ensemble"),
+            "timestep_in_fs": settings.get("Step Size", "").removesuffix(" fs"),
+            "platform_properties": {"DeviceIndex": settings.get("Device", "")},
+        }
+        yield old.start(), entry
+    block: dict[str, object] = {}
+    place = 0
+    for line in _LINE.finditer(text):
+        if line["key"] == "test":
+            block, place = {"openmm_version": block.get("openmm_version")}, line.start()
+        block[line["key"]] = line["value"].strip()
+        if line["key"] == "ns_per_day" and "test" in block:
+            yield place, dict(block)
+            block = {"openmm_version": block.get("openmm_version")}
+
+
+def _run(entry: Entry, number: int, line: int, version: object) -> Run | None:
+    """A test's run; none is the rehearsal of another."""
+    timestep = _number(entry.get("timestep_in_fs"))
+    seconds = _seconds(entry, timestep)
+    if seconds is None:
+        return None
+    test, platform = str(entry.get("test", "")), str(entry.get("platform") or "")
+    properties = _properties(entry.get("platform_properties"))
+    host = platform in _HOST_PLATFORMS
+    ids = re.split(r"[, ]+", properties.get("DeviceIndex", "").strip())
+    gpus = len(ids) if ids != [""] else None
+    if host:
+        gpus = int(_number(properties.get("Threads")) or 0) or None
+    sizes = [_number(entry.get(name)) for name in _SIZES]
+    words = [version, _METHODS.get(test, test), entry.get("precision"), entry.get("ensemble")]
+    return Run(
+        program="OpenMM",
+        line=line,
+        execution=number,
+        seconds=(seconds[0],),
+        uncertainty=seconds[1],
+        n=next((size for size in sizes if size), ATOMS.get(test)),
+        unit="atoms",
+        gpus=gpus,
+        unclear="" if gpus else f"test {test!r} does not say on which devices it ran",
+        path=runs.HOST if host else None,
+        case=", ".join(str(word) for word in words if word) or None,
+        timestep=timestep / runs.FEMTOSECONDS if timestep else None,
+    )
+
+
+def _seconds(entry: Entry, timestep: float | None) -> tuple[float, float | None] | None:
+    """Seconds a step and the relative half-width of their rounding."""
+    steps, elapsed = _number(entry.get("steps")), _number(entry.get("elapsed_time"))
+    if steps and elapsed:
+        return elapsed / steps, None
+    speed = _number(entry.get("ns_per_day"))
+    if not speed or not timestep:
+        return None
+    seconds = timestep / runs.FEMTOSECONDS * runs.NANOSECONDS * runs.DAY / speed
+    return seconds, runs.rounding_of_six(speed)
+
+
+def _properties(value: object) -> dict[str, str]:
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return {}
+    return {str(key): str(each) for key, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _number(value: object) -> float | None:
+    """A number greater than 0, of JSON or as printed."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    number = runs.decimal(str(value).strip())
+    return number if number is not None and number > 0 else None
+
+
+FORMATS = (runs.log_format("openmm", "OpenMM's benchmark.py", detect, parse),)

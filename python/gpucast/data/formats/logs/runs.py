@@ -1,0 +1,371 @@
+"""Runs that other programs' logs report, and the records they become.
+
+A log's reader is pure: text in, ``Found`` out, one ``Run`` for each time that the program printed.
+What the log does not say stays None there, with the reason where it says something that can be
+read in two ways. Here the user's options fill the gaps; what is still open is an error that names
+the option which settles it, for nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.data.records import Entry, Step
+from gpucast.errors import InputError
+
+# So many in a second: divided by a whole number, 2 fs are the double nearest to 2e-15.
+FEMTOSECONDS = 1e15
+PICOSECONDS = 1e12
+NANOSECONDS = 1e9
+DAY = 86400.0
+
+HOST = "host"
+"""The path of runs without GPUs: processor cores are the devices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run as its program timed it.
+
+    Attributes:
+        program: its name, without the version; None where only the user can say.
+        line: of the text, where its time stands.
+        seconds: seconds a step, one or several samples.
+        uncertainty: relative half-width of what the printed digits round away.
+        n: the size, or None where the log does not say.
+        unit: what n counts.
+        gpus: GPUs of all nodes; of runs without GPUs, processor cores; or None.
+        unclear: why ``gpus`` is None although the log speaks of them.
+        path: ``host`` for runs without GPUs; None: as the user says.
+        case: what must be the same for times to be comparable.
+        timestep: simulated seconds of one step.
+        phases: seconds of a step in the record's phases.
+        execution: start of the program that it belongs to, where a log holds several.
+        secondary: whether it stays out unless every run is asked for.
+        caveat: what one must know to read it.
+    """
+
+    program: str | None
+    line: int
+    seconds: tuple[float, ...]
+    uncertainty: float | None = None
+    n: float | None = None
+    unit: str | None = None
+    gpus: int | None = None
+    unclear: str = ""
+    path: str | None = None
+    case: str | None = None
+    timestep: float | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    execution: int = 0
+    secondary: bool = False
+    caveat: str | None = None
+
+
+@dataclass
+class Found:
+    """What a log holds.
+
+    Attributes:
+        runs: in the order of the log.
+        unfinished: line of each run that began but whose time is missing.
+        warnings: other things to know, without the file's name.
+        gpu_names: models of the GPUs.
+    """
+
+    runs: list[Run] = field(default_factory=list)
+    unfinished: list[int] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    gpu_names: list[str] = field(default_factory=list)
+
+
+class UnclearError(InputError):
+    """A log whose runs cannot be told apart from others without the user's word.
+
+    Attributes:
+        runs: ``identity`` of each of them: another file may hold the same runs and say more.
+    """
+
+    runs: tuple[object | None, ...] = ()
+
+
+def log_format(name: str, what: str, detect: Callable[[str], bool],
+               parse: Callable[[str], Found]) -> Format:  # fmt: skip
+    """The format of a log that ``parse`` reads."""
+
+    def read(text: str, file: str, options: Options) -> Imported:
+        try:
+            return imported(parse(text), file, options)
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            # Figures of thousands of digits and the like, which only damage brings about.
+            raise InputError(f"holds a figure that cannot be: {error}", file=file) from None
+        except InputError as error:
+            error.file = error.file or file
+            raise
+
+    return Format(name, what, detect, read, log=True)
+
+
+def imported(found: Found, file: str, options: Options) -> Imported:
+    """The records of a log's runs, completed by what the user says.
+
+    Raises:
+        InputError: a size or a number of GPUs that neither the log nor the user states.
+    """
+    stated = named(file, options)
+    warnings = [f"{file}: {text}" for text in found.warnings]
+    if options.from_name is not None and not stated.named:
+        warnings.append(f"{file}: its name does not match --from-name")
+    if found.unfinished:
+        count = len(found.unfinished)
+        warnings.append(
+            f"{file}:{found.unfinished[0]}: {count} run{'s' if count > 1 else ''} without a final "
+            f"time (cut off or crashed?): left out"
+        )
+    runs, left = chosen(found.runs, options)
+    if left:
+        warnings.append(
+            f"{file}: holds several runs: {left} before the last of its size left out "
+            "(--every-run keeps them)"
+        )
+    if not runs and not warnings:
+        warnings.append(f"{file}: holds no timed run")
+    entries: list[Entry] = []
+    contradicted: Counter[str] = Counter()
+    whole_runs = [completed(run, stated, contradicted) for run in runs]
+    for whole in whole_runs:
+        missing = _missing(whole, file)
+        if missing is not None:
+            missing.runs = tuple(identity(each) for each in whole_runs)
+            raise missing
+        entries.append(entry(options, _step(whole, options), file=file, line=whole.line))
+    warnings += [f"{file}: {text}" for text in contradicted]
+    names = list(dict.fromkeys(found.gpu_names))
+    machine: dict[str, object] = {"gpus": [{"name": name} for name in names]} if names else {}
+    return Imported(entries, machine, warnings)
+
+
+def chosen(runs: Iterable[Run], options: Options) -> tuple[list[Run], int]:
+    """The runs to import, and how many others were left out.
+
+    Of one start of a program the last run of each size counts: earlier ones warm up, equilibrate
+    or tune.
+    """
+    runs = list(runs)
+    if options.every_run:
+        return runs, 0
+    first = [run for run in runs if not run.secondary]
+    last = {(run.execution, run.program, run.case, run.n, run.gpus): run for run in first}
+    return list(last.values()), len(first) - len(last)
+
+
+ENOUGH_DIGITS = 1e-4
+"""Rounding, as a share, below which two runs hardly agree in their times by chance."""
+
+
+def identity(run: Run | Step) -> object | None:
+    """What two logs of the same run agree in; None where the digits of its time are too few."""
+    if run.uncertainty is None or run.uncertainty > ENOUGH_DIGITS:
+        return None
+    return (run.program, run.n, run.ranks, tuple(run.seconds))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the user says of a log: ``named`` overrules it, ``given`` completes it.
+
+    With ``overrule``, ``given`` overrules it too.
+    """
+
+    named: Mapping[str, object]
+    given: Mapping[str, object]
+    overrule: bool = False
+
+
+_GIVEN = {
+    "n": "size", "gpus": "gpus", "timestep": "timestep", "program": "program", "case": "case",
+    "unit": "unit",
+}  # fmt: skip
+_LABELS = ("program", "case", "unit")
+"""What the user says of them wins: no log knows under what name it is wanted."""
+_OPTIONS = {name: "-n" if name == "n" else f"--{name}" for name in _GIVEN}
+_WHOLE = ("gpus", "nodes", "ranks")
+NAMES = ("n", "gpus", "nodes", "ranks", "case", "program")
+"""Groups that ``--from-name`` may have."""
+
+
+def named(file: str, options: Options) -> Stated:
+    """What the options and the file's name say.
+
+    Raises:
+        InputError: a group is no number.
+    """
+    given = {name: getattr(options, key) for name, key in _GIVEN.items()}
+    return Stated(
+        _from_name(file, options.from_name),
+        {key: value for key, value in given.items() if value is not None},
+        options.overrule,
+    )
+
+
+def _shown(value: object) -> str:
+    return f"{value:.10g}" if isinstance(value, int | float) else str(value)
+
+
+def _from_name(file: str, pattern: str | None) -> dict[str, object]:
+    if pattern is None:
+        return {}
+    match = compiled(pattern, "--from-name", NAMES).search(file)
+    if match is None:
+        return {}
+    values: dict[str, object] = {}
+    for name, text in match.groupdict().items():
+        if text is None:
+            continue
+        if name in ("case", "program"):
+            values[name] = text
+            continue
+        value = decimal(text)
+        if value is None or value <= 0 or (name in _WHOLE and not value.is_integer()):
+            raise InputError(f"{name} = {text!r} is no such number", file=file, field="--from-name")
+        values[name] = int(value) if value.is_integer() else value
+    return values
+
+
+def compiled(pattern: str, option: str, names: Iterable[str]) -> re.Pattern[str]:
+    """A user's regular expression with named groups. Raises InputError."""
+    try:
+        made = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise InputError(f"is no regular expression: {error}", field=option) from None
+    known = list(names)
+    unknown = [name for name in made.groupindex if name not in known]
+    if unknown or not made.groupindex:
+        what = f"group {unknown[0]!r} is unknown" if unknown else "has no named group"
+        raise InputError(
+            f"{what}; there are {', '.join(known)}, each written (?P<NAME>...)", field=option
+        )
+    return made
+
+
+def completed(run: Run, stated: Stated, contradicted: Counter[str]) -> Run:
+    """The run with the gaps filled; ``contradicted`` collects where the user says other than the
+    log."""
+    values: dict[str, Any] = dict(stated.named)
+    for name, value in stated.given.items():
+        known = getattr(run, name)
+        if name in values or known == value:
+            continue
+        if name in _LABELS:
+            values[name] = value
+            continue
+        if known is None or stated.overrule:
+            values[name] = value
+        if known is not None:
+            taken = "the option was" if stated.overrule else "its own was"
+            contradicted[
+                f"says {name} {_shown(known)}, {_OPTIONS[name]} {_shown(value)}: {taken} taken"
+            ] += 1
+    if "gpus" in values:
+        # Processor cores are not what the user counts.
+        values["path"] = None
+    return replace(run, **values)
+
+
+def _missing(run: Run, file: str) -> UnclearError | None:
+    who = run.program or "the text"
+    size = f"the size ({run.unit})" if run.unit else "the size"
+    if run.gpus is None:
+        reason = run.unclear or f"{who} does not say on how many GPUs it ran"
+        also = f", and {size} with -n" if run.n is None else ""
+        return UnclearError(f"{reason}; state them{also}", file=file, line=run.line, field="--gpus")
+    if run.n is None:
+        text = f"{who} does not say {size}; state it"
+        return UnclearError(text, file=file, line=run.line, field="-n")
+    return None
+
+
+def _step(run: Run, options: Options) -> dict[str, object]:
+    # Runs on processor cores are not reached by the path of the GPUs.
+    path = run.path if run.path is not None and options.path == "native" else options.path
+    value: dict[str, object] = {
+        "kind": "step",
+        "path": path,
+        "program": run.program,
+        "case": run.case,
+        "n": run.n,
+        "unit": run.unit,
+        "gpus": run.gpus,
+        "nodes": run.nodes,
+        "ranks": run.ranks,
+        "timestep": run.timestep,
+        "seconds": list(run.seconds),
+        "uncertainty": run.uncertainty,
+        "caveat": run.caveat,
+    }
+    if run.phases:
+        value["phases"] = {name: [seconds] for name, seconds in run.phases.items()}
+    return {key: each for key, each in value.items() if each is not None}
+
+
+_DECIMAL = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
+
+
+def decimal(text: str) -> float | None:
+    """A finite number with a decimal point; None for ``--``, ``N/A``, ``Infinity`` and the like."""
+    if not _DECIMAL.fullmatch(text):
+        return None
+    value = float(text)
+    return value if abs(value) != float("inf") else None
+
+
+def rounding(text: str) -> float:
+    """The relative half-width of what a printed number's last digit rounds away."""
+    digits, _, exponent = text.lower().partition("e")
+    places = len(digits.partition(".")[2]) - int(exponent or 0)
+    value = abs(float(text))
+    return 0.5 * float(f"1e{-places}") / value if value else 0.0
+
+
+def rounding_of_six(value: float) -> float:
+    """The same of a number printed with six significant digits, of which final zeros are left out
+    (C's ``%g``)."""
+    return 0.5 * float(10 ** (math.floor(math.log10(value)) - 5)) / value
+
+
+class Lines:
+    """Line numbers of places in a text, which is cheaper than splitting it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._line = 1
+
+    def of(self, place: int) -> int:
+        """The number of the line, from 1, that holds the character at ``place``."""
+        if place < self._at:
+            self._at, self._line = 0, 1
+        self._line += self._text.count("\n", self._at, place)
+        self._at = place
+        return self._line
+
+
+def executions(text: str, start: re.Pattern[str]) -> list[tuple[int, str]]:
+    """The parts of a log that begin where a program starts: place and text of each.
+
+    What stands before the first start belongs to it.
+    """
+    places = [match.start() for match in start.finditer(text)]
+    ends = [*places[1:], len(text)]
+    begins = [0, *places[1:]]
+    return [(begin, text[begin:end]) for begin, end in zip(begins, ends, strict=True)] or [
+        (0, text)
+    ]

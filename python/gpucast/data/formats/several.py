@@ -1,0 +1,198 @@
+"""Several files and folders at once.
+
+Of a folder every file is read whose format is known, also in folders within; the others are
+counted. A run that two files tell of (LAMMPS's screen output and its log) is taken once, and from
+the one that says all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpucast.data.formats import BinaryFormat, Format, Imported, Options, read_file, recognized
+from gpucast.data.formats.logs.runs import UnclearError, identity
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.records import Step
+from gpucast.errors import InputError, from_os_error
+
+_FEW = 3
+_HEAD = 2**20
+"""Bytes of a file that tell its format; of trajectories no more is read."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One file that was read, and the file or folder that the user named."""
+
+    file: str
+    source: str
+    imported: Imported
+    format: Format | BinaryFormat
+
+
+@dataclass
+class Several:
+    """What files and folders held.
+
+    Attributes:
+        read: file by file.
+        warnings: those of the files; what many say is one line.
+        notes: what was skipped, one line each.
+    """
+
+    read: list[Read] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_files(paths: Sequence[str], options: Options, name: str | None = None) -> Several:
+    """Read files, and of folders what is of a known format.
+
+    The user's ``gpus`` and ``size`` win over what a single file says; of several they complete
+    those that do not say.
+
+    Raises:
+        InputError: a file is wrong, or a run is not clear and no other file says it.
+    """
+    _check(options)
+    found = Several()
+    files: dict[str, str] = {}
+    alone = True
+    for path in paths:
+        if os.path.isdir(path):
+            alone = False
+            for file in _known(path, options, name, found.notes):
+                files.setdefault(file, path)
+        else:
+            files.setdefault(path, path)
+    options = replace(options, overrule=alone and len(files) == 1)
+    unclear: list[UnclearError] = []
+    for file, source in files.items():
+        try:
+            found.read.append(Read(file, source, *read_file(file, options, name)))
+        except UnclearError as error:
+            unclear.append(error)
+    found.warnings = _together(found.read) + _models(found.read)
+    repeated = _drop_repeated(found) + _settled(unclear, found)
+    if repeated:
+        file, owner = repeated[0]
+        many = f"{len(repeated)} files hold runs of others, as " if len(repeated) > 1 else ""
+        found.notes.append(f"{many}{file}: the same runs as {owner}: left out")
+    if paths and not any(each.imported.entries for each in found.read):
+        reason = (*found.warnings, *found.notes, "no runs")[0]
+        raise InputError(f"{reason}; nothing is left to import")
+    return found
+
+
+def _check(options: Options) -> None:
+    """Raise InputError for what no run can have."""
+    size, gpus = options.size, options.gpus
+    if size is not None and not 0 < size <= LARGEST_N:
+        raise InputError(f"{size:g} is no size: greater than 0, at most 1e18", field="-n")
+    if gpus is not None and not 1 <= gpus <= LARGEST_GPUS:
+        raise InputError(f"{gpus} is no number of GPUs: 1 to {LARGEST_GPUS}", field="--gpus")
+
+
+def _together(read: Iterable[Read]) -> list[str]:
+    """The files' warnings; one that more than a few files have names the first of them."""
+    saying: dict[str, list[str]] = {}
+    for each in read:
+        for line in each.imported.warnings:
+            _, same, text = line.partition(each.file)
+            # Lines and figures differ; what is said does not.
+            said = re.sub(r"[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?", "", text if same else line)
+            saying.setdefault(said, []).append(line)
+    return [
+        line
+        for said, lines in saying.items()
+        for line in (lines if len(lines) <= _FEW else [f"{len(lines)} files, as {lines[0]}"])
+    ]
+
+
+def _models(read: Iterable[Read]) -> list[str]:
+    """Leave out the logs' models of GPUs where they differ, which one machine cannot have."""
+    logs = [each for each in read if each.format.log and "gpus" in each.imported.machine]
+    models = {str(each.imported.machine["gpus"]): each.file for each in logs}
+    if len(models) < 2:
+        return []
+    for each in logs:
+        del each.imported.machine["gpus"]
+    first, second, *_ = models.values()
+    return [
+        f"{second}: names other GPUs than {first}: if these are several machines, import each "
+        "apart, with --machine"
+    ]
+
+
+def _known(folder: str, options: Options, name: str | None, notes: list[str]) -> Iterator[str]:
+    """Files of known formats in a folder and below, in the order of their names."""
+    skipped, seen = 0, 0
+    for file in _files(folder):
+        seen += 1
+        if _is_known(file, options, name):
+            yield file
+        else:
+            skipped += 1
+    if not seen:
+        raise InputError("holds no files", file=folder)
+    if skipped:
+        notes.append(f"{folder}: {skipped} of {seen} files are of no known format: skipped")
+
+
+def _files(folder: str) -> Iterator[str]:
+    def failed(error: OSError) -> None:
+        raise from_os_error(error) from error
+
+    for top, folders, files in os.walk(folder, onerror=failed):
+        folders.sort()
+        for file in sorted(files):
+            path = os.path.join(top, file)
+            if os.path.isfile(path):
+                yield path
+
+
+def _is_known(file: str, options: Options, name: str | None) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            head = stream.read(_HEAD)
+        if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff", b"PK")):
+            return False
+        return bool(head.strip()) and recognized(head, file, options, name) is not None
+    except OSError as error:
+        raise from_os_error(error, file) from error
+    except InputError:
+        return False
+
+
+def _drop_repeated(found: Several) -> list[tuple[str, str]]:
+    """Leave out files all of whose runs an earlier file has; their names and that file's."""
+    owners: dict[object, str] = {}
+    kept, dropped = [], []
+    for each in found.read:
+        known = [identity(entry) for entry in each.imported.entries if isinstance(entry, Step)]
+        if known and len(known) == len(each.imported.entries) and owners.keys() >= set(known):
+            dropped.append((each.file, owners[known[0]]))
+            continue
+        kept.append(each)
+        for key in known:
+            if key is not None:
+                owners.setdefault(key, each.file)
+    found.read = kept
+    return dropped
+
+
+def _settled(unclear: list[UnclearError], found: Several) -> list[tuple[str, str]]:
+    """Unclear files whose runs another file has, and that file. Raises the first that is none."""
+    owners: dict[object, str] = {}
+    for each in found.read:
+        for entry in each.imported.entries:
+            key = identity(entry) if isinstance(entry, Step) else None
+            if key is not None:
+                owners.setdefault(key, each.file)
+    for error in unclear:
+        if not error.runs or not owners.keys() >= set(error.runs):
+            raise error
+    return [(str(error.file), owners[error.runs[0]]) for error in unclear]

@@ -1,0 +1,307 @@
+"""Which column of a table is what: by its name, or as the user says.
+
+Names are compared in lower case, with words joined by ``_``; a unit stands in brackets, at the end
+of the name, or is the name (``ms/step``). ``--columns n=atoms,seconds=run:us`` names columns by
+hand: ROLE=COLUMN, with a unit after a colon where the name does not tell it.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpucast.data.formats.tables.units import (
+    COUNTED,
+    Unit,
+    normalized,
+    parse_unit,
+    scale_of_size,
+)
+from gpucast.errors import InputError
+from gpucast.util.units import SIMULATED_TIMES
+
+TIME = "seconds"
+_SYNONYMS = {"time": TIME, "rate": TIME}
+_BARE_TIMES = {
+    "time", "step_time", "steptime", "time/step", "time/iteration", "iteration_time", "iter_time",
+}  # fmt: skip
+_TIME_WORDS = _BARE_TIMES | {
+    "t_step", "timing", "median", "mean", "average", "avg", "duration", "speed", "rate",
+    "performance", "perf", "throughput",
+}  # fmt: skip
+# As names of columns these mean other things: the least time, the day.
+_NO_NAMES_OF_TIMES = {"min", "mins", "d", "day", "days", "h", "hr"}
+_MANY = r"(?:#_?|n_?|num_?|no_of_|nr_of_|number_of_|total_)?"
+_COUNTS = rf"{_MANY}({'|'.join(COUNTED)})"
+
+# Names by role, the best first: of a table that has several, the first is taken.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "gpus": ("gpus", rf"{_MANY}gpus", rf"{_MANY}(devices|accelerators|gcds)|gpu_count", "gpu"),
+    "gpus_per_node": (r"gpus/node|gpus_?node",),
+    "nodes": ("nodes", rf"{_MANY}(nodes|hosts)"),
+    "ranks": ("ranks", rf"{_MANY}((mpi_)?ranks|processes|procs|mpi_tasks)"),
+    "program": ("program", "code|software|application|app"),
+    "case": ("case", "setting|variant|configuration|config"),
+    "machine": ("machine", "cluster|platform"),
+    "path": ("path",),
+    "schedule": ("schedule",),
+    "kernel": ("kernel",),
+    "unit": ("unit",),
+    "repeat": ("repeat", "repetition|rep|replicate"),
+    "bytes": ("bytes",),
+    "route": ("route",),
+    "memory": ("memory",),
+}
+_SIZES = ("size|problem_size|system_size", "(global_)?batch(_size)?")
+_PROSE = re.compile(r"(notes?|comments?|remarks?|caveats?|log|source|file|run|trial|visit)?")
+_TIMESTEP = re.compile(r"timestep|time_step|dt|delta_t")
+ROLES = ("n", "gpus", TIME, "timestep", *(role for role in _NAMES if role != "gpus"))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that the table's reader uses.
+
+    Attributes:
+        name: as in the header.
+        at: its index.
+        unit: of step times.
+        scale: what the column's numbers are multiplied with, to be SI or a count.
+        counts: what sizes in it count, where its name says so.
+        confirmed: the user said its unit.
+    """
+
+    name: str
+    at: int
+    unit: Unit | None = None
+    scale: float = 1.0
+    counts: str | None = None
+    confirmed: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table.
+
+    Attributes:
+        by_role: those used.
+        ignored: names of the others, but for what is prose by its name.
+    """
+
+    by_role: dict[str, Column]
+    ignored: list[str] = field(default_factory=list)
+
+
+def named(text: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Columns by role as the user gave them: ``ROLE=COLUMN[:UNIT],...`` or a mapping.
+
+    Raises:
+        InputError: no such list, a role that there is not, or one twice.
+    """
+    if text is None:
+        return {}
+    if isinstance(text, str):
+        parts = next(csv.reader([text], skipinitialspace=True), [])
+        pairs = [tuple(each.strip() for each in part.partition("=")[::2]) for part in parts]
+    else:
+        pairs = [(str(role), str(column)) for role, column in text.items()]
+    found: dict[str, str] = {}
+    for role, column in pairs:
+        known = _SYNONYMS.get(role, role)
+        if known not in ROLES:
+            raise _error(f"{role!r} is unknown; it is one of {', '.join((*ROLES, *_SYNONYMS))}")
+        if not column:
+            raise _error(f"{role} needs a column: {role}=COLUMN or {role}=COLUMN:UNIT")
+        if known in found:
+            raise _error(f"{known} is named twice")
+        found[known] = column
+    return found
+
+
+def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str | None:
+    """What a header with these names, and columns that the user named, is of: ``steps``,
+    ``transfers``, or None: of nothing that can be told."""
+    if len(names) < 2:
+        return None
+    roles = {role for each in names for role, _, _ in _recognized(each, 0)}
+    if roles & {"bytes", "route"} and not roles & {"n", "gpus"}:
+        return "transfers"
+    if given:
+        present = {normalized(each) for each in names}
+        wanted = {normalized(_split(column, names)[0]) for column in given.values()}
+        return "steps" if wanted & present else None
+    return "steps" if roles & {"n", "gpus"} else None
+
+
+def resolve(
+    names: Sequence[str], given: Mapping[str, str], *, file: str, line: int | None
+) -> Columns:
+    """Which columns are what.
+
+    Args:
+        names: the header.
+        given: what the user said: see ``named``.
+        file, line: of the header, for messages.
+
+    Raises:
+        InputError: a column that the user named is not there, a name is there twice, or two
+            columns are equally likely.
+    """
+    by_role = {
+        role: _as_said(role, column, names, file=file, line=line) for role, column in given.items()
+    }
+    taken = {column.at for column in by_role.values()}
+    candidates: dict[str, list[tuple[int, Column]]] = {}
+    for at, name in enumerate(names):
+        for role, rank, column in _recognized(name, at) if at not in taken else ():
+            candidates.setdefault(role, []).append((rank, column))
+    for role, found in candidates.items():
+        if role not in by_role:
+            by_role[role] = _best(role, found, file=file, line=line)
+    used = {column.at for column in by_role.values()}
+    ignored = [
+        name
+        for at, name in enumerate(names)
+        if at not in used and not _PROSE.fullmatch(normalized(name))
+    ]
+    return Columns(by_role, ignored)
+
+
+def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
+    """Role, rank (the least is the best) and column of a name; at most one."""
+    word = normalized(name)
+    bracket = re.fullmatch(r"(.+?)_?[(\[](.+)[)\]]", word)
+    stem, inner = bracket.groups() if bracket else (word, "")
+    unit = _unit_in(word, stem, inner)
+    scale = _timestep_scale(word, stem, inner)
+    if unit is not None:
+        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit)
+    elif scale is not None:
+        yield "timestep", 0, Column(name, at, scale=scale, confirmed=True)
+    elif (size := _size_rank(stem)) is not None:
+        yield "n", size, _size(name, at, stem, inner)
+    else:
+        for role, patterns in _NAMES.items():
+            for rank, pattern in enumerate(patterns):
+                if re.fullmatch(pattern, word):
+                    yield role, rank, Column(name, at)
+                    return
+
+
+def _size_rank(stem: str) -> int | None:
+    patterns = ("n", _COUNTS, *_SIZES)
+    return next((i for i, each in enumerate(patterns) if re.fullmatch(each, stem)), None)
+
+
+def _size(name: str, at: int, stem: str, inner: str) -> Column:
+    """A column of sizes: ``atoms``, ``n (cells)``, ``atoms (millions)``."""
+    scale = scale_of_size(inner)
+    noun = re.fullmatch(_COUNTS, stem)
+    counts = COUNTED[noun[1]] if noun else COUNTED.get(inner)
+    return Column(name, at, scale=scale or 1.0, counts=counts)
+
+
+def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
+    if inner:
+        return parse_unit(inner) if stem in _TIME_WORDS else None
+    if word in _BARE_TIMES:
+        return parse_unit("s")
+    unit = parse_unit(word) if word not in _NO_NAMES_OF_TIMES else None
+    if unit is not None:
+        return unit
+    parts = word.split("_")
+    for i in range(1, len(parts)):
+        if "_".join(parts[:i]) in _TIME_WORDS:
+            unit = parse_unit("_".join(parts[i:]))
+            if unit is not None:
+                return unit
+    return None
+
+
+def _timestep_scale(word: str, stem: str, inner: str) -> float | None:
+    if word == "timestep":
+        return 1.0
+    if not inner:
+        stem, _, inner = word.rpartition("_")
+    return SIMULATED_TIMES.get(inner) if _TIMESTEP.fullmatch(stem) else None
+
+
+def _best(role: str, found: list[tuple[int, Column]], *, file: str, line: int | None) -> Column:
+    least = min(rank for rank, _ in found)
+    best = [column for rank, column in found if rank == least]
+    if len(best) == 1:
+        return best[0]
+    first, second = best[0].name, best[1].name
+    if normalized(first) == normalized(second):
+        raise InputError(f"column {first!r} is there twice", file=file, line=line)
+    raise InputError(
+        f"columns {first!r} and {second!r} are both {role}; import with "
+        f"--columns {role}={shown(first)} or the other",
+        file=file,
+        line=line,
+    )
+
+
+def _as_said(role: str, said: str, names: Sequence[str], *, file: str, line: int | None) -> Column:
+    """The column that the user named, with its unit."""
+    wanted, unit_text = _split(said, names)
+    at = _index(wanted, names)
+    if at is None:
+        near = difflib.get_close_matches(wanted, names, n=1)
+        hint = f" (meant {near[0]}?)" if near else ""
+        raise InputError(
+            f"there is no column {wanted!r}{hint}; there are: {', '.join(names)}",
+            file=file,
+            line=line,
+            field="--columns",
+        )
+    name = names[at]
+    own = {each: column for each, _, column in _recognized(name, at)}.get(role)
+    if unit_text is None and own is not None:
+        return own
+    if role == TIME:
+        unit = parse_unit(unit_text or "s")
+        if unit is None:
+            raise _error(
+                f"{unit_text!r} is no unit of step times such as s, ms, us, steps/s, samples/s, "
+                "ns/day, hours/ns"
+            )
+        return Column(name, at, unit=unit, confirmed=unit_text is not None)
+    if role == "timestep":
+        scale = SIMULATED_TIMES.get(normalized(unit_text or ""))
+        if scale is None:
+            raise _error(f"timestep needs a unit: timestep={name}:fs (fs, ps, ns, us, ms or s)")
+        return Column(name, at, scale=scale, confirmed=True)
+    if unit_text is not None and role == "n":
+        return _size(name, at, normalized(name), normalized(unit_text))
+    if unit_text is not None:
+        raise _error(f"{role} has no unit")
+    return Column(name, at)
+
+
+def _split(said: str, names: Sequence[str]) -> tuple[str, str | None]:
+    """Column and unit of ``COLUMN:UNIT``; a colon may be part of the column's name."""
+    if _index(said, names) is not None or ":" not in said:
+        return said, None
+    column, _, unit = said.rpartition(":")
+    return column.strip(), unit.strip()
+
+
+def _index(wanted: str, names: Sequence[str]) -> int | None:
+    for compared in (str, normalized):
+        for at, name in enumerate(names):
+            if compared(name) == compared(wanted):
+                return at
+    return None
+
+
+def shown(name: str) -> str:
+    """A column's name as one writes it on a command line."""
+    return name if re.fullmatch(r"[\w./%+-]+", name) else f"'{name}'"
+
+
+def _error(message: str) -> InputError:
+    return InputError(message, field="--columns")

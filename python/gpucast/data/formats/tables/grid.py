@@ -1,0 +1,201 @@
+"""Tables as rows of cells, from text, workbooks, Parquet files and data frames.
+
+Of a text, comma, semicolon and tab are delimiters; lines before the header that start with ``#``
+are comments. Blank lines are skipped everywhere. Cells are text, numbers, or None where empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpucast.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas
+
+DELIMITERS = ",;\t"
+Cells = list[object]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table.
+
+    Attributes:
+        file: name for messages.
+        names: the header.
+        line: of the header, or None where lines have no number before the first row.
+        rows: line numbers and cells, as many as names.
+        delimiter: of a text; None where cells were never joined.
+    """
+
+    file: str
+    names: list[str]
+    line: int | None
+    rows: list[tuple[int, Cells]]
+    delimiter: str | None = None
+
+
+def header(text: str) -> list[str]:
+    """The column names of a text; empty where there is no header to be seen."""
+    return _header(text.splitlines())[0]
+
+
+def from_text(text: str, file: str) -> Grid:
+    """The table in a text.
+
+    Raises:
+        InputError: there is no header, a line has another number of fields, or quotes do not match.
+    """
+    lines = io.StringIO(text, newline="")
+    names, delimiter, skipped = _header(lines)
+    if not skipped:
+        raise InputError("holds no header line", file=file)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    rows: list[tuple[int, Cells]] = []
+    while True:
+        line = skipped + reader.line_num + 1
+        try:
+            values = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            raise InputError(f"not valid CSV: {error}", file=file, line=line) from None
+        cells: Cells = [value.strip() or None for value in values]
+        if not any(cells):
+            continue
+        while len(cells) > len(names) and cells[-1] is None:
+            cells.pop()
+        if len(cells) != len(names):
+            raise InputError(
+                f"has {len(values)} fields where the header has {len(names)}", file=file, line=line
+            )
+        rows.append((line, cells))
+    return Grid(file, names, skipped, rows, delimiter)
+
+
+def from_frame(frame: pandas.DataFrame, file: str) -> Grid:
+    """The table in a data frame; rows are counted from 1, a named index is a column."""
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    names = [str(name) for name in frame.columns]
+    rows = [(at, _cells(values)) for at, values in enumerate(_values(frame), start=1)]
+    return Grid(file, names, None, [(at, cells) for at, cells in rows if any_there(cells)])
+
+
+def from_workbook(
+    content: bytes, file: str, is_header: Callable[[list[str]], bool], sheet: str | None = None
+) -> Grid:
+    """The table in a workbook (.xlsx): below the first row that is a header.
+
+    Args:
+        content: of the file.
+        file: its name, for messages.
+        is_header: whether a row's texts are the header of a table that one could read.
+        sheet: where there are several with tables.
+
+    Raises:
+        InputError: the file is no workbook, or has no table, or several.
+    """
+    sheets = _sheets(content, file)
+    if sheet is not None:
+        if sheet not in sheets:
+            listed = ", ".join(sheets)
+            raise InputError(f"{sheet!r} is no sheet; there are: {listed}", field="--sheet")
+        sheets = {sheet: sheets[sheet]}
+    found = {}
+    for name, rows in sheets.items():
+        for at, (_, cells) in enumerate(rows):
+            names = ["" if cell is None else str(cell).strip() for cell in cells]
+            if is_header(names):
+                found[name] = at, names
+                break
+    if not found:
+        raise InputError(
+            "has no row that is a header of steps (n, gpus, seconds) or transfers (bytes, seconds, "
+            "route); name its columns with --columns",
+            file=file,
+        )
+    if len(found) > 1:
+        listed = ", ".join(found)
+        raise InputError(f"has several tables: {listed}; choose one", file=file, field="--sheet")
+    ((name, (at, names)),) = found.items()
+    line, below = sheets[name][at][0], sheets[name][at + 1 :]
+    return Grid(file, names, line, [(row, cells) for row, cells in below if any_there(cells)])
+
+
+def from_parquet(content: bytes, file: str) -> Grid:
+    """The table in a Parquet file; rows are counted from 1.
+
+    Raises:
+        InputError: the file is damaged, or what reads it is not installed.
+    """
+    import pandas
+
+    try:
+        frame = pandas.read_parquet(io.BytesIO(content))
+    except ImportError:
+        raise InputError("Parquet files need pyarrow (pip install pyarrow)", file=file) from None
+    except Exception as error:  # of many kinds, none of them promised
+        raise _unreadable("Parquet file", error, file) from None
+    return from_frame(frame, file)
+
+
+def any_there(cells: Iterable[object]) -> bool:
+    """Whether a row is not blank."""
+    return any(cell is not None for cell in cells)
+
+
+def _header(lines: Iterable[str]) -> tuple[list[str], str, int]:
+    """Column names, delimiter, and the number of the line that holds them; 0: there is none."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.startswith("#"):
+            delimiter = max(DELIMITERS, key=line.count)
+            values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+            return [value.strip() for value in values], delimiter, number
+    return [], DELIMITERS[0], 0
+
+
+def _sheets(content: bytes, file: str) -> Mapping[str, list[tuple[int, Cells]]]:
+    import pandas
+
+    try:
+        with warnings.catch_warnings():
+            # What openpyxl leaves out (validation rules, drawings) is nothing that we read.
+            warnings.simplefilter("ignore")
+            frames = pandas.read_excel(
+                io.BytesIO(content), sheet_name=None, header=None, dtype=object, engine="openpyxl"
+            )
+    except ImportError:
+        raise InputError("workbooks need openpyxl (pip install openpyxl)", file=file) from None
+    except Exception as error:  # of many kinds, none of them promised
+        raise _unreadable("Excel workbook (.xlsx)", error, file) from None
+    return {
+        str(name): [(at, _cells(row)) for at, row in enumerate(_values(frame), start=1)]
+        for name, frame in frames.items()
+    }
+
+
+def _values(frame: pandas.DataFrame) -> list[Cells]:
+    # Through ``object``: numbers of one column stay what they are beside text in another.
+    return frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
+
+
+def _cells(values: Iterable[object]) -> Cells:
+    return [_cell(value) for value in values]
+
+
+def _cell(value: object) -> object:
+    item = getattr(value, "item", None)
+    plain = item() if callable(item) else value  # numpy's numbers
+    return plain.strip() or None if isinstance(plain, str) else plain
+
+
+def _unreadable(what: str, error: Exception, file: str) -> InputError:
+    reason = " ".join(str(error).split())[:120] or type(error).__name__
+    return InputError(f"cannot be read as {what}: {reason}; save it as CSV", file=file)

@@ -1,0 +1,226 @@
+"""Rows of a table by role, with errors that name line and column; rows gathered into records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from gpucast.data.formats import Options, entry
+from gpucast.data.formats.tables import numbers
+from gpucast.data.formats.tables.columns import TIME, Column, Columns
+from gpucast.data.formats.tables.grid import Grid, any_there
+from gpucast.data.formats.tables.numbers import Decimal, Number
+from gpucast.data.records import Entry
+from gpucast.errors import InputError
+
+MOST_NAMED = 8
+"""Columns not used that are named; of more, how many."""
+
+_NONE = frozenset(("nan", "na", "n/a", "#n/a", "-", "--", "none", "null", "?"))
+_NUMERIC = frozenset(
+    ("n", "gpus", "gpus_per_node", "nodes", "ranks", TIME, "timestep", "repeat", "bytes")
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: its number and its cells by role."""
+
+    file: str
+    line: int
+    cells: dict[str, object]
+    columns: dict[str, Column]
+    decimal: Decimal
+
+    def has(self, role: str) -> bool:
+        """Whether there is a value: neither an empty cell nor a word for none."""
+        cell = self.cells.get(role)
+        if isinstance(cell, float) and math.isnan(cell):
+            return False
+        return cell is not None and not (isinstance(cell, str) and cell.casefold() in _NONE)
+
+    def text(self, role: str) -> str | None:
+        """A cell's text; None where the column is absent or the cell empty."""
+        cell = self.cells.get(role)
+        if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+            return None
+        return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
+
+    def number(self, role: str) -> Number:
+        """A finite number in SI units. Raises InputError with line and column."""
+        cell = self.cells.get(role)
+        if cell is None:
+            raise self.error(role, "missing")
+        if isinstance(cell, str):
+            value = numbers.parse(cell, self.decimal)
+        else:
+            value = cell if type(cell) in (int, float) else None  # type: ignore[assignment]
+        if value is None:
+            raise self.error(role, f"{shown(cell)} is no number")
+        if not math.isfinite(value):
+            raise self.error(role, f"{shown(cell)} is not a finite number")
+        scale = self.columns[role].scale
+        if scale != 1:
+            # Time steps are small fractions; dividing by whole numbers rounds once, not twice.
+            value = value / round(1 / scale) if scale < 1 else value * scale
+        return value
+
+    def positive(self, role: str) -> Number:
+        """A finite number greater than 0. Raises InputError with line and column."""
+        value = self.number(role)
+        if value <= 0:
+            raise self.error(role, f"must be greater than 0, got {self.cells[role]}")
+        return value
+
+    def integer(self, role: str) -> int:
+        """An integer; 1e5 and 1000.0 are integers too. Raises InputError with line and column."""
+        value = self.number(role)
+        if isinstance(value, float) and not value.is_integer():
+            raise self.error(role, f"must be an integer, got {shown(self.cells[role])}")
+        return int(value)
+
+    def error(self, role: str | None, message: str) -> InputError:
+        """An error about this line, by the column's own name."""
+        column = self.columns.get(role or "")
+        name = role if column is None else column.name
+        return InputError(message, file=self.file, line=self.line, field=name)
+
+
+def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]:
+    """The rows below the header.
+
+    Raises:
+        InputError: there are none, or nothing tells how their numbers are written.
+    """
+    if not grid.rows:
+        raise InputError("holds no line below the header", file=grid.file)
+    how = decimal or _decimal(grid, columns)
+    for line, values in grid.rows:
+        cells = {role: values[each.at] for role, each in columns.by_role.items()}
+        if any_there(cells.values()):
+            yield Row(grid.file, line, cells, columns.by_role, how)
+
+
+def gathered(
+    table: Iterator[Row],
+    options: Options,
+    cell: Callable[[Row], dict[str, object]],
+    seconds: Callable[[Row], float],
+) -> list[Entry]:
+    """Rows gathered into records: one record a cell, one sample a row.
+
+    Args:
+        table: rows with a time.
+        options: as the formats'.
+        cell: everything of the record but its seconds; rows that agree in it are one cell.
+        seconds: a row's sample. Rows with a ``repeat`` number are ordered by it, others keep the
+            order of the table.
+
+    Raises:
+        InputError: a value out of range, or a repeat number twice in one cell (both lines named).
+    """
+    samples: dict[tuple[object, ...], list[tuple[int, float, Row]]] = {}
+    records: dict[tuple[object, ...], Entry] = {}
+    for row in table:
+        value, sample = cell(row), seconds(row)
+        machine = row.text("machine") or options.machine
+        key = (machine, *(each for each in value.items() if each[1] != []))
+        if key not in samples:
+            records[key] = _entry({**value, "seconds": [sample]}, machine, options, row)
+            samples[key] = []
+        repeat = row.integer("repeat") if "repeat" in row.columns else len(samples[key])
+        samples[key].append((repeat, sample, row))
+    return [
+        record.model_copy(update={"seconds": _in_order(samples[key])})
+        for key, record in records.items()
+    ]
+
+
+def notes_of(columns: Columns, skipped: int, usual: Collection[str]) -> list[str]:
+    """What was read from where, left out and skipped: a line each, as far as there is anything.
+
+    ``usual``: names of columns that need no word.
+    """
+    said = []
+    read = [
+        f"{role} from {each.name!r}{_unit_beside(each)}"
+        for role, each in columns.by_role.items()
+        if each.name.casefold() not in usual and role in _NUMERIC
+    ]
+    if read:
+        said.append(", ".join(read))
+    if columns.ignored:
+        count = len(columns.ignored)
+        listed = [repr(name) if name else "one without a name" for name in columns.ignored]
+        more = [f"and {count - MOST_NAMED} more"] * (count > MOST_NAMED)
+        names = ", ".join([*listed[:MOST_NAMED], *more])
+        said.append(f"{count} column{'s' * (count > 1)} not used: {names}")
+    if skipped:
+        said.append(f"{skipped} row{'s' * (skipped > 1)} without a time left out")
+    return said
+
+
+def shown(cell: object) -> str:
+    """A cell as a message shows it: on one line, not too long."""
+    text = cell if isinstance(cell, str) else str(cell)
+    quoted = repr(text) if text.isprintable() else ascii(text)
+    return quoted if len(quoted) <= 40 else quoted[:37] + "..."
+
+
+def _unit_beside(column: Column) -> str:
+    """The unit of a column whose name does not tell it."""
+    unit = None if column.unit is None else column.unit.name
+    return "" if unit is None or unit in column.name.casefold() else f" ({unit})"
+
+
+def _entry(value: dict[str, object], machine: str, options: Options, row: Row) -> Entry:
+    try:
+        given = replace(options, machine=machine)
+        return entry(given, value, file=row.file, line=row.line)
+    except InputError as error:
+        raise row.error(error.field, error.message) from None
+
+
+def _decimal(grid: Grid, columns: Columns) -> Decimal:
+    """How the numbers of a table are written, as far as it matters."""
+    indices = [each.at for role, each in columns.by_role.items() if role in _NUMERIC]
+    texts = [each for _, cells in grid.rows for at in indices if isinstance(each := cells[at], str)]
+    point, comma, either = numbers.decimals_of(texts)
+    if point is not None and comma is not None:
+        wrong = comma if _line_of(grid, indices, comma) > _line_of(grid, indices, point) else point
+        other = point if wrong is comma else comma
+        raise InputError(
+            f"{shown(wrong)} does not go with {shown(other)} in line "
+            f"{_line_of(grid, indices, other)}: decimals have either points or commas",
+            file=grid.file,
+            line=_line_of(grid, indices, wrong),
+        )
+    if comma is not None:
+        return "comma"
+    # Where commas stand between the columns, those within numbers do not mark decimals.
+    if either is not None and point is None and grid.delimiter != ",":
+        values = [numbers.parse(either, how) for how in ("point", "comma")]
+        one, other = (f"{value:.15g}" for value in values if value is not None)
+        raise InputError(
+            f"{shown(either)} may be {one} or {other}; import with --decimal point or "
+            "--decimal comma",
+            file=grid.file,
+            line=_line_of(grid, indices, either),
+        )
+    return "point"
+
+
+def _line_of(grid: Grid, indices: list[int], text: str) -> int:
+    return next(line for line, cells in grid.rows if any(cells[at] == text for at in indices))
+
+
+def _in_order(gathered: list[tuple[int, float, Row]]) -> list[float]:
+    found: dict[int, tuple[float, int]] = {}
+    for repeat, seconds, row in gathered:
+        if repeat in found:
+            first = found[repeat][1]
+            problem = f"{repeat} is there twice for this cell, first in line {first}"
+            raise row.error("repeat", problem)
+        found[repeat] = seconds, row.line
+    return [found[repeat][0] for repeat in sorted(found)]

@@ -1,0 +1,188 @@
+"""Step times in a table: sizes, GPU counts and how long a step took, in one of many units.
+
+Rows that agree in everything but their time are repetitions of one cell and become one record with
+several samples. Rows without a time (a run that failed) are left out and counted.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator
+
+from gpucast.data.formats import Imported, Options
+from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
+from gpucast.data.formats.tables.grid import Grid
+from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
+from gpucast.data.records import Entry, Step
+from gpucast.errors import InputError
+from gpucast.util.units import duration
+
+LONG_STEP = 300.0
+"""Seconds. Whole jobs of quantum chemistry, each taken as a step, last up to some 200 s; beyond, a
+column of microseconds that nobody named so is likelier."""
+
+_LABELS = ("schedule", "kernel", "program", "case", "unit")
+_COUNTS = ("nodes", "ranks")
+_USUAL = {"n", "gpus", TIME, "nodes", "ranks", "timestep", "repeat"}
+
+
+def read(grid: Grid, options: Options) -> Imported:
+    """Step records, one a cell, in the order the cells first occur.
+
+    Raises:
+        InputError: a column is missing, a value is wrong, a unit needs a time step that nobody
+            gave, or times so long that their unit must be confirmed.
+    """
+    columns = resolve(grid.names, options.columns, file=grid.file, line=grid.line)
+    _require(columns, options, grid)
+    time = columns.by_role[TIME]
+    skipped = 0
+
+    def timed() -> Iterator[Row]:
+        nonlocal skipped
+        for row in rows(grid, columns, options.decimal):
+            if row.has(TIME):
+                yield row
+            else:
+                skipped += 1
+
+    entries = gathered(
+        timed(),
+        options,
+        lambda row: _cell(row, columns, options),
+        lambda row: _seconds(row, time, columns, options),
+    )
+    if not entries:
+        raise InputError("no row has a time", file=grid.file, field=time.name)
+    _ask_about_long_steps(entries, time, grid)
+    entries = _on_one_machine(entries)
+    return Imported(entries, notes=notes_of(columns, skipped, _USUAL))
+
+
+def _on_one_machine(entries: list[Entry]) -> list[Entry]:
+    """The same of one machine where machines are named by the GPUs used of them alone.
+
+    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, one name a GPU
+    count. The name of the most GPUs stands for all.
+    """
+    named = {(entry.gpus, str(entry.machine)) for entry in entries if isinstance(entry, Step)}
+    counts, names = {count for count, _ in named}, {name for _, name in named}
+    alike = {re.sub(r"\d+", "#", name) for name in names}
+    if len(names) < 2 or len(alike) > 1 or not len(named) == len(counts) == len(names):
+        return entries
+    update = {"machine": max(named)[1]}
+    return [entry.model_copy(update=update) for entry in entries]
+
+
+def _require(columns: Columns, options: Options, grid: Grid) -> None:
+    """Refuse a table that lacks a column that nobody spoke for, with what would be one."""
+    roles = columns.by_role
+    wanted = {
+        "n": (
+            "n" in roles or options.size is not None,
+            "n, atoms, particles, cells, size",
+            "n=COLUMN",
+        ),
+        "gpus": (
+            "gpus" in roles
+            or {"nodes", "gpus_per_node"} <= roles.keys()
+            or options.gpus is not None,
+            "gpus, devices",
+            f"gpus={shown(roles['ranks'].name)} where each rank has a GPU of its own"
+            if "ranks" in roles
+            else "gpus=COLUMN",
+        ),
+        TIME: (TIME in roles, "seconds, ms/step, ns/day, steps/s", "seconds=COLUMN:UNIT"),
+    }
+    for role, (there, usual, example) in wanted.items():
+        if not there:
+            raise InputError(
+                f"column {role!r} is missing (usual names: {usual}); if it has another, import "
+                f"with --columns {example}",
+                file=grid.file,
+                line=grid.line,
+            )
+    time = roles[TIME]
+    needed = time.unit is not None and time.unit.needs_timestep
+    if needed and options.timestep is None and "timestep" not in roles:
+        raise InputError(
+            f"{time.name!r} needs the simulated time of a step; import with --timestep 2fs",
+            file=grid.file,
+            line=grid.line,
+        )
+
+
+def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
+    roles = columns.by_role
+    value: dict[str, object] = {
+        "kind": "step",
+        "path": row.text("path") or options.path,
+        "n": _size(row, options),
+        "gpus": _gpus(row, options),
+    }
+    usual = {
+        "schedule": options.schedule,
+        "kernel": options.kernel,
+        "program": options.program,
+        "case": options.case,
+        "unit": options.unit or (roles["n"].counts if "n" in roles else None),
+    }
+    for role in _LABELS:
+        text = row.text(role) or usual[role]
+        if text is not None:
+            value[role] = text
+    value |= {role: row.integer(role) for role in _COUNTS if role in roles and row.has(role)}
+    timestep = _timestep(row, options)
+    if timestep is not None:
+        value["timestep"] = timestep
+    return value if options.block is None else {**value, "block": options.block}
+
+
+def _size(row: Row, options: Options) -> float:
+    if "n" in row.columns or options.size is None:
+        return row.positive("n")
+    return options.size
+
+
+def _gpus(row: Row, options: Options) -> int:
+    if "gpus" in row.columns:
+        return row.integer("gpus")
+    if "gpus_per_node" in row.columns or options.gpus is None:
+        return row.integer("nodes") * row.integer("gpus_per_node")
+    return options.gpus
+
+
+def _timestep(row: Row, options: Options) -> float | None:
+    if row.has("timestep"):
+        return float(row.positive("timestep"))
+    return options.timestep
+
+
+def _seconds(row: Row, time: Column, columns: Columns, options: Options) -> float:
+    unit = time.unit
+    assert unit is not None  # a column of times has one
+    timestep = _timestep(row, options)
+    if unit.needs_timestep and timestep is None:
+        raise row.error("timestep", f"missing; {time.name!r} needs it")
+    seconds = unit.seconds(row.positive(TIME), float(_size(row, options)), timestep or 0.0)
+    if not 0 < seconds < float("inf"):
+        raise row.error(TIME, f"{row.cells[TIME]} gives no time greater than 0")
+    return seconds
+
+
+def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> None:
+    if time.confirmed:
+        return
+    samples = [each for entry in entries for each in getattr(entry, TIME)]
+    median = statistics.median(samples)
+    if median < LONG_STEP:
+        return
+    assert time.unit is not None  # a column of times has one
+    answer = f"--columns seconds={shown(time.name)}"
+    raise InputError(
+        f"the median step takes {duration(median)}; if that is right, import with "
+        f"{answer}:{time.unit.name}, if these are microseconds, with {answer}:us",
+        file=grid.file,
+        field=time.name,
+    )

@@ -1,0 +1,69 @@
+"""Transfer times in a table: ``bytes,seconds,route`` (optional ``path``, ``memory``).
+
+Rows that agree in everything but seconds become one record with several samples.
+"""
+
+from __future__ import annotations
+
+from gpucast.data.formats import Imported, Options
+from gpucast.data.formats.tables.columns import TIME, resolve
+from gpucast.data.formats.tables.grid import Grid
+from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
+from gpucast.errors import InputError
+
+REQUIRED = ("bytes", TIME, "route")
+OPTIONAL = ("path", "memory", "machine")
+
+ENDS = {
+    "h2d": ("host", "gpu0"),
+    "d2h": ("gpu0", "host"),
+    "peer": ("gpu0", "gpu1"),
+    "staged": ("gpu0", "gpu1"),
+    "local": ("gpu0", "gpu0"),
+    "net": ("node0", "node1"),
+}
+"""Where a copy of each route starts and ends; the table does not name GPUs or nodes."""
+
+
+def read(grid: Grid, options: Options) -> Imported:
+    """Transfer records: copy engine, alone, valid. Raises InputError."""
+    columns = resolve(grid.names, options.columns, file=grid.file, line=grid.line)
+    for role in REQUIRED:
+        if role not in columns.by_role:
+            raise InputError(
+                f"column {role!r} is missing (required: {', '.join(REQUIRED)}; "
+                f"optional: {', '.join(OPTIONAL)})",
+                file=grid.file,
+                line=grid.line,
+            )
+    unit = columns.by_role[TIME].unit
+    assert unit is not None  # a column of times has one
+    if unit.rank > 1:
+        raise InputError(
+            f"{columns.by_role[TIME].name!r} is no time of a transfer; give seconds, ms or us",
+            file=grid.file,
+            line=grid.line,
+        )
+
+    def cell(row: Row) -> dict[str, object]:
+        route = (row.text("route") or "").lower()
+        if route not in ENDS:
+            problem = f"{route!r} is unknown" if route else "missing"
+            raise row.error("route", f"{problem}; it is one of {', '.join(ENDS)}")
+        start, end = ENDS[route]
+        return {
+            "kind": "transfer",
+            "path": row.text("path") or options.path,
+            "memory": (row.text("memory") or "unknown").lower(),
+            "engine": "copy",
+            "route": route,
+            "from": start,
+            "to": end,
+            "bytes": row.integer("bytes"),
+            "concurrent": [],
+            "valid": True,
+        }
+
+    table = rows(grid, columns, options.decimal)
+    entries = gathered(table, options, cell, lambda row: unit.seconds(row.positive(TIME), 0.0, 0.0))
+    return Imported(entries, notes=notes_of(columns, 0, {*REQUIRED, *OPTIONAL}))

@@ -1,0 +1,126 @@
+"""Units in which people note how fast a step is, and what they are in seconds a step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_SECONDS = {
+    1.0: "s sec secs second seconds",
+    1e-3: "ms msec msecs millisecond milliseconds",
+    1e-6: "us usec usecs microsecond microseconds",
+    1e-9: "ns nsec nanosecond nanoseconds",
+    60.0: "min mins minute minutes",
+    3600.0: "h hr hrs hour hours",
+    86400.0: "d day days",
+}
+_WALL = {word: size for size, words in _SECONDS.items() for word in words.split()}
+_SIMULATED = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6}
+_LONG = {word for word, size in _WALL.items() if size >= 60}
+_STEPS = {
+    word + plural
+    for word in ("step", "timestep", "iteration", "iter", "it")
+    for plural in ("", "s")
+}
+_PREFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+COUNTED = {
+    word: plural.replace("_", " ")
+    for plural in (
+        "atoms", "particles", "cells", "beads", "molecules", "ions", "sites", "points",
+        "grid_points", "zones", "elements", "dofs", "unknowns", "rows", "samples", "images",
+        "tokens", "sequences", "examples", "parameters", "basis_functions", "lups",
+    )
+    for word in (plural, plural.removesuffix("s"))
+}  # fmt: skip
+"""What sizes count, by the words that name it in one or in many."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of step times or of their inverse.
+
+    Attributes:
+        name: as the field writes it: ``ms``, ``ns/day``.
+        seconds: seconds a step of ``(value, n, timestep)``.
+        needs_timestep: whether seconds depend on the simulated time of a step.
+        rank: where a table has several, the least is taken: times, then rates of steps, then of
+            work, then of simulated time, which need ever more to be known beside them.
+    """
+
+    name: str
+    seconds: Callable[[float, float, float], float]
+    needs_timestep: bool = False
+    rank: int = 1
+
+
+def normalized(text: str) -> str:
+    """A column's name as it is compared: lower case, words joined by ``_``, ``per`` as ``/``."""
+    text = text.strip().casefold().replace("µ", "u").replace("μ", "u")
+    text = re.sub(r"[\s_-]+", "_", text)
+    return re.sub(r"_?(?:_per_|/)_?", "/", text).strip("_")
+
+
+def parse_unit(text: str) -> Unit | None:
+    """The unit that a text names: ``ms``, ``s/step``, ``ns/day``, ``hours/ns``, ``steps/s``,
+    ``samples/s``, ``Matom-steps/s``; None: none of these."""
+    name = normalized(text)
+    if name in ("mlups", "glups", "klups", "lups", "mlup/s", "glup/s"):
+        name = name.removesuffix("/s").rstrip("s") + "s/s"
+    above, slash, below = name.partition("/")
+    if not slash or (above in _WALL and below in _STEPS):
+        return _time(above)
+    if below in _WALL and above in _STEPS:
+        return _steps_rate(name, _WALL[below])
+    if above in _SIMULATED and below in _LONG | {"s"}:
+        return _simulated_rate(name, _WALL[below] / _SIMULATED[above])
+    if above in _WALL and below in _SIMULATED:
+        return _simulated_cost(name, _WALL[above] / _SIMULATED[below])
+    scale = _work_scale(above)
+    if below in _WALL and scale is not None:
+        return _work_rate(name, _WALL[below] / scale)
+    return None
+
+
+def scale_of_size(text: str) -> float | None:
+    """What ``k``, ``thousands``, ``M`` or ``millions`` multiply sizes with; None: none of these."""
+    return {
+        "k": 1e3, "thousand": 1e3, "thousands": 1e3, "m": 1e6, "million": 1e6, "millions": 1e6,
+    }.get(normalized(text))  # fmt: skip
+
+
+def _time(word: str) -> Unit | None:
+    size = _WALL.get(word)
+    if size is None:
+        return None
+    short = _SECONDS[size].split()[0]
+    if size < 1:
+        # Divided by a whole number: 310 us are then the double nearest to 0.00031.
+        return Unit(short, lambda value, n, timestep: value / round(1 / size))
+    return Unit(short, lambda value, n, timestep: value * size)
+
+
+def _steps_rate(name: str, wall: float) -> Unit:
+    return Unit(name, lambda value, n, timestep: wall / value, rank=2)
+
+
+def _work_rate(name: str, wall: float) -> Unit:
+    return Unit(name, lambda value, n, timestep: n * wall / value, rank=3)
+
+
+def _simulated_rate(name: str, wall: float) -> Unit:
+    return Unit(name, lambda value, n, timestep: timestep * wall / value, True, 4)
+
+
+def _simulated_cost(name: str, wall: float) -> Unit:
+    return Unit(name, lambda value, n, timestep: value * timestep * wall, True, 4)
+
+
+def _work_scale(word: str) -> float | None:
+    """``samples``: 1; ``matom_steps``: 1e6; None: nothing that sizes count."""
+    for scale, rest in ((1.0, word), (_PREFIXES.get(word[:1]), word[1:])):
+        bare = re.sub(r"_?(steps?|updates?)$", "", rest)
+        if scale is not None and bare in COUNTED:
+            return scale
+    return None

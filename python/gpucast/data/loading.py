@@ -1,0 +1,351 @@
+"""Data from wherever they are: bundled datasets, files of records, and what can be imported.
+
+``load`` takes names and files as they are; ``read`` also takes data frames, and what a table or a
+log does not say itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from gpucast.data import formats, jsonl
+from gpucast.data.bundled import bundled_files
+from gpucast.data.dataset import Dataset, PathLike, merged
+from gpucast.data.formats import Imported, Options, tables
+from gpucast.data.formats.several import Several, read_files
+from gpucast.data.formats.tables.columns import named
+from gpucast.data.records import Entry, Machine, Record
+from gpucast.data.wording import in_words
+from gpucast.errors import InputError, from_os_error
+from gpucast.util import JsonObject
+from gpucast.util.units import parse_timestep
+from gpucast.util.version import version
+
+if TYPE_CHECKING:
+    import pandas
+
+Source: TypeAlias = "PathLike | pandas.DataFrame"
+"""What ``read`` takes."""
+
+FRAME = "DataFrame"
+"""The name of what has none."""
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """What the user says of a machine's GPUs: their name, FP32 lanes and multiprocessors."""
+
+    name: str | None = None
+    cores: int | None = None
+    sms: int | None = None
+
+
+@dataclass(frozen=True)
+class Imports:
+    """What several foreign files hold together.
+
+    Attributes:
+        machines: a record for each machine that an entry names.
+        entries: of each source, in the order given.
+        names: of each source.
+        files: name and format of each file that was read; a folder has several.
+        warnings, notes: one line each, with the file's name.
+    """
+
+    machines: list[Machine]
+    entries: list[list[Entry]]
+    names: list[str]
+    files: list[tuple[str, str]]
+    warnings: list[str]
+    notes: list[str]
+
+    def lines(self) -> list[tuple[str, jsonl.Lines]]:
+        """The records of each source, with its name; machines before all others."""
+        if not self.names:
+            return []
+        each = zip(self.names, map(_lines, self.entries), strict=True)
+        return [(" + ".join(self.names), _lines(self.machines)), *each]
+
+    def dataset(self, name: str) -> Dataset:
+        """All of it. Raises InputError."""
+        return merged(name, self.lines(), warnings=self.warnings, understood=self.notes)
+
+
+def load(*names_or_paths: PathLike) -> Dataset:
+    """Bundled datasets, files of records, and files that ``gpucast import`` takes, as one dataset.
+
+    Args:
+        names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
+            over a file of the same name in the current folder; write ``./NAME`` for the file.
+
+    Raises:
+        InputError: a name that is neither (near matches are listed), a file that is no valid file
+            of records and of no format that is known, a record of a machine that no file
+            describes, the same file twice, or one machine id with different GPUs.
+    """
+    if not names_or_paths:
+        raise InputError("name at least one dataset or file")
+    bundled = bundled_files()
+    sources: list[tuple[str, Path]] = []
+    for given in names_or_paths:
+        name = os.fspath(given)
+        path = bundled.get(name) if isinstance(given, str) else None
+        if path is None:
+            path = Path(name)
+            if not path.exists():
+                raise _unknown(name, bundled)
+        if any(_same_file(path, other) for _, other in sources):
+            raise InputError("is given twice; its samples would count twice", file=name)
+        sources.append((name, path))
+    foreign = [name for name, path in sources if name not in bundled and _is_foreign(path, name)]
+    found = import_files(foreign, Options())
+    records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
+    order = [name for name, _ in sources]
+    # Imported machines come first, whatever they are called together.
+    files = sorted(
+        [*found.lines(), *records],
+        key=lambda file: order.index(file[0]) if file[0] in order else -1,
+    )
+    return merged(" + ".join(order), files, warnings=found.warnings, understood=found.notes)
+
+
+def read(
+    *sources: Source,
+    columns: Mapping[str, str] | str | None = None,
+    timestep: float | str | None = None,
+    program: str | None = None,
+    case: str | None = None,
+    unit: str | None = None,
+    machine: str = "imported",
+    path: str = "native",
+    schedule: str | None = None,
+    kernel: str | None = None,
+    block: int | None = None,
+    cores: int | None = None,
+    sms: int | None = None,
+    gpu_name: str | None = None,
+    decimal: Literal["point", "comma"] | None = None,
+    sheet: str | None = None,
+    gpus: int | None = None,
+    n: float | None = None,
+    regex: str | None = None,
+    from_name: str | None = None,
+    every_run: bool = False,
+) -> Dataset:
+    """Timings of any program, from tables (CSV, Excel, Parquet, data frames) and logs.
+
+    Columns are known by usual names: ``atoms``, ``gpus``, ``ms/step``, ``ns/day`` and so on; others
+    are left out. ``repr`` of the answer says what was understood.
+
+    Args:
+        sources: files, folders of them, and data frames; at least one.
+        columns: names of columns by what they hold, where their names do not tell:
+            ``{"n": "Size", "gpus": "Devices", "seconds": "Run:ms"}``, with a unit after a colon.
+            Roles: n, gpus, seconds (also called time or rate), timestep, nodes, ranks, program,
+            case, machine, repeat, path, schedule, kernel, unit.
+        timestep: simulated time of a step, which ns/day needs: s, or text such as ``"2fs"``.
+        program, case, unit: what ran, the setting that must be the same for times to be
+            comparable, and what n counts, where the files do not say.
+        machine, path: id of the machine, and how its GPUs were reached.
+        schedule, kernel, block: of steps of gpucast's own programs; block: threads a block.
+        cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and what it is called.
+        decimal: how decimals are written, where the numbers do not tell.
+        sheet: of a workbook with several tables.
+        gpus, n: of runs whose log does not say them.
+        regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, seconds or rate,
+            unit, case, program.
+        from_name: finds n, gpus, nodes, ranks, case or program of a log in its file's name.
+        every_run: also runs of a log that a later one of the same size makes a rehearsal.
+
+    Raises:
+        InputError: names file, line and column, and what to do.
+    """
+    if not sources:
+        raise InputError("name at least one file or data frame")
+    if isinstance(timestep, str):
+        timestep = parse_timestep(timestep, "timestep")
+    options = Options(
+        machine=machine,
+        path=path,
+        schedule=schedule,
+        kernel=kernel,
+        block=block,
+        program=program,
+        case=case,
+        unit=unit,
+        timestep=timestep,
+        columns=named(columns),
+        decimal=decimal,
+        sheet=sheet,
+        gpus=gpus,
+        size=n,
+        regex=regex,
+        from_name=from_name,
+        every_run=every_run,
+    )
+    found = import_files(sources, options, GpuFacts(gpu_name, cores, sms))
+    return found.dataset(" + ".join(found.names))
+
+
+def dataset_of(data: Dataset | Source) -> Dataset:
+    """A dataset as it is; a data frame, file or bundled name read as one. Raises InputError."""
+    if isinstance(data, Dataset):
+        return data
+    return load(data) if isinstance(data, (str, os.PathLike)) else read(data)
+
+
+def import_files(
+    sources: Sequence[Source],
+    options: Options,
+    gpu: GpuFacts = GpuFacts(),
+    form: str | None = None,
+) -> Imports:
+    """Read other programs' files, and data frames, as records of one machine or several.
+
+    Args:
+        sources: names of files and folders, or data frames.
+        options: what the files do not say.
+        gpu: added to what the files say of GPUs.
+        form: name of the files' format, where their content does not tell.
+
+    Raises:
+        InputError: a file is wrong or of no known format, or files contradict one another.
+    """
+    paths = [os.fspath(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    found = read_files(paths, options, form)
+    parts = [_part(source, options, found) for source in sources]
+    read = [(name, imported) for part in parts for name, imported in part.read]
+    facts = _machine_facts([imported for _, imported in read])
+    facts["gpus"] = _gpus(facts.get("gpus"), gpu)
+    described: JsonObject = {
+        "kind": "machine",
+        "tool": {"name": "gpucast import", "version": version()},
+        **{key: value for key, value in facts.items() if value is not None},
+        "source": "imported from " + ", ".join(part.cited for part in parts),
+    }
+    entries = [[entry for _, imported in part.read for entry in imported.entries] for part in parts]
+    ids = dict.fromkeys(entry.machine for each in entries for entry in each)
+    machines = []
+    for name in [each for each in ids if each is not None] or [options.machine] * bool(read):
+        record = jsonl.record({**described, "id": name})
+        assert isinstance(record, Machine)
+        machines.append(record)
+    said: list[str] = []
+    for part, kept in zip(parts, entries, strict=True):
+        notes = [note for _, imported in part.read for note in imported.notes]
+        words = [line for each in _by_program(kept) for line in in_words(each)]
+        said += [f"{part.name}: {line}" for line in (*words, *dict.fromkeys(notes))]
+    return Imports(
+        machines,
+        entries,
+        names=[part.name for part in parts],
+        files=[(each.file, each.format.name) for each in found.read],
+        warnings=found.warnings,
+        notes=[*said, *found.notes],
+    )
+
+
+def _by_program(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """The entries of each program, whose sizes count different things."""
+    programs: dict[str | None, list[Entry]] = {}
+    for entry in entries:
+        programs.setdefault(getattr(entry, "program", None), []).append(entry)
+    return list(programs.values())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one source gave: a file, a folder, or a data frame."""
+
+    name: str
+    cited: str
+    read: list[tuple[str, Imported]]
+
+
+def _part(source: Source, options: Options, found: Several) -> _Part:
+    if isinstance(source, (str, os.PathLike)):
+        name = os.fspath(source)
+        read = [each for each in found.read if each.source == name]
+        cited = _cited(name, [each.file for each in read])
+        return _Part(name, cited, [(each.file, each.imported) for each in read])
+    # By what it has, not by its class: who has a frame has imported pandas, others need not.
+    if not all(hasattr(source, name) for name in ("columns", "index", "dtypes")):
+        raise InputError(f"{type(source).__name__} is neither a file's name nor a data frame")
+    imported = tables.read(tables.grid.from_frame(source, FRAME), options)
+    return _Part(FRAME, f"a data frame of {len(source)} rows", [(FRAME, imported)])
+
+
+def _is_foreign(path: Path, name: str) -> bool:
+    """Whether a file is to be imported; what is neither records nor importable is an error."""
+    if path.is_dir():
+        return True
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise from_os_error(error, name) from error
+    if formats.holds_records(content):
+        return False
+    # What looks like records, or is called so, is for their reader to complain about.
+    ours = not content.strip() or path.suffix == ".jsonl" or content.lstrip()[:1] in (b"{", b"[")
+    try:
+        found = formats.recognized(content, name, Options())
+    except InputError:
+        if path.suffix == ".jsonl":
+            return False
+        raise
+    return found is not None or not ours
+
+
+def _lines(records: Iterable[Record]) -> jsonl.Lines:
+    kept = list(records)
+    return jsonl.Lines(kept, list(range(1, len(kept) + 1)))
+
+
+def _machine_facts(imported: list[Imported]) -> JsonObject:
+    facts: JsonObject = {}
+    for each in imported:
+        for key, value in each.machine.items():
+            if facts.setdefault(key, value) != value:
+                raise InputError("differs between the files; import them one by one", field=key)
+    return facts
+
+
+def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] | None:
+    """GPUs as the files state them, with what the user adds; one entry where files are silent."""
+    added = {key: value for key, value in vars(given).items() if value is not None}
+    if stated is None and not added:
+        return None
+    return [{"name": "unnamed GPU", **gpu, **added} for gpu in stated or [{}]]
+
+
+def _cited(source: str, files: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(Path(file).read_bytes())
+    # File names may be any bytes; records are UTF-8.
+    shown = os.fsencode(os.path.basename(os.path.normpath(source)))
+    count = f"{len(files)} files, " if list(files) != [source] else ""
+    return f"{shown.decode('utf-8', 'backslashreplace')} ({count}sha256 {digest.hexdigest()[:12]})"
+
+
+def _unknown(name: str, bundled: Iterable[str]) -> InputError:
+    names = list(bundled)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if near:
+        return InputError(f"no such file or bundled dataset; near: {', '.join(near)}", file=name)
+    return InputError(
+        f"no such file or bundled dataset; bundled: {', '.join(names) or 'none'}", file=name
+    )
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False

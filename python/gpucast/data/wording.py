@@ -1,0 +1,93 @@
+"""What records hold, in a line a kind: for people who want to see that they were understood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gpucast.data.records import KINDS, Entry, Step, Transfer
+from gpucast.util.units import duration, number
+
+MOST_NAMED = 8
+"""GPU counts, programs and so on that are listed; of more, ends and how many."""
+
+
+def in_words(records: Iterable[Entry]) -> list[str]:
+    """A line a kind of record: of steps, what ran, sizes, GPU counts, repetitions and how long a
+    step took."""
+    by_kind: dict[str, list[Entry]] = {}
+    for record in records:
+        by_kind.setdefault(record.kind, []).append(record)
+    return [_SAID.get(kind, _others)(by_kind[kind]) for kind in KINDS if kind in by_kind]
+
+
+def _steps(records: Sequence[Entry]) -> str:
+    steps = [record for record in records if isinstance(record, Step)]
+    sizes = sorted({step.n for step in steps})
+    counted = _words("unit", steps)
+    said = [
+        *(_named(plural, _words(field, steps)) for field, plural in _LABELS.items()),
+        f"{_count(len(sizes), 'size')}, {_range(sizes)}{' ' + counted[0] if counted else ''}",
+        _counts(sorted({step.gpus for step in steps})),
+        f"{_count(len({(s.machine, s.program, s.case, s.n, s.gpus) for s in steps}), 'cell')}, "
+        f"{_repetitions([len(step.seconds) for step in steps])}",
+        f"a step {_times(steps)}",
+    ]
+    return "; ".join(each for each in said if each)
+
+
+def _transfers(records: Sequence[Entry]) -> str:
+    transfers = [record for record in records if isinstance(record, Transfer)]
+    routes = ", ".join(dict.fromkeys(each.route for each in transfers))
+    sizes = sorted({each.bytes for each in transfers})
+    return (
+        f"{_count(len(transfers), 'transfer')} ({routes}); {_range(sizes)} bytes; "
+        f"{_times(transfers)}"
+    )
+
+
+def _others(records: Sequence[Entry]) -> str:
+    return f"{_count(len(records), records[0].kind.replace('_', ' ') + ' record')}"
+
+
+_SAID: dict[str, Callable[[Sequence[Entry]], str]] = {"step": _steps, "transfer": _transfers}
+_LABELS = {"program": "programs", "case": "cases", "machine": "machines"}
+
+
+def _words(field: str, steps: Sequence[Step]) -> list[str]:
+    found = dict.fromkeys(getattr(step, field) for step in steps)
+    return [str(each) for each in found if each is not None]
+
+
+def _named(plural: str, names: list[str]) -> str:
+    """The one name, or how many; a single machine goes without saying."""
+    if len(names) == 1:
+        return "" if plural == "machines" else names[0]
+    return f"{len(names)} {plural}" if names else ""
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _range(values: Sequence[float]) -> str:
+    ends = dict.fromkeys(number(each) for each in (values[0], values[-1]))
+    return " to ".join(ends)
+
+
+def _counts(values: Sequence[int]) -> str:
+    if len(values) > MOST_NAMED:
+        return f"{values[0]} to {values[-1]} GPUs ({len(values)} counts)"
+    return f"{', '.join(map(str, values))} GPU{'s' * (values != [1])}"
+
+
+def _repetitions(counts: Sequence[int]) -> str:
+    least, most = min(counts), max(counts)
+    if least == most:
+        return "measured once" if most == 1 else f"{most} repetitions each"
+    return f"{least} to {most} repetitions"
+
+
+def _times(records: Sequence[Step | Transfer]) -> str:
+    samples = [each for record in records for each in record.seconds]
+    ends = dict.fromkeys(duration(each) for each in (min(samples), max(samples)))
+    return " to ".join(ends)

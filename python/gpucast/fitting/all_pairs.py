@@ -1,0 +1,92 @@
+"""Whether a program that states nothing of itself is better described by the terms of our own.
+
+Work that grows as n^2 is what our own programs' terms are about: all pairs, shared out in blocks,
+with positions sent to every GPU. A program like them that was not ours gains from these terms; one
+of another kind does not, and does not get here, since its work does not grow so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from gpucast.data.records import Step
+from gpucast.errors import InputError
+from gpucast.fitting.problem import Problem
+from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
+from gpucast.model.scaling import ScalingModel
+
+# Share of the forecast that forms of such work need.
+_LIKELY = 0.5
+
+# Of the sizes, the largest that are left out.
+_LARGEST_SIZES = 0.3
+
+# Relative; held-out errors below it are alike.
+_SAME = 0.003
+
+# The schedule of a program that does not state one: the paper's.
+_SCHEDULE = "star-serial"
+
+
+def nearer(
+    problem: Problem, scaling: ScalingModel, fit_terms: Callable[[Problem, bool], Model]
+) -> Forecaster:
+    """Of the scaling model and the terms of our own programs what forecasts better the largest GPU
+    count and the largest sizes measured; ``fit_terms``: fits these, in full or for one answer."""
+    if not _is_of_all_pairs(scaling):
+        return scaling
+    paper = replace(problem, selection=replace(problem.selection, schedule=_SCHEDULE))
+    by_terms: list[float] = []
+    by_scaling: list[float] = []
+    for trained, left_out in _folds(problem.steps):
+        try:
+            terms = fit_terms(replace(paper, steps=trained, warnings=[], notes=[]), False)
+            by_terms += _errors(terms, left_out)
+        except InputError:
+            return scaling
+        without = fit_scaling(replace(problem, steps=trained, warnings=[]), look_ahead=False)
+        by_scaling += _errors(without, left_out)
+    if not by_terms or np.mean(by_terms) >= np.mean(by_scaling):
+        return scaling
+    found = fit_terms(paper, True)
+    # The schedule was ours to assume: steps of the program state none.
+    found.data = replace(found.data, schedule=problem.schedule)
+    return found
+
+
+def _is_of_all_pairs(scaling: ScalingModel) -> bool:
+    weights = (each.weight for each in scaling.scaling.components if each.growth == "n^2")
+    return sum(weights) >= _LIKELY
+
+
+def _folds(steps: list[Step]) -> list[tuple[list[Step], list[Step]]]:
+    """Steps to train on, and those to forecast: of the largest GPU count, and of the largest n."""
+    sizes = sorted({step.n for step in steps})
+    counts = sorted({step.gpus for step in steps})
+    folds = []
+    if len(counts) > 1:
+        folds.append(_parted(steps, lambda step: step.gpus < counts[-1]))
+    if len(sizes) > FEWEST_CELLS:
+        largest = sizes[-max(1, round(_LARGEST_SIZES * len(sizes)))]
+        folds.append(_parted(steps, lambda step: step.n < largest))
+    return folds
+
+
+def _parted(steps: list[Step], keep: Callable[[Step], bool]) -> tuple[list[Step], list[Step]]:
+    return [step for step in steps if keep(step)], [step for step in steps if not keep(step)]
+
+
+def _errors(model: Forecaster, steps: list[Step]) -> list[float]:
+    """Logarithms of the relative errors of the cells that steps are of."""
+    medians: dict[tuple[float, int], list[float]] = {}
+    for step in steps:
+        medians.setdefault((step.n, step.gpus), []).extend(step.seconds)
+    n, gpus = (np.array(column, dtype=np.float64) for column in zip(*medians, strict=True))
+    measured = np.array([np.median(each) for each in medians.values()])
+    error = np.abs(np.log(model.seconds(n, gpus) / measured))
+    return np.log(error + _SAME).tolist()  # type: ignore[no-any-return]

@@ -1,0 +1,276 @@
+"""The fit of a program that is known by its step times alone (``gpucast.model.scaling``)."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.data.records import Step
+from gpucast.data.selection import distinct
+from gpucast.fitting.problem import Problem
+from gpucast.model.content import (
+    Domain,
+    FittedSteps,
+    Gpu,
+    MeasuredCells,
+    Noise,
+    Observed,
+    Parameter,
+    Quality,
+    Scaling,
+    ScalingComponent,
+    Tried,
+)
+from gpucast.model.scaling import ScalingModel
+
+Array = NDArray[np.float64]
+
+# Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
+_T90 = 1.8595480375
+
+# A coefficient whose logarithm is known no better than this is not told from other values.
+_KNOWN = 0.5
+
+# Forms beyond this share of the forecast are listed.
+_LISTED = 0.01
+
+# Held-out errors from here on are said where the answer stands.
+LARGE_ERROR = 0.1
+
+FEWEST_CELLS = 3
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Measured cells as arrays of one length: see ``MeasuredCells``; ``within``: standard deviation
+    of a single sample of log time about its cell, None where no cell has several."""
+
+    n: Array
+    gpus: Array
+    nodes: Array
+    seconds: Array
+    variance: Array
+    repetitions: NDArray[np.int64]
+    within: float | None
+
+    def where(self, keep: NDArray[np.bool_]) -> Cells:
+        """Some of the cells."""
+        columns = {
+            name: getattr(self, name)[keep]
+            for name in ("n", "gpus", "nodes", "seconds", "variance", "repetitions")
+        }
+        return replace(self, **columns)
+
+    def fit(self) -> _core.Scaling:
+        """The mixture for these cells."""
+        return _core.fit_scaling(
+            self.n, self.gpus, self.nodes, self.seconds, self.variance, threads=1
+        )
+
+
+def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
+    """Fit the steps of a problem, whatever program they are of.
+
+    ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
+    """
+    cells = cells_of(problem.steps)
+    found, ahead = _fitted(cells, look_ahead=look_ahead)
+    quality = _quality(found, cells)
+    quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
+    components = [
+        ScalingComponent(
+            terms=terms,
+            growth=growth,
+            overlap=overlap,
+            deviates=list(deviates),
+            coefficients=coefficients,
+            weight=weight,
+        )
+        for terms, growth, overlap, deviates, coefficients, weight in found.components
+    ]
+    weights = _weights(found)
+    chosen = max(weights, key=lambda name: weights[name])
+    about = problem.selection
+    steps = problem.steps
+    return ScalingModel(
+        name=about.program or problem.path,
+        parameters=_parameters(found, chosen),
+        quality=quality,
+        candidates=[
+            Tried(model=name, cv_error=None, weight=weight)
+            for name, weight in weights.items()
+            if weight >= _LISTED
+        ],
+        chosen=chosen,
+        observations=Observed(
+            samples=int(cells.repetitions.sum()),
+            cells=cells.n.size,
+            step_samples=int(cells.repetitions.sum()),
+            step_cells=cells.n.size,
+        ),
+        noise=Noise(
+            sample=float(np.hypot(found.noise, cells.within or 0.0)),
+            pure_error=cells.within,
+            between_cells=found.noise,
+            t90=_T90,
+        ),
+        domain=Domain(
+            n=(float(cells.n.min()), float(cells.n.max())),
+            gpus=(int(cells.gpus.min()), int(cells.gpus.max())),
+        ),
+        machine=Gpu(id=problem.machine, cores=0, sms=0, block=0),
+        data=FittedSteps(
+            name=problem.dataset.name,
+            digest=problem.dataset.digest,
+            **asdict(replace(about, machine=None, block=None)),
+        ),
+        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        warnings=list(dict.fromkeys([*problem.warnings, *ahead.warnings()])),
+        notes=problem.notes,
+        scaling=Scaling(
+            unit=common(steps, "unit"),
+            timestep=common(steps, "timestep"),
+            cells=MeasuredCells(
+                n=cells.n.tolist(),
+                gpus=[int(count) for count in cells.gpus],
+                nodes=cells.nodes.tolist(),
+                seconds=cells.seconds.tolist(),
+                variance=cells.variance.tolist(),
+                local=np.asarray(found.local).tolist(),
+            ),
+            components=components,
+        ),
+    )
+
+
+def cells_of(steps: list[Step]) -> Cells:
+    """The cells that steps were measured in: medians, and how well they are known."""
+    samples: dict[tuple[float, int], list[float]] = defaultdict(list)
+    rounding: dict[tuple[float, int], float] = defaultdict(float)
+    nodes: dict[tuple[float, int], int] = {}
+    for step in steps:
+        key = (step.n, step.gpus)
+        samples[key].extend(step.seconds)
+        rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
+        nodes[key] = max(nodes.get(key, 0), step.nodes or 0)
+    keys = sorted(samples)
+    within = _within(samples)
+    repetitions = np.array([len(samples[key]) for key in keys])
+    of_median = np.array([_core.median_variance(int(count)) for count in repetitions])
+    # Noise that every cell has is learnt; here is only what some are known better by.
+    variance = np.array([rounding[key] for key in keys]) + (within or 0.0) ** 2 * of_median
+    return Cells(
+        n=np.array([float(n) for n, _ in keys]),
+        gpus=np.array([float(gpus) for _, gpus in keys]),
+        nodes=np.array([float(nodes[key]) for key in keys]),
+        seconds=np.array([float(np.median(samples[key])) for key in keys]),
+        variance=variance,
+        repetitions=repetitions,
+        within=within,
+    )
+
+
+def _within(samples: Mapping[tuple[float, int], list[float]]) -> float | None:
+    """Pooled standard deviation of log times about their cells' means."""
+    logs = [np.log(each) for each in samples.values() if len(each) > 1]
+    freedom = sum(each.size - 1 for each in logs)
+    if not freedom:
+        return None
+    squares = sum(float(np.sum((each - each.mean()) ** 2)) for each in logs)
+    return float(np.sqrt(squares / freedom))
+
+
+def _weights(found: _core.Scaling) -> dict[str, float]:
+    """The share that each form has in forecasts, largest first."""
+    weights: dict[str, float] = defaultdict(float)
+    for name, component in zip(found.forms, found.components, strict=True):
+        weights[name] += component[-1]
+    return dict(sorted(weights.items(), key=lambda item: -item[1]))
+
+
+def _parameters(found: _core.Scaling, form: str) -> dict[str, Parameter]:
+    """The coefficients of the most plausible form, by its heaviest component."""
+    candidates = [i for i, name in enumerate(found.forms) if name == form]
+    at = max(candidates, key=lambda i: float(found.components[i][-1]))
+    terms, _, _, _, coefficients, _ = found.components[at]
+    result = {}
+    errors = found.log_errors(at)
+    # Beyond the terms' coefficients may stand the power of the work.
+    for name, value, error in zip(terms, coefficients, errors, strict=False):
+        known = bool(error < _KNOWN)
+        result[f"t_{name}"] = Parameter(
+            value=value,
+            unit="s",
+            identified=known,
+            stderr=float(value * error) if known else None,
+            ci95=(float(value * np.exp(-1.96 * error)), float(value * np.exp(1.96 * error)))
+            if known
+            else None,
+            meaning=_core.SCALING_TERMS[name][0],
+        )
+    return result
+
+
+def _quality(found: _core.Scaling, cells: Cells) -> Quality:
+    """Errors at the fitted cells."""
+    fitted = found.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0]
+    error = np.abs(fitted / cells.seconds - 1)
+    return Quality(
+        median_relative_error=float(np.median(error)),
+        p95_relative_error=float(np.percentile(error, 95)),
+        max_relative_error=float(error.max()),
+    )
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """Median errors of forecasts of the largest GPU count and n by fits without them; None where
+    too few cells are left."""
+
+    gpus: float | None = None
+    n: float | None = None
+
+    def warnings(self) -> list[str]:
+        return [
+            f"without the largest {word} measured, the fit misses it by {100 * error:.0f} % "
+            "(median): beyond the data expect no better"
+            for word, error in (("GPU count", self.gpus), ("n", self.n))
+            if error is not None and error >= LARGE_ERROR
+        ]
+
+
+def _fitted(cells: Cells, *, look_ahead: bool) -> tuple[_core.Scaling, _Ahead]:
+    if not look_ahead:
+        return cells.fit(), _Ahead()
+    # The core lets other threads run while it fits.
+    with ThreadPoolExecutor(3) as pool:
+        whole = pool.submit(cells.fit)
+        gpus = pool.submit(_held_out, cells, cells.gpus)
+        n = pool.submit(_held_out, cells, cells.n)
+        return whole.result(), _Ahead(gpus.result(), n.result())
+
+
+def _held_out(cells: Cells, of: Array) -> float | None:
+    """Median error of the cells with the largest value, forecast by a fit to the others."""
+    rest = of < of.max()
+    if np.unique(of[rest]).size < 2 or rest.sum() < FEWEST_CELLS:
+        return None
+    left_out = cells.where(~rest)
+    found = cells.where(rest).fit()
+    zero = np.zeros(left_out.n.size)
+    forecast = found.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[0]
+    return float(np.median(np.abs(forecast / left_out.seconds - 1)))
+
+
+def common(steps: list[Step], field: str) -> Any:
+    """What all steps state of a field; None where they differ or do not."""
+    values = distinct(steps, field)
+    return values[0] if len(values) == 1 else None

@@ -1,0 +1,121 @@
+"""What one must know to believe a forecast, short enough to stand beside it; the worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Array, Forecaster, Forecasts, missed
+from gpucast.util.units import duration, number, percent
+
+MISFIT = 0.02
+"""Relative; a form that is off by less beyond noise is not worth a word beside every forecast."""
+
+LEFT_OUT = 0.1
+"""Held-out errors of the chosen form from here on are said."""
+
+_UNKNOWN = 0.5
+"""Where nobody knows the error, it ranks as one of so much."""
+
+
+def caveats(model: Forecaster, n: Array, gpus: Array, found: Forecasts | None = None) -> list[str]:
+    """All that is to be said of forecasts for pairs of ``n`` and ``gpus``, the worst first.
+
+    ``found``: these forecasts, where they are there already.
+    """
+    ranked = sorted(_ranked(model, n, gpus, found), key=lambda each: -each[0])
+    return [text for _, text in ranked]
+
+
+def caveat(model: Forecaster, n: Array, gpus: Array) -> str | None:
+    """The worst of them in a line, and how many more there are; None where there is nothing.
+
+    What else the fit warned of, it said itself, and a report says again.
+    """
+    return in_line(model, caveats(model, n, gpus))
+
+
+def in_line(model: Forecaster, texts: Sequence[str]) -> str | None:
+    """The first of some caveats of a model, and how many more there are; None without any."""
+    if not texts:
+        return None
+    more = f" (and {len(texts) - 1} more: gpucast report)" if len(texts) > 1 else ""
+    return f"{model.name}: {texts[0]}{more}"
+
+
+def _ranked(
+    model: Forecaster, n: Array, gpus: Array, found: Forecasts | None
+) -> Iterator[tuple[float, str]]:
+    """Relative errors, and what each is of."""
+    if isinstance(model, Model) and model.reconstruction is not None:
+        yield math.inf, model.reconstruction.label
+    yield from _missed(model, n, gpus, found)
+    yield from _beyond(model, n, gpus)
+    quality = model.quality
+    if quality is None:
+        return
+    if not quality.converged:
+        yield 1.0, "the fit did not converge"
+    off = model.noise.between_cells
+    if off >= MISFIT and model.knows_parts:
+        yield off, f"the form is off by {percent(off, 0)} beyond noise"
+    errors = {each.model: each.cv_error for each in model.candidates}
+    left_out = errors.get(model.chosen or "") or 0.0
+    if left_out >= LEFT_OUT:
+        yield left_out, f"cells left out of the fit were missed by {percent(left_out, 0)}"
+
+
+def _missed(
+    model: Forecaster, n: Array, gpus: Array, found: Forecasts | None
+) -> Iterator[tuple[float, str]]:
+    """The measured cell asked about that is missed most, of those beyond their interval."""
+    known = model.measured(n, gpus)
+    at = np.flatnonzero(~np.isnan(known))
+    if not at.size:
+        return
+    if found is None:
+        found, known, at = model.forecasts(n[at], gpus[at]), known[at], np.arange(at.size)
+    at = at[missed(found, known)[at]]
+    if not at.size:
+        return
+    error = found.seconds[at] / known[at] - 1
+    most = int(np.argmax(np.abs(error)))
+    worst = at[most]
+    cell = f"n = {number(float(found.n[worst]))} on {_gpus(int(found.gpus[worst]))}"
+    yield (
+        float(np.abs(error[most])),
+        f"{cell} took {duration(float(known[worst]))}, the model says "
+        f"{duration(float(found.seconds[worst]))} ({100 * error[most]:+.0f} %)",
+    )
+
+
+def _beyond(model: Forecaster, n: Array, gpus: Array) -> Iterator[tuple[float, str]]:
+    """How well the model forecast the largest GPU count and n that were measured without them."""
+    if model.observations is None or not n.size:
+        return
+    quality, (least, most), (smallest, largest) = model.quality, model.domain.gpus, model.domain.n
+    if gpus.max() > most:
+        error = None if quality is None else quality.held_out_gpus_error
+        if error is not None:
+            text = f"forecasts without N = {most} missed it by {_share(error)}"
+            yield error, f"beyond {_gpus(most)}: {text}"
+        elif least == most:
+            yield _UNKNOWN, f"beyond {_gpus(most)}: no other count was measured"
+    if n.max() > largest or (smallest == largest and n.min() < largest):
+        error = None if quality is None else quality.held_out_n_error
+        if error is not None:
+            text = f"forecasts without that n missed it by {_share(error)}"
+            yield error, f"beyond n = {number(largest)}: {text}"
+        elif smallest == largest:
+            yield _UNKNOWN, f"n = {number(largest)} alone was measured: growth with n is a guess"
+
+
+def _share(error: float) -> str:
+    return f"{100 * error:.{0 if error >= 0.01 else 1}f} %"
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -1,0 +1,106 @@
+"""Model files (``gpucast.model/1``) read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from gpucast.data.bundled import reconstructed_files
+from gpucast.errors import InputError, from_os_error
+from gpucast.model.content import Bootstrap
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import SCHEMA, Forecaster
+from gpucast.model.scaling import ScalingModel
+from gpucast.util.typed_json import WrongValueError, from_json
+
+_MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
+
+
+def load_model(path: str | os.PathLike[str]) -> Forecaster:
+    """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
+
+    Raises:
+        InputError: the file cannot be read, is no model file, or is of another version.
+    """
+    name = os.fspath(path)
+    try:
+        text = _file_of(path).read_text(encoding="utf-8")
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is no UTF-8 text, so no model file", file=name) from error
+    except json.JSONDecodeError as error:
+        _refuse_data(text, name)
+        raise InputError(
+            f"is no model file: no JSON ({error.msg}); {_MAKES_ONE}", file=name, line=error.lineno
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no model file: {error}", file=name) from error
+    _refuse_data(text, name)
+    if not isinstance(content, dict) or "schema" not in content:
+        raise InputError(f"is no model file; {_MAKES_ONE}", file=name)
+    if content["schema"] != SCHEMA:
+        raise InputError(
+            f"is {content['schema']!r:.40}; this version reads {SCHEMA!r}",
+            file=name,
+            field="schema",
+        )
+    try:
+        model = _scaling(content) if "scaling" in content else _own(content)
+    except WrongValueError as error:
+        raise InputError(
+            f"{error.message}; the model file is damaged", file=name, field=error.field
+        ) from error
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"is a damaged model file: {reason}", file=name) from error
+    model.name = Path(name).stem
+    return model
+
+
+def _refuse_data(text: str, name: str) -> None:
+    # The likeliest mistake: what one measured for what was fitted to it.
+    if '"gpucast.record/' in text[:4096]:
+        raise InputError(f"holds records, not a model; {_MAKES_ONE}", file=name)
+
+
+def _scaling(content: dict[str, object]) -> ScalingModel:
+    model = from_json(ScalingModel, content)
+    _ = model.core  # checks what the values have to be together
+    return model
+
+
+def _own(content: dict[str, object]) -> Model:
+    drawn = from_json(Bootstrap, content).bootstrap
+    model = from_json(Model, content)
+    model.replicates = np.array(drawn.values, dtype=np.float64).reshape(
+        len(drawn.integers), len(drawn.parameters)
+    )
+    model.integers = drawn.integers
+    _check_names(model, drawn.parameters)
+    return model
+
+
+def _file_of(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    if file.exists() or not isinstance(path, str):
+        return file
+    return reconstructed_files().get(path, file)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _check_names(model: Model, replicate_names: list[str]) -> None:
+    names = [name for name, _, _ in model.core.parameters]
+    missing = [name for name in names if name not in model.parameters]
+    if missing:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    if replicate_names != names:
+        raise ValueError("its replicates are of other parameters")

@@ -1,0 +1,414 @@
+"""What every model of step times can be asked, whatever it was fitted with."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
+from gpucast.data.selection import StepSelection
+from gpucast.errors import InputError
+from gpucast.model.content import (
+    Domain,
+    FittedSteps,
+    Gpu,
+    Noise,
+    Observed,
+    Quality,
+    TimedCells,
+    Tried,
+)
+from gpucast.model.shown import forecasts_html, forecasts_text, model_html, model_text
+from gpucast.util import files
+from gpucast.util.units import EXACT, plain
+
+if TYPE_CHECKING:
+    import pandas
+
+Array = NDArray[np.float64]
+Numbers = float | Iterable[float]
+
+SCHEMA = "gpucast.model/1"
+
+USUAL_GPUS = 8
+"""GPU counts up to this one are usual."""
+
+# Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
+_WIDEST = 100.0
+
+
+@dataclass(frozen=True, repr=False)
+class Forecasts:
+    """Forecasts of cells, as arrays of one length.
+
+    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
+    ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
+    """
+
+    n: Array
+    gpus: Array
+    seconds: Array
+    low: Array
+    high: Array
+    mean_low: Array
+    mean_high: Array
+    t_gpu: Array
+    t_cpu: Array
+    t_com: Array
+    extrapolated: NDArray[np.bool_]
+    spread: Array = field(repr=False)
+
+    def __repr__(self) -> str:
+        return forecasts_text(self)
+
+    def _repr_html_(self) -> str:
+        return forecasts_html(self)
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """What tables show: all but the spread; whole numbers as such, n where all of it is."""
+        shown = {each.name: getattr(self, each.name) for each in fields(self)[:-1]}
+        whole = bool(np.all((self.n == np.floor(self.n)) & (self.n < EXACT)))
+        n = self.n.astype(np.int64) if whole else self.n
+        return {**shown, "n": n, "gpus": self.gpus.astype(np.int64)}
+
+
+class Best(TypedDict):
+    """The fastest GPU count for an n.
+
+    ``seconds``: of a step with it; as measured where the model misses that.
+    ``probability``: share of bootstrap replicates in which it is the fastest; None without any.
+    ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether n with this count
+    is outside what was fitted.
+    """
+
+    model: str
+    n: float
+    gpus: int
+    seconds: float
+    probability: float | None
+    within_2_percent: list[int]
+    extrapolated: bool
+
+
+class Forecaster(ABC):
+    """A fitted model of step times.
+
+    Attributes:
+        name: for tables and files: the file's name, or the path fitted.
+        data: the steps that were fitted.
+        machine: the GPUs that they ran on.
+        domain: least and greatest n and GPU count of them.
+        observations: how many they are; None: the model was not fitted.
+        quality: how well the model describes them; None: the model was not fitted.
+        candidates: forms that were tried, and ``chosen`` among them.
+        noise: relative noise of step times.
+        created: when it was fitted; None where the file does not say.
+        warnings, notes: what one must know to use it; one line each.
+    """
+
+    name: str
+    data: FittedSteps
+    machine: Gpu
+    domain: Domain
+    observations: Observed | None
+    quality: Quality | None
+    candidates: list[Tried]
+    chosen: str | None
+    noise: Noise
+    created: str | None
+    warnings: list[str]
+    notes: list[str]
+
+    def __repr__(self) -> str:
+        return model_text(self)
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
+
+    @property
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """What was fitted, as JSON values: what ``fit --json`` prints."""
+
+    @property
+    @abstractmethod
+    def selection(self) -> StepSelection:
+        """The steps that it forecasts; of any machine."""
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """The terms of the model, in a line."""
+
+    @property
+    @abstractmethod
+    def draw_count(self) -> int:
+        """How many draws of the whole model there are; 0: its uncertainty is not known."""
+
+    @property
+    @abstractmethod
+    def timed(self) -> TimedCells | None:
+        """The cells that it was fitted to; None where the file does not say, or where it forecasts
+        another path than theirs."""
+
+    @property
+    @abstractmethod
+    def knows_parts(self) -> bool:
+        """Whether the data tell T_gpu, T_cpu and T_com apart, so that they can be shown."""
+
+    @property
+    def unit(self) -> str | None:
+        """What n counts; None: not said."""
+        return None
+
+    @property
+    def timestep(self) -> float | None:
+        """Simulated time (s) that a step advances; None: not said."""
+        return None
+
+    @property
+    def usual_counts(self) -> list[int]:
+        """GPU counts to choose from where nobody names any."""
+        return list(range(1, USUAL_GPUS + 1))
+
+    @abstractmethod
+    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+
+        Raises:
+            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
+                the data cannot know.
+        """
+
+    @abstractmethod
+    def seconds(self, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of any n > 0 and any N > 0."""
+
+    @abstractmethod
+    def draws(self, n: Array, gpus: Array, count: int) -> Array:
+        """So many draws of the expected times (s) of pairs of any n > 0 and N > 0, shape (count,
+        pairs): each row might as well be the truth for all of them together."""
+
+    @abstractmethod
+    def cell_intervals(
+        self, found: Forecasts, repetitions: Sequence[int], rounding: Array
+    ) -> tuple[Array, Array]:
+        """90 % intervals (s) of medians of so many repetitions in the cells forecast;
+        ``rounding``: relative variance of each."""
+
+    @abstractmethod
+    def best_shares(self, n: Array, gpus: Array) -> Array:
+        """Probability that each GPU count is the fastest of them, shape (n, gpus); NaN where the
+        model's uncertainty is not known."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """The content of the model file."""
+
+    def measured(self, n: Array, gpus: Array) -> Array:
+        """Measured times (s) of pairs of n and gpus (any one shape), NaN where none is known."""
+        cells = self.timed
+        if cells is None:
+            return np.full(np.shape(n), np.nan)
+        rows = zip(cells.n, cells.gpus, cells.seconds, strict=True)
+        known = {(float(size), float(count)): seconds for size, count, seconds in rows}
+        pairs = zip(np.ravel(n).tolist(), np.ravel(gpus).tolist(), strict=True)
+        times = [known.get((float(size), float(count)), np.nan) for size, count in pairs]
+        return np.array(times, dtype=np.float64).reshape(np.shape(n))
+
+    def misses(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether pairs of n and gpus (flat) were measured outside the 90 % interval of their
+        forecast."""
+        known = self.measured(n, gpus)
+        at = np.flatnonzero(~np.isnan(known))
+        result = np.zeros(known.shape, dtype=np.bool_)
+        if at.size:
+            result[at] = missed(self.forecasts(n[at], gpus[at]), known[at])
+        return result
+
+    def trusted(self, n: Array, gpus: Array) -> Array:
+        """Step times (s) of pairs of any n > 0 and any N > 0 (flat): those measured where the
+        model misses them."""
+        return np.where(self.misses(n, gpus), self.measured(n, gpus), self.seconds(n, gpus))
+
+    def believed(self, found: Forecasts, known: Array) -> Array:
+        """``trusted`` of forecasts that are there already, beside the times measured."""
+        return np.where(missed(found, known), known, found.seconds)
+
+    def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
+        """Whether a cell lies outside the n or the GPU counts that were fitted."""
+        domain = self.domain
+        inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
+        inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
+        return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
+        mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.
+        """
+        import pandas
+
+        frame = pandas.DataFrame(self.forecasts(*outer(n, gpus)).columns())
+        frame.insert(0, "model", self.name)
+        return frame
+
+    def best(self, n: Numbers, gpus: Numbers | None = None) -> pandas.DataFrame:
+        """The fastest GPU count for each n, a row each: see ``best_counts``.
+
+        ``gpus``: to choose from; the usual counts where not given.
+        """
+        import pandas
+
+        counts = self.usual_counts if gpus is None else as_list(gpus)
+        return pandas.DataFrame(self.best_counts(as_list(n), counts))
+
+    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
+        """The fastest GPU count for each n: measured cells count as measured, others as forecast,
+        so that a model that misses what was measured does not choose by it."""
+        counts = checked_counts(sorted(set(gpus)))
+        sizes = checked_sizes(n)
+        if not counts.size:
+            raise InputError("needs at least one GPU count to choose from", field="gpus")
+        found = self.forecasts(*outer(sizes, counts))
+        shape = (sizes.size, counts.size)
+        forecast = found.seconds.reshape(shape)
+        known = self.measured(found.n, found.gpus).reshape(shape)
+        seconds = np.where(np.isnan(known), forecast, known)
+        trusted = self.believed(found, known.ravel()).reshape(shape)
+        outside = found.extrapolated.reshape(shape)
+        share = self.best_shares(sizes, counts)
+        if self.draw_count:
+            # Where what was measured is within what the model says, so are its probabilities.
+            other = np.argmin(trusted, axis=1) != np.argmin(forecast, axis=1)
+            for at in np.flatnonzero(other).tolist():
+                share[at] = self._shares_about(sizes[at], counts, seconds[at] / forecast[at])
+        result: list[Best] = []
+        for row, size in enumerate(sizes):
+            at = int(np.argmin(seconds[row]))
+            close = counts[seconds[row] <= 1.02 * seconds[row, at]]
+            result.append(
+                {
+                    "model": self.name,
+                    "n": plain(size),
+                    "gpus": int(counts[at]),
+                    "seconds": float(trusted[row, at]),
+                    # Sums of shares miss 1 by rounding.
+                    "probability": round(float(share[row, at]), 9) if self.draw_count else None,
+                    "within_2_percent": [int(count) for count in close],
+                    "extrapolated": bool(outside[row, at]),
+                }
+            )
+        return result
+
+    def _shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
+        """Probability that each count is the fastest where their times are so many times as long
+        as the model says."""
+        drawn = self.draws(*outer([n], gpus), self.draw_count) * factors
+        fastest = np.bincount(np.argmin(drawn, axis=1), minlength=gpus.size)
+        return np.asarray(fastest / self.draw_count, dtype=np.float64)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model file; whole or not at all."""
+        files.write_text(path, self.to_json(), force=force)
+
+
+def missed(found: Forecasts, known: Array) -> NDArray[np.bool_]:
+    """Whether measured times are outside the 90 % interval of their forecasts; not where NaN."""
+    return np.asarray((known < found.low) | (known > found.high), dtype=np.bool_)
+
+
+def interval_width(log_width: Array) -> Array:
+    """Half-width of an interval of log time, kept within what ``exp`` can hold."""
+    return np.minimum(log_width, _WIDEST)
+
+
+def as_list(values: Numbers) -> list[float]:
+    """One number or several, as a list.
+
+    Raises:
+        InputError: something that is no number; text, too, even of digits.
+    """
+    several = values if isinstance(values, Iterable) else (values,)
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        return [float(value) for value in several]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{values!r} is no number or list of numbers") from error
+
+
+def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
+    """Every n with every GPU count: two flat arrays, GPU counts running fastest."""
+    sizes = np.array(as_list(n))
+    counts = np.array(as_list(gpus))
+    return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
+
+
+def grain_of(*sizes: float) -> float:
+    """How far apart sizes between these are looked at: 1 where all are whole numbers.
+
+    Else a millionth of the least: so much nobody measures.
+    """
+    return 1.0 if all(float(n).is_integer() for n in sizes) else 1e-6 * min(sizes)
+
+
+def rounded(n: Array, grain: float) -> Array:
+    """Sizes as multiples of a grain."""
+    return np.round(n) if grain == 1 else np.round(n / grain) * grain
+
+
+def spaced(low: float, high: float, count: int) -> Array:
+    """Sizes spread evenly in the logarithm; whole numbers between such, so perhaps fewer."""
+    between = rounded(np.geomspace(low, high, count), grain_of(low, high))
+    return np.unique(np.clip(between, low, high))
+
+
+SAME_SIZE = 1e-12
+"""Sizes that differ relatively by no more are one: floats hold larger ones hardly finer."""
+
+
+def checked_sizes(values: Sequence[float] | Array) -> Array:
+    """Sizes n as an array.
+
+    Raises:
+        InputError: one that is no number greater than 0, or too large.
+    """
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array > 0) & (array <= LARGEST_N))]
+    if wrong.size:
+        raise InputError(
+            f"{wrong[0]:.12g} is no size greater than 0 and up to {LARGEST_N:.12g}", field="n"
+        )
+    return array
+
+
+def checked_counts(values: Sequence[float] | Array) -> Array:
+    """GPU counts as an array.
+
+    Raises:
+        InputError: one that is no whole number from 1 to the largest.
+    """
+    array = np.array(values, dtype=np.float64)
+    wrong = array[~((array >= 1) & (array <= LARGEST_GPUS) & (array == np.floor(array)))]
+    if wrong.size:
+        raise InputError(
+            f"{wrong[0]:.12g} is no whole number from 1 to {LARGEST_GPUS:.12g}", field="gpus"
+        )
+    return array
+
+
+USUAL_SIZES = (216.0, 1e6)
+"""Particles, least and greatest, where no size was measured."""
+
+
+def sizes_to_show(model: Forecaster) -> tuple[float, float]:
+    """Least and greatest n to show of a model: those fitted, of a reconstruction the usual ones."""
+    return model.domain.n if model.observations is not None else USUAL_SIZES

@@ -1,0 +1,241 @@
+"""A model of a program that is known by its step times alone: several forms, averaged."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpucast import _core
+from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.model.content import FittedScaling, MeasuredCells
+from gpucast.model.forecaster import (
+    SCHEMA,
+    USUAL_GPUS,
+    Array,
+    Forecaster,
+    Forecasts,
+    Numbers,
+    checked_counts,
+    checked_sizes,
+    outer,
+)
+from gpucast.util.typed_json import to_json
+
+if TYPE_CHECKING:
+    import pandas
+
+DRAWS = 400
+"""Draws behind a probability: known to 2.5 % at worst."""
+
+# Draws of so many cells together need a matrix of so many rows; more are interpolated.
+_MOST_DRAWN = 600
+_SIZES_DRAWN = 25
+_COUNTS_DRAWN = 24
+
+# Draws repeat, so that a model's answers do.
+_SEED = 1
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScalingModel(FittedScaling, Forecaster):
+    """Forecasts from what step times say, by forms that the field's programs follow
+    (``gpucast.model.content``).
+
+    Attributes:
+        name: for tables and files: the file's name, or the program fitted.
+    """
+
+    name: str = field(default="", metadata={"key": None})
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.form}"]
+        lines += [f"  {100 * (each.weight or 0):3.0f} %  {each.model}" for each in self.candidates]
+        lines += [f"  warning: {text}" for text in self.warnings]
+        return "\n".join(lines)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        return dict(to_json(self))
+
+    @property
+    def selection(self) -> StepSelection:
+        return StepSelection(**{name: getattr(self.data, name) for name in FIELDS})
+
+    @property
+    def form(self) -> str:
+        return self.chosen or "scaling"
+
+    @property
+    def draw_count(self) -> int:
+        return DRAWS
+
+    @property
+    def unit(self) -> str | None:
+        """What n counts."""
+        return self.scaling.unit
+
+    @property
+    def timestep(self) -> float | None:
+        """Simulated time (s) that a step advances."""
+        return self.scaling.timestep
+
+    @property
+    def timed(self) -> MeasuredCells:
+        return self.scaling.cells
+
+    @property
+    def knows_parts(self) -> bool:
+        # Its parts are those of forms that describe the sum; no phase was timed.
+        return False
+
+    @property
+    def usual_counts(self) -> list[int]:
+        """From the fewest to the most measured: all up to 8, beyond them powers of two and those
+        measured; the usual ones where a single count was measured."""
+        measured = set(self.scaling.cells.gpus)
+        least, most = min(measured), max(measured)
+        if least == most:
+            return super().usual_counts
+        usual = {2**power for power in range(most.bit_length())} | set(range(1, USUAL_GPUS + 1))
+        return sorted(measured | {count for count in usual if least <= count <= most})
+
+    @cached_property
+    def core(self) -> _core.Scaling:
+        """The core's mixture."""
+        cells = self.scaling.cells
+        components = [
+            (
+                each.terms,
+                each.growth,
+                each.overlap,
+                each.deviates,
+                each.coefficients,
+                each.weight,
+            )
+            for each in self.scaling.components
+        ]
+        return _core.Scaling(
+            n=np.array(cells.n, dtype=np.float64),
+            gpus=np.array(cells.gpus, dtype=np.float64),
+            nodes=np.array(cells.nodes, dtype=np.float64),
+            seconds=np.array(cells.seconds, dtype=np.float64),
+            variance=np.array(cells.variance, dtype=np.float64),
+            local=np.array(cells.local, dtype=np.float64),
+            components=components,
+        )
+
+    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+        n, gpus = checked_sizes(n), checked_counts(gpus)
+        within = self.noise.pure_error or 0.0
+        variance = np.full(n.size, within**2)
+        seconds, low, high, mean_low, mean_high, spread, parts = self.core.forecast(
+            n, gpus, self.nodes_of(gpus), variance
+        )
+        return Forecasts(
+            n=n,
+            gpus=gpus,
+            seconds=seconds,
+            low=low,
+            high=high,
+            mean_low=mean_low,
+            mean_high=mean_high,
+            t_gpu=parts[:, 0],
+            t_cpu=parts[:, 1],
+            t_com=parts[:, 2],
+            extrapolated=self.extrapolates(n, gpus),
+            spread=spread,
+        )
+
+    def seconds(self, n: Array, gpus: Array) -> Array:
+        return self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
+
+    def trusted(self, n: Array, gpus: Array) -> Array:
+        known = self.measured(n, gpus)
+        return np.where(np.isnan(known), self.seconds(n, gpus), known)
+
+    def believed(self, found: Forecasts, known: Array) -> Array:
+        return np.where(np.isnan(known), found.seconds, known)
+
+    def draws(self, n: Array, gpus: Array, count: int) -> Array:
+        if n.size <= _MOST_DRAWN:
+            return self._drawn(n, gpus, count)
+        return self._interpolated(n, gpus, count)
+
+    def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
+        drawn = self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED)
+        # They come form by form: beside those of another model they would seem to go with it.
+        seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
+        return drawn[np.random.default_rng(seed).permutation(count)]
+
+    def _interpolated(self, n: Array, gpus: Array, count: int) -> Array:
+        """Draws of more cells than can be drawn together: their ratio to the model's own times,
+        interpolated between sizes and counts on a grid, in the logarithm of both."""
+        from scipy.interpolate import RegularGridInterpolator
+
+        axes = [_nodes(n, _SIZES_DRAWN), _nodes(gpus, _COUNTS_DRAWN)]
+        at = outer(*(np.exp(axis) for axis in axes))
+        ratio = np.log(self._drawn(*at, count) / self.seconds(*at))
+        grid = ratio.T.reshape(axes[0].size, axes[1].size, count)
+        wanted = np.column_stack([np.log(n), np.log(gpus)])
+        between = RegularGridInterpolator(axes, grid)(wanted)
+        return np.asarray(self.seconds(n, gpus) * np.exp(between.T), dtype=np.float64)
+
+    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+        """Forecasts of every n with every GPU count, a row each.
+
+        Columns: as of every model, but no parts of the time, which nobody measured; besides
+        measured (s), steps_per_second, ns_per_day and efficiency (``model.rates``).
+        """
+        import pandas
+
+        from gpucast.model.rates import columns
+
+        found = self.forecasts(*outer(n, gpus))
+        frame = pandas.DataFrame({**found.columns(), **columns(self, found)})
+        frame.insert(0, "model", self.name)
+        return frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
+
+    def cell_intervals(
+        self, found: Forecasts, repetitions: Sequence[int], rounding: Array
+    ) -> tuple[Array, Array]:
+        within = self.noise.pure_error or 0.0
+        of_median = np.array([_core.median_variance(count) for count in repetitions])
+        variance = within**2 * of_median + rounding
+        interval = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
+        return interval[1], interval[2]
+
+    def best_shares(self, n: Array, gpus: Array) -> Array:
+        shares = np.empty((n.size, gpus.size))
+        for row, size in enumerate(n):
+            drawn = self.draws(*outer([size], gpus), DRAWS)
+            fastest = np.bincount(np.argmin(drawn, axis=1), minlength=gpus.size)
+            shares[row] = fastest / DRAWS
+        return shares
+
+    def nodes_of(self, gpus: Array) -> Array:
+        """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where
+        nodes are not known."""
+        cells = self.scaling.cells
+        nodes = np.array(cells.nodes)
+        if not nodes.size or not (nodes > 0).all():
+            return np.zeros(gpus.size)
+        per_node = float(np.max(np.array(cells.gpus) / nodes))
+        return np.ceil(gpus / per_node)
+
+    def to_json(self) -> str:
+        content = {"schema": SCHEMA, **self.content}
+        return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _nodes(values: Array, most: int) -> Array:
+    """Logarithms of the values, or of so many evenly spaced between the least and the greatest."""
+    logs = np.unique(np.log(values))
+    if logs.size == 1:
+        return np.array([logs[0], logs[0] + 1.0])
+    return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)

@@ -1,0 +1,112 @@
+"""How models and forecasts show themselves: a few lines of text, a table in a notebook."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.model.content import Domain, FittedSteps, Observed, Parameter, Quality
+from gpucast.util.html import listing, table
+from gpucast.util.units import duration, number, percent
+
+Array = NDArray[np.float64]
+
+MOST_ROWS = 20
+"""Of forecasts in a notebook; the rest is counted."""
+
+_HEADERS = ("n", "GPUs", "step time", "90 % interval", "")
+
+
+class Fitted(Protocol):
+    """What is shown of a model; ``gpucast.model.forecaster`` says what it means."""
+
+    name: str
+    data: FittedSteps
+    domain: Domain
+    observations: Observed | None
+    quality: Quality | None
+    warnings: list[str]
+
+    @property
+    def form(self) -> str: ...
+
+
+class Cells(Protocol):
+    """What is shown of forecasts: seconds of pairs of n and GPU count."""
+
+    @property
+    def n(self) -> Array: ...
+    @property
+    def gpus(self) -> Array: ...
+    @property
+    def seconds(self) -> Array: ...
+    @property
+    def low(self) -> Array: ...
+    @property
+    def high(self) -> Array: ...
+    @property
+    def extrapolated(self) -> NDArray[np.bool_]: ...
+
+
+def model_text(model: Fitted) -> str:
+    """What was fitted to what, how well, and how many warnings there are."""
+    return "\n  ".join([f"{type(model).__name__} {model.name}: {model.form}", *_facts(model)])
+
+
+def model_html(model: Fitted) -> str:
+    """The same as HTML, with the warnings and, of identified parameters, their values."""
+    said = listing(f"{type(model).__name__} {model.name}: {model.form}", _facts(model, True))
+    parameters: dict[str, Parameter] = getattr(model, "parameters", {})
+    known = {name: each for name, each in parameters.items() if each.identified}
+    rows = [(name, str(each), each.meaning) for name, each in known.items()]
+    return said + (table("Parameters", ("", "value", "meaning"), rows) if rows else "")
+
+
+def forecasts_text(found: Cells) -> str:
+    """How many forecasts, of what, and from when to when."""
+    if not found.n.size:
+        return "Forecasts of 0 cells"
+    sizes, gpus = _ends(found.n.tolist()), _ends(found.gpus.tolist())
+    least, most = duration(float(found.seconds.min())), duration(float(found.seconds.max()))
+    times = least if least == most else f"{least} to {most}"
+    count = found.n.size
+    return f"Forecasts of {count} cell{'s' * (count != 1)}: n {sizes}; {gpus} GPUs; {times}"
+
+
+def forecasts_html(found: Cells) -> str:
+    """The forecasts as a table, a row a cell, as far as one wants to read it."""
+    columns = (found.n, found.gpus, found.seconds, found.low, found.high, found.extrapolated)
+    rows = [
+        (
+            *(number(n), number(gpus), duration(seconds)),
+            *(f"{duration(low)} ... {duration(high)}", "extrapolated" if outside else ""),
+        )
+        for n, gpus, seconds, low, high, outside in zip(
+            *(column[:MOST_ROWS].tolist() for column in columns), strict=True
+        )
+    ]
+    if found.n.size > MOST_ROWS:
+        rows.append((f"and {found.n.size - MOST_ROWS} more", "", "", "", ""))
+    return table(forecasts_text(found), _HEADERS, rows)
+
+
+def _facts(model: Fitted, warnings: bool = False) -> list[str]:
+    counts, quality, domain = model.observations, model.quality, model.domain
+    fitted = f"n {_ends(domain.n)}, {_ends(domain.gpus)} GPUs of {model.data.name}"
+    if counts is not None:
+        fitted = f"{counts.step_samples} step times in {counts.step_cells} cells: {fitted}"
+    facts = [fitted]
+    if quality is not None:
+        facts.append(f"error of fitted cells: median {percent(quality.median_relative_error)}")
+    if warnings:
+        return [*facts, *(f"warning: {each}" for each in model.warnings)]
+    if model.warnings:
+        count = len(model.warnings)
+        facts.append(f"{count} warning{'s' * (count > 1)}: see .warnings")
+    return facts
+
+
+def _ends(values: tuple[float, float] | list[float]) -> str:
+    return " to ".join(dict.fromkeys(number(each) for each in (min(values), max(values))))

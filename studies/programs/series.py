@@ -1,0 +1,134 @@
+"""The series that are judged: steps of one program, case and machine of a table."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gpucast
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.records import Step
+from gpucast.data.steps import medians_of
+from programs.splits import Split
+
+Array = NDArray[np.float64]
+
+BUNDLED = (
+    "lammps-lj-v100", "gromacs-lumi", "quick-dft", "stencil-cg", "hecbiosim", "openmm-cellulose",
+)  # fmt: skip
+TABLES = Path(__file__).parent / "tables"
+
+_NOT_TUNED_ON = ("quick", "hecbiosim", "amber16")
+"""First words of tables that took no part when priors were chosen, whatever their half."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Steps that n and the GPU count alone tell apart.
+
+    Attributes:
+        table: file or dataset that it is from.
+        label: what tells it from other series of the table; empty where it is the only one.
+        data: its steps.
+    """
+
+    table: str
+    label: str
+    data: Dataset
+
+    @property
+    def name(self) -> str:
+        return f"{self.table}: {self.label}" if self.label else self.table
+
+    @property
+    def tuned(self) -> bool:
+        """Whether the model's priors were chosen on tables of this program."""
+        return tuned_on(self.table)
+
+    @cached_property
+    def n(self) -> Array:
+        """Size of each measured cell, sorted by size and count."""
+        return np.array([n for n, _ in self._cells], float)
+
+    @cached_property
+    def gpus(self) -> Array:
+        """GPU count of each measured cell."""
+        return np.array([gpus for _, gpus in self._cells], float)
+
+    @cached_property
+    def seconds(self) -> Array:
+        """Median step time of each measured cell, s."""
+        return np.array(list(self._cells.values()))
+
+    def trained_on(self, split: Split) -> Dataset:
+        """The steps of the cells that a split trains on."""
+        kept = split.trained
+        cells = set(zip(self.n[kept].tolist(), self.gpus[kept].tolist(), strict=True))
+        return self.data.where(lambda step: (step.n, step.gpus) in cells)
+
+    @cached_property
+    def _cells(self) -> dict[tuple[float, int], float]:
+        return {(n, gpus): t for (n, gpus), t in medians_of(self.data.steps).items()}
+
+
+def tuned_on(table: str) -> bool:
+    """Whether a table is of the half of the programs on which the model's priors were chosen.
+
+    Programs, told by the first word of a table's name, were halved by a hash before any forecast
+    of them was looked at.
+    """
+    program = table.split("-")[0]
+    half = int(hashlib.md5(program.encode()).hexdigest(), 16) % 2
+    return half == 0 and program not in _NOT_TUNED_ON
+
+
+def bundled() -> Iterator[Series]:
+    """Series of the bundled datasets."""
+    for name in BUNDLED:
+        yield from series_of(gpucast.load(name), name)
+
+
+def published(folder: Path = TABLES) -> Iterator[Series]:
+    """Series of the tables in a folder, in the order of their names."""
+    for file in sorted(folder.glob("*.csv")):
+        yield from series_of(read(file), file.stem)
+
+
+def series_of(data: Dataset, table: str) -> Iterator[Series]:
+    """The series of a dataset, in the order they first occur."""
+    groups: dict[tuple[str | None, ...], list[Step]] = defaultdict(list)
+    for step in data.steps:
+        groups[step.program, step.case, step.machine].append(step)
+    told = [i for i, values in enumerate(zip(*groups, strict=True)) if len(set(values)) > 1]
+    for group, steps in groups.items():
+        label = ", ".join(value for i in told if (value := group[i]))
+        machines = [data.machines[step.machine] for step in steps[:1]]
+        yield Series(table, label, from_records(table, [*machines, *steps]))
+
+
+def read(file: Path) -> Dataset:
+    """A table with the columns program, case, machine, n, gpus and seconds as steps."""
+    with file.open(encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    cells: dict[tuple[str, str, str, float, int], list[float]] = defaultdict(list)
+    for row in rows:
+        key = (row["machine"], row["program"], row["case"], float(row["n"]), int(row["gpus"]))
+        cells[key].append(float(row["seconds"]))
+    lines: list[dict[str, object]] = [
+        {"kind": "machine", "id": machine} for machine in dict.fromkeys(key[0] for key in cells)
+    ]
+    for (machine, program, case, n, gpus), seconds in cells.items():
+        lines.append(
+            {"kind": "step", "machine": machine, "path": "native", "program": program,
+             "case": case, "n": n, "gpus": gpus, "seconds": seconds}
+        )  # fmt: skip
+    return from_records(file.stem, [jsonl.record(line) for line in lines])

@@ -1,0 +1,59 @@
+"""Which cells a forecast is trained on, and which it is held against.
+
+Three questions that people ask of a table: how long on more GPUs than I have, on four times as
+many, and of sizes larger than I have run?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST_TRAINED = 3
+"""Cells."""
+SPAN = 16
+"""Largest over smallest GPU count from which on a quarter of the counts is forecast from."""
+FEWEST_SIZES = 4
+
+
+@dataclass(frozen=True)
+class Split:
+    """The cells left out, as a mask over the series' cells."""
+
+    kind: str
+    left_out: NDArray[np.bool_]
+
+    @property
+    def trained(self) -> NDArray[np.bool_]:
+        return ~self.left_out
+
+
+MOST_GPUS = "most GPUs"
+FOUR_TIMES = "from a quarter of the GPUs"
+LARGER_SIZES = "larger sizes"
+
+
+def splits_of(n: NDArray[np.float64], gpus: NDArray[np.float64]) -> list[Split]:
+    """The splits of cells, those that train on fewer than three cells left away.
+
+    Two that leave the same cells out are one, the first.
+    """
+    found: list[Split] = []
+    for split in _splits(n, gpus):
+        new = not any(np.array_equal(split.left_out, other.left_out) for other in found)
+        if new and split.trained.sum() >= FEWEST_TRAINED:
+            found.append(split)
+    return found
+
+
+def _splits(n: NDArray[np.float64], gpus: NDArray[np.float64]) -> Iterator[Split]:
+    yield Split(MOST_GPUS, gpus == gpus.max())
+    if gpus.max() >= SPAN * gpus.min():
+        yield Split(FOUR_TIMES, gpus > gpus.max() / 4)
+    sizes = np.unique(n)
+    if sizes.size >= FEWEST_SIZES:
+        # Of an odd number of sizes the middle one is trained on.
+        yield Split(LARGER_SIZES, n >= sizes[-(sizes.size // 2)])

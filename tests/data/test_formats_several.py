@@ -1,0 +1,94 @@
+"""Folders of logs are read as one; what is none of ours is skipped and counted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gpucast as gc
+from gpucast.data.formats import Options
+from gpucast.data.formats.several import read_files
+from gpucast.data.records import Step
+from gpucast.errors import InputError
+
+LOGS = Path(__file__).parent / "logs"
+
+
+def put(folder: Path, **logs: str) -> Path:
+    for name, sample in logs.items():
+        shutil.copy(LOGS / f"{sample}.txt", folder / f"{name}.log")
+    return folder
+
+
+def steps(folder: Path) -> list[Step]:
+    found = read_files([str(folder)], Options())
+    return [entry for each in found.read for entry in each.imported.entries]  # type: ignore[misc]
+
+
+def test_a_folder_holds_logs_of_several_programs(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    put(tmp_path, a="gromacs", b="namd3")
+    put(tmp_path / "below", c="lammps-kokkos")
+    assert [step.program for step in steps(tmp_path)] == ["GROMACS", "NAMD", "LAMMPS"]
+
+
+def test_files_of_no_known_format_are_skipped_and_counted(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs")
+    (tmp_path / "topol.tpr").write_bytes(b"\0\0\0\rVERSION 2024" + bytes(100))
+    (tmp_path / "README").write_text("runs of May\n")
+    (tmp_path / "empty").touch()
+    found = read_files([str(tmp_path)], Options())
+    assert len(found.read) == 1
+    assert found.notes == [f"{tmp_path}: 3 of 4 files are of no known format: skipped"]
+
+
+def test_a_run_in_two_files_is_taken_once(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs", b="gromacs")
+    found = read_files([str(tmp_path)], Options())
+    assert [each.file for each in found.read] == [str(tmp_path / "a.log")]
+    assert found.notes == [f"{tmp_path / 'b.log'}: the same runs as {tmp_path / 'a.log'}: left out"]
+
+
+def test_the_screen_says_what_the_log_of_the_same_run_does_not(tmp_path: Path) -> None:
+    put(tmp_path, a="lammps-gpu-log", b="lammps-gpu-screen")
+    found = read_files([str(tmp_path)], Options())
+    assert [each.file for each in found.read] == [str(tmp_path / "b.log")]
+    assert "a.log: the same runs as" in found.notes[0]
+
+
+def test_one_unclear_log_of_a_folder_is_asked_about(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs", b="gromacs-hidden-gpus")
+    with pytest.raises(InputError, match=r"b\.log:13: --gpus: all 8 ranks"):
+        read_files([str(tmp_path)], Options())
+
+
+def test_gpus_settle_what_is_unclear_and_leave_the_rest(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs", b="gromacs-hidden-gpus")
+    data = gc.read(tmp_path, gpus=8)
+    assert [step.gpus for step in data.steps] == [4, 8]
+    assert "a.log: says gpus 4, --gpus 8: its own was taken" in data.warnings[0]
+
+
+def test_what_many_files_say_is_one_line(tmp_path: Path) -> None:
+    text = (LOGS / "lammps-cpu.txt").read_text()
+    for at in range(5):
+        (tmp_path / f"{at}.log").write_text(text.replace("10.24", f"10.2{at}"))
+    warnings = read_files([str(tmp_path)], Options()).warnings
+    assert [line.split(",")[0] for line in warnings] == ["5 files", "5 files"]
+
+
+def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no files"):
+        read_files([str(tmp_path)], Options())
+    (tmp_path / "README").write_text("runs of May\n")
+    with pytest.raises(InputError, match="nothing is left to import"):
+        read_files([str(tmp_path)], Options())
+
+
+def test_other_gpus_in_one_folder_are_told(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs", b="amber-mdout")
+    found = read_files([str(tmp_path)], Options())
+    assert "b.log: names other GPUs than" in found.warnings[-1]
+    assert all("gpus" not in each.imported.machine for each in found.read)

@@ -1,0 +1,431 @@
+"""Tables of step times as people bring them: names, units and numbers of many kinds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpucast as gc
+from gpucast.data.formats import Imported, Options, csv_steps
+from gpucast.data.formats.tables.columns import named
+from gpucast.data.records import Step
+from gpucast.errors import InputError
+from records_samples import relaxed
+
+TIMESTEP = 2e-15
+OPTIONS = Options(machine="m")
+
+
+def read(text: str, columns: str | None = None, **options: object) -> Imported:
+    given = replace(OPTIONS, columns=named(columns), **options)  # type: ignore[arg-type]
+    return csv_steps.read(text, "t.csv", given)
+
+
+def steps(text: str, columns: str | None = None, **options: object) -> list[Step]:
+    return [each for each in read(text, columns, **options).entries if isinstance(each, Step)]
+
+
+def error_of(text: str, columns: str | None = None, **options: object) -> str:
+    with pytest.raises(InputError) as caught:
+        read(text, columns, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# ------------------------------------------------------------------- names ----
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("n", None), ("N", None), ("atoms", "atoms"), ("N_atoms", "atoms"), ("natoms", "atoms"),
+        ("# atoms", "atoms"), ("number of particles", "particles"), ("Cells", "cells"),
+        ("n (cells)", "cells"), ("size", None), ("Problem size", None), ("batch_size", None),
+        ("basis functions", "basis functions"), ("n [k]", None),
+    ],
+)  # fmt: skip
+def test_a_column_of_sizes_is_known_by_its_usual_names(name: str, unit: str | None) -> None:
+    (step,) = steps(f"gpus,{name},seconds\n2,24,0.5\n")
+    assert (step.n, step.unit) == (24000 if name == "n [k]" else 24, unit)
+
+
+@pytest.mark.parametrize("name", ["gpus", "GPUs", "n_gpus", "num GPUs", "devices", "GCDs", "gpu"])
+def test_a_column_of_gpu_counts_is_known_by_its_usual_names(name: str) -> None:
+    (step,) = steps(f"n,{name},seconds\n24,2,0.5\n")
+    assert step.gpus == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "seconds"),
+    [
+        ("seconds", "2", 2.0), ("s/step", "2", 2.0), ("time", "2", 2.0), ("Time (ms)", "2", 2e-3),
+        ("step_time_ms", "2", 2e-3), ("ms per step", "2", 2e-3), ("µs/step", "2", 2e-6),
+        ("us", "2", 2e-6), ("median_us", "2", 2e-6), ("steps/s", "4", 0.25), ("it/s", "4", 0.25),
+        ("timesteps/s", "4", 0.25), ("samples/s", "200", 0.5), ("images/sec", "200", 0.5),
+        ("throughput (tokens/s)", "200", 0.5), ("Matom-step/s", "0.0002", 0.5),
+        ("MLUPS", "0.0002", 0.5), ("steps/hour", "3600", 1.0),
+        ("ns/day", "86.4", TIMESTEP * 86400 / 86.4e-9), ("ns_per_day", "86.4", 2e-3),
+        ("Performance (ns/day)", "86.4", 2e-3), ("us/day", "0.0864", 2e-3),
+        ("hours/ns", "0.5", 0.5 * 3600 * TIMESTEP / 1e-9), ("days/ns", "2", 2 * 86400 * 2e-6),
+    ],
+)  # fmt: skip
+def test_a_column_of_times_is_known_by_its_unit(name: str, value: str, seconds: float) -> None:
+    (step,) = steps(f"n,gpus,{name}\n100,2,{value}\n", timestep=TIMESTEP)
+    assert step.seconds == [pytest.approx(seconds, rel=1e-12)]
+
+
+@pytest.mark.parametrize("name", ["dt (fs)", "timestep_fs", "time step [fs]"])
+def test_the_time_step_may_be_a_column(name: str) -> None:
+    first, second = steps(f"n,gpus,ns/day,{name}\n100,2,86.4,2\n100,2,86.4,4\n")
+    assert (first.timestep, second.timestep) == (2e-15, 4e-15)
+    assert second.seconds == [pytest.approx(2 * first.seconds[0])]
+
+
+def test_machines_named_by_the_gpus_used_are_one() -> None:
+    rows = "machine,n,gpus,s\n1 x V100,1,1,4\n2 x V100,1,2,2\n4 x V100,1,4,1\n"
+    assert {step.machine for step in steps(rows)} == {"4 x V100"}
+    other = "machine,n,gpus,s\nV100,1,1,4\nA100,1,2,2\n"
+    assert [step.machine for step in steps(other)] == ["V100", "A100"]
+    mixed = "machine,n,gpus,s\nA1,1,1,4\nA2,1,1,3\nA2,1,2,2\n"
+    assert [step.machine for step in steps(mixed)] == ["A1", "A2", "A2"]
+
+
+def test_labels_and_counts_are_kept() -> None:
+    text = "program,case,machine,n,gpus,nodes,ranks,s\nA 1,PME,box,1,8,2,16,1\nB,PME,pc,1,1,1,,1\n"
+    first, second = steps(text)
+    assert (first.program, first.case, first.machine) == ("A 1", "PME", "box")
+    assert (first.nodes, first.ranks, second.ranks, second.machine) == (2, 16, None, "pc")
+
+
+def test_the_table_wins_over_what_is_said_beside_it() -> None:
+    said = {"program": "P", "case": "C", "unit": "beads"}
+    first, second = steps("program,n,gpus,s\nA,1,1,1\n,2,1,1\n", **said)
+    assert (first.program, second.program) == ("A", "P")
+    assert (first.case, first.unit) == ("C", "beads")
+
+
+def test_gpus_are_nodes_times_gpus_a_node() -> None:
+    (step,) = steps("n,nodes,gpus_per_node,s\n1,3,4,1\n")
+    assert (step.gpus, step.nodes) == (12, 3)
+
+
+def test_what_no_column_says_may_be_said_beside_the_table() -> None:
+    (step,) = steps("seconds,run\n1,1\n", "seconds=seconds", size=1000, gpus=4)
+    assert (step.n, step.gpus) == (1000, 4)
+
+
+def test_times_go_before_rates_and_these_before_simulated_ones() -> None:
+    (step,) = steps("n,gpus,ns/day,steps/s,ms/step\n1,1,7,7,2\n")
+    assert step.seconds == [2e-3]
+    (step,) = steps("n,gpus,samples/s,steps/s\n1,1,7,4\n")
+    assert step.seconds == [0.25]
+
+
+def test_prose_and_numbers_of_runs_are_left_out_without_a_word() -> None:
+    found = read("n,gpus,seconds,run,notes,log\n1,1,1,1,x,a.log\n1,1,2,2,y,b.log\n")
+    assert found.notes == []
+    assert [each.seconds for each in found.entries if isinstance(each, Step)] == [[1, 2]]
+
+
+# ---------------------------------------------------------- columns by hand ----
+
+
+def test_columns_named_by_hand_are_taken_with_their_unit() -> None:
+    text = "Size;Devices;Run\n24;2;310\n"
+    (step,) = steps(text, "n=Size,gpus=Devices,seconds=Run:us")
+    assert (step.n, step.gpus, step.seconds) == (24, 2, [0.00031])
+    (step,) = steps(text.replace("Run", "ns/day"), "rate=ns/day,n=size:k", timestep=TIMESTEP)
+    assert (step.n, step.seconds) == (24000, [pytest.approx(TIMESTEP * 86400 / 310e-9)])
+
+
+def test_a_column_named_by_hand_wins_over_better_names() -> None:
+    (step,) = steps("n,gpus,ranks,seconds,total\n1,1,8,5,3\n", "gpus=ranks,seconds=total:ms")
+    assert (step.gpus, step.seconds) == (8, [0.003])
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("n=atom", "t.csv:1: --columns: there is no column 'atom' (meant atoms?); there are: "),
+        ("size=atoms", "--columns: 'size' is unknown; it is one of n, gpus, seconds, timestep, "),
+        ("n", "--columns: n needs a column: n=COLUMN or n=COLUMN:UNIT"),
+        ("seconds=t,time=t", "--columns: seconds is named twice"),
+        ("seconds=t:furlongs", "--columns: 'furlongs' is no unit of step times such as s, ms"),
+        ("gpus=gpus:k", "--columns: gpus has no unit"),
+        ("timestep=t", "--columns: timestep needs a unit: timestep=t:fs"),
+    ],
+)
+def test_what_is_said_wrongly_is_named(said: str, message: str) -> None:
+    assert error_of("atoms,gpus,t\n1,1,1\n", said).startswith(message)
+
+
+# ------------------------------------------------------------------ refusals ----
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "atoms,gpus\n1,1\n",
+            "t.csv:1: column 'seconds' is missing (usual names: seconds, ms/step, ns/day, "
+            "steps/s); if it has another, import with --columns seconds=COLUMN:UNIT",
+        ),
+        (
+            "n,ranks,s\n1,1,1\n",
+            "t.csv:1: column 'gpus' is missing (usual names: gpus, devices); if it has another, "
+            "import with --columns gpus=ranks where each rank has a GPU of its own",
+        ),
+        (
+            "atoms,cells,gpus,s\n1,1,1,1\n",
+            "t.csv:1: columns 'atoms' and 'cells' are both n; import with --columns n=atoms",
+        ),
+        (
+            "n,gpus,mean_ms,median_ms\n1,1,1,1\n",
+            "t.csv:1: columns 'mean_ms' and 'median_ms' are both seconds; import with "
+            "--columns seconds=mean_ms",
+        ),
+        ("n,gpus,ns/day\n1,1,1\n", "t.csv:1: 'ns/day' needs the simulated time of a step; "
+         "import with --timestep 2fs"),
+        ("atoms,GPUs,ms/step\n1,two,1\n", "t.csv:2: GPUs: 'two' is no number"),
+        ("atoms,GPUs,ms/step\n1,1.5,1\n", "t.csv:2: GPUs: must be an integer, got '1.5'"),
+        ("atoms,GPUs,ms/step\n,1,1\n", "t.csv:2: atoms: missing"),
+        ("atoms,GPUs,ms/step\n2e+18,1,1\n", "t.csv:2: atoms: must be at most 1e+18, got "),
+        ("n,gpus,steps/s\n1,1,0\n", "t.csv:2: steps/s: must be greater than 0, got 0"),
+    ],
+)  # fmt: skip
+def test_a_wrong_table_is_refused_in_the_words_of_its_header(text: str, message: str) -> None:
+    assert error_of(text).startswith(message)
+
+
+def test_steps_of_five_minutes_are_asked_about() -> None:
+    said = error_of("n,gpus,time\n1,1,310\n1,2,407\n1,4,200\n")
+    assert said == (
+        "t.csv: time: the median step takes 310 s; if that is right, import with --columns "
+        "seconds=time:s, if these are microseconds, with --columns seconds=time:us"
+    )
+    assert steps("n,gpus,time\n1,1,310\n", "seconds=time:s")[0].seconds == [310]
+    assert steps("n,gpus,time\n1,1,310\n", "seconds=time:us")[0].seconds == [0.00031]
+
+
+def test_jobs_of_minutes_are_steps_that_nobody_asks_about() -> None:
+    assert [each.seconds for each in steps("n,gpus,time\n1,1,200\n1,2,110\n")] == [[200], [110]]
+
+
+def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "steps.txt").write_text("atoms\tgpus\tµs\n24 000\t1\t0,31\n", encoding="utf-16")
+    (step,) = gc.read(tmp_path / "steps.txt").steps
+    assert (step.n, step.seconds) == (24000, [0.31 / 1e6])
+
+
+# ------------------------------------------------------------------- numbers ----
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'n,gpus,ms\n"24,000",1,0.31\n', "n;gpus;ms\n24.000;1;0,31\n",
+        "n\tgpus\tms\n24 000\t1\t0,31\n",
+        "n;gpus;ms\n24'000;1;0.31\n", "n;gpus;ms\n24\u202f000;1;,31\n", "n,gpus,us\n24e3,1.0,310\n",
+    ],
+)  # fmt: skip
+def test_thousands_and_decimals_are_read_as_written(text: str) -> None:
+    (step,) = steps(text)
+    assert (step.n, step.gpus, step.seconds) == (24000, 1, [pytest.approx(0.00031, rel=1e-15)])
+
+
+def test_one_table_is_written_in_one_way() -> None:
+    assert error_of("n;gpus;s\n1;1;0.5\n1;2;0,5\n") == (
+        "t.csv:3: '0,5' does not go with '0.5' in line 2: decimals have either points or commas"
+    )
+
+
+@pytest.mark.parametrize("cell", ["24,000", "24.000"])
+def test_a_number_that_may_be_two_is_asked_about(cell: str) -> None:
+    text = f"n;gpus;ms\n{cell};1;310\n"
+    assert error_of(text) == (
+        f"t.csv:2: '{cell}' may be {'24000 or 24' if ',' in cell else '24 or 24000'}; import "
+        "with --decimal point or --decimal comma"
+    )
+    read_as = [steps(text, decimal=how)[0].n for how in ("point", "comma")]
+    assert sorted(read_as) == [24, 24000]
+
+
+# --------------------------------------------------- any table reads back ----
+
+
+@dataclass(frozen=True)
+class Written:
+    """A unit by its header, and what a step of so many seconds is in it."""
+
+    header: str
+    of: Callable[[float, float], float]
+
+
+UNITS = [
+    Written("seconds", lambda t, n: t),
+    Written("ms/step", lambda t, n: t * 1e3),
+    Written("time (us)", lambda t, n: t * 1e6),
+    Written("steps/s", lambda t, n: 1 / t),
+    Written("samples/s", lambda t, n: n / t),
+    Written("Matom-steps/s", lambda t, n: n / t / 1e6),
+    Written("ns/day", lambda t, n: TIMESTEP * 86400 / t * 1e9),
+    Written("hours/ns", lambda t, n: t / 3600 / TIMESTEP * 1e-9),
+    Written("days/ns", lambda t, n: t / 86400 / TIMESTEP * 1e-9),
+]
+
+
+def as_written(value: float, decimal: str, group: str) -> str:
+    """Python's digits, all of them, in another way of writing them."""
+    text = repr(value)
+    if "e" in text or value >= 1e15:
+        return text.replace(".", decimal)
+    whole, point, rest = text.partition(".")
+    grouped = f"{int(whole):,}".replace(",", group)
+    return grouped + (decimal + rest if point else "")
+
+
+def assert_is_read_or_asked_about(text: str, truth: list[Step]) -> None:
+    """Whoever does not say how decimals are written gets the truth, or is asked."""
+    try:
+        assert steps(text, timestep=TIMESTEP) == truth
+    except InputError as error:
+        assert "--decimal" in str(error)  # noqa: PT017
+
+
+@relaxed
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.integers(1, 10**15), st.floats(1e-3, 1e15)),
+            st.integers(1, 10**6),
+            st.floats(1e-9, 299.0),
+        ),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda row: (row[0], row[1]),
+    ),
+    st.sampled_from(UNITS),
+    st.sampled_from(",;\t"),
+    st.sampled_from(
+        [(".", ""), (".", ","), (".", " "), (".", "'"), (",", ""), (",", "."), (",", "\u202f")]
+    ),
+)  # fmt: skip
+def test_any_table_reads_back_to_the_same_seconds(
+    rows: list[tuple[float, int, float]],
+    unit: Written,
+    delimiter: str,
+    way: tuple[str, str],
+) -> None:
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=delimiter)
+    writer.writerow(["Atoms", "colour", unit.header, "GPUs"])
+    for n, gpus, seconds in rows:
+        shown = [as_written(each, *way) for each in (n, unit.of(seconds, n), gpus)]
+        writer.writerow([shown[0], "red", shown[1], shown[2]])
+    decimal = "comma" if way[0] == "," else "point"
+    found = steps(stream.getvalue(), timestep=TIMESTEP, decimal=decimal)
+    if delimiter != ",":  # among commas a comma sets thousands apart, unless something tells
+        assert_is_read_or_asked_about(stream.getvalue(), found)
+    assert [(each.n, each.gpus) for each in found] == [(n, gpus) for n, gpus, _ in rows]
+    for step, (_, _, seconds) in zip(found, rows, strict=True):
+        assert step.seconds == [pytest.approx(seconds, rel=1e-12)]
+
+
+@relaxed
+@given(st.text("natomsgpu,;\t\n'\"()/0123456789.e-# ", max_size=80), st.booleans())
+def test_any_text_is_read_or_refused_in_one_line(text: str, headed: bool) -> None:
+    complaint = ""
+    try:
+        read("atoms;gpus;ms/step\n" * headed + text)
+    except InputError as error:
+        complaint = str(error)
+    assert "\n" not in complaint
+
+
+# ------------------------------------------ workbooks, Parquet, data frames ----
+
+FRAME = pandas.DataFrame(
+    {
+        "atoms": [24_000, 24_000, 96_000],
+        "GPUs": [1, 2, 2],
+        "ms/step": [0.31, 0.407, math.nan],
+        "system": ["a", "a", None],
+    }
+)
+
+
+def assert_is_the_frame(data: gc.Dataset) -> None:
+    assert [(s.n, s.unit, s.gpus, s.seconds) for s in data.steps] == [
+        (24_000, "atoms", 1, [0.31 / 1000]),
+        (24_000, "atoms", 2, [0.407 / 1000]),
+    ]
+    assert data.understood[-2:] == [
+        f"{data.name}: 1 column not used: 'system'",
+        f"{data.name}: 1 row without a time left out",
+    ]
+
+
+def test_a_data_frame_is_read_as_a_table() -> None:
+    assert_is_the_frame(gc.read(FRAME))
+    assert_is_the_frame(gc.read(FRAME.set_index(["atoms", "GPUs"])))
+
+
+def test_a_wrong_value_of_a_data_frame_is_named_by_its_row() -> None:
+    with pytest.raises(InputError, match=r"^DataFrame:2: GPUs: 'two' is no number$"):
+        gc.read(FRAME.assign(GPUs=[1, "two", 2]))
+
+
+def test_a_workbook_is_read_below_its_header(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    file = tmp_path / "steps.xlsx"
+    with pandas.ExcelWriter(file) as book:
+        FRAME.to_excel(book, sheet_name="runs", index=False, startrow=3)
+        pandas.DataFrame({"who": ["me"]}).to_excel(book, sheet_name="about", index=False)
+    assert_is_the_frame(gc.read(file))
+    assert_is_the_frame(gc.load(file))
+    FRAME.assign(GPUs=[1, 0, 2]).to_excel(file, index=False, startrow=3)
+    with pytest.raises(InputError, match=r"steps.xlsx:6: GPUs: must be at least 1, got 0"):
+        gc.read(file)
+
+
+def test_of_several_sheets_with_tables_one_is_to_be_named(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    file = tmp_path / "steps.xlsx"
+    with pandas.ExcelWriter(file) as book:
+        FRAME.to_excel(book, sheet_name="old", index=False)
+        FRAME.to_excel(book, sheet_name="new", index=False)
+    with pytest.raises(InputError, match="--sheet: has several tables: old, new; choose one"):
+        gc.read(file)
+    assert_is_the_frame(gc.read(file, sheet="new"))
+    with pytest.raises(InputError, match="--sheet: 'newer' is no sheet; there are: old, new"):
+        gc.read(file, sheet="newer")
+
+
+def test_a_parquet_file_is_read_as_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    FRAME.to_parquet(tmp_path / "steps.parquet")
+    assert_is_the_frame(gc.read(tmp_path / "steps.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (b"PK\x03\x04nothing", "cannot be read as Excel workbook|workbooks need openpyxl"),
+        (b"PAR1nothing", "cannot be read as Parquet file|Parquet files need pyarrow"),
+        (bytes.fromhex("d0cf11e0a1b11ae1"), "is an old workbook"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_line(start: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "steps").write_bytes(start)
+    with pytest.raises(InputError, match=message) as caught:
+        gc.read(tmp_path / "steps")
+    assert "\n" not in str(caught.value)

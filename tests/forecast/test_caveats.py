@@ -1,0 +1,101 @@
+"""What is said beside a forecast that one must not simply believe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import gpucast as gc
+from gpucast.forecast.caveats import caveat, caveats
+from gpucast.model.content import TimedCells
+from gpucast.model.fitted import own
+from gpucast.model.forecaster import Forecaster, outer
+from gpucast.model.scaling import ScalingModel
+from made_data import whole
+from other_programs import fitted, md, records
+
+
+def said(model: Forecaster, n: list[float], gpus: list[int]) -> list[str]:
+    return caveats(model, *(np.asarray(each) for each in outer(n, gpus)))
+
+
+def with_quality(**quality: float | bool) -> ScalingModel:
+    model = md()
+    assert model.quality is not None
+    return replace(model, quality=replace(model.quality, **quality))
+
+
+def test_forecasts_of_more_gpus_say_how_well_those_measured_could_be_forecast() -> None:
+    model = with_quality(held_out_gpus_error=0.148)
+    assert said(model, [96_000], [1, 8]) == [
+        "beyond 4 GPUs: forecasts without N = 4 missed it by 15 %"
+    ]
+    assert said(model, [96_000], [1, 4]) == []
+
+
+def test_forecasts_of_larger_sizes_say_so_too_and_the_worse_is_first() -> None:
+    model = with_quality(held_out_gpus_error=0.02, held_out_n_error=0.3)
+    assert said(model, [5e6], [8]) == [
+        "beyond n = 1067000: forecasts without that n missed it by 30 %",
+        "beyond 4 GPUs: forecasts without N = 4 missed it by 2 %",
+    ]
+
+
+def test_a_measured_cell_that_the_model_misses_is_named_with_both_times() -> None:
+    model = md()
+    cells = model.scaling.cells
+    at = next(i for i in range(len(cells.n)) if (cells.n[i], cells.gpus[i]) == (24_000, 1))
+    seconds = list(cells.seconds)
+    forecast = model.forecasts([24_000], [1]).seconds[0]
+    seconds[at] = float(forecast / 1.25)
+
+    class Missing(ScalingModel):
+        @property
+        def timed(self) -> TimedCells:
+            return TimedCells(n=cells.n, gpus=cells.gpus, seconds=seconds)
+
+    missing = Missing(**vars_of(model))
+    (text,) = said(missing, [24_000, 96_000], [1, 2])
+    assert text.startswith("n = 24000 on 1 GPU took ")
+    assert text.endswith("(+25 %)")
+    assert said(missing, [96_000], [1, 2]) == []
+
+
+def test_a_fit_that_did_not_converge_comes_first() -> None:
+    model = with_quality(converged=False, held_out_gpus_error=0.5)
+    assert said(model, [96_000], [8])[0] == "the fit did not converge"
+
+
+def test_beside_an_answer_stands_the_worst_alone_and_how_many_more_there_are() -> None:
+    model = with_quality(held_out_gpus_error=0.02, held_out_n_error=0.3)
+    text = caveat(model, np.array([5e6]), np.array([8.0]))
+    assert text == (
+        "md: beyond n = 1067000: forecasts without that n missed it by 30 % "
+        "(and 1 more: gpucast report)"
+    )
+
+
+def test_where_all_is_well_with_the_cells_nothing_is_said_whatever_the_fit_warned_of() -> None:
+    model = replace(md(), warnings=["far beyond its cells expect no better"])
+    assert caveat(model, np.array([96_000.0]), np.array([2.0])) is None
+
+
+def test_a_fit_of_one_size_or_one_count_says_so_beyond_it() -> None:
+    model = fitted(records(sizes=[1e6]))
+    assert said(model, [1e6], [2]) == []
+    assert said(model, [2e6], [2]) == ["n = 1000000 alone was measured: growth with n is a guess"]
+    model = fitted(records(counts=[2]))
+    assert said(model, [96_000], [4]) == ["beyond 2 GPUs: no other count was measured"]
+
+
+def test_a_form_that_is_off_beyond_noise_is_said() -> None:
+    model = own(gc.fit(whole(), replicates=0), "a test")
+    cell = np.array([8_000.0]), np.array([2.0])
+    assert caveat(model, *cell) is None
+    off = replace(model, noise=replace(model.noise, between_cells=0.2))
+    assert caveat(off, *cell) == f"{model.name}: the form is off by 20 % beyond noise"
+
+
+def vars_of(model: ScalingModel) -> dict[str, object]:
+    return {name: value for name, value in vars(model).items() if name != "core"}

@@ -1,0 +1,171 @@
+"""What models of any program answer: rates, best counts beside measured cells, draws."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpucast as gc
+from gpucast.errors import InputError
+from gpucast.fitting.fit import fit_own
+from gpucast.model import rates
+from gpucast.model.content import TimedCells
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import outer
+from made_data import whole
+from other_programs import COUNTS, SIZES, cutoff, fitted, md, records
+
+
+@pytest.fixture(scope="module")
+def own() -> Model:
+    model = gc.fit(whole(), replicates=60)
+    assert isinstance(model, Model)
+    return model
+
+
+# ---- rates ----
+
+
+def test_a_thousand_steps_of_two_femtoseconds_a_second_are_173_nanoseconds_a_day() -> None:
+    # 1000 steps/s x 2e-15 s x 86400 s = 172.8e-9 s
+    assert rates.ns_per_day(2e-15, 1e-3) == pytest.approx(172.8)
+    assert np.isnan(rates.ns_per_day(None, 1e-3))
+
+
+def test_efficiency_is_against_the_fewest_gpus_asked_about() -> None:
+    model = md()
+    found = model.forecasts(*outer([96_000, 409_000], [2, 4]))
+    two, four = found.seconds.reshape(2, 2).T
+    shares = rates.efficiency(model, found).reshape(2, 2)
+    assert shares[:, 0] == pytest.approx(1)
+    assert shares[:, 1] == pytest.approx(2 * two / (4 * four))
+
+
+def test_the_efficiency_of_one_count_alone_is_against_the_fewest_measured() -> None:
+    model = md()
+    found = model.forecasts([96_000], [4])
+    one = model.forecasts([96_000], [1]).seconds
+    assert rates.efficiency(model, found) == pytest.approx(one / (4 * found.seconds))
+
+
+def test_a_frame_of_forecasts_has_rates_and_measured_times_and_no_parts() -> None:
+    frame = md().forecast([96_000, 5e5], [1, 4])
+    assert {"t_gpu", "t_cpu", "t_com"}.isdisjoint(frame.columns)
+    assert frame.steps_per_second.to_numpy() == pytest.approx(1 / frame.seconds)
+    assert frame.ns_per_day.to_numpy() == pytest.approx(2e-15 * 86400 / frame.seconds * 1e9)
+    assert frame.measured.notna().tolist() == [True, True, False, False]
+    assert frame.measured[1] == pytest.approx(cutoff(96_000, 4), rel=0.02)
+
+
+# ---- GPU counts to choose from ----
+
+
+def test_usual_counts_of_a_program_on_many_gpus_are_doublings_and_those_measured() -> None:
+    seconds = [8, 24, 48, 96]
+    model = fitted(records(sizes=[1e6, 1e7], counts=seconds))
+    assert model.usual_counts == [8, 16, 24, 32, 48, 64, 96]
+    assert md().usual_counts == [1, 2, 3, 4]
+    assert fitted(records(counts=[2])).usual_counts == list(range(1, 9))
+
+
+def test_only_a_best_count_that_is_extrapolated_itself_is_marked() -> None:
+    small, large = md().best_counts([24_000, 409_000], [1, 2, 4, 64])
+    assert (small["gpus"], small["extrapolated"]) == (1, False)
+    assert large["extrapolated"] is (large["gpus"] == 64)
+
+
+# ---- measured cells win ----
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.floats(min_value=-2, max_value=2), min_size=len(SIZES) * 3, max_size=len(SIZES) * 3)
+)
+def test_the_best_count_of_a_measured_size_is_the_one_measured_fastest(
+    factors: list[float],
+) -> None:
+    """Of any table of times, however unlike a program's."""
+    table = dict(zip(((n, gpus) for n in SIZES for gpus in COUNTS), factors, strict=True))
+    data = records(lambda n, gpus: cutoff(n, gpus) * np.exp(table[n, gpus]))
+    model = fitted(data)
+    medians = {(step.n, step.gpus): float(np.median(step.seconds)) for step in data.steps}
+    for best in model.best_counts(SIZES, COUNTS):
+        times = {gpus: medians[best["n"], gpus] for gpus in COUNTS}
+        assert times[best["gpus"]] == min(times.values())
+        assert best["seconds"] == pytest.approx(min(times.values()))
+        assert 0 <= best["probability"] <= 1
+
+
+def test_a_model_of_our_own_programs_does_not_contradict_its_cells_either(own: Model) -> None:
+    n = 64_000.0
+    free = own.best_counts([n], [1, 2, 4])[0]
+    assert free["gpus"] == 4
+    cells = TimedCells(n=[n, n, n], gpus=[1, 2, 4], seconds=[1.0, 2.0, 3.0])
+    model = replace(own, cells=cells)
+    best = model.best_counts([n], [1, 2, 4])[0]
+    assert (best["gpus"], best["seconds"]) == (1, 1.0)
+    assert best["probability"] == 1
+    assert best["within_2_percent"] == [1]
+
+
+def test_the_cells_of_a_fit_are_the_medians_of_its_steps_and_are_kept(
+    own: Model, tmp_path: Path
+) -> None:
+    own.save(tmp_path / "own.json")
+    again = gc.load_model(tmp_path / "own.json")
+    steps = whole().steps
+    n, gpus = (np.array([getattr(step, name) for step in steps]) for name in ("n", "gpus"))
+    medians = [np.median(step.seconds) for step in steps]
+    assert again.measured(n, gpus) == pytest.approx(medians)
+    assert np.isnan(again.measured(n + 1, gpus)).all()
+
+
+def test_a_model_file_without_cells_is_read_and_answers_as_before(
+    own: Model, tmp_path: Path
+) -> None:
+    own.save(tmp_path / "own.json")
+    content = json.loads((tmp_path / "own.json").read_text())
+    del content["cells"]
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    old = gc.load_model(tmp_path / "old.json")
+    assert old.timed is None
+    found = old.best_counts([64_000.0], range(1, 9))[0]
+    times = old.forecasts(*outer([64_000.0], range(1, 9))).seconds
+    assert found["gpus"] == 1 + int(np.argmin(times))
+
+
+# ---- draws ----
+
+
+def test_draws_of_many_cells_are_as_wide_as_those_of_each() -> None:
+    model = md()
+    n, gpus = outer(np.geomspace(24_000, 1e7, 90), np.arange(1.0, 17.0))
+    many = np.log(model.draws(n, gpus, 200))
+    some = np.arange(5, n.size, 97)
+    few = np.log(model.draws(n[some], gpus[some], 200))
+    middle = np.median(many, axis=0)[some] - np.log(model.seconds(n[some], gpus[some]))
+    assert np.max(np.abs(middle)) < 0.03
+    # Standard deviations of 200 heavy-tailed draws repeat within some 20 %.
+    wide, narrow = np.std(many, axis=0)[some], np.std(few, axis=0)
+    assert np.all(wide < 2 * narrow + 0.002)
+    assert np.all(narrow < 2 * wide + 0.002)
+
+
+def test_draws_repeat() -> None:
+    n, gpus = outer([5e4, 2e6], [1.0, 8.0])
+    assert np.array_equal(md().draws(n, gpus, 50), md().draws(n, gpus, 50))
+
+
+# ---- what is of our own programs alone ----
+
+
+def test_a_fit_of_our_own_terms_refuses_steps_without_a_schedule() -> None:
+    data = records()
+    with pytest.raises(InputError, match="known by its step times alone"):
+        fit_own(data, gc.StepSelection())

@@ -1,0 +1,74 @@
+"""Step times of made-up programs that are not ours, known by these alone; and fits to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import gpucast as gc
+from gpucast.data.dataset import Dataset
+from gpucast.model.scaling import ScalingModel
+from made_data import dataset
+
+SIZES = (24_000, 96_000, 409_000, 1_067_000)
+COUNTS = (1, 2, 4)
+TIMESTEP = 2e-15
+
+Seconds = Callable[[float, int], float]
+
+
+def cutoff(n: float, gpus: int) -> float:
+    """Step time (s) of a molecular-dynamics program with neighbour lists."""
+    each = n / gpus
+    alone = 0.16e-3 + 6.3e-9 * each
+    if gpus == 1:
+        return alone
+    return alone + 0.09e-3 + 0.02e-3 * gpus + 0.066e-6 * each ** (2 / 3) + 0.35e-9 * n
+
+
+def records(
+    seconds: Seconds = cutoff,
+    sizes: Sequence[float] = SIZES,
+    counts: Sequence[int] = COUNTS,
+    *,
+    sigma: float = 0.01,
+    **about: Any,
+) -> Dataset:
+    """Three steps of each cell; ``about``: further fields of the records."""
+    rng = np.random.default_rng(7)
+    stated = {"program": "md", "unit": "atoms", "timestep": TIMESTEP, **about}
+    return dataset(
+        [
+            {"kind": "machine", "id": "m"},
+            *(
+                {
+                    "kind": "step",
+                    "machine": "m",
+                    "path": "native",
+                    "n": n,
+                    "gpus": gpus,
+                    **{key: value for key, value in stated.items() if value is not None},
+                    "seconds": [seconds(n, gpus) * each for each in rng.normal(1, sigma, 3)],
+                }
+                for n in sizes
+                for gpus in counts
+            ),
+        ],
+        name="md",
+    )
+
+
+def fitted(data: Dataset) -> ScalingModel:
+    """The fit of a program that is not ours."""
+    model = gc.fit(data, model="scaling")
+    assert isinstance(model, ScalingModel)
+    return model
+
+
+@cache
+def md() -> ScalingModel:
+    """The fit of ``cutoff`` at all its sizes and counts."""
+    return fitted(records())
