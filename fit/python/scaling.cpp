@@ -63,8 +63,8 @@ Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, cons
 }
 
 // Terms, growth of work, overlap, deviates, coefficients (seconds a unit of the shape), weight.
-using Described = std::tuple<std::vector<std::string>, std::string, std::string,
-                             std::array<double, 4>, std::vector<double>, double>;
+using ComponentValues = std::tuple<std::vector<std::string>, std::string, std::string,
+                                   std::array<double, 4>, std::vector<double>, double>;
 
 template <class Range>
 std::size_t place(const Range& all, std::string_view name, const char* what) {
@@ -74,7 +74,7 @@ std::size_t place(const Range& all, std::string_view name, const char* what) {
   throw std::invalid_argument(std::string("unknown ") + what + " '" + std::string(name) + "'");
 }
 
-Component component(const Described& from) {
+Component component(const ComponentValues& from) {
   const auto& [terms, growth, overlap, deviates, coefficients, weight] = from;
   Form form{
       {}, place(scaling::growths, growth, "growth"), place(scaling::overlaps, overlap, "overlap")};
@@ -89,7 +89,7 @@ Component component(const Described& from) {
   return {std::move(form), deviates, values.array().log(), weight};
 }
 
-Described described(const Component& component) {
+ComponentValues values_of(const Component& component) {
   std::vector<std::string> terms;
   terms.reserve(component.form.terms.size());
   for (const std::size_t term : component.form.terms) {
@@ -114,10 +114,10 @@ void bind_scaling(nb::module_& m) {
           "__init__",
           [](Mixture* self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
              const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
-             const std::vector<Described>& components) {
+             const std::vector<ComponentValues>& components) {
             std::vector<Component> list;
             list.reserve(components.size());
-            for (const Described& each : components)
+            for (const ComponentValues& each : components)
               list.push_back(component(each));
             Cells measured = cells(n, gpus, nodes, seconds, variance);
             if (local.size() != n.size() || !(local.array() >= 0).all()) {
@@ -130,9 +130,9 @@ void bind_scaling(nb::module_& m) {
       .def_prop_ro(
           "components",
           [](const Mixture& self) {
-            std::vector<Described> list;
+            std::vector<ComponentValues> list;
             for (const Component& each : self.components())
-              list.push_back(described(each));
+              list.push_back(values_of(each));
             return list;
           },
           "(terms, growth of work, overlap, deviates of noise and processes, coefficients, weight) "
