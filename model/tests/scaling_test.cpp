@@ -18,9 +18,10 @@ namespace {
 
 std::size_t place(std::string_view name) { return term_named(name).value(); }
 
-// 64 elements on 8 GPUs: domains of 8 elements, surfaces of 4, edges of 2, half of their faces cut.
+// 64 elements on 8 GPUs in 8 nodes: domains of 8 elements, surfaces of 4, edges of 2, half of their
+// faces cut; a node's domain is its GPU's.
 TEST(ScalingTerms, HaveTheirShapes) {
-  const Scale step{.n = 64, .gpus = 8};
+  const Scale step{.n = 64, .gpus = 8, .nodes = 8};
   const std::map<std::string_view, double> expected{{"work", 8},
                                                     {"dedicated", 64.0 / 7},
                                                     {"start", 1},
@@ -37,6 +38,8 @@ TEST(ScalingTerms, HaveTheirShapes) {
                                                     {"ring", 7},
                                                     {"transpose", std::sqrt(8.0) - 1},
                                                     {"host", 64},
+                                                    {"crossing", 1},
+                                                    {"network", 2},
                                                     {"jitter", 8 * (std::pow(8.0, .25) - 1)},
                                                     {"stages", 12},
                                                     {"gather", 56}};

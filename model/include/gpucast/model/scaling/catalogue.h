@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "gpucast/model/scaling/terms/crossing.h"
 #include "gpucast/model/scaling/terms/dedicated.h"
 #include "gpucast/model/scaling/terms/edges.h"
 #include "gpucast/model/scaling/terms/filling.h"
@@ -16,6 +17,7 @@
 #include "gpucast/model/scaling/terms/imbalance.h"
 #include "gpucast/model/scaling/terms/jitter.h"
 #include "gpucast/model/scaling/terms/neighbours.h"
+#include "gpucast/model/scaling/terms/network.h"
 #include "gpucast/model/scaling/terms/reduction.h"
 #include "gpucast/model/scaling/terms/ring.h"
 #include "gpucast/model/scaling/terms/several.h"
@@ -60,6 +62,8 @@ inline constexpr auto terms = catalogue_of<
     Reduction,
     Ring,
     Transpose,
+    Crossing,
+    Network,
     Host,
     Gather>();
 // clang-format on
