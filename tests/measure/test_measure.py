@@ -332,7 +332,7 @@ def test_a_full_disk_ends_it_in_one_line(run: Run) -> None:
         (("--schedules", "star"), "schedules: 'star' is none of star-serial"),
         (("--memory", "mapped"), "memory: 'mapped' is none of pageable, pinned"),
         (("--launcher", "mpirun"), "launcher: 'mpirun' lacks {ranks}"),
-        (("--n", "0"), "n: '0' is no whole number of at least 1"),
+        (("--n", "0"), "n: '0' is no number greater than 0"),
         (("--cell-time", "0.1 sec"), "cell-time: '0.1 sec' is no time such as 90s, 5m, 1h"),
         (("--cell-time", "-1s"), "cell-time: '-1s' is no time"),
         (("--visits", "0"), "visits"),
