@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ BUNDLED = (
 TABLES = Path(__file__).parent / "tables"
 
 _NOT_TUNED_ON = ("quick", "hecbiosim", "amber16")
-"""First words of tables that took no part when priors were chosen, whatever their half."""
+"""First words of tables that took no part when priors were chosen."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Series:
 
     @property
     def tuned(self) -> bool:
-        """Whether the model's priors were chosen on tables of this program."""
+        """Whether the model's priors were chosen on tables of this program, too."""
         return tuned_on(self.table)
 
     @cached_property
@@ -81,14 +80,8 @@ class Series:
 
 
 def tuned_on(table: str) -> bool:
-    """Whether a table is of the half of the programs on which the model's priors were chosen.
-
-    Programs, told by the first word of a table's name, were halved by a hash before any forecast
-    of them was looked at.
-    """
-    program = table.split("-")[0]
-    half = int(hashlib.md5(program.encode()).hexdigest(), 16) % 2
-    return half == 0 and program not in _NOT_TUNED_ON
+    """Whether a table took part when the model's priors were chosen."""
+    return table.split("-")[0] not in _NOT_TUNED_ON
 
 
 def bundled() -> Iterator[Series]:

@@ -146,7 +146,9 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
     if len(values) > 1 and field == "case" and case_says_nothing(records):
         return None
     if len(values) > 1:
-        listed = ", ".join(word(field, value) for value in values)
+        words = [word(field, value) for value in values]
+        # Labels that hold commas themselves would not be told from one another.
+        listed = ("; " if any("," in each for each in words) else ", ").join(words)
         option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
         raise InputError(
             f"there are several: {listed}; choose one with {option}", file=name, field=field

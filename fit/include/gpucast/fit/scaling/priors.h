@@ -1,7 +1,8 @@
 // What is held plausible of a program before any of its steps was timed.
 //
-// The values were chosen by the held-out log density of forecasts of published tables of some
-// thirty programs (studies/programs says of which); log-normal ones are given as (median, log-sd).
+// The values were chosen by the log density of forecasts of what was left out of published tables
+// of some thirty programs (studies/programs), in five folds of programs; log-normal ones are given
+// as the logarithm of the median and its standard deviation.
 #pragma once
 
 #include <array>
