@@ -197,6 +197,15 @@ void bind_scaling(nb::module_& m) {
       "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "threads"_a = 0U,
       "The mixture for measured cells: medians in s, and the variance of their logarithms that "
       "repetitions and rounding leave.");
+  m.def(
+      "scaling_shape",
+      [](const std::string& term, double n, double gpus, double nodes) {
+        const auto found = scaling::term_named(term);
+        if (!found) throw std::invalid_argument("unknown term '" + term + "'");
+        return scaling::terms[*found].shape({n, gpus, nodes});
+      },
+      "term"_a, "n"_a, "gpus"_a, "nodes"_a = 0.0,
+      "What a scaling term's coefficient is multiplied by, work being in proportion to n.");
   nb::dict terms;
   for (const auto& term : scaling::terms) {
     constexpr const char* parts[] = {"gpu", "cpu", "com"};
