@@ -159,6 +159,19 @@ def test_a_damaged_file_is_refused_in_a_line(tmp_path: Path, broken: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+def test_a_table_of_very_many_cells_is_fitted_to_some_of_them() -> None:
+    sizes = tuple(int(n) for n in np.geomspace(1e4, 1e7, 300))
+    table = pd.DataFrame(
+        [{"n": n, "gpus": gpus, "seconds": fluid(n, gpus)} for n in sizes for gpus in (1, 2)]
+    )
+    model = gc.fit(table)
+    assert isinstance(model, ScalingModel)
+    assert len(model.scaling.cells.n) == 400
+    assert model.domain.n == (10_000, 10_000_000)
+    assert any("400 of them" in note for note in model.notes)
+    assert errors(model, fluid, [(3e6, 2)]).max() < 0.02
+
+
 def test_repetitions_make_a_single_measurement_wider_than_a_mean() -> None:
     model = gc.fit(timed(fluid, 0))
     found = model.forecasts([96_000], [2])

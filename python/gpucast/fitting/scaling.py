@@ -47,6 +47,9 @@ LARGE_ERROR = 0.1
 
 FEWEST_CELLS = 3
 
+# The time of a fit grows with the cube of the cells; more of them would say nothing new.
+MOST_CELLS = 400
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -81,7 +84,13 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
 
     ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
     """
+    notes = list(problem.notes)
     cells = cells_of(problem.steps)
+    if cells.n.size > MOST_CELLS:
+        notes.append(
+            f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, evenly over GPU counts and sizes"
+        )
+        cells = cells.where(_evenly(cells, MOST_CELLS))
     found, ahead = _fitted(cells, look_ahead=look_ahead)
     quality = _quality(found, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
@@ -134,7 +143,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         ),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         warnings=list(dict.fromkeys([*problem.warnings, *ahead.warnings()])),
-        notes=problem.notes,
+        notes=notes,
         scaling=Scaling(
             unit=common(steps, "unit"),
             timestep=common(steps, "timestep"),
@@ -176,6 +185,14 @@ def cells_of(steps: list[Step]) -> Cells:
         repetitions=repetitions,
         within=within,
     )
+
+
+def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
+    """So many of the cells, in the order of GPU count and size, first and last included."""
+    order = np.lexsort((cells.n, cells.gpus))
+    kept = np.zeros(order.size, dtype=np.bool_)
+    kept[order[np.linspace(0, order.size - 1, most).round().astype(np.intp)]] = True
+    return kept
 
 
 def _within(samples: Mapping[tuple[float, int], list[float]]) -> float | None:
