@@ -88,7 +88,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
     cells = cells_of(problem.steps)
     if cells.n.size > MOST_CELLS:
         notes.append(
-            f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, evenly over GPU counts and sizes"
+            f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
         )
         cells = cells.where(_evenly(cells, MOST_CELLS))
     found, ahead = _fitted(cells, look_ahead=look_ahead)
