@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
 
 import numpy as np
+import pandas
 
 import extra_p
 import gpucast as gc
@@ -178,8 +179,20 @@ def imports(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     yield least(f"{LOGS} logs of {LOG_BYTES // 1000} kB imported", work, 3, 10.0)
 
 
+def programs(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
+    """A fit of any program: twenty sizes on ten GPU counts, with noise of 2 %."""
+    n, gpus = np.meshgrid(np.geomspace(1e4, 1e8, 20).round(), 2 ** np.arange(10))
+    share = n / gpus
+    seconds = 1e-4 + 2.6e-9 * share + (gpus > 1) * (5e-5 * np.log2(gpus) + 1e-7 * share ** (2 / 3))
+    noise = np.exp(np.random.default_rng(0).normal(0, 0.02, n.shape))
+    table = {"n": n.ravel(), "gpus": gpus.ravel(), "seconds": (seconds * noise).ravel()}
+    data = gc.read(pandas.DataFrame(table))
+    yield least("200 cells of any program fitted, all candidates", lambda: gc.fit(data), 3, 1.0)
+
+
 SUBJECTS = {
-    each.__name__: each for each in (library, commands, beside_extrap, plans, figures, imports)
+    each.__name__: each
+    for each in (library, commands, beside_extrap, plans, figures, imports, programs)
 }
 
 
