@@ -58,6 +58,7 @@ TEST(Student, DensityIsTheSlopeOfTheDistribution) {
   for (const double t : {-5.0, -1.0, 0.0, 2.5}) {
     const double slope = (student::distribution(t + 1e-4) - student::distribution(t - 1e-4)) / 2e-4;
     EXPECT_NEAR(std::exp(student::log_density(t)), slope, 1e-7);
+    EXPECT_NEAR(student::density(t), slope, 1e-7);
   }
 }
 

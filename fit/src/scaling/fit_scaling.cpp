@@ -25,10 +25,10 @@ constexpr double negligible_weight = 1e-4;  // of a component
 constexpr Eigen::Index most_cells_to_search = 64;
 
 // A cell may be unlike all others: where it lies so many standard deviations from what they say of
-// it, and a deviation of its own makes all times together so much more plausible (of the logarithm;
-// it is unusual). Fewer cells do not tell, and where more than one in so many are unlike, the noise
-// is large.
-constexpr double suspicious = 3;
+// it (few, since one wild cell among few makes all noise seem large), and a deviation of its own
+// makes all times together so much more plausible (of the logarithm; it is unusual). Fewer cells do
+// not tell, and where more than one in so many are unlike, the noise is large.
+constexpr double suspicious = 1.5;
 constexpr double unusual = 5;
 constexpr double least_unlike_sd = .3;
 constexpr Eigen::Index fewest_cells_to_tell = 8;

@@ -74,6 +74,8 @@ def command(
 
 def _print_scaling(model: Forecaster) -> None:
     """The forms that are averaged, and how well they describe and forecast."""
+    from gpucast._core import SCALING_TERMS
+
     data, counts, quality = model.data, model.observations, model.quality
     assert counts is not None
     assert quality is not None
@@ -85,6 +87,13 @@ def _print_scaling(model: Forecaster) -> None:
         ["form", "weight"],
         [[each.model, percent(each.weight, 0)] for each in model.candidates[:SHOWN_FORMS]],
         "lr",
+    )
+    shown = " + ".join(each.model.partition(",")[0] for each in model.candidates[:SHOWN_FORMS])
+    print()
+    print_table(
+        ["term", "what it is"],
+        [[term, SCALING_TERMS[term][0]] for term in SCALING_TERMS if term in shown.split(" + ")],
+        "ll",
     )
     left_out = {
         "the most GPUs": quality.held_out_gpus_error,

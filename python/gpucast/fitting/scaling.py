@@ -30,6 +30,7 @@ from gpucast.model.content import (
     Tried,
 )
 from gpucast.model.scaling import ScalingModel
+from gpucast.util.units import number
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,12 @@ _LISTED = 0.01
 LARGE_ERROR = 0.1
 
 FEWEST_CELLS = 3
+
+# Cells with repetitions from which on their typical scatter is told from that of disturbed ones.
+FEWEST_FOR_MEDIAN = 5
+
+# Any form goes through fewer.
+FEW_CELLS = 4
 
 # The time of a fit grows with the cube of the cells; more of them would say nothing new.
 MOST_CELLS = 400
@@ -92,6 +99,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
         )
         cells = cells.where(_evenly(cells, MOST_CELLS))
     found, ahead = _fitted(cells, look_ahead=look_ahead)
+    warnings = [*problem.warnings, *_thin(cells), *_unlike(found, cells), *ahead.warnings()]
     quality = _quality(found, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
     components = [
@@ -142,7 +150,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
             **asdict(replace(about, machine=None, block=None)),
         ),
         created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        warnings=list(dict.fromkeys([*problem.warnings, *ahead.warnings()])),
+        warnings=list(dict.fromkeys(warnings)),
         notes=notes,
         scaling=Scaling(
             unit=common(steps, "unit"),
@@ -187,6 +195,40 @@ def cells_of(steps: list[Step]) -> Cells:
     )
 
 
+def _thin(cells: Cells) -> list[str]:
+    """What so few cells cannot tell."""
+    found = []
+    if np.unique(cells.gpus).size == 1:
+        found.append(
+            "steps of one GPU count only: how time changes with N is taken from other programs"
+        )
+    if np.unique(cells.n).size == 1:
+        found.append("steps of one n only: how time grows with n is taken from other programs")
+    if cells.n.size < FEW_CELLS:
+        found.append(
+            f"{cells.n.size} measured cell(s), which many forms go through: forecasts are those of "
+            "programs in general"
+        )
+    return found
+
+
+def _unlike(found: _core.Scaling, cells: Cells) -> list[str]:
+    """The cells that no form and no neighbour explains, the farthest first."""
+    apart = np.flatnonzero(np.asarray(found.local) > 0)
+    if not apart.size:
+        return []
+    others = cells.where(np.asarray(found.local) == 0).fit()
+    zero = np.zeros(apart.size)
+    n, gpus = cells.n[apart], cells.gpus[apart]
+    factor = cells.seconds[apart] / others.forecast(n, gpus, cells.nodes[apart], zero)[0]
+    farthest = np.argsort(-np.abs(np.log(factor)))
+    return [
+        f"n = {number(n[i])} on {int(gpus[i])} GPU(s) took {factor[i]:.2g} times what all other "
+        "cells say: other forecasts leave it out; measure it again"
+        for i in farthest
+    ]
+
+
 def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
     """So many of the cells, in the order of GPU count and size, first and last included."""
     order = np.lexsort((cells.n, cells.gpus))
@@ -196,13 +238,19 @@ def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
 
 
 def _within(samples: Mapping[tuple[float, int], list[float]]) -> float | None:
-    """Pooled standard deviation of log times about their cells' means."""
+    """Standard deviation of log times about their cells' means; by the median of the cells'
+    variances, so that a few disturbed samples have no say."""
+    from scipy.special import chdtri
+
     logs = [np.log(each) for each in samples.values() if len(each) > 1]
-    freedom = sum(each.size - 1 for each in logs)
-    if not freedom:
+    if not logs:
         return None
-    squares = sum(float(np.sum((each - each.mean()) ** 2)) for each in logs)
-    return float(np.sqrt(squares / freedom))
+    freedom = np.array([each.size - 1 for each in logs])
+    squares = np.array([float(np.sum((each - each.mean()) ** 2)) for each in logs])
+    if len(logs) < FEWEST_FOR_MEDIAN:
+        return float(np.sqrt(squares.sum() / freedom.sum()))
+    # A sum of squares is the variance times chi^2, of which half lie below its median.
+    return float(np.sqrt(np.median(squares / chdtri(freedom, 0.5))))
 
 
 def _weights(found: _core.Scaling) -> dict[str, float]:

@@ -16,8 +16,14 @@ inline double distribution(double t) {
   return .5 + .5 * sine * series;
 }
 
+// Gamma(9/2) / Gamma(4) / sqrt(8 pi) = (105 sqrt(pi) / 16) / 6 / sqrt(8 pi)
+inline double density(double t) {
+  const double root = std::sqrt(freedom / (freedom + t * t));
+  const double power4 = root * root * root * root;
+  return 105.0 / 96 / std::sqrt(freedom) * power4 * power4 * root;
+}
+
 inline double log_density(double t) {
-  // Gamma(9/2) / Gamma(4) / sqrt(8 pi) = (105 sqrt(pi) / 16) / 6 / sqrt(8 pi)
   const double constant = std::log(105.0 / 96 / std::sqrt(freedom));
   return constant - .5 * (freedom + 1) * std::log1p(t * t / freedom);
 }
