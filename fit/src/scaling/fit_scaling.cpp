@@ -16,6 +16,7 @@ namespace gpucast::fit::scaling {
 namespace {
 
 constexpr std::size_t most_forms = 25;
+constexpr std::size_t most_first_forms = 60;
 constexpr std::size_t forms_for_amplitudes = 3;
 constexpr int rounds = 2;
 constexpr double farthest_deviate = 4;
@@ -24,11 +25,12 @@ constexpr double least_log_weight = -6;     // relative to the best form
 constexpr double negligible_weight = 1e-4;  // of a component
 constexpr Eigen::Index most_cells_to_search = 64;
 
-// A cell may be unlike all others: where it lies so many standard deviations from what they say of
-// it (few, since one wild cell among few makes all noise seem large), and a deviation of its own
-// makes all times together so much more plausible (of the logarithm; it is unusual). Fewer cells do
-// not tell, and where more than one in so many are unlike, the noise is large.
-constexpr double suspicious = 1.5;
+// With so many cells another process hardly brings up other forms, and they are not searched again.
+constexpr Eigen::Index enough_cells_to_know_forms = 60;
+
+// A cell may be unlike all others: where it lies far from what they say of it, and a deviation of
+// its own makes all times together so much more plausible (of the logarithm; it is unusual). Fewer
+// cells do not tell, and where more than one in so many are unlike, the noise is large.
 constexpr double unusual = 5;
 constexpr double least_unlike_sd = .3;
 constexpr Eigen::Index fewest_cells_to_tell = 8;
@@ -122,30 +124,35 @@ LeftOut leave_out(const Cells& cells, const Process& process, const Priors& prio
           precision.cwiseInverse().cwiseSqrt()};
 }
 
-// Gives cells that are unlike all others a deviation of their own, one after another.
-Learned set_apart(Cells& cells, const Correlations& among, const Priors& priors,
-                  const std::vector<Plausible>& forms, Learned learned) {
+// Gives cells that are unlike all others a deviation of their own, one after another; returns the
+// most plausible deviates then.
+Deviates set_apart(Cells& cells, const Correlations& among, const Priors& priors,
+                   const std::vector<Plausible>& forms, const Deviates& deviates) {
   const Eigen::Index count = cells.size();
-  if (count < fewest_cells_to_tell) return learned;
+  if (count < fewest_cells_to_tell) return deviates;
   const Eigen::VectorXd before = cells.local;
+  // One wild cell among few makes all noise seem large; among many it does not.
+  const double suspicious = count <= most_cells_to_search ? 1.5 : 3.5;
+  Learned learned{deviates, std::numeric_limits<double>::quiet_NaN()};
   for (Eigen::Index found = 0; found <= count / most_unlike_share; ++found) {
     const Process process(among, amplitudes(priors, learned.deviates), cells);
     const LeftOut left_out = leave_out(cells, process, priors, forms.front());
     Eigen::Index worst = 0;
     const double farthest =
         left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs().maxCoeff(&worst);
-    if (farthest < suspicious || cells.local[worst] > 0) return learned;
+    if (farthest < suspicious || cells.local[worst] > 0) return learned.deviates;
+    if (std::isnan(learned.cost)) learned = learn(cells, among, priors, forms, deviates);
     const double sd = std::max(least_unlike_sd, std::abs(left_out.residual[worst]));
     cells.local[worst] = sd * sd;
     const Learned next = learn(cells, among, priors, forms, learned.deviates);
     if (next.cost > learned.cost - unusual) {
       cells.local[worst] = 0;
-      return learned;
+      return learned.deviates;
     }
     learned = next;
   }
   cells.local = before;
-  return learn(cells, among, priors, forms, learned.deviates);
+  return learn(cells, among, priors, forms, learned.deviates).deviates;
 }
 
 // Every so many of the cells, in the order of GPU count and size, so that a search takes no longer.
@@ -219,10 +226,17 @@ Mixture fit_scaling(const Cells& measured, unsigned threads, const Priors& prior
   for (int round = 0; round < rounds; ++round) {
     const Cells few = thinned(cells, most_cells_to_search);
     const Process among_few(Correlations(priors, few, few), amplitudes(priors, deviates), few);
-    forms = search_forms(few, among_few, priors, starts, most_forms, threads);
-    Learned learned = learn(cells, among, priors, forms, deviates);
-    if (round == 0) learned = set_apart(cells, among, priors, forms, learned);
-    deviates = learned.deviates;
+    if (round > 0 && few.size() >= enough_cells_to_know_forms) {
+      forms = rank_forms(forms, few, among_few, priors, most_forms, threads);
+    } else {
+      const std::size_t most = round == 0 ? most_first_forms : most_forms;
+      forms = search_forms(few, among_few, priors, starts, most, threads);
+    }
+    // The first round only leads the search: few cells do for it.
+    deviates = round == 0
+                   ? learn(few, Correlations(priors, few, few), priors, forms, deviates).deviates
+                   : learn(cells, among, priors, forms, deviates).deviates;
+    if (round == 0) deviates = set_apart(cells, among, priors, forms, deviates);
   }
   const double best = forms.front().log_weight;
   std::erase_if(forms,

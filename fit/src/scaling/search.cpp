@@ -163,4 +163,23 @@ std::vector<Plausible> search_forms(const Cells& cells, const Process& process,
   return Search(cells, process, priors, starts, threads).run(most);
 }
 
+std::vector<Plausible> rank_forms(const std::vector<Plausible>& forms, const Cells& cells,
+                                  const Process& process, const Priors& priors, std::size_t most,
+                                  unsigned threads) {
+  const auto extent = cells.extent();
+  std::vector<Plausible> ranked = forms;
+  parallel_for(ranked.size(), threads, 4, [&](std::size_t i) {
+    Plausible& each = ranked[i];
+    FormFit fit = fit_form(each.form, shapes(each.form, cells, cells.largest_size()), cells,
+                           process, priors, &each.parameters, most_iterations);
+    each.log_weight = fit.log_evidence + priors.odds(each.form, extent);
+    each.parameters = std::move(fit.parameters);
+  });
+  std::ranges::sort(ranked, [](const Plausible& a, const Plausible& b) {
+    return a.log_weight > b.log_weight || (a.log_weight == b.log_weight && a.form < b.form);
+  });
+  if (ranked.size() > most) ranked.resize(most);
+  return ranked;
+}
+
 }  // namespace gpucast::fit::scaling

@@ -17,7 +17,7 @@ namespace gpucast::fit::scaling {
 struct Plausible {
   model::scaling::Form form;
   Eigen::VectorXd parameters;
-  double log_weight;  // log evidence and log odds, up to a constant of all forms
+  double log_weight = 0;  // log evidence and log odds, up to a constant of all forms
 };
 
 // Where an earlier search left the coefficients of forms, to begin with.
@@ -29,5 +29,10 @@ using Starts = std::map<model::scaling::Form, Eigen::VectorXd>;
 std::vector<Plausible> search_forms(const Cells& cells, const Process& process,
                                     const Priors& priors, Starts& starts, std::size_t most,
                                     unsigned threads);
+
+// The `most` most plausible of known forms, with another process, best first.
+std::vector<Plausible> rank_forms(const std::vector<Plausible>& forms, const Cells& cells,
+                                  const Process& process, const Priors& priors, std::size_t most,
+                                  unsigned threads);
 
 }  // namespace gpucast::fit::scaling
