@@ -12,10 +12,12 @@ from gpucast.cli import options
 from gpucast.cli.output import print_json, print_marked, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util import JsonObject
-from gpucast.util.units import duration, number, percent
+from gpucast.util.units import duration, number, percent, ranges
 
 if TYPE_CHECKING:
     from gpucast.model.forecaster import Best, Forecaster, Forecasts
+
+MOST_LISTED = 8
 
 Models = Annotated[list[str], typer.Argument(help="Model files (gpucast fit DATA -o MODEL.json).")]
 
@@ -165,7 +167,7 @@ def _print_best(answers: Sequence[Answer]) -> None:
                 *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
                 *((_rate(each.model, row["seconds"], key),) if speed else ()),
                 percent(row["probability"], 0),
-                ", ".join(map(str, row["within_2_percent"])),
+                _counts(row["within_2_percent"]),
             ]
             for each in answers
             for row in each.best
@@ -199,3 +201,8 @@ def _rate(model: Forecaster, seconds: float, key: str) -> str:
 
 def _or_none(seconds: float | None) -> str | None:
     return None if seconds is None else duration(seconds)
+
+
+def _counts(values: Sequence[int]) -> str:
+    """GPU counts; many of them as ranges."""
+    return ranges(values) if len(values) > MOST_LISTED else ", ".join(map(str, values))

@@ -38,7 +38,7 @@ from gpucast.model.content import (
 )
 from gpucast.model.fitted import Model, own
 from gpucast.model.forecaster import Forecaster
-from gpucast.util.units import p_value
+from gpucast.util.units import p_value, ranges
 
 Array = NDArray[np.float64]
 
@@ -371,7 +371,7 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
         # Between these sizes a GPU needs one wave with the largest k and more with the least.
         least, largest = (k * problem.cores for k in (plausible[0], plausible[-1]))
         problem.warnings.append(
-            f"k is not determined: {_ranges(plausible)} fit alike; steps with {least} to {largest} "
+            f"k is not determined: {ranges(plausible)} fit alike; steps with {least} to {largest} "
             "particles a GPU tell"
         )
     return {
@@ -382,17 +382,6 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
         "k_plausible": plausible if name == "k" else [],
         "p": found.model.integer if name == "p" else None,
     }
-
-
-def _ranges(integers: Sequence[int]) -> str:
-    """``2, 5-9`` for 2, 5, 6, 7, 8, 9."""
-    parts: list[list[int]] = []
-    for integer in integers:
-        if parts and parts[-1][-1] == integer - 1:
-            parts[-1].append(integer)
-        else:
-            parts.append([integer])
-    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
 
 
 def _parameters(

@@ -133,3 +133,14 @@ LEAST_P = 1e-16
 def p_value(value: float) -> str:
     """The probability of a test: ``p = 0.0032``, ``p < 1e-16``."""
     return f"p = {value:.2g}" if value >= LEAST_P else f"p < {LEAST_P:.0e}"
+
+
+def ranges(integers: Sequence[int]) -> str:
+    """``2, 5-9`` for 2, 5, 6, 7, 8, 9."""
+    parts: list[list[int]] = []
+    for integer in integers:
+        if parts and parts[-1][-1] == integer - 1:
+            parts[-1].append(integer)
+        else:
+            parts.append([integer])
+    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
