@@ -47,7 +47,7 @@ struct Priors {
 
   // By how much variances are larger than the components say. Forms, growth and terms are chosen
   // from a list, and the truth is in none of them.
-  double inflation = 1.15;
+  double inflation = 1.6;
 
   LogNormal share_of(std::size_t term) const {
     using namespace model::scaling;
