@@ -132,12 +132,14 @@ def _print_rates(answers: Sequence[Answer]) -> None:
     """A line a forecast with its rate and efficiency, and what was measured."""
     rows = [row for each in answers for row in each.forecast]
     timed = any(row["measured"] is not None for row in rows)
+    parts = ("t_gpu", "t_cpu", "t_com") if all(a.model.timed_parts for a in answers) else ()
     speed, key = _speed(answers)
     print_marked(
         [
             *("model", _size_word(answers), "GPUs", "step time", "90 % interval"),
             *(("measured",) if timed else ()),
             *(speed, "efficiency"),
+            *(("GPU", "CPU", "com") if parts else ()),
         ],
         [
             [
@@ -145,11 +147,12 @@ def _print_rates(answers: Sequence[Answer]) -> None:
                 f"{duration(row['low'])} ... {duration(row['high'])}",
                 *((_or_none(row["measured"]),) if timed else ()),
                 *(f"{row[key]:.4g}", percent(row["efficiency"], 0)),
+                *(percent(row[part] / row["seconds"], 0) for part in parts),
             ]
             for row in rows
         ],
         [row["extrapolated"] for row in rows],
-        f"lrrrl{'r' * timed}rr",
+        f"lrrrl{'r' * timed}rr{'r' * len(parts)}",
     )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Step
 from gpucast.data.selection import distinct
+from gpucast.fitting.parts import parts_of
 from gpucast.fitting.problem import Problem
 from gpucast.model.content import (
     Domain,
@@ -163,6 +164,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> ScalingModel:
                 variance=cells.variance.tolist(),
                 local=np.asarray(found.local).tolist(),
             ),
+            parts=parts_of(steps),
             components=components,
         ),
     )

@@ -383,6 +383,18 @@ class ScalingComponent:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
+class MeasuredParts:
+    """What programs printed of where their steps' time went (s), an entry a cell: on GPUs, on the
+    host, and in communication. Time that was in none of the three is not counted."""
+
+    n: list[Size]
+    gpus: list[Count]
+    t_gpu: list[NotNegative]
+    t_cpu: list[NotNegative]
+    t_com: list[NotNegative]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
 class Scaling:
     """What a scaling model forecasts with.
 
@@ -394,6 +406,7 @@ class Scaling:
     unit: str | None = None
     timestep: Positive | None = None
     cells: MeasuredCells
+    parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]
 
 

@@ -158,6 +158,11 @@ class Forecaster(ABC):
         another path than theirs."""
 
     @property
+    def timed_parts(self) -> bool:
+        """Whether parts of the time rest on what a program timed itself, beyond the sum."""
+        return False
+
+    @property
     @abstractmethod
     def knows_parts(self) -> bool:
         """Whether the data tell T_gpu, T_cpu and T_com apart, so that they can be shown."""

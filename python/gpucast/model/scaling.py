@@ -38,6 +38,14 @@ _MOST_DRAWN = 600
 _SIZES_DRAWN = 25
 _COUNTS_DRAWN = 24
 
+# Parts of a step are alike within so much of ln n and ln N, and a form's own count like a measured
+# cell so much.
+_PARTS_LENGTH = 0.5
+_PARTS_ELSEWHERE = 0.02
+
+# A part below this share of a step is as good as none.
+_LEAST_SHARE = 1e-4
+
 # Draws repeat, so that a model's answers do.
 _SEED = 1
 
@@ -90,6 +98,10 @@ class ScalingModel(FittedScaling, Forecaster):
         return self.scaling.cells
 
     @property
+    def timed_parts(self) -> bool:
+        return self.scaling.parts is not None
+
+    @property
     def knows_parts(self) -> bool:
         # Its parts are those of forms that describe the sum; no phase was timed.
         return False
@@ -137,6 +149,7 @@ class ScalingModel(FittedScaling, Forecaster):
         seconds, low, high, mean_low, mean_high, spread, parts = self.core.forecast(
             n, gpus, self.nodes_of(gpus), variance
         )
+        parts = self._measured_parts(n, gpus, parts)
         return Forecasts(
             n=n,
             gpus=gpus,
@@ -151,6 +164,24 @@ class ScalingModel(FittedScaling, Forecaster):
             extrapolated=self.extrapolates(n, gpus),
             spread=spread,
         )
+
+    def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
+        """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
+        measured parts differ from the forms' in cells about them; far from these not at all."""
+        measured = self.scaling.parts
+        if measured is None or not n.size:
+            return parts
+        at_n, at_gpus = np.array(measured.n), np.array(measured.gpus, dtype=np.float64)
+        zero = np.zeros(at_n.size)
+        form = self.core.forecast(at_n, at_gpus, self.nodes_of(at_gpus), zero)[-1]
+        timed = np.array([measured.t_gpu, measured.t_cpu, measured.t_com]).T
+        off = np.log(_shares(timed) / _shares(form))
+        distance = np.abs(np.log(n[:, None] / at_n)) + np.abs(np.log(gpus[:, None] / at_gpus))
+        weight = np.exp(-distance / _PARTS_LENGTH)
+        moved = weight @ off / (weight.sum(axis=1, keepdims=True) + _PARTS_ELSEWHERE)
+        shares = _shares(parts) * np.exp(moved)
+        total = parts.sum(axis=1, keepdims=True)
+        return np.asarray(total * shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         return self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
@@ -189,7 +220,7 @@ class ScalingModel(FittedScaling, Forecaster):
     def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
 
-        Columns: as of every model, but no parts of the time, which nobody measured; besides
+        Columns: as of every model, but no parts of the time where nobody measured them; besides
         measured (s), steps_per_second, ns_per_day and efficiency (``model.rates``).
         """
         import pandas
@@ -199,7 +230,7 @@ class ScalingModel(FittedScaling, Forecaster):
         found = self.forecasts(*outer(n, gpus))
         frame = pandas.DataFrame({**found.columns(), **columns(self, found)})
         frame.insert(0, "model", self.name)
-        return frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
+        return frame if self.timed_parts else frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
 
     def cell_intervals(
         self, found: Forecasts, repetitions: Sequence[int], rounding: Array
@@ -239,3 +270,9 @@ def _nodes(values: Array, most: int) -> Array:
     if logs.size == 1:
         return np.array([logs[0], logs[0] + 1.0])
     return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)
+
+
+def _shares(parts: Array) -> Array:
+    """Of each row's sum, none quite 0."""
+    shares = np.maximum(parts / parts.sum(axis=1, keepdims=True), _LEAST_SHARE)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)

@@ -174,8 +174,10 @@ def _phases(part: str) -> dict[str, float]:
     if not calls:
         return {}
     sums = {"cpu": 0.0, "exchange": 0.0}
-    # Below the total stands what PME ranks did within rows above it.
-    for row in _ROW.finditer(part.partition("\n Total   ")[0]):
+    # The accounting of floating-point operations above has a total, too; below this table's stands
+    # what PME ranks did within its rows.
+    table = part.rpartition("\n Activity:")[2].partition("\n Total   ")[0]
+    for row in _ROW.finditer(table):
         if row["other"]:
             continue
         name, wall = row["name"].strip(), runs.decimal(row["wall"]) or 0.0
