@@ -9,6 +9,7 @@
 #include <numbers>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpucast/fit/random.h"
@@ -25,6 +26,10 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Truth = std::function<double(double n, double gpus)>;
+
+std::size_t place(std::string_view term) {
+  return model::scaling::term_named(term).value_or(model::scaling::terms.size());
+}
 
 Cells cells_of(const std::vector<double>& sizes, const std::vector<double>& counts,
                const Truth& truth) {
@@ -97,11 +102,7 @@ TEST(FormFit, FindsTheCoefficientsOfExactTimes) {
   const Cells cells = cells_of({1e4, 1e5, 1e6}, {1, 2, 8, 64}, [](double n, double gpus) {
     return 2e-9 * n / gpus + 1e-4 + 3e-5 * std::log2(gpus);
   });
-  const model::scaling::Form form{
-      {*model::scaling::term_named("work"), *model::scaling::term_named("start"),
-       *model::scaling::term_named("reduction")},
-      0,
-      0};
+  const model::scaling::Form form{{place("work"), place("start"), place("reduction")}, 0, 0};
   const Process process(Correlations(priors, cells, cells), amplitudes(priors, {}), cells);
   const FormFit fit = fit_form(form, shapes(form, cells, cells.largest_size()), cells, process,
                                priors, nullptr, 200);

@@ -16,7 +16,7 @@
 namespace gpucast::model::scaling {
 namespace {
 
-std::size_t place(std::string_view name) { return term_named(name).value(); }
+std::size_t place(std::string_view name) { return term_named(name).value_or(terms.size()); }
 
 // 64 elements on 8 GPUs in 8 nodes: domains of 8 elements, surfaces of 4, edges of 2, half of their
 // faces cut; a node's domain is its GPU's.

@@ -31,7 +31,7 @@ Eigen::VectorXd minimize(const std::function<double(const Eigen::VectorXd&)>& fu
   }
   const auto by_value = [](const Corner& a, const Corner& b) { return a.value < b.value; };
   while (true) {
-    std::ranges::stable_sort(simplex, by_value);
+    std::ranges::sort(simplex, by_value);
     Corner& worst = simplex.back();
     if (worst.value - simplex.front().value < tolerance || calls >= most_calls) break;
     Eigen::VectorXd middle = Eigen::VectorXd::Zero(start.size());
