@@ -96,18 +96,23 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
   }
   const Traffic before = bytes_so_far(stepper, processes);
   Rule rule(options.enough);
+  const auto catch_up_with_phases = [&] {
+    while (options.phases && measured.phases.size() * timed_a_phase <= measured.seconds.size())
+      measured.phases.push_back(not_negative(stepper.step_in_phases()));
+  };
   while (true) {
     const bool stop = interrupted.stop_requested();
     measured.interrupted = processes.agree(stop && rule.next() > 0 ? 1 : 0) != 0;
     const int count = static_cast<int>(processes.agree(rule.next()));
     if (measured.interrupted || count == 0) break;
-    while (options.phases && measured.phases.size() * timed_a_phase <= measured.seconds.size())
-      measured.phases.push_back(not_negative(stepper.step_in_phases()));
+    catch_up_with_phases();
     for (const double seconds : stepper.steps(count)) {
       measured.seconds.push_back(seconds);
       rule.add(seconds);
     }
   }
+  // However long the last row was, so that their number does not depend on how fast steps were.
+  if (!measured.interrupted) catch_up_with_phases();
   const Traffic moved = bytes_so_far(stepper, processes) - before;
   const auto steps = static_cast<double>(measured.seconds.size() + measured.phases.size());
   if (steps > 0) {
