@@ -216,6 +216,12 @@ class Forecaster(ABC):
     def to_json(self) -> str:
         """The content of the model file."""
 
+    @property
+    def follows_cells(self) -> bool:
+        """Whether a cell is best known by its own measurement; otherwise by the model, which knows
+        all cells, unless it misses that one."""
+        return False
+
     def measured(self, n: Array, gpus: Array) -> Array:
         """Measured times (s) of pairs of n and gpus (any one shape), NaN where none is known."""
         cells = self.timed
@@ -286,8 +292,9 @@ class Forecaster(ABC):
         shape = (sizes.size, counts.size)
         forecast = found.seconds.reshape(shape)
         known = self.measured(found.n, found.gpus).reshape(shape)
-        seconds = np.where(np.isnan(known), forecast, known)
         trusted = self.believed(found, known.ravel()).reshape(shape)
+        measured = np.where(np.isnan(known), forecast, known)
+        seconds = measured if self.follows_cells else trusted
         outside = found.extrapolated.reshape(shape)
         share = self.best_shares(sizes, counts)
         if self.draw_count:

@@ -98,6 +98,10 @@ class ScalingModel(FittedScaling, Forecaster):
         return self.scaling.cells
 
     @property
+    def follows_cells(self) -> bool:
+        return True
+
+    @property
     def timed_parts(self) -> bool:
         return self.scaling.parts is not None
 
