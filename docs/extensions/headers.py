@@ -68,7 +68,8 @@ def sections(part: str) -> str:
     """Markdown: a section for each header of a part."""
     return "\n\n".join(
         f'## {header.name}\n\n`#include "{header.relative_to(ROOT / part / "include")}"`\n\n'
-        f"```{{doxygenfile}} {header.name}\n```"
+        # By its path: two folders may hold headers of one name.
+        f'```{{doxygenfile}} {header.relative_to(ROOT / part / "include")}\n```'
         for header in _headers(part)
     )
 
