@@ -52,7 +52,11 @@ def _comment(text: str) -> str:
 
 
 def _headers(part: str) -> list[Path]:
-    return sorted((ROOT / part / "include").rglob("*.h"))
+    # Breathe finds a header by its name alone. Those of scaling terms have names of other terms, and
+    # a page of their own (reference/scaling-terms.md).
+    named_twice = ROOT / "model" / "include" / "gpucast" / "model" / "scaling"
+    headers = (ROOT / part / "include").rglob("*.h")
+    return sorted(each for each in headers if named_twice not in each.parents)
 
 
 def _copy(to: Path) -> None:
@@ -68,8 +72,7 @@ def sections(part: str) -> str:
     """Markdown: a section for each header of a part."""
     return "\n\n".join(
         f'## {header.name}\n\n`#include "{header.relative_to(ROOT / part / "include")}"`\n\n'
-        # By its path: two folders may hold headers of one name.
-        f'```{{doxygenfile}} {header.relative_to(ROOT / part / "include")}\n```'
+        f"```{{doxygenfile}} {header.name}\n```"
         for header in _headers(part)
     )
 
