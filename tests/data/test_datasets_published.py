@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import pytest
 
+from converted import DATA, assert_as_committed, assert_described
 from gpucast.data.bundled import bundled_files
 from gpucast.data.loading import load
 
-ROOT = Path(__file__).parents[2]
 NAMES = (
     "bandwidthtest-gtx480",
     "copy-timed-2012",
@@ -27,20 +24,12 @@ def test_every_table_is_bundled() -> None:
 
 
 def test_the_committed_records_are_what_the_script_makes() -> None:
-    script = runpy.run_path(str(ROOT / "data" / "convert_published.py"))
-    made = script["datasets"]()
-    assert sorted(made) == sorted(NAMES)
-    for name, text in made.items():
-        committed = (ROOT / "data" / "published" / f"{name}.jsonl").read_bytes()
-        assert committed == text.encode(), "run python data/convert_published.py"
+    assert_as_committed("convert_published.py", DATA / "published", NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_a_title_a_source_and_caveats(name: str) -> None:
-    data = load(name)
-    assert data.title()
-    assert data.warnings == []
-    assert all(machine.source and machine.caveats for machine in data.machines.values())
+    assert_described(name)
 
 
 def test_first_calls_of_the_peer_copies_are_cold() -> None:
