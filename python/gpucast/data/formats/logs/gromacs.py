@@ -62,11 +62,7 @@ def detect(text: str) -> bool:
 
 def parse(text: str) -> Found:
     """A run for each start of mdrun that came to its end; minimizations are none."""
-    found = Found()
-    lines = runs.Lines(text)
-    for number, (begin, part) in enumerate(runs.executions(text, _START)):
-        _read(part, begin, number, lines, found)
-    return found
+    return runs.of_executions(text, _START, _read)
 
 
 def _read(part: str, begin: int, number: int, lines: runs.Lines, found: Found) -> None:

@@ -84,10 +84,7 @@ class _Devices:
 
 def parse(text: str) -> Found:
     """The dynamics runs of a log; minimizations and runs of no step are none."""
-    found = Found()
-    lines = runs.Lines(text)
-    for number, (begin, part) in enumerate(runs.executions(text, _BANNER)):
-        _read(part, begin, number, lines, found)
+    found = runs.of_executions(text, _BANNER, _read)
     found.warnings = list(dict.fromkeys(found.warnings))
     return found
 

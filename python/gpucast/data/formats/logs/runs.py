@@ -358,6 +358,17 @@ class Lines:
         return self._line
 
 
+def of_executions(
+    text: str, start: re.Pattern[str], read: Callable[[str, int, int, Lines, Found], None]
+) -> Found:
+    """What ``read`` finds in each part of a log: its text, place and number, the log's lines, and
+    where to put it."""
+    found, lines = Found(), Lines(text)
+    for number, (begin, part) in enumerate(executions(text, start)):
+        read(part, begin, number, lines, found)
+    return found
+
+
 def executions(text: str, start: re.Pattern[str]) -> list[tuple[int, str]]:
     """The parts of a log that begin where a program starts: place and text of each.
 
