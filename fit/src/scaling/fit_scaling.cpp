@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "gpucast/fit/parallel.h"
+#include "gpucast/fit/scaling/log_sum_exp.h"
 #include "gpucast/fit/scaling/minimize.h"
 #include "gpucast/fit/scaling/mixture.h"
 #include "gpucast/fit/scaling/search.h"
@@ -50,14 +51,6 @@ double half_square(const Deviates& deviates) {
   for (const double each : deviates)
     sum += each * each;
   return .5 * sum;
-}
-
-double log_sum_exp(const std::vector<double>& terms) {
-  const double largest = *std::ranges::max_element(terms);
-  double sum = 0;
-  for (const double term : terms)
-    sum += std::exp(term - largest);
-  return largest + std::log(sum);
 }
 
 struct Learned {

@@ -9,6 +9,7 @@
 
 #include "gpucast/fit/parallel.h"
 #include "gpucast/fit/random.h"
+#include "gpucast/fit/scaling/log_sum_exp.h"
 #include "gpucast/fit/scaling/student.h"
 
 namespace gpucast::fit::scaling {
@@ -239,11 +240,7 @@ Eigen::VectorXd Mixture::log_density(const Cells& measured) const {
       terms[i] = std::log(one.component->weight) - std::log(scale) +
                  student::log_density((measured.log_seconds[j] - one.mean[j]) / scale);
     }
-    const double largest = *std::ranges::max_element(terms);
-    double sum = 0;
-    for (const double term : terms)
-      sum += std::exp(term - largest);
-    result[j] = largest + std::log(sum);
+    result[j] = log_sum_exp(terms);
   }
   return result;
 }

@@ -50,8 +50,8 @@ class Mixture {
 
   double noise() const;  // relative, of a cell: the root of the components' mean square
 
-  // `variance` is added to that of one measurement's ln T in each cell. 50,000 cells are forecast
-  // in pieces by `threads` threads (0: one a core).
+  // Cells::variance is added to that of one measurement's ln T. By `threads` threads (0: one a
+  // core).
   Forecast forecast(const Cells& at, unsigned threads) const;
 
   // Log density of the cells' measured times, one by one; Cells::variance is added.
