@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from gpucast.data.records import Step
+from gpucast.data.steps import medians_of
 from gpucast.errors import InputError
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
+from gpucast.fitting.scaling import fit_scaling
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.scaling import ScalingModel
@@ -23,7 +24,8 @@ from gpucast.model.scaling import ScalingModel
 # Share of the forecast that forms of such work need.
 _LIKELY = 0.5
 
-# Of the sizes, the largest that are left out.
+# Of more sizes than so many, the largest that are left out.
+_FEWEST_SIZES = 3
 _LARGEST_SIZES = 0.3
 
 # Relative; held-out errors below it are alike.
@@ -71,7 +73,7 @@ def _folds(steps: list[Step]) -> list[tuple[list[Step], list[Step]]]:
     folds = []
     if len(counts) > 1:
         folds.append(_parted(steps, lambda step: step.gpus < counts[-1]))
-    if len(sizes) > FEWEST_CELLS:
+    if len(sizes) > _FEWEST_SIZES:
         largest = sizes[-max(1, round(_LARGEST_SIZES * len(sizes)))]
         folds.append(_parted(steps, lambda step: step.n < largest))
     return folds
@@ -83,10 +85,8 @@ def _parted(steps: list[Step], keep: Callable[[Step], bool]) -> tuple[list[Step]
 
 def _errors(model: Forecaster, steps: list[Step]) -> list[float]:
     """Logarithms of the relative errors of the cells that steps are of."""
-    medians: dict[tuple[float, int], list[float]] = {}
-    for step in steps:
-        medians.setdefault((step.n, step.gpus), []).extend(step.seconds)
+    medians = medians_of(steps)
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*medians, strict=True))
-    measured = np.array([np.median(each) for each in medians.values()])
+    measured = np.array(list(medians.values()))
     error = np.abs(np.log(model.seconds(n, gpus) / measured))
     return np.log(error + _SAME).tolist()  # type: ignore[no-any-return]

@@ -219,10 +219,10 @@ def _unlike(found: _core.Scaling, cells: Cells) -> list[str]:
     apart = np.flatnonzero(np.asarray(found.local) > 0)
     if not apart.size:
         return []
-    others = cells.where(np.asarray(found.local) == 0).fit()
-    zero = np.zeros(apart.size)
-    n, gpus = cells.n[apart], cells.gpus[apart]
-    factor = cells.seconds[apart] / others.forecast(n, gpus, cells.nodes[apart], zero)[0]
+    n, gpus, zero = cells.n[apart], cells.gpus[apart], np.zeros(apart.size)
+    # What is a cell's alone is no part of a size next to it.
+    others = found.forecast(n * (1 + 1e-9), gpus, cells.nodes[apart], zero)[0]
+    factor = cells.seconds[apart] / others
     farthest = np.argsort(-np.abs(np.log(factor)))
     return [
         f"n = {number(n[i])} on {int(gpus[i])} GPU(s) took {factor[i]:.2g} times what all other "

@@ -216,12 +216,6 @@ class Forecaster(ABC):
     def to_json(self) -> str:
         """The content of the model file."""
 
-    @property
-    def follows_cells(self) -> bool:
-        """Whether a cell is best known by its own measurement; otherwise by the model, which knows
-        all cells, unless it misses that one."""
-        return False
-
     def measured(self, n: Array, gpus: Array) -> Array:
         """Measured times (s) of pairs of n and gpus (any one shape), NaN where none is known."""
         cells = self.timed
@@ -282,8 +276,8 @@ class Forecaster(ABC):
         return pandas.DataFrame(self.best_counts(as_list(n), counts))
 
     def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
-        """The fastest GPU count for each n: measured cells count as measured, others as forecast,
-        so that a model that misses what was measured does not choose by it."""
+        """The fastest GPU count for each n, by the times that are ``believed``: a model that misses
+        what was measured does not choose by it."""
         counts = checked_counts(sorted(set(gpus)))
         sizes = checked_sizes(n)
         if not counts.size:
@@ -291,15 +285,13 @@ class Forecaster(ABC):
         found = self.forecasts(*outer(sizes, counts))
         shape = (sizes.size, counts.size)
         forecast = found.seconds.reshape(shape)
-        known = self.measured(found.n, found.gpus).reshape(shape)
-        trusted = self.believed(found, known.ravel()).reshape(shape)
-        measured = np.where(np.isnan(known), forecast, known)
-        seconds = measured if self.follows_cells else trusted
+        known = self.measured(found.n, found.gpus)
+        seconds = self.believed(found, known).reshape(shape)
         outside = found.extrapolated.reshape(shape)
         share = self.best_shares(sizes, counts)
         if self.draw_count:
             # Where what was measured is within what the model says, so are its probabilities.
-            other = np.argmin(trusted, axis=1) != np.argmin(forecast, axis=1)
+            other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
             for at in np.flatnonzero(other).tolist():
                 share[at] = self._shares_about(sizes[at], counts, seconds[at] / forecast[at])
         result: list[Best] = []
@@ -311,7 +303,7 @@ class Forecaster(ABC):
                     "model": self.name,
                     "n": plain(size),
                     "gpus": int(counts[at]),
-                    "seconds": float(trusted[row, at]),
+                    "seconds": float(seconds[row, at]),
                     # Sums of shares miss 1 by rounding.
                     "probability": round(float(share[row, at]), 9) if self.draw_count else None,
                     "within_2_percent": [int(count) for count in close],

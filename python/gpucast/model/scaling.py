@@ -98,10 +98,6 @@ class ScalingModel(FittedScaling, Forecaster):
         return self.scaling.cells
 
     @property
-    def follows_cells(self) -> bool:
-        return True
-
-    @property
     def timed_parts(self) -> bool:
         return self.scaling.parts is not None
 
@@ -169,20 +165,26 @@ class ScalingModel(FittedScaling, Forecaster):
             spread=spread,
         )
 
+    @cached_property
+    def _parts_off(self) -> Array:
+        """Logarithms of measured parts' shares over the forms', a row a cell of ``parts``."""
+        measured = self.scaling.parts
+        assert measured is not None
+        n, gpus = np.array(measured.n), np.array(measured.gpus, dtype=np.float64)
+        form = self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[-1]
+        timed = np.array([measured.t_gpu, measured.t_cpu, measured.t_com]).T
+        return np.asarray(np.log(_shares(timed) / _shares(form)), dtype=np.float64)
+
     def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
         """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
         measured parts differ from the forms' in cells about them; far from these not at all."""
         measured = self.scaling.parts
         if measured is None or not n.size:
             return parts
-        at_n, at_gpus = np.array(measured.n), np.array(measured.gpus, dtype=np.float64)
-        zero = np.zeros(at_n.size)
-        form = self.core.forecast(at_n, at_gpus, self.nodes_of(at_gpus), zero)[-1]
-        timed = np.array([measured.t_gpu, measured.t_cpu, measured.t_com]).T
-        off = np.log(_shares(timed) / _shares(form))
-        distance = np.abs(np.log(n[:, None] / at_n)) + np.abs(np.log(gpus[:, None] / at_gpus))
+        distance = np.abs(np.log(n[:, None] / np.array(measured.n)))
+        distance += np.abs(np.log(gpus[:, None] / np.array(measured.gpus)))
         weight = np.exp(-distance / _PARTS_LENGTH)
-        moved = weight @ off / (weight.sum(axis=1, keepdims=True) + _PARTS_ELSEWHERE)
+        moved = weight @ self._parts_off / (weight.sum(axis=1, keepdims=True) + _PARTS_ELSEWHERE)
         shares = _shares(parts) * np.exp(moved)
         total = parts.sum(axis=1, keepdims=True)
         return np.asarray(total * shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
