@@ -29,6 +29,7 @@
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/workload.h"
+#include "components.h"
 #include "scaling.h"
 
 namespace nb = nanobind;
@@ -595,5 +596,6 @@ NB_MODULE(_core, m) {
   bind_forecast(m);
   bind_terms(m);
   bind_scaling(m);
+  bind_components(m);
   m.attr("ROUTES") = words(model::all_routes);
 }

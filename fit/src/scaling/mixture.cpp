@@ -3,68 +3,19 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <stdexcept>
 #include <utility>
 
 #include "gpucast/fit/parallel.h"
-#include "gpucast/fit/random.h"
 #include "gpucast/fit/scaling/log_sum_exp.h"
-#include "gpucast/fit/scaling/student.h"
+#include "gpucast/fit/student.h"
+#include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit::scaling {
 
 namespace {
 
 constexpr Eigen::Index piece = 64;
-
-// A mixture of Student's t in one cell.
-struct Marginal {
-  std::vector<double> weight, mean, scale;
-
-  struct Value {
-    double distribution = 0;
-    double density = 0;
-  };
-
-  Value at(double x) const {
-    Value sum;
-    for (std::size_t i = 0; i < weight.size(); ++i) {
-      const double t = (x - mean[i]) / scale[i];
-      sum.distribution += weight[i] * student::distribution(t);
-      sum.density += weight[i] * student::density(t) / scale[i];
-    }
-    return sum;
-  }
-
-  // Newton's iteration, halved where it leaves what is known to hold the quantile.
-  double quantile(double probability) const {
-    double low = mean[0];
-    double high = mean[0];
-    double x = 0;
-    for (std::size_t i = 0; i < weight.size(); ++i) {
-      // Student's t with 8 degrees is within 7 of its mean but for 1e-4.
-      low = std::min(low, mean[i] - 7 * scale[i]);
-      high = std::max(high, mean[i] + 7 * scale[i]);
-      x += weight[i] * mean[i];
-    }
-    for (int i = 0; i < 100 && high - low > 1e-9; ++i) {
-      const Value value = at(x);
-      const double off = value.distribution - probability;
-      (off < 0 ? low : high) = x;
-      const double next = x - off / value.density;
-      const double last = x;
-      x = low < next && next < high ? next : .5 * (low + high);
-      if (std::abs(x - last) < 1e-9) break;
-    }
-    return x;
-  }
-};
-
-double normal(Random& random) {  // Box and Muller 1958
-  const double radius = std::sqrt(-2 * std::log1p(-random.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform());
-}
 
 }  // namespace
 
@@ -190,23 +141,19 @@ Forecast Mixture::forecast(const Cells& at, unsigned threads) const {
 
 void Mixture::forecast_piece(const Cells& at, Eigen::Index first, Forecast& into) const {
   const std::vector<Predicted> predicted = predict(at, false);
-  Marginal expected;
-  Marginal measured;
+  StudentMixture expected;
+  StudentMixture measured;
   for (Eigen::Index j = 0; j < at.size(); ++j) {
-    expected.weight.clear();
-    expected.mean.clear();
-    expected.scale.clear();
-    measured.scale.clear();
+    expected.clear();
+    measured.clear();
     double mean = 0;
     double square = 0;
     Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
     for (const Predicted& one : predicted) {
       const double weight = one.component->weight;
-      expected.weight.push_back(weight);
-      expected.mean.push_back(one.mean[j]);
-      expected.scale.push_back(std::sqrt(priors_.inflation * one.variance[j]) + 1e-12);
-      measured.scale.push_back(
-          std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + at.variance[j]));
+      expected.add(weight, one.mean[j], std::sqrt(priors_.inflation * one.variance[j]) + 1e-12);
+      measured.add(weight, one.mean[j],
+                   std::sqrt(priors_.inflation * (one.variance[j] + one.noise) + at.variance[j]));
       mean += weight * one.mean[j];
       square += weight * (priors_.inflation * one.variance[j] + one.mean[j] * one.mean[j]);
       for (std::size_t k = 0; k < one.component->form.terms.size(); ++k) {
@@ -215,8 +162,6 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, Forecast& into
             weight * one.shares(j, static_cast<Eigen::Index>(k));
       }
     }
-    measured.weight = expected.weight;
-    measured.mean = expected.mean;
     const Eigen::Index i = first + j;
     into.seconds[i] = std::exp(measured.quantile(.5));
     into.low[i] = std::exp(measured.quantile(.05));
@@ -246,46 +191,17 @@ Eigen::VectorXd Mixture::log_density(const Cells& measured) const {
 }
 
 Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const {
-  Random random(seed);
-  // Components in proportion to their weights, evenly spread, so that few draws hold the heavy
-  // ones.
-  std::vector<std::vector<Eigen::Index>> rows(components_.size());
-  double sum = components_[0].weight;
-  std::size_t current = 0;
-  for (Eigen::Index draw = 0; draw < count; ++draw) {
-    const double wanted =
-        (static_cast<double>(draw) + random.uniform()) / static_cast<double>(count);
-    while (current + 1 < components_.size() && sum < wanted)
-      sum += components_[++current].weight;
-    rows[current].push_back(draw);
-  }
   const std::vector<Predicted> predicted = predict(at, true);
-  Eigen::MatrixXd result(count, at.size());
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    if (rows[i].empty()) continue;
-    Eigen::MatrixXd covariance = predicted[i].covariance;
-    // Rounding leaves a covariance of cells that are known exactly a little negative.
-    covariance.diagonal().array() += 1e-10;
-    const Eigen::LDLT<Eigen::MatrixXd> factor(covariance);
-    const Eigen::VectorXd root = factor.vectorD().cwiseMax(0).cwiseSqrt();
-    for (const Eigen::Index draw : rows[i]) {
-      Eigen::VectorXd deviates(at.size());
-      for (double& deviate : deviates)
-        deviate = normal(random);
-      double chi2 = 0;
-      for (int k = 0; k < static_cast<int>(student::freedom); ++k) {
-        const double deviate = normal(random);
-        chi2 += deviate * deviate;
-      }
-      const Eigen::VectorXd scaled = root.cwiseProduct(deviates);
-      const Eigen::VectorXd correlated =
-          factor.transpositionsP().transpose() * Eigen::VectorXd(factor.matrixL() * scaled);
-      result.row(draw) =
-          (predicted[i].mean + correlated * std::sqrt(priors_.inflation * student::freedom / chi2))
-              .transpose();
-    }
-  }
-  return result;
+  std::vector<double> weights;
+  weights.reserve(components_.size());
+  for (const Component& each : components_)
+    weights.push_back(each.weight);
+  return fit::draws(
+      weights,
+      [&](std::size_t i) {
+        return Joint{predicted[i].mean, priors_.inflation * predicted[i].covariance};
+      },
+      count, seed);
 }
 
 }  // namespace gpucast::fit::scaling

@@ -8,14 +8,10 @@
 #include <array>
 #include <cmath>
 
+#include "gpucast/fit/log_normal.h"
 #include "gpucast/model/scaling/form.h"
 
 namespace gpucast::fit::scaling {
-
-struct LogNormal {
-  double log_median;
-  double log_sd;
-};
 
 struct Priors {
   // Largest share that a term has of any measured step time, which fixes its coefficient's scale.

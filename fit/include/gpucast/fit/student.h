@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace gpucast::fit::scaling::student {
+namespace gpucast::fit::student {
 
 inline constexpr double freedom = 8;
 
@@ -28,4 +28,4 @@ inline double log_density(double t) {
   return constant - .5 * (freedom + 1) * std::log1p(t * t / freedom);
 }
 
-}  // namespace gpucast::fit::scaling::student
+}  // namespace gpucast::fit::student

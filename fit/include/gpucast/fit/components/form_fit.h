@@ -1,0 +1,62 @@
+// One form and the processes about it, fitted to measured visits: the most plausible parameters and
+// amplitudes, and how plausible the form is.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+
+#include "gpucast/fit/components/amplitudes.h"
+#include "gpucast/fit/components/form.h"
+#include "gpucast/fit/components/noise.h"
+#include "gpucast/fit/components/visits.h"
+
+namespace gpucast::fit::components {
+
+// What a fit found: enough to forecast from, with the form and the measurements.
+struct Point {
+  Eigen::VectorXd z;
+  LogAmplitudes amplitudes;
+  Disturbed disturbed;
+};
+
+// About a point, everything is Gaussian: forecasts follow by conditioning.
+class FormFit {
+ public:
+  // The state at a point, as a fit left it.
+  FormFit(const Form& form, const Measured& measured, Point point);
+
+  const Point& point() const { return point_; }
+
+  // Of the measured times, parameters integrated over (Laplace), with the amplitudes' prior.
+  double log_evidence() const { return log_evidence_; }
+
+  // Standard deviations of z.
+  Eigen::VectorXd errors() const;
+
+  // Forecasts of rows: log seconds, and their covariance (or its diagonal alone).
+  struct Predicted {
+    Eigen::VectorXd mean;
+    Eigen::VectorXd variance;
+    Eigen::MatrixXd covariance;  // empty unless asked for
+    Eigen::MatrixXd weights;     // shares of the parts in the form's time
+    Eigen::VectorXd of_visit;    // variance of one visit beyond
+  };
+  Predicted predict(const Sites& at, bool joint) const;
+
+ private:
+  const Form* form_;
+  Point point_;
+  Sites sites_;
+  Eigen::MatrixXd weights_;
+  Eigen::MatrixXd factor_;     // of the rows' covariance
+  Eigen::VectorXd residuals_;  // whitened, parameters at their posterior mean
+  Eigen::MatrixXd jacobian_;   // whitened
+  Eigen::MatrixXd precision_;  // of z, its Cholesky factor
+  Eigen::VectorXd step_;       // from z to its posterior mean: 0 where z is the mode
+  double log_evidence_ = 0;
+};
+
+// Fits a form. `start`: amplitudes to begin with.
+Point fit_form(const Form& form, const Measured& measured, const LogAmplitudes& start);
+
+}  // namespace gpucast::fit::components

@@ -1,0 +1,87 @@
+// Forecasts of a program whose steps' parts are known: several forms, weighed by how plausible the
+// measured times make them, each with its processes.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpucast/fit/components/form.h"
+#include "gpucast/fit/components/form_fit.h"
+#include "gpucast/fit/components/visits.h"
+
+namespace gpucast::fit::components {
+
+struct Component {
+  Form form;
+  Point point;
+  double weight = 0;  // all weights sum to 1
+};
+
+// What forecasts are of: cells, and of each how much more it scatters.
+struct Asked {
+  Eigen::VectorXd n;
+  Eigen::VectorXd gpus;
+  Eigen::VectorXd visits;    // that a measured time is the mean of
+  Eigen::VectorXd variance;  // of log time, beyond
+  // Standard deviations of factors on T_gpu, T_cpu and T_com that all measurements of another
+  // occasion or machine share.
+  Eigen::Vector3d factors = Eigen::Vector3d::Zero();
+};
+
+// An entry a cell; intervals hold 90 %. Times in seconds.
+struct Forecast {
+  Eigen::VectorXd seconds;              // median
+  Eigen::VectorXd low, high;            // of a measurement
+  Eigen::VectorXd mean_low, mean_high;  // of the expected time
+  Eigen::VectorXd spread;               // standard deviation of ln T, visits' noise left out
+  Eigen::MatrixXd parts;                // seconds of T_gpu, T_cpu, T_com; a row a cell
+};
+
+class Mixture {
+ public:
+  // Throws std::invalid_argument where there are no components or one does not fit its form.
+  Mixture(Measured measured, std::vector<Component> components);
+  Mixture(const Mixture&) = delete;
+  Mixture& operator=(const Mixture&) = delete;
+  Mixture(Mixture&&) = default;
+  Mixture& operator=(Mixture&&) = default;
+  ~Mixture() = default;
+
+  const Measured& measured() const { return measured_; }
+  const std::vector<Component>& components() const { return components_; }
+  const FormFit& fit_of(std::size_t component) const { return fits_[component]; }
+
+  // By `threads` threads (0: one a core).
+  Forecast forecast(const Asked& asked, unsigned threads) const;
+
+  // `count` draws of the expected ln T of all cells together, a row each; `factors` are drawn, too.
+  Eigen::MatrixXd draws(const Asked& asked, Eigen::Index count, std::uint64_t seed) const;
+
+ private:
+  void forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
+                      Forecast& into) const;
+  FormFit::Predicted predict(std::size_t component, const Asked& asked, Eigen::Index first,
+                             Eigen::Index count, bool joint) const;
+
+  Measured measured_;
+  std::vector<Component> components_;
+  std::vector<FormFit> fits_;
+};
+
+// A form to try.
+struct Candidate {
+  model::StepModel model;
+  double log_odds = 0;  // before any step was timed
+  std::vector<std::pair<std::string, LogNormal>> known;  // priors that data other than steps give
+};
+
+// The mixture for measured visits. GPU terms that are far less plausible than others with the first
+// communication term that they come with are not tried with further ones.
+Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,
+                       unsigned threads);
+
+}  // namespace gpucast::fit::components

@@ -1,0 +1,191 @@
+// gpucast._core: forecasts of programs whose steps' parts are known.
+#include "components.h"
+
+#include <nanobind/eigen/dense.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gpucast/fit/components/mixture.h"
+#include "gpucast/model/step_model.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+namespace components = gpucast::fit::components;
+using components::Measured;
+using components::Visit;
+using ComponentMixture = components::Mixture;
+using Vector = Eigen::VectorXd;
+using gpucast::model::StepModel;
+
+void require_alike(Eigen::Index count, std::initializer_list<Eigen::Index> sizes) {
+  for (const Eigen::Index size : sizes) {
+    if (size != count) throw std::invalid_argument("arrays differ in length");
+  }
+}
+
+// Visits as columns: cell, seconds of the step, variance of its logarithm, the same of the host's
+// part (not a number: not timed).
+using VisitColumns = Eigen::Matrix<double, Eigen::Dynamic, 5, Eigen::RowMajor>;
+
+Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
+                  const Vector& kernel_variance, const VisitColumns& visits) {
+  require_alike(n.size(), {gpus.size(), kernel.size(), kernel_variance.size()});
+  if (!(n.array() > 0).all() || !(gpus.array() > 0).all()) {
+    throw std::invalid_argument("sizes and GPU counts are above 0");
+  }
+  Measured result{n, gpus, kernel.array().log(), kernel_variance, {}};
+  result.visits.reserve(static_cast<std::size_t>(visits.rows()));
+  for (Eigen::Index v = 0; v < visits.rows(); ++v) {
+    const auto cell = static_cast<Eigen::Index>(visits(v, 0));
+    if (cell < 0 || cell >= n.size()) throw std::invalid_argument("a visit's cell is not there");
+    if (!(visits(v, 1) > 0) || !std::isfinite(visits(v, 1))) {
+      throw std::invalid_argument("times are above 0");
+    }
+    const bool has_cpu = !std::isnan(visits(v, 3));
+    result.visits.push_back({cell, std::log(visits(v, 1)), visits(v, 2), has_cpu,
+                             has_cpu ? std::log(visits(v, 3)) : 0.0,
+                             has_cpu ? visits(v, 4) : 0.0});
+  }
+  return result;
+}
+
+components::Asked asked(const Vector& n, const Vector& gpus, const Vector& visits,
+                        const Vector& variance, const Eigen::Vector3d& factors) {
+  require_alike(n.size(), {gpus.size(), visits.size(), variance.size()});
+  return {n, gpus, visits, variance, factors};
+}
+
+// Model, weight, z, its prior's medians and standard deviations, log amplitudes, variances added to
+// visits (of step, of cpu) and cells (of kernels) that the rest did not expect.
+using ComponentState = std::tuple<StepModel, double, Vector, Vector, Vector, Vector, Vector, Vector,
+                                  Vector>;
+
+components::Component component(const ComponentState& from, const Measured& of) {
+  const auto& [model, weight, z, median, sd, amplitudes, step, cpu, kernel] = from;
+  require_alike(static_cast<Eigen::Index>(of.visits.size()), {step.size(), cpu.size()});
+  require_alike(of.size(), {kernel.size()});
+  require_alike(static_cast<Eigen::Index>(components::amplitude_count), {amplitudes.size()});
+  components::Disturbed disturbed(of);
+  disturbed.step = step;
+  disturbed.cpu = cpu;
+  disturbed.kernel = kernel;
+  return {{model, median, sd}, {z, amplitudes, std::move(disturbed)}, weight};
+}
+
+ComponentState state_of(const components::Component& of) {
+  return {of.form.model,       of.weight,           of.point.z,
+          of.form.median,      of.form.sd,          of.point.amplitudes,
+          of.point.disturbed.step, of.point.disturbed.cpu, of.point.disturbed.kernel};
+}
+
+}  // namespace
+
+void bind_components(nb::module_& m) {
+  nb::class_<ComponentMixture>(
+      m, "Components",
+      "Forecasts of a program whose steps' parts are known: a mixture over forms, with processes "
+      "about their parts (fit/include/gpucast/fit/components).")
+      .def(
+          "__init__",
+          [](ComponentMixture* self, const Vector& n, const Vector& gpus, const Vector& kernel,
+             const Vector& kernel_variance, const VisitColumns& visits,
+             const std::vector<ComponentState>& states) {
+            Measured of = measured(n, gpus, kernel, kernel_variance, visits);
+            std::vector<components::Component> list;
+            list.reserve(states.size());
+            for (const ComponentState& each : states)
+              list.push_back(component(each, of));
+            new (self) ComponentMixture(std::move(of), std::move(list));
+          },
+          "n"_a, "gpus"_a, "kernel"_a, "kernel_variance"_a, "visits"_a, "components"_a)
+      .def_prop_ro(
+          "components",
+          [](const ComponentMixture& self) {
+            std::vector<ComponentState> list;
+            for (const auto& each : self.components())
+              list.push_back(state_of(each));
+            return list;
+          },
+          "(model, weight, z, its prior's medians and standard deviations, log amplitudes, "
+          "variances added to visits' steps and host times and to cells' kernels) of each.")
+      .def(
+          "errors",
+          [](const ComponentMixture& self, std::size_t at) {
+            if (at >= self.components().size()) throw std::invalid_argument("no such component");
+            return self.fit_of(at).errors();
+          },
+          "component"_a, "Standard deviations of a component's z.")
+      .def(
+          "forecast",
+          [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
+             const Vector& visits, const Vector& variance, const Eigen::Vector3d& factors,
+             unsigned threads) {
+            const auto of = asked(n, gpus, visits, variance, factors);
+            nb::gil_scoped_release release;
+            auto found = self.forecast(of, threads);
+            return std::tuple(std::move(found.seconds), std::move(found.low), std::move(found.high),
+                              std::move(found.mean_low), std::move(found.mean_high),
+                              std::move(found.spread), std::move(found.parts));
+          },
+          "n"_a, "gpus"_a, "visits"_a, "variance"_a, "factors"_a, "threads"_a = 0U,
+          "(seconds, low, high, mean_low, mean_high, spread of log T, parts): medians, 90 % "
+          "intervals of the mean of so many visits (`variance` added) and of the expected time, "
+          "and T_gpu, T_cpu, T_com in columns. `factors`: standard deviations of what all "
+          "measurements share on each part.")
+      .def(
+          "draws",
+          [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
+             const Eigen::Vector3d& factors, Eigen::Index count, std::uint64_t seed) {
+            const Vector none = Vector::Zero(n.size());
+            const auto of = asked(n, gpus, none, none, factors);
+            nb::gil_scoped_release release;
+            return Eigen::MatrixXd(self.draws(of, count, seed).array().exp());
+          },
+          "n"_a, "gpus"_a, "factors"_a, "count"_a, "seed"_a,
+          "Draws of the expected times of all cells together, s; a row a draw.");
+  m.def(
+      "fit_components",
+      [](const Vector& n, const Vector& gpus, const Vector& kernel, const Vector& kernel_variance,
+         const VisitColumns& visits,
+         const std::vector<std::tuple<StepModel, double,
+                                      std::map<std::string, std::pair<double, double>>>>& tried,
+         unsigned threads) {
+        const Measured of = measured(n, gpus, kernel, kernel_variance, visits);
+        std::vector<components::Candidate> candidates;
+        candidates.reserve(tried.size());
+        for (const auto& [model, log_odds, known] : tried) {
+          components::Candidate& each = candidates.emplace_back(
+              components::Candidate{model, log_odds, {}});
+          for (const auto& [name, prior] : known)
+            each.known.push_back({name, {std::log(prior.first), prior.second}});
+        }
+        nb::gil_scoped_release release;
+        return components::fit_components(of, candidates, threads);
+      },
+      "n"_a, "gpus"_a, "kernel"_a, "kernel_variance"_a, "visits"_a, "candidates"_a,
+      "threads"_a = 0U,
+      "The mixture for measured visits. Cells: n, GPU count, seconds of the kernel (not a number: "
+      "not timed) and the variance of its logarithm. Visits, a row each: cell, seconds of the step, "
+      "variance of its logarithm, the same of the host's part. Candidates: (model, log odds, priors "
+      "of parameters by name as (median, standard deviation of the logarithm)).");
+  nb::list names;
+  for (const auto& each : components::about_amplitudes)
+    names.append(nb::str(each.name.data(), each.name.size()));
+  m.attr("AMPLITUDES") = names;
+}

@@ -1,0 +1,125 @@
+#include "gpucast/fit/components/form.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "gpucast/fit/evaluate.h"
+#include "gpucast/model/blocks.h"
+
+namespace gpucast::fit::components {
+
+namespace {
+
+// Events that mark a kernel's begin and end are 2 to 16 us apart without it.
+constexpr LogNormal event_time{-12.43, .8};
+
+// T_com counts as at least this share of a step: where it hides altogether, that it does is not
+// known exactly.
+constexpr double least_com_share = .02;
+
+// What T_gpu is a function of: blocks on a multiprocessor where the term is about these, or work.
+double gpu_coordinate(const model::StepModel& model, double n, double gpus) {
+  const model::Step step{n, gpus, &model.workload()};
+  const auto& needs = model::info(model.terms().value().gpu).needs;
+  const bool blocks = std::ranges::any_of(
+      needs, [](const model::Fact& fact) { return fact.count == model::block.count; });
+  return blocks ? model::blocks_on_busiest(step, model.machine()) : step.work();
+}
+
+}  // namespace
+
+Sites sites(const model::StepModel& model, std::vector<Cell> cells) {
+  const auto count = static_cast<Eigen::Index>(cells.size());
+  Sites result{std::move(cells), Eigen::VectorXd(count), Eigen::VectorXd(count),
+               Eigen::VectorXd(count)};
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Cell& cell = result.cells[static_cast<std::size_t>(i)];
+    result.log_n[i] = std::log(cell.n);
+    result.log_gpus[i] = std::log(cell.gpus);
+    result.coordinate[i] = std::log(gpu_coordinate(model, cell.n, cell.gpus));
+  }
+  return result;
+}
+
+Eigen::VectorXd values_of(const Form& form, const Eigen::VectorXd& z) {
+  return values_from_log(form.model, z.head(form.parameter_count() - 1));
+}
+
+RowTimes row_times(const Form& form, const Sites& at, const Eigen::VectorXd& z) {
+  const Eigen::Index count = at.size();
+  const Eigen::Index last = form.parameter_count() - 1;
+  RowTimes result{Eigen::VectorXd(count), Eigen::MatrixXd::Zero(count, last + 1),
+                  Eigen::MatrixXd::Zero(count, 3)};
+  Eigen::MatrixXd slopes(count, last);
+  evaluate(form.model, at.cells, z.data(), result.log_seconds.data(), slopes.data());
+  result.slopes.leftCols(last) = slopes;
+  const Eigen::VectorXd values = values_of(form, z);
+  const double events = std::exp(z[last]);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Cell& cell = at.cells[static_cast<std::size_t>(i)];
+    if (cell.kind == Kind::cpu) {
+      result.weights(i, 1) = 1;
+    } else if (cell.kind == Kind::kernel) {
+      const double kernel = std::exp(result.log_seconds[i]);
+      const double share = kernel / (kernel + events);
+      result.log_seconds[i] = std::log(kernel + events);
+      result.slopes.row(i) *= share;
+      result.slopes(i, last) = 1 - share;
+      result.weights(i, 0) = share;
+    } else {
+      const auto parts = form.model.step_seconds(values.data(), cell.n, cell.gpus);
+      const double total = parts.total();
+      result.weights(i, 0) = std::min(1.0, parts.gpu / total);
+      result.weights(i, 1) = std::min(1.0, parts.cpu / total);
+      result.weights(i, 2) = std::max(least_com_share, std::abs(parts.com) / total);
+    }
+  }
+  return result;
+}
+
+Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
+                 const Eigen::VectorXd& log_seconds,
+                 const std::vector<std::pair<std::string, LogNormal>>& known) {
+  const auto& list = model.parameter_list();
+  const auto count = static_cast<Eigen::Index>(list.size());
+  Form form{std::move(model), Eigen::VectorXd(count + 1), Eigen::VectorXd(count + 1)};
+  const auto& parameters = form.model.parameter_list();
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const model::Parameter& parameter = parameters[static_cast<std::size_t>(i)];
+    const auto found =
+        std::ranges::find(known, parameter.name, [](const auto& each) { return each.first; });
+    const bool is_known = found != known.end();
+    const double sign = parameter.reciprocal ? -1 : 1;
+    form.sd[i] = is_known ? found->second.log_sd : parameter.prior.log_sd;
+    form.median[i] = sign * (is_known                      ? found->second.log_median
+                             : parameter.prior.median > 0 ? std::log(parameter.prior.median)
+                                                          : 0.0);
+  }
+  form.median[count] = event_time.log_median;
+  form.sd[count] = event_time.log_sd;
+  // A time that its parameter makes alone cannot be longer than any that was measured; half of the
+  // least that this leaves is as good a guess as any.
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const model::Parameter& parameter = parameters[static_cast<std::size_t>(i)];
+    const bool is_known =
+        std::ranges::any_of(known, [&](const auto& each) { return each.first == parameter.name; });
+    if (is_known || parameter.prior.median > 0) continue;
+    Eigen::VectorXd alone = Eigen::VectorXd::Constant(count, -200);
+    for (Eigen::Index j = 0; j < count; ++j) {
+      const model::Parameter& other = parameters[static_cast<std::size_t>(j)];
+      if (other.is_ratio()) alone[j] = form.median[j];
+    }
+    alone[i] = 0;
+    Eigen::VectorXd unit(static_cast<Eigen::Index>(steps.size()));
+    std::vector<Cell> kernels = steps;
+    for (Cell& cell : kernels)
+      cell.kind = Kind::kernel;
+    evaluate(form.model, kernels, alone.data(), unit.data(), nullptr);
+    form.median[i] = std::log(.5) + (log_seconds - unit).minCoeff();
+  }
+  return form;
+}
+
+}  // namespace gpucast::fit::components

@@ -1,0 +1,222 @@
+#include "gpucast/fit/components/mixture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "gpucast/fit/parallel.h"
+#include "gpucast/fit/student_mixture.h"
+
+namespace gpucast::fit::components {
+
+namespace {
+
+constexpr Eigen::Index piece = 64;
+constexpr double hopeless = 8;             // in log evidence, of a GPU term
+constexpr double negligible_weight = 1e-3;  // of the largest
+
+std::vector<Cell> steps(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) {
+  std::vector<Cell> cells(static_cast<std::size_t>(n.size()));
+  for (Eigen::Index i = 0; i < n.size(); ++i) {
+    Cell& cell = cells[static_cast<std::size_t>(i)];
+    cell.n = n[i];
+    cell.gpus = gpus[i];
+  }
+  return cells;
+}
+
+// Medians of the visits of each cell.
+Eigen::VectorXd log_medians(const Measured& measured) {
+  std::vector<std::vector<double>> of_cell(static_cast<std::size_t>(measured.size()));
+  for (const Visit& visit : measured.visits)
+    of_cell[static_cast<std::size_t>(visit.cell)].push_back(visit.step);
+  Eigen::VectorXd result(measured.size());
+  for (Eigen::Index c = 0; c < measured.size(); ++c) {
+    auto& times = of_cell[static_cast<std::size_t>(c)];
+    if (times.empty()) throw std::invalid_argument("a cell has no visit");
+    std::ranges::sort(times);
+    result[c] = times[times.size() / 2];
+  }
+  return result;
+}
+
+}  // namespace
+
+Mixture::Mixture(Measured measured, std::vector<Component> components)
+    : measured_(std::move(measured)), components_(std::move(components)) {
+  if (components_.empty() || measured_.visits.empty()) {
+    throw std::invalid_argument("a mixture needs visits and components");
+  }
+  fits_.reserve(components_.size());
+  for (const Component& each : components_) {
+    const auto count = static_cast<Eigen::Index>(each.form.model.parameter_count()) + 1;
+    if (each.form.parameter_count() != count || each.point.z.size() != count ||
+        each.form.sd.size() != count) {
+      throw std::invalid_argument("a component has another number of parameters than its form");
+    }
+    fits_.emplace_back(each.form, measured_, each.point);
+  }
+}
+
+FormFit::Predicted Mixture::predict(std::size_t component, const Asked& asked, Eigen::Index first,
+                                    Eigen::Index count, bool joint) const {
+  const auto at = Eigen::seqN(first, count);
+  FormFit::Predicted result = fits_[component].predict(
+      sites(components_[component].form.model, steps(asked.n(at), asked.gpus(at))), joint);
+  // A factor that all share on a part counts by the part's share.
+  const Eigen::MatrixXd shifted = result.weights * asked.factors.asDiagonal();
+  result.variance += shifted.rowwise().squaredNorm();
+  if (joint) result.covariance += shifted * shifted.transpose();
+  return result;
+}
+
+Forecast Mixture::forecast(const Asked& asked, unsigned threads) const {
+  const Eigen::Index count = asked.n.size();
+  Forecast result;
+  for (Eigen::VectorXd* each : {&result.seconds, &result.low, &result.high, &result.mean_low,
+                                &result.mean_high, &result.spread}) {
+    each->resize(count);
+  }
+  result.parts.resize(count, 3);
+  const auto pieces = static_cast<std::size_t>((count + piece - 1) / piece);
+  parallel_for(pieces, threads, 1, [&](std::size_t i) {
+    const Eigen::Index first = static_cast<Eigen::Index>(i) * piece;
+    forecast_piece(asked, first, std::min(piece, count - first), result);
+  });
+  return result;
+}
+
+void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
+                             Forecast& into) const {
+  std::vector<FormFit::Predicted> predicted;
+  std::vector<Eigen::MatrixXd> parts;
+  predicted.reserve(components_.size());
+  for (std::size_t i = 0; i < components_.size(); ++i) {
+    predicted.push_back(predict(i, asked, first, count, false));
+    const auto& model = components_[i].form.model;
+    const auto& z = fits_[i].point().z;
+    const Eigen::VectorXd values = values_of(components_[i].form, z);
+    Eigen::MatrixXd& seconds = parts.emplace_back(count, 3);
+    for (Eigen::Index j = 0; j < count; ++j) {
+      const auto each =
+          model.step_seconds(values.data(), asked.n[first + j], asked.gpus[first + j]);
+      seconds.row(j) << each.gpu, each.cpu, each.com;
+      seconds.row(j) /= each.total();
+    }
+  }
+  StudentMixture expected;
+  StudentMixture measured;
+  for (Eigen::Index j = 0; j < count; ++j) {
+    const Eigen::Index at = first + j;
+    expected.clear();
+    measured.clear();
+    double mean = 0;
+    double square = 0;
+    Eigen::RowVector3d shares = Eigen::RowVector3d::Zero();
+    for (std::size_t i = 0; i < components_.size(); ++i) {
+      const double weight = components_[i].weight;
+      const auto& one = predicted[i];
+      expected.add(weight, one.mean[j], std::sqrt(one.variance[j]));
+      measured.add(weight, one.mean[j],
+                   std::sqrt(one.variance[j] + one.of_visit[j] / asked.visits[at] +
+                             asked.variance[at]));
+      mean += weight * one.mean[j];
+      square += weight * (one.variance[j] + one.mean[j] * one.mean[j]);
+      shares += weight * parts[i].row(j);
+    }
+    into.seconds[at] = std::exp(measured.quantile(.5));
+    into.low[at] = std::exp(measured.quantile(.05));
+    into.high[at] = std::exp(measured.quantile(.95));
+    into.mean_low[at] = std::exp(expected.quantile(.05));
+    into.mean_high[at] = std::exp(expected.quantile(.95));
+    into.spread[at] = std::sqrt(std::max(0.0, square - mean * mean));
+    into.parts.row(at) = into.seconds[at] * shares;
+  }
+}
+
+Eigen::MatrixXd Mixture::draws(const Asked& asked, Eigen::Index count, std::uint64_t seed) const {
+  std::vector<double> weights;
+  weights.reserve(components_.size());
+  for (const Component& each : components_)
+    weights.push_back(each.weight);
+  return fit::draws(
+      weights,
+      [&](std::size_t i) {
+        auto one = predict(i, asked, 0, asked.n.size(), true);
+        return Joint{std::move(one.mean), std::move(one.covariance)};
+      },
+      count, seed);
+}
+
+Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,
+                       unsigned threads) {
+  const std::vector<Cell> cells = steps(measured.n, measured.gpus);
+  const Eigen::VectorXd medians = log_medians(measured);
+  struct Tried {
+    Component component;
+    double log_weight;
+  };
+  std::vector<Tried> tried;
+  const auto try_all = [&](const std::vector<std::size_t>& which, const LogAmplitudes& start) {
+    const std::size_t before = tried.size();
+    std::vector<std::vector<Tried>> found(which.size());
+    parallel_for(which.size(), threads, 1, [&](std::size_t i) {
+      const Candidate& candidate = candidates[which[i]];
+      Form form = with_priors(candidate.model, cells, medians, candidate.known);
+      Point point = fit_form(form, measured, start);
+      if (!point.z.allFinite()) return;
+      const double evidence = FormFit(form, measured, point).log_evidence();
+      found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
+    });
+    for (auto& each : found) {
+      for (auto& one : each)
+        tried.push_back(std::move(one));
+    }
+    return tried.size() > before;
+  };
+  // The first candidate of each GPU term, then the others of those that are plausible.
+  std::map<std::string_view, std::size_t> first;
+  std::vector<std::size_t> leading;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (first.emplace(name(candidates[i].model.terms().value().gpu), i).second) {
+      leading.push_back(i);
+    }
+  }
+  if (!try_all(leading, usual_amplitudes())) {
+    throw std::invalid_argument("no form can be fitted to these times");
+  }
+  const auto better = [](const Tried& a, const Tried& b) { return a.log_weight < b.log_weight; };
+  const Tried& best = *std::ranges::max_element(tried, better);
+  std::vector<std::string_view> hopeful;
+  for (const Tried& each : tried) {
+    if (each.log_weight > best.log_weight - hopeless) {
+      hopeful.push_back(name(each.component.form.model.terms().value().gpu));
+    }
+  }
+  std::vector<std::size_t> rest;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto gpu = name(candidates[i].model.terms().value().gpu);
+    if (first[gpu] != i && std::ranges::find(hopeful, gpu) != hopeful.end()) rest.push_back(i);
+  }
+  const LogAmplitudes start = best.component.point.amplitudes;
+  try_all(rest, start);
+  const double largest = std::ranges::max_element(tried, better)->log_weight;
+  std::vector<Component> components;
+  double sum = 0;
+  for (Tried& each : tried) {
+    const double weight = std::exp(each.log_weight - largest);
+    if (weight < negligible_weight) continue;
+    each.component.weight = weight;
+    sum += weight;
+    components.push_back(std::move(each.component));
+  }
+  for (Component& each : components)
+    each.weight /= sum;
+  std::ranges::sort(components, std::ranges::greater{}, &Component::weight);
+  return {measured, std::move(components)};
+}
+
+}  // namespace gpucast::fit::components
