@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpucast/fit/components/mixture.h"
+#include "gpucast/fit/components/component_mixture.h"
 #include "gpucast/model/step_model.h"
 
 namespace nb = nanobind;

@@ -12,7 +12,7 @@
 #include <array>
 
 #include "gpucast/fit/components/amplitudes.h"
-#include "gpucast/fit/components/form.h"
+#include "gpucast/fit/components/component_form.h"
 
 namespace gpucast::fit::components {
 

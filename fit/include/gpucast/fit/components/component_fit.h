@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "gpucast/fit/components/amplitudes.h"
-#include "gpucast/fit/components/form.h"
-#include "gpucast/fit/components/noise.h"
+#include "gpucast/fit/components/component_form.h"
+#include "gpucast/fit/components/visit_noise.h"
 #include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {

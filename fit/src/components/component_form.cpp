@@ -1,4 +1,4 @@
-#include "gpucast/fit/components/form.h"
+#include "gpucast/fit/components/component_form.h"
 
 #include <algorithm>
 #include <cmath>

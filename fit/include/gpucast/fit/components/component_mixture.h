@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpucast/fit/components/form.h"
-#include "gpucast/fit/components/form_fit.h"
+#include "gpucast/fit/components/component_form.h"
+#include "gpucast/fit/components/component_fit.h"
 #include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {

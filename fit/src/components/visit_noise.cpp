@@ -1,4 +1,4 @@
-#include "gpucast/fit/components/noise.h"
+#include "gpucast/fit/components/visit_noise.h"
 
 #include <Eigen/LU>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "gpucast/fit/components/mixture.h"
+#include "gpucast/fit/components/component_mixture.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "gpucast/fit/components/form_fit.h"
+#include "gpucast/fit/components/component_fit.h"
 
 #include <Eigen/Cholesky>
 #include <algorithm>
