@@ -292,6 +292,13 @@ void bind_model(nb::module_& m) {
           "curves"_a = std::map<std::string, std::vector<double>>{},
           "gpu_breakpoints"_a = std::vector<double>{}, "cpu_breakpoints"_a = std::vector<double>{},
           "workload"_a = model::all_pairs)
+      .def_prop_ro(
+          "terms",
+          [](const model::StepModel& self) {
+            const auto& terms = self.terms().value();
+            return std::tuple(name(terms.gpu), name(terms.cpu), name(terms.com));
+          },
+          "Names of the GPU, CPU and communication term of a model of steps.")
       .def_prop_ro("integer", &model::StepModel::integer)
       .def_prop_ro("integer_name",
                    [](const model::StepModel& self) {
