@@ -14,6 +14,7 @@
 #include "gpucast/model/terms/linear.h"
 #include "gpucast/model/terms/mpi.h"
 #include "gpucast/model/terms/neighbours.h"
+#include "gpucast/model/terms/none.h"
 #include "gpucast/model/terms/occupancy.h"
 #include "gpucast/model/terms/pairs.h"
 #include "gpucast/model/terms/residency.h"
@@ -42,7 +43,8 @@ using CpuTerm = std::variant<
     Linear,
     Affine,
     Cached,
-    Bent>;
+    Bent,
+    None>;
 
 using ComTerm = std::variant<
     StarSerial,
