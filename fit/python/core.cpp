@@ -111,10 +111,21 @@ Described described(const std::vector<model::Parameter>& parameters) {
   return list;
 }
 
+using Priors = std::vector<std::pair<double, double>>;
+
+Priors plausible(const std::vector<model::Parameter>& parameters) {
+  Priors list;
+  for (const auto& p : parameters) {
+    list.emplace_back(p.prior.median, p.prior.log_sd);
+  }
+  return list;
+}
+
 // One entry of a catalogue of terms, for Python.
 struct CatalogueEntry {
   const model::TermInfo* info;
   Described parameters;
+  Priors priors;
   std::vector<std::string_view> routes;
 };
 
@@ -122,13 +133,16 @@ template <class Terms>
 nb::dict catalogue(const Terms& terms) {
   nb::dict result;
   for (const auto& term : terms) {
-    CatalogueEntry entry{&model::info(term), {}, {}};
+    CatalogueEntry entry{&model::info(term), {}, {}, {}};
+    std::vector<model::Parameter> parameters;
     if constexpr (requires { model::routes(term); }) {
-      entry.parameters = described(model::parameters(term));
+      parameters = model::parameters(term);
       entry.routes = words(model::routes(term));
     } else {
-      entry.parameters = described(model::parameters(term, {}));
+      parameters = model::parameters(term, {});
     }
+    entry.parameters = described(parameters);
+    entry.priors = plausible(parameters);
     result[nb::cast(entry.info->name)] = entry;
   }
   return result;
@@ -172,6 +186,9 @@ void bind_terms(nb::module_& m) {
           "When an automatic fit tries the term: always, decomposed, by_name.")
       .def_ro("parameters", &CatalogueEntry::parameters,
               "(name, unit, meaning) of the term's own parameters, with one straight piece.")
+      .def_ro("priors", &CatalogueEntry::priors,
+              "(median, standard deviation of the logarithm) of what is held plausible of each of "
+              "`parameters`, in its unit; median 0: its scale comes from the data.")
       .def_ro("routes", &CatalogueEntry::routes,
               "Routes whose transfer curves a communication term evaluates.");
   m.attr("GPU_TERMS") = catalogue(model::all_gpu_terms);

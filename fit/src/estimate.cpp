@@ -57,6 +57,19 @@ struct WeightedCells {
   Eigen::VectorXd mean;         // their weighted mean log time
 };
 
+// Where start values are looked for, in log linear coordinates: pure numbers at what is plausible
+// of them, in which the rest is linear then, and everything else at 1.
+Eigen::VectorXd origin(const model::StepModel& model) {
+  const auto& list = model.parameter_list();
+  Eigen::VectorXd z = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(list.size()));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].is_ratio()) {
+      z[static_cast<Eigen::Index>(i)] = std::log(list[i].prior.median);
+    }
+  }
+  return z;
+}
+
 // Largest linear coordinate of each parameter that leaves no cell slower than measured: every term
 // of a time is positive. 1 for a parameter that no cell depends on.
 Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& seconds) {
@@ -70,12 +83,11 @@ Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& se
   return largest;
 }
 
-// Cell times with every parameter at 1 give the coefficients of times that are linear in the
-// parameters; ratios stay at 1.
+// Cell times at the origin give the coefficients of times that are linear in the parameters; pure
+// numbers stay where they are.
 Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Cell>& cells) {
-  const auto count = static_cast<Eigen::Index>(model.parameter_count());
-  Eigen::MatrixXd basis = linear_jacobian(model.linear(), cells, Eigen::VectorXd::Zero(count));
-  for (Eigen::Index i = 0; i < count; ++i) {
+  Eigen::MatrixXd basis = linear_jacobian(model.linear(), cells, origin(model));
+  for (Eigen::Index i = 0; i < basis.cols(); ++i) {
     if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
       basis.col(i).setZero();
     }
@@ -91,8 +103,8 @@ Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observat
   const auto is_skeleton = [](const Cell& cell) { return cell.kind == Kind::skeleton; };
   Eigen::VectorXd known = Eigen::VectorXd::Zero(basis.rows());
   if (std::ranges::any_of(cells, is_skeleton)) {
-    const Eigen::VectorXd logs_of_ones = Eigen::VectorXd::Zero(basis.cols());
-    evaluate(model.linear(), cells, logs_of_ones.data(), known.data(), nullptr);
+    const Eigen::VectorXd at = origin(model);
+    evaluate(model.linear(), cells, at.data(), known.data(), nullptr);
     known = known.array().exp().matrix() - basis.rowwise().sum();
   }
   Eigen::VectorXd rest(basis.rows());
@@ -107,7 +119,9 @@ Eigen::VectorXd seconds_to_explain(const model::StepModel& model, const Observat
 
 Eigen::VectorXd admitted(const model::StepModel& model, const Observations& observations) {
   const Eigen::MatrixXd basis = linear_basis(model, observations.cells());
-  return admitted(basis, seconds_to_explain(model, observations, basis));
+  const Eigen::VectorXd largest = admitted(basis, seconds_to_explain(model, observations, basis));
+  // Times do not bound a pure number; it stays about what is plausible of it.
+  return largest.cwiseProduct(origin(model).array().exp().matrix());
 }
 
 Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fit,
@@ -244,9 +258,10 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
   }
   constexpr double share_of_zero = 1e-3;
   Eigen::VectorXd start = largest.cwiseProduct(solution.cwiseMax(share_of_zero)).array().log();
+  const Eigen::VectorXd at = origin(model);
   for (Eigen::Index i = 0; i < start.size(); ++i) {
     if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
-      start[i] = 0;
+      start[i] = at[i];
     }
   }
   return start;

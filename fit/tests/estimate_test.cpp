@@ -53,7 +53,7 @@ TEST(Estimate, GivesWhatStepsAloneIdentifyBack) {
 TEST(Estimate, FitsTheOccupancyTermFromALinearStart) {
   const model::StepModel model(
       model::StepTerms{model::Occupancy{}, model::Linear{}, model::Allgather{}},
-      {.cores = 1, .sms = 12, .block = 256}, 4, {});
+      {.cores = 1, .sms = 12, .block = 256}, 1, {});
   const auto seconds = [](double n, double gpus) {
     const double w = std::ceil(std::ceil(std::ceil(n / gpus) / 256) / 12);
     const double join = std::pow(std::pow(6e-9, 4) + std::pow(w * 3e-9, 4), 0.25);
@@ -70,6 +70,7 @@ TEST(Estimate, FitsTheOccupancyTermFromALinearStart) {
                 1e-6);
   }
   EXPECT_NEAR(std::exp(fit.z[2]) / 3e-9, 1.0, 1e-4);  // t_blk
+  EXPECT_NEAR(std::exp(fit.z[3]), 4.0, 1e-2);         // p
 }
 
 // Robust cost of the paper's model, its equations taken from the oracle.

@@ -75,7 +75,7 @@ inline Eigen::VectorXd random_point(const model::StepModel& model, synthetic::No
     double typical = 1e-5;
     const auto is_of = [&](const char* name) { return parameter.name.starts_with(name); };
     if (parameter.is_ratio()) {
-      typical = 1;
+      typical = parameter.prior.median;
     } else if (is_of("t_gpu") || is_of("t_pair")) {
       typical = 1e-11;
     } else if (is_of("t_cpu") || is_of("t_lat") || is_of("t_blk") || is_of("t_own") ||

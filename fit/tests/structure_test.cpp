@@ -118,7 +118,7 @@ TEST(DefaultIntegers, FollowTheGpuTerm) {
   const model::StepModel occupancy(
       model::StepTerms{model::Occupancy{}, model::Linear{}, model::StarSerial{}},
       {.cores = 1, .sms = 1, .block = 1}, 1, {});
-  EXPECT_EQ(default_integers(occupancy, 5), (std::vector<int>{1, 2, 4, 8}));
+  EXPECT_EQ(default_integers(occupancy, 5), std::vector<int>{1});
   const model::StepModel transfers(std::nullopt, {}, 1, {});
   EXPECT_EQ(default_integers(transfers, 5), std::vector<int>{1});
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <set>
@@ -175,6 +176,57 @@ TEST(AllgatherQueue, JoinsTheTwoAsAnEighthNorm) {
 TEST(AllgatherQueue, OnOneGpuQueuesALaunchAndSendsNothing) {
   EXPECT_NEAR(beside(AllgatherQueue{}, 1e6, 1, 1e-3), 0, 1e-12);
   EXPECT_NEAR(beside(AllgatherQueue{}, 1e6, 1, 3e-6), 3e-6 * (std::pow(2.0, 0.125) - 1), 1e-16);
+}
+
+TEST(StarSerialHide, OfLongKernelsIsStarSerialLessTheLaunchesThatTheyHide) {
+  // All launches but the first pass while the first GPU computes.
+  for (const double gpus : {1.0, 2.0, 8.0}) {
+    EXPECT_NEAR(beside(StarSerialHide{}, 1000, gpus, 5e-3),
+                seconds(StarSerial{}, 1000, gpus) - (gpus - 1) * t_kernel, 1e-15)
+        << gpus;
+  }
+}
+
+TEST(StarSerialHide, HidesShortKernelsBehindTheLaunchesOfTheOtherGpus) {
+  // Seven launches of 3 us take 18 us longer than such a kernel, which then costs nothing.
+  EXPECT_NEAR(beside(StarSerialHide{}, 1000, 8, 3e-6) + 3e-6, seconds(StarSerial{}, 1000, 8),
+              1e-13);
+}
+
+TEST(StarSerialHide, CountsAShareOfTheFurtherCopies) {
+  // n = 1000, N = 3: copies of 26 + 28 us for the first, a quarter of that for each other.
+  EXPECT_NEAR(beside(StarSerialHide{}, 1000, 3, 1e-3, 0.25), 1.5 * 54e-6 + 3e-6, 1e-15);
+}
+
+TEST(LeftOver, IsTheLargerOfNothingAndTimeWithinAMicrosecond) {
+  EXPECT_DOUBLE_EQ(left_over(0.0), 1e-6 * std::log(2.0));
+  double before = 0;
+  for (const double x : {-1e-3, -1e-5, -1e-6, -1e-9, 0.0, 1e-9, 1e-6, 1e-5, 1e-3, 1.0}) {
+    const double left = left_over(x);
+    EXPECT_GE(left, std::max(x, 0.0)) << x;
+    EXPECT_LE(left, std::max(x, 0.0) + 0.7e-6) << x;
+    EXPECT_GE(left, before) << x;
+    before = left;
+  }
+}
+
+TEST(StarAsyncQueue, IsStarAsyncWithAQueueingTimeForEachGpu) {
+  for (const double gpus : {1.0, 3.0, 8.0}) {
+    EXPECT_NEAR(beside(StarAsyncQueue{}, 1200, gpus, 1e-4),
+                seconds(StarAsync{}, 1200, gpus) + gpus * t_queue, 1e-18)
+        << gpus;
+  }
+}
+
+TEST(AllgatherOnce, CountsOneLatencyForAllRounds) {
+  // n = 1200, N = 4: 3/4 of 19200 bytes are 4 + 7.2 us, and four launches.
+  EXPECT_NEAR(beside(AllgatherOnce{}, 1200, 4, 1e-3), (11.2 + 12) * 1e-6, 1e-18);
+}
+
+TEST(AllgatherOnce, OfUpToTwoGpusIsAllgather) {
+  for (const double gpus : {1.0, 2.0}) {
+    EXPECT_DOUBLE_EQ(beside(AllgatherOnce{}, 1e6, gpus, 1e-3), seconds(Allgather{}, 1e6, gpus));
+  }
 }
 
 TEST(SlowerOf, LiesBetweenTheSlowerAndNinePercentMore) {

@@ -39,9 +39,27 @@ TEST(CpuTerm, CachedWithoutBreakpointsIsLinear) {
   EXPECT_EQ(Cached::parameters({}), Linear::parameters({}));
 }
 
+TEST(CpuTerm, BentCostsMoreAParticleBeyondACache) {
+  // 5 us a step; 4 ns each, half as much again from beyond a cache of 1e5 particles.
+  const double parameter[] = {5e-6, 4e-9, 0.5, 1e5};
+  // At n = n_c half of them come from beyond: 1e5 * 4 ns * 1.25.
+  EXPECT_DOUBLE_EQ(seconds(Bent{}, parameter, 1e5, {}), 5e-6 + 500e-6);
+  EXPECT_NEAR(seconds(Bent{}, parameter, 10, {}), 5e-6 + 40e-9, 1e-11);
+  EXPECT_NEAR(seconds(Bent{}, parameter, 1e11, {}) / (1e11 * 6e-9), 1, 1e-6);
+}
+
+TEST(CpuTerm, BentThatGrowsByNothingIsAffine) {
+  const double bent[] = {1e-4, 4e-8, 0, 1e5};
+  const double affine[] = {4e-8, 1e-4};
+  for (const double n : {1.0, 64000.0, 1e9}) {
+    EXPECT_DOUBLE_EQ(seconds(Bent{}, bent, n, {}), seconds(Affine{}, affine, n, {}));
+  }
+}
+
 TEST(CpuTerm, ListsAsManyParametersAsItReads) {
   EXPECT_EQ(Linear::parameters({}).size(), 1U);
   EXPECT_EQ(Affine::parameters({}).size(), 2U);
+  EXPECT_EQ(Bent::parameters({}).size(), 4U);
   EXPECT_EQ(Cached::parameters({20000, 100000}).size(), 3U);
 }
 

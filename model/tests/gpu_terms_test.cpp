@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpucast::model {
@@ -49,9 +51,9 @@ TEST(Wave, CountsWavesAsIntegersDoAtEveryBoundary) {
 
 constexpr Machine ten_multiprocessors{.cores = 1280, .sms = 10, .block = 256};
 
-double occupancy(double t_0, double t_lat, double t_blk, double n, double gpus, int p) {
-  const double parameter[] = {t_0, t_lat, t_blk};
-  return Occupancy::seconds(parameter, {n, gpus}, {ten_multiprocessors, p});
+double occupancy(double t_0, double t_lat, double t_blk, double n, double gpus, double p) {
+  const double parameter[] = {t_0, t_lat, t_blk, p};
+  return Occupancy::seconds(parameter, {n, gpus}, {ten_multiprocessors});
 }
 
 TEST(Occupancy, StepsUpWithTheBlockThatFindsEveryMultiprocessorTaken) {
@@ -72,15 +74,47 @@ TEST(Occupancy, JoinsTheRegimesAsAPNorm) {
   EXPECT_NEAR(occupancy(0, 3e-9, 4e-9, 100, 1, 2), 100 * 5e-9, 1e-20);
   EXPECT_NEAR(occupancy(0, 3e-9, 4e-9, 100, 1, 3), 100 * std::cbrt(91.0) * 1e-9, 1e-20);
   EXPECT_NEAR(occupancy(0, 4e-9, 3e-9, 100, 1, 3), 100 * std::cbrt(91.0) * 1e-9, 1e-20);
+  // p = 3/2 of 4 and 9: (8 + 27)^(2/3).
+  EXPECT_NEAR(occupancy(0, 4e-9, 9e-9, 100, 1, 1.5), 100 * std::pow(35.0, 2.0 / 3) * 1e-9, 1e-20);
 }
 
-TEST(Occupancy, IsTheSharpMaximumForLargeP) {
-  EXPECT_NEAR(occupancy(0, 5e-9, 2e-9, 1000, 1, 1000), 1000 * 5e-9, 1e-20);
-  EXPECT_NEAR(occupancy(0, 2e-9, 5e-9, 1000, 1, 1000), 1000 * 5e-9, 1e-20);
+TEST(Occupancy, TakesExponentsFromOneToTwelve) {
+  for (const double outside : {0.1, 0.999, 1.0}) {
+    EXPECT_DOUBLE_EQ(occupancy(0, 5e-9, 2e-9, 1000, 1, outside), 1000 * 7e-9) << outside;
+  }
+  for (const double outside : {12.0, 13.0, 1e6}) {
+    EXPECT_DOUBLE_EQ(occupancy(0, 5e-9, 5e-9, 1000, 1, outside),
+                     1000 * 5e-9 * std::pow(2.0, 1.0 / 12))
+        << outside;
+  }
+}
+
+TEST(Occupancy, ChangesLittleWithPAboutOne) {
+  EXPECT_NEAR(occupancy(0, 5e-9, 2e-9, 1000, 1, 1 + 1e-9), 1000 * 7e-9, 1e-14);
+}
+
+TEST(Occupancy, IsNearlyTheSharpMaximumForLargeP) {
+  // 5 (1 + 0.4^12)^(1/12) is 5 (1 + 1.4e-6).
+  EXPECT_NEAR(occupancy(0, 5e-9, 2e-9, 1000, 1, 12), 1000 * 5e-9, 1e-11);
+  EXPECT_NEAR(occupancy(0, 2e-9, 5e-9, 1000, 1, 12), 1000 * 5e-9, 1e-11);
+}
+
+TEST(Occupancy, NeverTakesLessThanItsLastSlopeNorMoreThanBlocksInTurn) {
+  // What p = 1 and p = infinity through the times of one and two blocks say of more.
+  for (const double p : {1.0, 1.7, 2.5, 4.0, 12.0}) {
+    const auto of = [p](double blocks) {
+      const double n = 2560 * blocks;
+      return occupancy(0, 3e-9, 2e-9, n, 1, p) / n;
+    };
+    for (const double blocks : {3.0, 5.0, 10.0}) {
+      EXPECT_GE(of(blocks), of(2) + (blocks - 2) * (of(2) - of(1)) - 1e-22) << p;
+      EXPECT_LE(of(blocks), of(2) * blocks / 2 + 1e-22) << p;
+    }
+  }
 }
 
 TEST(Occupancy, DoesNotCareWhichRegimeIsTheSlowerOne) {
-  for (const int p : {1, 2, 4, 8}) {
+  for (const double p : {1.0, 1.3, 2.0, 4.0, 8.0}) {
     for (const double ratio : {1e-6, 0.1, 0.999, 1.0}) {
       EXPECT_DOUBLE_EQ(occupancy(0, 1e-9, ratio * 1e-9, 500, 1, p),
                        occupancy(0, ratio * 1e-9, 1e-9, 500, 1, p))
@@ -93,7 +127,7 @@ TEST(Occupancy, LiesBetweenTheLargerTermAndTheSumAndFallsWithP) {
   const double larger = 300 * 5e-9;
   const double sum = 300 * 8e-9;
   double before = sum * (1 + 1e-12);
-  for (const int p : {1, 2, 3, 4, 8, 16}) {
+  for (const double p : {1.0, 1.2, 2.0, 2.5, 4.0, 8.0, 12.0}) {
     const double seconds = occupancy(0, 3e-9, 5e-9, 300, 1, p);
     EXPECT_GE(seconds, larger);
     EXPECT_LT(seconds, before);
@@ -109,8 +143,8 @@ TEST(Occupancy, NeitherOverflowsNorUnderflows) {
   EXPECT_DOUBLE_EQ(occupancy(0, 1e100, 1e-200, 1, 1, 8), 1e100);
 }
 
-double work_time(double t_0, double t_pair, double n, double gpus) {
-  const double parameter[] = {t_0, t_pair};
+double work_time(double t_0, double t_pair, double n, double gpus, double t_root = 0) {
+  const double parameter[] = {t_0, t_pair, t_root};
   return Work::seconds(parameter, {n, gpus}, {});
 }
 
@@ -118,6 +152,22 @@ TEST(Work, TakesTheLargestShareTimesAllParticles) {
   // 10 particles on 3 GPUs: the largest share is 4, 40 interactions.
   EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 10, 3), 5e-6 + 40e-9);
   EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 9, 3), 5e-6 + 27e-9);
+}
+
+TEST(Work, AddsAPartThatGrowsWithTheRootOfTheInteractions) {
+  // 100 particles on 4 GPUs: 25 * 100 = 2500 interactions, whose root is 50.
+  EXPECT_DOUBLE_EQ(work_time(5e-6, 1e-9, 100, 4, 3e-8), 5e-6 + 2.5e-6 + 1.5e-6);
+}
+
+TEST(Work, HasARateThatGrowsToItsLimit) {
+  double before = 0;
+  for (const double n : {1e3, 1e4, 1e5, 1e6, 1e7}) {
+    const double rate = n * n / work_time(5e-6, 1e-12, n, 1, 1e-8);
+    EXPECT_GT(rate, before) << n;
+    EXPECT_LT(rate, 1e12) << n;
+    before = rate;
+  }
+  EXPECT_GT(before, 0.99e12);
 }
 
 double chained(GpuTerm term, const double* parameter, double n, double gpus,
@@ -166,14 +216,13 @@ TEST(Pairs, AddsThePiecesThatTheLargestShareSpans) {
               1e-18);
 }
 
-TEST(Pairs, WithoutBreakpointsIsWork) {
+TEST(Pairs, WithoutBreakpointsIsWorkWithoutItsRoot) {
   const double parameter[] = {5e-6, 1e-9};
   for (const double n : {1.0, 10.0, 12345.0}) {
     for (const double gpus : {1.0, 3.0, 8.0}) {
       EXPECT_DOUBLE_EQ(chained(Pairs{}, parameter, n, gpus, {}), work_time(5e-6, 1e-9, n, gpus));
     }
   }
-  EXPECT_EQ(Pairs::parameters({}).size(), Work::parameters({}).size());
 }
 
 TEST(GpuTerm, ListsASlopeForEachPieceOfAChain) {
@@ -189,27 +238,80 @@ TEST(GpuTerm, ListsASlopeForEachPieceOfAChain) {
 
 TEST(GpuTerm, ReadsItsParametersInTheOrderItListsThem) {
   const double wave[] = {1e-10};
-  const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9};
-  const double work[] = {5e-6, 1e-9};
+  const double occupancy_parameters[] = {1e-5, 3e-9, 4e-9, 2};
+  const double work[] = {5e-6, 1e-9, 1e-7};
   EXPECT_DOUBLE_EQ(term_time(GpuTerm{Wave{}}, wave, {1281, 1}, {ten_multiprocessors}),
                    2 * 1281 * 1280 * 1e-10);
   EXPECT_NEAR(
-      term_time(GpuTerm{Occupancy{}}, occupancy_parameters, {100, 1}, {ten_multiprocessors, 2}),
+      term_time(GpuTerm{Occupancy{}}, occupancy_parameters, {100, 1}, {ten_multiprocessors}),
       1e-5 + 100 * 5e-9, 1e-18);
-  EXPECT_DOUBLE_EQ(term_time(GpuTerm{Work{}}, work, {10, 3}, {}), 5e-6 + 40e-9);
+  EXPECT_DOUBLE_EQ(term_time(GpuTerm{Work{}}, work, {9, 4}, {}),
+                   5e-6 + 27e-9 + std::sqrt(27.0) * 1e-7);
 }
 
 TEST(GpuTerm, WithStructuralIntegerListsThoseToTry) {
   EXPECT_EQ(integers(Wave{}, 3), (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(integers(Wave{}, 0), std::vector<int>{1});
-  EXPECT_EQ(integers(Occupancy{}, 3), (std::vector<int>{1, 2, 4, 8}));
+  EXPECT_EQ(integers(Occupancy{}, 3), std::vector<int>{1});
   EXPECT_EQ(integers(Work{}, 3), std::vector<int>{1});
 }
 
-TEST(GpuTerm, IsLinearWhereItSaysSo) {
+TEST(GpuTerm, IsLinearInItsParametersWhereItSaysSo) {
+  // The time of a sum of parameters is the sum of times.
   for (const GpuTerm& term : all_gpu_terms) {
-    EXPECT_TRUE(is_linear(term, 1)) << name(term);
-    EXPECT_EQ(is_linear(term, 4), name(term) != "occupancy") << name(term);
+    const Structure of{ten_multiprocessors, 1, &resident};
+    const Step step{30000, 2};
+    std::vector<double> one;
+    std::vector<double> other;
+    std::vector<double> both;
+    for (std::size_t i = 0; i < parameters(term, resident).size(); ++i) {
+      const auto at = static_cast<double>(i);
+      one.push_back(1 + at);
+      other.push_back(4 - at / 2);
+      both.push_back(one.back() + other.back());
+    }
+    const auto seconds = [&](const std::vector<double>& parameter) {
+      return term_time(term, parameter.data(), step, of);
+    };
+    const double sum = seconds(one) + seconds(other);
+    EXPECT_EQ(std::abs(seconds(both) / sum - 1) < 1e-12, info(term).linear) << name(term);
+  }
+}
+
+TEST(Parameters, ThatAreNumbersHaveAMedianToBeginWith) {
+  const auto check = [](const std::vector<Parameter>& list, std::string_view of) {
+    for (const Parameter& each : list) {
+      EXPECT_GT(each.prior.log_sd, 0) << of << ", " << each.name;
+      EXPECT_GE(each.prior.median, 0) << of << ", " << each.name;
+      EXPECT_TRUE(each.prior.median > 0 || !each.is_ratio()) << of << ", " << each.name;
+    }
+  };
+  for (const GpuTerm& term : all_gpu_terms) {
+    check(parameters(term, resident), name(term));
+  }
+  for (const CpuTerm& term : all_cpu_terms) {
+    check(parameters(term, resident), name(term));
+  }
+  for (const ComTerm& term : all_com_terms) {
+    check(parameters(term), name(term));
+  }
+}
+
+TEST(Parameters, OfTheSameNameAreHeldEquallyPlausibleInEveryTerm) {
+  std::map<std::string, Prior> known;
+  const auto check = [&](const std::vector<Parameter>& list) {
+    for (const Parameter& each : list) {
+      EXPECT_EQ(known.try_emplace(each.name, each.prior).first->second, each.prior) << each.name;
+    }
+  };
+  for (const GpuTerm& term : all_gpu_terms) {
+    check(parameters(term, {}));
+  }
+  for (const CpuTerm& term : all_cpu_terms) {
+    check(parameters(term, {}));
+  }
+  for (const ComTerm& term : all_com_terms) {
+    check(parameters(term));
   }
 }
 

@@ -38,16 +38,17 @@ TEST(StepModel, OfThePaperHasItsSevenParametersInOrder) {
 
 TEST(StepModel, PutsTheTermsOwnParametersBeforeTheCurves) {
   const StepModel model(StepTerms{Occupancy{}, Affine{}, StarAsync{}}, {}, 4, {});
-  EXPECT_EQ(names_of(model), (Names{"t_0", "t_lat", "t_blk", "t_cpu", "t_cpu_0", "t_kernel",
+  EXPECT_EQ(names_of(model), (Names{"t_0", "t_lat", "t_blk", "p", "t_cpu", "t_cpu_0", "t_kernel",
                                     "B_host", "L_h2d", "B_h2d", "L_d2h", "B_d2h"}));
 }
 
 TEST(StepModel, GivesEachScheduleTheRoutesItNeeds) {
   const StepModel allgather(StepTerms{Work{}, Linear{}, Allgather{}}, {}, 1, {});
-  EXPECT_EQ(names_of(allgather), (Names{"t_0", "t_pair", "t_cpu", "t_kernel", "L_peer", "B_peer"}));
+  EXPECT_EQ(names_of(allgather),
+            (Names{"t_0", "t_pair", "t_root", "t_cpu", "t_kernel", "L_peer", "B_peer"}));
   const StepModel mpi(StepTerms{Work{}, Linear{}, Mpi{}}, {}, 1, {});
-  EXPECT_EQ(names_of(mpi), (Names{"t_0", "t_pair", "t_cpu", "t_kernel", "L_h2d", "B_h2d", "L_d2h",
-                                  "B_d2h", "L_net", "B_net"}));
+  EXPECT_EQ(names_of(mpi), (Names{"t_0", "t_pair", "t_root", "t_cpu", "t_kernel", "L_h2d", "B_h2d",
+                                  "L_d2h", "B_d2h", "L_net", "B_net"}));
 }
 
 TEST(StepModel, KeepsACurveItIsGivenAndAddsRoutesBeyondTheSchedule) {
@@ -85,7 +86,7 @@ TEST(StepModel, StepIsEquationsOneTwoAndThreeByHand) {
 
 TEST(StepModel, TimesItsPartsAlone) {
   const StepModel model(StepTerms{Work{}, Affine{}, Allgather{}}, {}, 1, {});
-  const double value[] = {1e-5, 1e-10, 4e-8, 1e-4, 8e-6, 3e-6, 2e9};
+  const double value[] = {1e-5, 1e-10, 1e-8, 4e-8, 1e-4, 8e-6, 3e-6, 2e9};
   EXPECT_DOUBLE_EQ(model.cpu_seconds(value, 1000), 1.4e-4);
   EXPECT_DOUBLE_EQ(model.launch_seconds(value, 64), 64 * 8e-6);
 }
@@ -133,9 +134,9 @@ TEST(StepModel, MadeLinearKeepsItsParametersAndAddsUp) {
   EXPECT_EQ(linear.parameter_list(), model.parameter_list());
   EXPECT_TRUE(linear.is_linear());
   EXPECT_FALSE(model.is_linear());
-  // Times doubled are doubled, s_next being no time.
-  const double value[] = {1e-5, 3e-9, 4e-9, 4e-8, 3e-6, 1, 1e-5, 1e9, 2e-5, 5e8};
-  const double twice[] = {2e-5, 6e-9, 8e-9, 8e-8, 6e-6, 1, 2e-5, 5e8, 4e-5, 2.5e8};
+  // Times doubled are doubled, p and s_next being no times.
+  const double value[] = {1e-5, 3e-9, 4e-9, 2.5, 4e-8, 3e-6, 1, 1e-5, 1e9, 2e-5, 5e8};
+  const double twice[] = {2e-5, 6e-9, 8e-9, 2.5, 8e-8, 6e-6, 1, 2e-5, 5e8, 4e-5, 2.5e8};
   EXPECT_NEAR(linear.step_seconds(twice, 5000, 3).total(),
               2 * linear.step_seconds(value, 5000, 3).total(), 1e-16);
   // Nothing hidden, no tick: star-serial.
@@ -153,6 +154,7 @@ std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) 
     const std::string& name = each.name;
     result.push_back(name == "t_0"               ? t_0
                      : name == "t_pair"          ? 0
+                     : name == "t_root"          ? 0
                      : name == "t_cpu"           ? t_cpu
                      : name == "t_kernel"        ? 3e-6
                      : name == "t_edge"          ? 5e-6
@@ -208,8 +210,8 @@ TEST(Parameter, OfNoUnitIsARatio) {
 }
 
 TEST(Parameter, LinearCoordinateOfAThroughputIsATimePerByte) {
-  const Parameter throughput{"B_h2d", "B/s", "", true};
-  const Parameter latency{"L_h2d", "s", "", false};
+  const Parameter throughput{"B_h2d", "B/s", "", {}, true};
+  const Parameter latency{"L_h2d", "s", "", {}, false};
   EXPECT_DOUBLE_EQ(linear_coordinate(throughput, 4e9), 0.25e-9);
   EXPECT_DOUBLE_EQ(linear_coordinate(throughput, linear_coordinate(throughput, 4e9)), 4e9);
   EXPECT_DOUBLE_EQ(linear_coordinate(latency, 1e-5), 1e-5);

@@ -129,8 +129,7 @@ def _replicate(model: Model, b: int) -> Model:
         for name, value in zip(names, model.replicates[b], strict=True)
     }
     alone = replace(model, parameters=parameters, replicates=model.replicates[:0], integers=[])
-    integer = model.integers[b]
-    return replace(alone, k=integer) if model.k is not None else replace(alone, p=integer)
+    return alone if model.k is None else replace(alone, k=model.integers[b])
 
 
 def _held_out_error(model: Model) -> float:

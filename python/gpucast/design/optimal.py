@@ -26,7 +26,7 @@ the rank-one update after which the next is chosen; neighbours of j have then lo
 batch spreads. K has three parts, by the law of total covariance:
 
     C   covariance over the bootstrap replicates of the fitted model, each with its own structural
-        integer: parameters, and k or p, that the data leave open
+        integer: parameters, and k, that the data leave open
     D   covariance between the candidate models' forecasts, weighted by how plausible each is: cells
         where plausible models disagree tell them apart
     M   what no model says: the fitted form misses true times by some per cent, alike in cells that

@@ -158,8 +158,9 @@ def _named(problem: Problem, model: str, breakpoints: Curves) -> Candidate:
 
 
 def terms_of(schedule: str) -> list[str]:
-    """Communication terms that describe a schedule, its plain form first."""
-    return [com.name for com in _core.COM_TERMS.values() if com.schedule == schedule]
+    """Communication terms to try for a schedule, its plain form first."""
+    described = (com for com in _core.COM_TERMS.values() if com.schedule == schedule)
+    return [com.name for com in described if com.tried != "by_name"]
 
 
 def _required(candidate: Candidate, problem: Problem) -> Candidate:

@@ -380,7 +380,6 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
         if name == "k"
         else [],
         "k_plausible": plausible if name == "k" else [],
-        "p": found.model.integer if name == "p" else None,
     }
 
 

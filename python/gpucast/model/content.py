@@ -16,7 +16,7 @@ from gpucast.util.typed_json import Ascending, Bounds
 from gpucast.util.units import interval, quantity
 
 LARGEST_INTEGER = 100_000
-"""The largest k or p that a file may hold; the largest tried is 128."""
+"""The largest k that a file may hold; the largest tried is 128."""
 
 Positive = Annotated[float, Bounds(above=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
@@ -301,7 +301,6 @@ class Fitted:
     k: Integer | None
     k_profile: list[IntegerCost] = field(default_factory=list)
     k_plausible: list[int] = field(default_factory=list)
-    p: Integer | None
     breakpoints: dict[str, list[Positive]]
     chains: Pieces = field(default_factory=lambda: Pieces(gpu=[], cpu=[]))
     parameters: dict[str, Parameter]

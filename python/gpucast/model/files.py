@@ -14,6 +14,7 @@ from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import SCHEMA, Forecaster
+from gpucast.model.older import renewed
 from gpucast.model.scaling import ScalingModel
 from gpucast.util.typed_json import WrongValueError, from_json
 
@@ -76,6 +77,7 @@ def _scaling(content: dict[str, object]) -> ScalingModel:
 
 
 def _own(content: dict[str, object]) -> Model:
+    content = renewed(content)
     drawn = from_json(Bootstrap, content).bootstrap
     model = from_json(Model, content)
     model.replicates = np.array(drawn.values, dtype=np.float64).reshape(

@@ -45,7 +45,7 @@ class Model(Fitted, Forecaster):
     Attributes:
         name: for tables and files: the file's name, or the path fitted.
         replicates: parameter values of each bootstrap replicate, shape (B, parameters).
-        integers: structural integer (k or p) of each replicate, length B.
+        integers: structural integer k of each replicate, length B.
     """
 
     name: str = field(default="", metadata={"key": None})
@@ -79,7 +79,7 @@ class Model(Fitted, Forecaster):
             cores=self.machine.cores,
             sms=self.machine.sms,
             block=self.machine.block,
-            integer=self.k or self.p or 1,
+            integer=self.k or 1,
             curves=curves,
             gpu_breakpoints=self.chains.gpu,
             cpu_breakpoints=self.chains.cpu,
@@ -220,8 +220,7 @@ class Model(Fitted, Forecaster):
 
     def integer_in_words(self) -> str:
         """``, k = 4``; empty for a model without structural integer."""
-        found = {"k": self.k, "p": self.p}
-        return "".join(f", {name} = {value}" for name, value in found.items() if value is not None)
+        return "" if self.k is None else f", k = {self.k}"
 
     def _refuse_unobserved(self, n: Array, gpus: Array) -> None:
         """Refuse more GPUs than fitted where their time depends on what no data depended on."""

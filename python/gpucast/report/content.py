@@ -259,7 +259,6 @@ def _terms(model: Forecaster) -> JsonObject:
         },
         "k_profile": own.content["k_profile"] if own else [],
         "k": own.k if own else None,
-        "p": own.p if own else None,
         "k_plausible": own.k_plausible if own else [],
     }
 

@@ -1,4 +1,4 @@
-// The structural integer (k of the wave term, p of the occupancy term): enumerated, profile kept.
+// The structural integer (k of the wave term): enumerated, profile kept.
 #pragma once
 
 #include <vector>

@@ -6,7 +6,9 @@
 
 #include "gpucast/model/terms/affine.h"
 #include "gpucast/model/terms/allgather.h"
+#include "gpucast/model/terms/allgather_once.h"
 #include "gpucast/model/terms/allgather_queue.h"
+#include "gpucast/model/terms/bent.h"
 #include "gpucast/model/terms/cached.h"
 #include "gpucast/model/terms/halo.h"
 #include "gpucast/model/terms/linear.h"
@@ -17,8 +19,10 @@
 #include "gpucast/model/terms/residency.h"
 #include "gpucast/model/terms/star_async.h"
 #include "gpucast/model/terms/star_async_poll.h"
+#include "gpucast/model/terms/star_async_queue.h"
 #include "gpucast/model/terms/star_async_turns.h"
 #include "gpucast/model/terms/star_serial.h"
+#include "gpucast/model/terms/star_serial_hide.h"
 #include "gpucast/model/terms/star_serial_poll.h"
 #include "gpucast/model/terms/wave.h"
 #include "gpucast/model/terms/work.h"
@@ -37,7 +41,8 @@ using GpuTerm = std::variant<
 using CpuTerm = std::variant<
     Linear,
     Affine,
-    Cached>;
+    Cached,
+    Bent>;
 
 using ComTerm = std::variant<
     StarSerial,
@@ -48,7 +53,10 @@ using ComTerm = std::variant<
     StarAsyncPoll,
     StarAsyncTurns,
     AllgatherQueue,
-    Halo>;
+    Halo,
+    StarSerialHide,
+    StarAsyncQueue,
+    AllgatherOnce>;
 // clang-format on
 
 }  // namespace gpucast::model

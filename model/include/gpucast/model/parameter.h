@@ -1,10 +1,20 @@
-// A model parameter as an object: name, unit, meaning, and the coordinate in which times are linear
-// in it.
+// A model parameter as an object: name, unit, meaning, what is held plausible of it, and the
+// coordinate in which times are linear in it.
 #pragma once
 
 #include <string>
 
 namespace gpucast::model {
+
+// What is held plausible of a parameter before anything was measured: its logarithm is normal about
+// that of the median. Both are of the parameter itself, for a throughput too, never of its
+// reciprocal.
+struct Prior {
+  double median = 0;  // in the parameter's unit; 0: nothing is known, its scale comes from the data
+  double log_sd = 2;  // standard deviation of the natural logarithm
+
+  friend bool operator==(const Prior&, const Prior&) = default;
+};
 
 // Every parameter is positive. Step and transfer times are (almost) linear in the *linear
 // coordinate* of each: the parameter itself, or its reciprocal for a throughput (a time per byte).
@@ -12,11 +22,13 @@ namespace gpucast::model {
 // are not.
 struct Parameter {
   std::string name;         // the paper's symbol, for example "t_gpu" or "B_h2d"
-  std::string unit;         // SI: "s" or "B/s"; empty: a ratio
+  std::string unit;         // SI: "s" or "B/s"; empty: a pure number
   std::string meaning;      // one line for tables and help
+  Prior prior{};            // of the value
   bool reciprocal = false;  // true: the linear coordinate is 1/value
 
-  // A factor about 1 on times of others; no time is linear in it and them together.
+  // A share, an exponent, a size: no time is linear in it and the others together. Its prior has a
+  // median, which is where searches begin.
   bool is_ratio() const { return unit.empty(); }
 
   friend bool operator==(const Parameter&, const Parameter&) = default;

@@ -44,7 +44,7 @@ using TransferCurves = std::array<std::optional<TransferCurve>, route_count>;
 class StepModel {
  public:
   // Routes that the communication term needs get a straight line unless `curves` has them.
-  // `integer`: the GPU term's structural integer (k or p), at least 1.
+  // `integer`: the GPU term's structural integer k, at least 1.
   StepModel(std::optional<StepTerms> terms, Machine machine, int integer, TransferCurves curves,
             Chains chains = {}, const Workload& workload = all_pairs)
       : terms_(terms),
@@ -86,7 +86,7 @@ class StepModel {
   // From here on parameters are about launches and transfers, before it about computing.
   std::size_t first_communication_parameter() const { return com_at_; }
 
-  // The same model with another k or p.
+  // The same model with another k.
   StepModel with_integer(int integer) const {
     StepModel result = *this;
     result.integer_ = integer;
@@ -105,7 +105,7 @@ class StepModel {
   // them, beside what a skeleton's kernels take.
   bool is_linear() const {
     return linear_ || !terms_ ||
-           (model::is_linear(terms_->gpu, integer_) && info(terms_->com).linear);
+           (info(terms_->gpu).linear && info(terms_->cpu).linear && info(terms_->com).linear);
   }
 
   bool has_curve(Route route) const { return curves_[index(route)].has_value(); }

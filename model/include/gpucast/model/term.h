@@ -50,9 +50,9 @@ struct TermInfo {
   bool constant = false;          // the first parameter is a time that every step pays
   bool linear = true;             // the time is a sum of linear coordinates (parameter.h)
   Bends bends = Bends::nowhere;   // GPU and CPU terms
-  Tried tried = Tried::always;    // GPU and CPU terms
-  std::string_view schedule{};    // communication terms: the schedule whose cost they describe
-  bool sees_ticks = false;        // communication terms: the time is wavy in T_gpu (poll.h)
+  Tried tried = Tried::always;
+  std::string_view schedule{};  // communication terms: the schedule whose cost they describe
+  bool sees_ticks = false;      // communication terms: the time is wavy in T_gpu (poll.h)
 };
 
 // Structural constants of a term in a model, and how it is to be evaluated.

@@ -19,8 +19,7 @@ namespace gpucast::model {
 //     static T seconds(const T* parameter, const Step& step, const Structure& of);
 //
 // A CPU term asks a step for its n only. A GPU term has, where they apply: `integers(largest_k)`,
-// the structural integers to try; `is_linear(integer)` if that depends on the integer;
-// `coordinate(step, machine)`, what its straight pieces are over.
+// the structural integers to try; `coordinate(step, machine)`, what its straight pieces are over.
 inline constexpr auto all_gpu_terms = all_terms<GpuTerm>;
 inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
 
@@ -73,17 +72,6 @@ inline std::vector<int> integers(const GpuTerm& term, int largest_k) {
   std::visit(
       [&](auto which) {
         if constexpr (requires { which.integers(largest_k); }) result = which.integers(largest_k);
-      },
-      term);
-  return result;
-}
-
-// Whether the time is a sum of parameters times what does not depend on them.
-inline bool is_linear(const GpuTerm& term, int integer) {
-  bool result = info(term).linear;
-  std::visit(
-      [&](auto which) {
-        if constexpr (requires { which.is_linear(integer); }) result = which.is_linear(integer);
       },
       term);
   return result;

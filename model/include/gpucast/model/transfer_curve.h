@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/model/parameter.h"
+#include "gpucast/model/priors.h"
 
 namespace gpucast::model {
 
@@ -41,7 +41,8 @@ struct TransferCurve {
 // Names: L_<route>; B_<route>_1, _2, ... for the pieces below a breakpoint, S_<route>_2, ... for
 // jumps; B_<route> for the last piece, the throughput of large transfers.
 inline std::vector<Parameter> parameters(const TransferCurve& curve, const std::string& route) {
-  std::vector<Parameter> result{{"L_" + route, "s", "latency of a transfer, " + route}};
+  std::vector<Parameter> result{
+      {"L_" + route, "s", "latency of a transfer, " + route, plausible_latency}};
   const auto joined = [](std::string text, const std::string& more, const std::string& last) {
     return text.append(more).append(last);
   };
@@ -53,11 +54,13 @@ inline std::vector<Parameter> parameters(const TransferCurve& curve, const std::
       result.push_back({"S_" + tail, "s",
                         joined("time just above breakpoint ", std::to_string(piece), of_route)});
     } else {
-      result.push_back(
-          {"B_" + tail, "B/s", joined("throughput below breakpoint ", number, of_route), true});
+      result.push_back({"B_" + tail, "B/s",
+                        joined("throughput below breakpoint ", number, of_route),
+                        plausible_throughput, true});
     }
   }
-  result.push_back({"B_" + route, "B/s", "throughput of large transfers, " + route, true});
+  result.push_back(
+      {"B_" + route, "B/s", "throughput of large transfers, " + route, plausible_throughput, true});
   return result;
 }
 

@@ -1,6 +1,7 @@
 // affine: T_cpu = t_cpu_0 + t_cpu n, for hosts with a fixed cost a step.
 #pragma once
 
+#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
@@ -9,7 +10,8 @@ struct Affine {
   static constexpr TermInfo info{.name = "affine", .summary = "a fixed cost a step and n"};
 
   static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
-    return {{"t_cpu", "s", "host time a particle"}, {"t_cpu_0", "s", "host time a step, any n"}};
+    return {{"t_cpu", "s", "host time a particle", plausible_host_particle},
+            {"t_cpu_0", "s", "host time a step, any n", plausible_host_step}};
   }
 
   template <class T>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gpucast/model/piecewise.h"
+#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
@@ -13,7 +14,7 @@ struct Cached {
       .name = "cached", .summary = "straight pieces over n", .bends = Bends::searched};
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
-    return slope_parameters({"t_cpu", "s", "host time a particle"}, knots);
+    return slope_parameters({"t_cpu", "s", "host time a particle", plausible_host_particle}, knots);
   }
 
   template <class T>

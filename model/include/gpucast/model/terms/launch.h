@@ -1,21 +1,29 @@
 // What communication terms are written with: routes, and parameters that several share.
 #pragma once
 
+#include "gpucast/model/priors.h"
 #include "gpucast/model/routes.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
 
 // The first parameter of every communication term.
-inline Parameter launch_parameter() { return {"t_kernel", "s", "kernel-launch delay"}; }
+inline Parameter launch_parameter() {
+  return {"t_kernel", "s", "kernel-launch delay", plausible_launch};
+}
 
 // Throughput of what concurrent transfers share on the host side: root port, memory.
 inline Parameter shared_host_parameter() {
-  return {"B_host", "B/s", "throughput of what concurrent transfers share", true};
+  return {"B_host", "B/s", "throughput of what concurrent transfers share", plausible_shared_host,
+          true};
 }
 
 inline Parameter queue_parameter() {
-  return {"t_queue", "s", "host time to queue a GPU's step beside its launch"};
+  return {"t_queue", "s", "host time to queue a GPU's step beside its launch", plausible_queueing};
+}
+
+inline Parameter share_parameter() {
+  return {"s_next", "", "share of a further GPU's copies that is not hidden", plausible_share};
 }
 
 }  // namespace gpucast::model

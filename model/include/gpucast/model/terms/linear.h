@@ -1,6 +1,7 @@
 // linear, the paper's equation (2): T_cpu = t_cpu n. The host integrates every particle once.
 #pragma once
 
+#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
@@ -9,7 +10,7 @@ struct Linear {
   static constexpr TermInfo info{.name = "linear", .summary = "in proportion to n"};
 
   static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
-    return {{"t_cpu", "s", "host time a particle"}};
+    return {{"t_cpu", "s", "host time a particle", plausible_host_particle}};
   }
 
   template <class T>

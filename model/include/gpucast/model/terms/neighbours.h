@@ -7,6 +7,7 @@
 // elements a GPU is not full, and the time of a step is flat.
 #pragma once
 
+#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
@@ -18,7 +19,7 @@ struct Neighbours {
                                  .tried = Tried::decomposed};
 
   static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
-    return {{"t_0", "s", "start-up of the kernels of a step"},
+    return {{"t_0", "s", "start-up of the kernels of a step", plausible_start_up},
             {"t_own", "s", "time of one owned element on one GPU"}};
   }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "gpucast/model/piecewise.h"
+#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
@@ -18,7 +19,7 @@ struct Pairs {
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
     return slope_parameters({"t_pair", "s", "time of one more interaction on one GPU"}, knots,
-                            {{"t_0", "s", "start-up of the kernel"}});
+                            {{"t_0", "s", "start-up of the kernel", plausible_start_up}});
   }
 
   static double coordinate(const Step& step, const Machine& /*machine*/) { return step.work(); }

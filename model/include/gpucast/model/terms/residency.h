@@ -11,6 +11,7 @@
 
 #include "gpucast/model/blocks.h"
 #include "gpucast/model/piecewise.h"
+#include "gpucast/model/priors.h"
 
 namespace gpucast::model {
 
@@ -24,7 +25,7 @@ struct Residency {
 
   static std::vector<Parameter> parameters(const std::vector<double>& knots) {
     return slope_parameters({"t_blk", "s", "time of one visited particle for each further block"},
-                            knots, {{"t_0", "s", "start-up of the kernel"}});
+                            knots, {{"t_0", "s", "start-up of the kernel", plausible_start_up}});
   }
 
   static double coordinate(const Step& step, const Machine& machine) {

@@ -25,10 +25,7 @@ struct StarSerialPoll {
                                  .sees_ticks = true};
   static constexpr Route routes[] = {Route::h2d, Route::d2h};
 
-  static std::vector<Parameter> parameters() {
-    return {launch_parameter(),
-            {"s_next", "", "share of a further GPU's copies that is not hidden"}};
-  }
+  static std::vector<Parameter> parameters() { return {launch_parameter(), share_parameter()}; }
 
   template <class T, class Curves>
   static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {

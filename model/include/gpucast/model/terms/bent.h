@@ -1,0 +1,36 @@
+// bent: a fixed cost a step, and particles that cost more once caches no longer hold them:
+//
+//     T_cpu = t_step + n t_cpu (1 + r n / (n + n_c))
+//
+// As long as all particles stay in cache from one step to the next, each takes t_cpu; of n
+// particles in a cache of about n_c, a share n / (n + n_c) has to come from beyond it and takes r
+// t_cpu more, so that far beyond n_c a particle takes (1 + r) t_cpu. `cached` finds such bends
+// where data show them; this has room for one where nothing was measured yet.
+#pragma once
+
+#include "gpucast/model/priors.h"
+#include "gpucast/model/term.h"
+
+namespace gpucast::model {
+
+struct Bent {
+  static constexpr TermInfo info{.name = "bent",
+                                 .summary = "a fixed cost a step and n, dearer beyond a cache",
+                                 .linear = false,
+                                 .tried = Tried::by_name};
+
+  static std::vector<Parameter> parameters(const std::vector<double>& /*knots*/) {
+    return {{"t_step", "s", "host time a step, any n", plausible_host_step},
+            {"t_cpu", "s", "host time a particle that a cache holds", plausible_host_particle},
+            {"r", "", "how much more a particle takes from beyond the cache", plausible_growth},
+            {"n_c", "", "particles that a cache holds", plausible_cache}};
+  }
+
+  template <class T>
+  static T seconds(const T* parameter, const Step& step, const Structure& /*of*/) {
+    const T beyond = step.n / (step.n + parameter[3]);
+    return parameter[0] + step.n * parameter[1] * (1.0 + parameter[2] * beyond);
+  }
+};
+
+}  // namespace gpucast::model

@@ -1,0 +1,58 @@
+"""Model files of before GPU terms got a parameter more, brought up to date.
+
+The exponent p of ``occupancy`` was a structural integer, of the model and of each replicate; it is
+a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_NOTHING = 1e-30
+"""s; parameters are above 0, and this shows in no time."""
+
+_P = {"unit": "", "meaning": "how sharply one regime takes over from the other"}
+_ROOT = {"unit": "s", "meaning": "time that grows with the root of the interactions"}
+
+
+def renewed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a model file with the parameters that its GPU term has today.
+
+    Content that is damaged, or needs nothing, is returned as it is.
+    """
+    terms, parameters = content.get("model"), content.get("parameters")
+    drawn = content.get("bootstrap")
+    if not (isinstance(terms, dict) and isinstance(parameters, dict) and isinstance(drawn, dict)):
+        return content
+    term, p = terms.get("gpu"), content.get("p")
+    integers = drawn.get("integers")
+    if term == "occupancy" and "p" not in parameters and type(p) is int:
+        entry = {**_P, "value": float(p), "identified": False, "stderr": None, "ci95": None}
+        drawn = {**_with(drawn, "p", "t_blk", integers), "integers": _ones(integers)}
+        return {**content, "parameters": {**parameters, "p": entry}, "bootstrap": drawn}
+    if term == "work" and "t_root" not in parameters:
+        entry = {**_ROOT, "value": _NOTHING, "identified": False, "observed": False}
+        entry |= {"stderr": None, "ci95": None}
+        nothing = [_NOTHING] * len(integers) if isinstance(integers, list) else None
+        drawn = _with(drawn, "t_root", "t_pair", nothing)
+        return {**content, "parameters": {**parameters, "t_root": entry}, "bootstrap": drawn}
+    return content
+
+
+def _with(drawn: dict[str, Any], name: str, after: str, column: object) -> dict[str, Any]:
+    """Replicates with one parameter more, behind ``after``."""
+    names, rows = drawn.get("parameters"), drawn.get("values")
+    if not (isinstance(names, list) and isinstance(rows, list) and isinstance(column, list)):
+        return drawn
+    if after not in names or len(rows) != len(column):
+        return drawn
+    at = names.index(after) + 1
+    longer = [
+        [*row[:at], value, *row[at:]] if isinstance(row, list) else row
+        for row, value in zip(rows, column, strict=True)
+    ]
+    return {**drawn, "parameters": [*names[:at], name, *names[at:]], "values": longer}
+
+
+def _ones(integers: object) -> object:
+    return [1] * len(integers) if isinstance(integers, list) else integers
