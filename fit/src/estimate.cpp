@@ -31,11 +31,19 @@ struct WeightedCells {
   using Scalar = double;
   enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
 
-  WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells, Times times)
+  WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells, Times times,
+                Numbers numbers)
       : log_times(model, cells, times),
         parameters(static_cast<int>(model.parameter_count())),
         root_weight(static_cast<Eigen::Index>(cells.size())),
-        mean(static_cast<Eigen::Index>(cells.size())) {}
+        mean(static_cast<Eigen::Index>(cells.size())) {
+    const auto& list = model.parameter_list();
+    for (std::size_t i = 0; numbers == Numbers::held && i < list.size(); ++i) {
+      if (list[i].is_ratio()) {
+        held.push_back(static_cast<Eigen::Index>(i));
+      }
+    }
+  }
 
   int NumResiduals() const { return static_cast<int>(mean.size()); }
   int NumParameters() const { return parameters; }
@@ -47,14 +55,18 @@ struct WeightedCells {
     if (jacobian != nullptr) {
       Eigen::Map<Eigen::MatrixXd> j(jacobian, NumResiduals(), NumParameters());
       j = root_weight.asDiagonal() * j;
+      for (const Eigen::Index column : held) {
+        j.col(column).setZero();
+      }
     }
     return true;
   }
 
   LogTimes log_times;
   int parameters;
-  Eigen::VectorXd root_weight;  // square root of the summed weights of the cell's samples
-  Eigen::VectorXd mean;         // their weighted mean log time
+  Eigen::VectorXd root_weight;       // square root of the summed weights of the cell's samples
+  Eigen::VectorXd mean;              // their weighted mean log time
+  std::vector<Eigen::Index> held{};  // parameters that stay
 };
 
 // Where start values are looked for, in log linear coordinates: pure numbers at what is plausible
@@ -159,9 +171,10 @@ Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fi
 
 class Refiner {
  public:
-  Refiner(const model::StepModel& model, const Observations& observations, Times times)
+  Refiner(const model::StepModel& model, const Observations& observations, Times times,
+          Numbers numbers)
       : observations_(observations),
-        problem_(model, observations.cells(), times),
+        problem_(model, observations.cells(), times, numbers),
         largest_(admitted(model, observations).array().log()) {
     solver_.options.max_num_iterations = 10;
     solver_.options.function_tolerance = 1e-11;
@@ -269,13 +282,13 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
 
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales,
-                  double tolerance, Loss loss, Times times) {
+                  double tolerance, Loss loss, Times times, Numbers numbers) {
   constexpr int huber_rounds = 30;
   constexpr double rough = 1e-4;  // the Huber stage is only a way to the Tukey one
   // A fit that is only compared and does not settle is a poor one: its like are many.
   const int tukey_rounds = tolerance < compared ? 200 : 30;
 
-  Refiner refiner(model, observations, times);
+  Refiner refiner(model, observations, times, numbers);
   Estimate state;
   state.z = start;
   state.weight.assign(observations.sample_count(), 1.0);

@@ -111,7 +111,8 @@ Identification identify(const model::StepModel& model, const Observations& obser
     // Part of the unit direction outside the row space: how far a null direction moves it.
     const double outside = std::sqrt(std::max(0.0, 1 - row_space.row(i).squaredNorm()));
     const bool identified = jacobian.norm()[i] > 0 && outside < zero_coefficient;
-    result.largest_share.push_back(share.col(i).maxCoeff());
+    // More of a pure number may mean less time, as of the p of a norm.
+    result.largest_share.push_back(share.col(i).cwiseAbs().maxCoeff());
     result.observed.push_back(jacobian.norm()[i] > 0);
     result.identified.push_back(identified);
     result.relative_error.push_back(identified ? standard_error(Eigen::VectorXd::Unit(count, i)) /

@@ -62,7 +62,28 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
   return {-model::poll_tick / 4, -model::poll_tick / 2};
 }
 
-// The rough fit that needs the least noise: from `start`, or from it with its t_0 shifted.
+// Pure numbers of the GPU and CPU term: what values to begin with. Linear start values are found as
+// if regimes were added up, so that a fit that may move everything at once does not get away from
+// that: it goes to where the number is without effect. Each value is therefore fitted around first.
+std::vector<Eigen::VectorXd> around_numbers(const model::StepModel& model,
+                                            const Eigen::VectorXd& start) {
+  std::vector<Eigen::VectorXd> starts;
+  const auto& list = model.parameter_list();
+  for (std::size_t i = 0; model.terms() && i < model.first_communication_parameter(); ++i) {
+    if (!list[i].is_ratio()) {
+      continue;
+    }
+    for (const double deviate : {-1.5, -0.5, 0.5, 1.5}) {
+      starts.push_back(start);
+      starts.back()[static_cast<Eigen::Index>(i)] =
+          std::log(list[i].prior.median) + deviate * list[i].prior.log_sd;
+    }
+  }
+  return starts;
+}
+
+// The rough fit that needs the least noise: from `start`, or from it with other pure numbers or its
+// t_0 shifted.
 Estimate rough_estimate(const model::StepModel& model, const Observations& observations,
                         const Eigen::VectorXd& start, Times times) {
   constexpr double share_left = 0.1;  // t_0 stays positive
@@ -70,6 +91,20 @@ Estimate rough_estimate(const model::StepModel& model, const Observations& obser
     return estimate(model, observations, from, {}, rough_tolerance, Loss::tukey, times);
   };
   Estimate best = rough(start);
+  if (const auto starts = around_numbers(model, start); !starts.empty()) {
+    Estimate held = best;
+    for (const Eigen::VectorXd& from : starts) {
+      Estimate found = estimate(model, observations, from, {}, rough_tolerance, Loss::tukey, times,
+                                Numbers::held);
+      if (noise_needed(observations, found) < noise_needed(observations, held)) {
+        held = std::move(found);
+      }
+    }
+    Estimate found = rough(held.z);
+    if (noise_needed(observations, found) < noise_needed(observations, best)) {
+      best = std::move(found);
+    }
+  }
   for (const double shift : shifts(model, observations)) {
     Eigen::VectorXd z = start;
     z[0] = std::log(std::max(share_left * std::exp(z[0]), std::exp(z[0]) + shift));

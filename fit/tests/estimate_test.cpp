@@ -50,7 +50,7 @@ TEST(Estimate, GivesWhatStepsAloneIdentifyBack) {
               1.0, 1e-6);
 }
 
-TEST(Estimate, FitsTheOccupancyTermFromALinearStart) {
+TEST(Estimate, FitsTheOccupancyTermAroundItsExponent) {
   const model::StepModel model(
       model::StepTerms{model::Occupancy{}, model::Linear{}, model::Allgather{}},
       {.cores = 1, .sms = 12, .block = 256}, 1, {});
@@ -63,7 +63,11 @@ TEST(Estimate, FitsTheOccupancyTermFromALinearStart) {
   synthetic::Samples samples;
   synthetic::add_steps(samples, seconds, exact);
   const Observations observations = samples.observations();
-  const Estimate fit = fit_of(model, observations);
+  Eigen::VectorXd start = start_values(model, observations);
+  start[3] = std::log(4.0);
+  const Estimate fit =
+      estimate(model, observations, start, {}, 1e-10, Loss::tukey, Times::formulas, Numbers::held);
+  EXPECT_EQ(fit.z[3], start[3]);
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     const Cell& cell = observations.cells()[j];
     EXPECT_NEAR(fit.log_fit[static_cast<Eigen::Index>(j)], std::log(seconds(cell.n, cell.gpus)),

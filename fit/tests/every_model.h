@@ -67,7 +67,8 @@ inline std::vector<Cell> cells_for(const model::StepModel& model) {
   return cells;
 }
 
-// A random point where no parameter is without effect: typical sizes, each off by up to a factor e.
+// A random point where no parameter is without effect: typical sizes, each off by up to a factor
+// e, pure numbers by up to its root.
 inline Eigen::VectorXd random_point(const model::StepModel& model, synthetic::Noisy& noisy) {
   Eigen::VectorXd z(static_cast<Eigen::Index>(model.parameter_count()));
   for (Eigen::Index i = 0; i < z.size(); ++i) {
@@ -84,7 +85,9 @@ inline Eigen::VectorXd random_point(const model::StepModel& model, synthetic::No
     } else if (parameter.reciprocal) {
       typical = 1e-9;
     }
-    z[i] = std::log(typical) + 2 * noisy.uniform() - 1;
+    // Exponents stay within their bounds, where times have derivatives.
+    const double width = parameter.is_ratio() ? 0.5 : 1;
+    z[i] = std::log(typical) + width * (2 * noisy.uniform() - 1);
   }
   return z;
 }

@@ -86,9 +86,21 @@ TEST(Identify, OneGpuCountMixesThroughputsWithTheHost) {
             (Expressions{"t_cpu + 16/B_h2d + 12/B_d2h", "t_kernel + L_h2d + L_d2h"}));
 }
 
-TEST(Identify, OneGpuNeverSeesTheRing) {
+TEST(Identify, OneGpuDoesNotTellTheRootOfTheWorkFromTheHost) {
+  // All pairs: the root of n n interactions is n, and so is the host's share. Two GPUs tell.
   const model::StepModel model(model::StepTerms{model::Work{}, model::Linear{}, model::Allgather{}},
                                {}, 1, {});
+  synthetic::Noisy noisy(6, 0.03);
+  const auto seconds = [](double n, double) { return 2e-5 + 1e-11 * n * n + 4e-8 * n + 8e-6; };
+  synthetic::Samples samples;
+  synthetic::add_steps(samples, seconds, noisy, 5, synthetic::n_grid, synthetic::one_gpu);
+  const Fitted fitted(model, samples.observations());
+  EXPECT_EQ(fitted.expressions(), (Expressions{"t_0 + t_kernel", "t_root + t_cpu"}));
+}
+
+TEST(Identify, OneGpuNeverSeesTheRing) {
+  const model::StepModel model(
+      model::StepTerms{model::Pairs{}, model::Linear{}, model::Allgather{}}, {}, 1, {});
   synthetic::Noisy noisy(6, 0.03);
   synthetic::Samples samples;
   synthetic::add_steps(

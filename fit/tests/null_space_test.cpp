@@ -115,8 +115,8 @@ TEST(NullSpace, CentreIsTheMiddleOfThePolytope) {
 }
 
 TEST(NullSpace, LeavesParametersThatNoCellDependsOnAlone) {
-  const model::StepModel model(model::StepTerms{model::Work{}, model::Linear{}, model::Allgather{}},
-                               {}, 1, {});
+  const model::StepModel model(
+      model::StepTerms{model::Pairs{}, model::Linear{}, model::Allgather{}}, {}, 1, {});
   synthetic::Noisy exact(1, 0);
   synthetic::Samples samples;
   synthetic::add_steps(

@@ -121,7 +121,8 @@ TEST(SkeletonsAlone, SayNothingAboutTheGpuAndCpuTerm) {
   const Fit found = fit(model_of(model::StarAsync{}), skeletons(&Star::all_at_once, 1, 0.02), {1});
   for (std::size_t i = 0; i < found.model.parameter_count(); ++i) {
     const std::string& name = found.model.parameter_list()[i].name;
-    const bool of_communication = name != "t_0" && name != "t_pair" && name != "t_cpu";
+    const bool of_communication =
+        name != "t_0" && name != "t_pair" && name != "t_root" && name != "t_cpu";
     EXPECT_EQ(found.identification.observed[i], of_communication) << name;
   }
 }

@@ -245,6 +245,42 @@ TEST(Recovery, OfAnAllgatherThatIsQueuedAheadFromOneAndTwoGpus) {
   }
 }
 
+<<<<<<< HEAD
+=======
+// The host's part as `bent` has it: 4 ns a particle, twice that from beyond a cache of 8000.
+double cpu_of_a_cache(double n) { return 2e-6 + 4e-9 * n * (1 + n / (n + 8000)); }
+
+// One block on the busiest multiprocessor is latency-bound, ten are not.
+double gpu_by_norm(double n, double gpus, double p) {
+  return 6e-6 + n * std::pow(std::pow(12e-9, p) + std::pow(blocks(n, gpus) * 4e-9, p), 1 / p);
+}
+
+TEST(Recovery, OfTheExponentOfOccupancyWhereverItLies) {
+  for (const double p : {1.4, 2.3, 3.1, 5.0}) {
+    const auto whole = [p](double n, double gpus) {
+      return gpu_by_norm(n, gpus, p) + cpu_of_a_cache(n) + gpus * t_kernel + (gpus > 1 ? 1e-5 : 0) +
+             (gpus - 1) * 16 * n / gpus / 1e11;
+    };
+    Noisy noisy(7, 0.005);
+    Samples samples;
+    synthetic::add_steps(samples, whole, noisy, 9, sizes, one_and_two);
+    for (const double n : sizes) {
+      for (int repetition = 0; repetition < 9; ++repetition) {
+        samples.add(host_part(n), noisy(cpu_of_a_cache(n)));
+      }
+    }
+    add_launches(samples, noisy);
+    const Fit found = fit(model_of(model::Occupancy{}, model::Bent{}, model::AllgatherOnce{}, {}),
+                          samples.observations(), {1});
+    EXPECT_TRUE(found.estimate().converged) << p;
+    EXPECT_NEAR(parameter(found, "p") / p, 1, 0.15) << p;
+    const Errors beyond = errors_beyond(found, whole);
+    EXPECT_LT(beyond.median, 0.01) << p;
+    EXPECT_LT(beyond.largest, 0.04) << p;
+  }
+}
+
+>>>>>>> wt-terms
 TEST(StartValues, LeaveANumberAtItsPriorsMedianAndAreWithinAFactorOfTwoOfTheData) {
   const model::StepModel model = serial_model();
   const Observations observations = of_one_after_another(1).observations();

@@ -27,7 +27,8 @@ PIECES = {name: term for name, term in _core.GPU_TERMS.items() if term.bends != 
 CORES, SMS, BLOCK, INTEGER = 2304.0, 12.0, 256.0, 4
 CHAIN = (3.0, 40.0)
 PARAMETERS = {
-    "t_gpu": 7.1e-12, "t_0": 9.3e-6, "t_lat": 1.1e-7, "t_blk": 2.7e-8, "t_pair": 8.3e-13,
+    "t_gpu": 7.1e-12, "t_0": 9.3e-6, "t_lat": 1.1e-7, "t_blk": 2.7e-8, "p": 2.7,
+    "t_pair": 8.3e-13, "t_root": 3.1e-10, "t_step": 6.3e-7, "r": 0.8, "n_c": 4.7e4,
     "t_cpu": 2.1e-8, "t_cpu0": 4.4e-6, "t_kernel": 5.7e-6, "t_queue": 9.1e-6, "s_next": 0.6,
     "B_host": 3.3e10,
     "t_own": 6.1e-10, "t_edge": 8.2e-6, "t_face": 1.9e-9,
@@ -59,7 +60,7 @@ def seen(x: float) -> float:
 def symbols(n: float, gpus: float, **more: float | Callable[[float], float]) -> Values:
     w = evaluate(ALL["occupancy"][0], {"n": n, "N": gpus, "b": BLOCK, "s": SMS})
     routes = {f"T_{route}": line(route) for route in ("h2d", "d2h", "peer", "net")}
-    given = {"n": n, "N": gpus, "k": INTEGER, "p": INTEGER, "c": CORES, "s": SMS, "b": BLOCK}
+    given = {"n": n, "N": gpus, "k": INTEGER, "c": CORES, "s": SMS, "b": BLOCK}
     return {**PARAMETERS, **given, "w": w, "W": seen, "t_lead": 2.5e-6, **routes, **more}
 
 
@@ -163,6 +164,18 @@ def test_allgather_queue_is_as_printed_on_several_gpus() -> None:
         for i in several
     ]
     assert times[several, 2] == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+def test_star_serial_hide_is_as_printed() -> None:
+    def h(x: float) -> float:
+        return float(1e-6 * np.logaddexp(0, x / 1e-6))
+
+    times = core_times("wave", "linear", "star-serial-hide")
+    expected = [
+        evaluate(FORMULAS["star-serial-hide"], symbols(n, N, T_gpu=t_gpu, h=h)) + t_gpu
+        for (n, N), t_gpu in zip(CELLS, times[:, 0], strict=True)
+    ]
+    assert times[:, 2] + times[:, 0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_gflops_and_efficiency_are_as_printed() -> None:

@@ -178,16 +178,17 @@ def test_complexity_counts_parameters_but_those_of_the_schedule() -> None:
     problem = of_sizes([1000, 2000], (1, 2))
     routes = (("h2d", ()), ("d2h", ()))
     serial = Candidate("work", "linear", "star-serial", routes)
-    # t_0, t_pair; t_cpu; two lines of two.
-    assert serial.complexity(problem) == 2 + 1 + 4
+    # t_0, t_pair, t_root; t_cpu; two lines of two.
+    assert serial.complexity(problem) == 3 + 1 + 4
     for com in ("star-serial-poll", "star-async", "star-async-poll", "star-async-turns"):
-        assert Candidate("work", "linear", com, routes).complexity(problem) == 7
-    assert Candidate("work", "affine", "star-serial", routes).complexity(problem) == 8
+        assert Candidate("work", "linear", com, routes).complexity(problem) == 8
+    assert Candidate("work", "affine", "star-serial", routes).complexity(problem) == 9
     assert Candidate("wave", "linear", "star-serial", routes).complexity(problem) == 6
     chain = Candidate("pairs", "linear", "star-serial", routes, (1e6, 1e7))
-    assert chain.complexity(problem) == 7 + 2
+    # t_0 and three pieces of t_pair.
+    assert chain.complexity(problem) == 4 + 1 + 4
     bent = Candidate("work", "linear", "star-serial", (("h2d", (4096.0,)), ("d2h", ())))
-    assert bent.complexity(problem) == 8
+    assert bent.complexity(problem) == 9
 
 
 # What a fit takes

@@ -275,7 +275,7 @@ def test_what_is_not_identified_is_said_with_what_is() -> None:
 
 def test_a_model_file_with_no_more_than_it_must_have_makes_a_page(tmp_path: Path) -> None:
     _, model = jumping()
-    must = ["model", "k", "p", "breakpoints", "parameters", "combinations", "noise", "domain"]
+    must = ["model", "k", "breakpoints", "parameters", "combinations", "noise", "domain"]
     must += ["machine", "data", "warnings"]
     small = {key: model.content[key] for key in must}
     small["data"] = {key: small["data"][key] for key in ("name", "path", "schedule", "kernel")}

@@ -108,9 +108,11 @@ def number(n: float) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str | None:
-    """A value in SI units as text; None stays None (shown as ``-``)."""
+    """A value in SI units as text; without unit a pure number. None stays None (shown as ``-``)."""
     if value is None:
         return None
+    if not unit:
+        return f"{value:.4g}"
     return throughput(value) if unit == "B/s" else duration(value)
 
 

@@ -46,12 +46,16 @@ Estimate with_scales(Estimate estimate, const Observations& observations, const 
 // looked for.
 enum class Loss { huber, tukey };
 
+// Whether pure numbers (the p of occupancy) are fitted with the rest, or stay at the start.
+enum class Numbers { fitted, held };
+
 // Full fit from `start`: Huber stage that also finds the scales, then Tukey at fixed scales.
 // If `scales` is given, the Huber stage is skipped and those scales are used.
 // `tolerance`: largest change of a cell's log time in the last reweighting.
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales = std::nullopt,
-                  double tolerance = 1e-10, Loss loss = Loss::tukey, Times times = Times::formulas);
+                  double tolerance = 1e-10, Loss loss = Loss::tukey, Times times = Times::formulas,
+                  Numbers numbers = Numbers::fitted);
 
 // Standard deviation of sample i of cell j: group scale and rounding together.
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,

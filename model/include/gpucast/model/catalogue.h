@@ -43,8 +43,12 @@ using CpuTerm = std::variant<
     Linear,
     Affine,
     Cached,
+<<<<<<< HEAD
     Bent,
     None>;
+=======
+    Bent>;
+>>>>>>> wt-terms
 
 using ComTerm = std::variant<
     StarSerial,
