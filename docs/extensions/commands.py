@@ -13,7 +13,7 @@ from generated import insert
 from sphinx.application import Sphinx
 from typer.cli import get_docs_for_click
 
-from gpucast.cli.app import COMMANDS, build
+from gpucast.cli.app import COMMANDS, HELP, build
 
 PROGRAMS = ("gpucast-microbench", "gpucast-mdapp", "gpucast-gpu-server")
 
@@ -24,7 +24,7 @@ def gpucast_commands() -> str:
     text = "\n".join(
         get_docs_for_click(
             obj=group.commands[name],
-            ctx=group.context_class(group, info_name="gpucast"),
+            ctx=group.context_class(group, info_name="gpucast", help_option_names=list(HELP)),
             indent=1,
             name=name,
             call_prefix="gpucast",

@@ -119,11 +119,15 @@ def test_cases_that_only_name_sizes_are_fitted_as_one(run: Run, tmp_path: Path) 
 
 
 def test_cases_that_differ_are_chosen_among(run: Run, tmp_path: Path) -> None:
-    steps = [foreign(n, gpus, case=case) for case in ("a", "b") for n in SIZES for gpus in COUNTS]
+    cases = ("double a", "double b")
+    steps = [foreign(n, gpus, case=case) for case in cases for n in SIZES for gpus in COUNTS]
     data = written(tmp_path / "warp.jsonl", machine(), *steps)
-    assert_refused(run("fit", data), "case: there are several: a, b; choose one with --case")
-    status, out, _ = run("fit", data, "--case", "b", "--replicates", "0", "--json")
-    assert (status, only_json(out)["data"]["case"]) == (0, "b")
+    there = "double a, double b"
+    assert_refused(run("fit", data), f"case: there are several: {there}; choose one with --case")
+    several = f"case: 'double' is a part of several: {there}; name more of one"
+    assert_refused(run("fit", data, "--case", "double"), several)
+    status, out, _ = run("fit", data, "--case", "E B", "--replicates", "0", "--json")
+    assert (status, only_json(out)["data"]["case"]) == (0, "double b")
 
 
 def test_steps_of_ours_and_of_others_are_not_one_series(run: Run, tmp_path: Path) -> None:

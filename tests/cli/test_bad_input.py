@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import gpucast as gc
-from command_line import assert_refused, files_of, only_json, shell
+from command_line import Run, assert_refused, files_of, only_json, shell
+from gpucast.cli.app import COMMANDS
 from made_data import NATIVE, machine, step, steps, whole
 
 SCHEMA = {"schema": "gpucast.record/1"}
@@ -284,3 +285,11 @@ def test_help_is_printed(command: str) -> None:
     assert finished.returncode == 0
     assert "--json" in finished.stdout
     assert finished.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS), "data show"])
+def test_help_is_printed_by_its_short_name(command: str, run: Run) -> None:
+    short, long = (run(*command.split(), option) for option in ("-h", "--help"))
+    assert short == long
+    assert (short[0], short[2]) == (0, "")
+    assert "-h, --help" in short[1]

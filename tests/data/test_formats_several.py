@@ -58,10 +58,53 @@ def test_the_screen_says_what_the_log_of_the_same_run_does_not(tmp_path: Path) -
     assert "a.log: the same runs as" in found.notes[0]
 
 
-def test_one_unclear_log_of_a_folder_is_asked_about(tmp_path: Path) -> None:
+def test_unclear_logs_of_a_folder_are_left_out_with_the_option_that_settles_them(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, a="gromacs", b="gromacs-hidden-gpus", c="lammps-gpu-log")
+    found = read_files([str(tmp_path)], Options())
+    assert [each.file for each in found.read] == [str(tmp_path / "a.log")]
+    (line,) = (each for each in found.warnings if "left out" in each)
+    assert line.startswith(
+        f"left out until --gpus says more: {tmp_path / 'b.log'}:13: --gpus: all 8 ranks"
+    )
+    assert line.endswith(f"; also {tmp_path / 'c.log'}")
+
+
+def test_of_many_unclear_logs_the_first_are_named(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs", **{f"b{at}": "gromacs-hidden-gpus" for at in range(10, 22)})
+    (line,) = (
+        each for each in read_files([str(tmp_path)], Options()).warnings if "left out" in each
+    )
+    assert line.endswith("b18.log, 3 more")
+
+
+def test_wrong_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs")
+    (tmp_path / "b.csv").write_text("n,gpus,seconds\n1000,1,zero\n")
+    found = read_files([str(tmp_path)], Options())
+    assert [each.file for each in found.read] == [str(tmp_path / "a.log")]
+    assert "left out, for they cannot be read: " in found.warnings[-1]
+    assert "b.csv:2: seconds: 'zero' is no number" in found.warnings[-1]
+
+
+def test_a_folder_of_unclear_logs_alone_is_asked_about(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs-hidden-gpus", b="lammps-gpu-log")
+    with pytest.raises(InputError, match=r"a\.log:13: --gpus: all 8 ranks"):
+        read_files([str(tmp_path)], Options())
+
+
+def test_an_unclear_log_that_was_named_is_asked_about(tmp_path: Path) -> None:
     put(tmp_path, a="gromacs", b="gromacs-hidden-gpus")
     with pytest.raises(InputError, match=r"b\.log:13: --gpus: all 8 ranks"):
-        read_files([str(tmp_path)], Options())
+        read_files([str(tmp_path), str(tmp_path / "b.log")], Options())
+
+
+def test_a_wrong_expression_is_no_matter_of_single_files(tmp_path: Path) -> None:
+    put(tmp_path, a="gromacs")
+    (tmp_path / "b.csv").write_text("n,gpus,seconds\n1000,1,2\n")
+    with pytest.raises(InputError, match="--from-name: is no regular expression"):
+        read_files([str(tmp_path)], Options(from_name="("))
 
 
 def test_gpus_settle_what_is_unclear_and_leave_the_rest(tmp_path: Path) -> None:

@@ -86,3 +86,51 @@ def test_other_cases_are_several(cells: list[tuple[float, int, str]]) -> None:
     steps = of_cases(*cells)
     with pytest.raises(InputError, match=r"case: there are several: .*; choose one with --case"):
         StepSelection.of(steps, "data")
+
+
+LABELS = [("warp", "PME, double"), ("warp", "PME, single"), ("warp", "PME"), ("weft", "double 2")]
+LABELLED = dataset(
+    [machine(), *(step(8, 1, [1.0], program=program, case=case) for program, case in LABELS)]
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "case"),
+    [
+        ({"case": "SINGLE"}, "PME, single"),
+        ({"case": "PME"}, "PME"),
+        ({"case": "pme"}, "PME"),
+        ({"case": "double", "program": "WARP"}, "PME, double"),
+        ({"program": "ef"}, "double 2"),
+    ],
+    ids=["part", "whole", "whole in another case", "part within a program", "program"],
+)
+def test_a_part_of_a_label_chooses_it_where_no_other_has_it(
+    chosen: SelectionArguments, case: str
+) -> None:
+    assert [each.case for each in LABELLED.select(**chosen).steps] == [case]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (
+            {"case": "double"},
+            "case: 'double' is a part of several: PME, double; double 2; name more",
+        ),
+        (
+            {"case": "triple"},
+            "case: no records of 'triple'; there are: PME, double; PME, single; PME; double 2",
+        ),
+        ({"program": "w"}, "program: 'w' is a part of several: warp, weft; name more of one"),
+        ({"program": ""}, "program: no records of ''; there are: warp, weft"),
+        ({"path": "nat"}, "path: no records of 'nat'; there are: native"),
+    ],
+    ids=["several", "none", "programs", "nothing", "no label"],
+)
+def test_a_part_of_several_labels_or_none_is_refused(
+    chosen: SelectionArguments, message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        LABELLED.select(**chosen)
+    assert message in str(caught.value)

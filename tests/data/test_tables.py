@@ -41,6 +41,105 @@ def error_of(text: str, columns: str | None = None, **options: object) -> str:
     return str(caught.value)
 
 
+# ----------------------------------------------------------------- headers ----
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["\n\n", "Benchmarks of May, 2024\n\n", "Our cluster,,\n,,\n", "n GPUs, sizes\n# new\n"],
+    ids=["blank lines", "title", "cells of a spreadsheet", "words of headers"],
+)
+def test_a_header_may_stand_below_a_title(above: str) -> None:
+    text = above + "atoms,gpus,ms/step\n24000,2,0.5\n"
+    assert csv_steps.detect(text)
+    (step,) = steps(text)
+    assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
+
+
+def test_errors_below_a_title_name_the_line_of_the_file() -> None:
+    text = "Our cluster\n\natoms,gpus,ms/step\n24000,2,half\n"
+    assert "t.csv:4: ms/step: 'half' is no number" in error_of(text)
+    assert "t.csv:3: column 'n' is missing" in error_of("Our cluster\n\nfoo,bar\n1,2\n")
+
+
+ACROSS = "24000,0.5,0.25,0.2\n96000,2,1,\n"
+CELLS = [(24000, 1, 5e-4), (24000, 2, 2.5e-4), (24000, 4, 2e-4), (96000, 1, 2e-3), (96000, 2, 1e-3)]
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("Step time (ms)\natoms,1 GPU,2 GPUs,4 GPUs\n", None),
+        ("Times in ms\n\natoms,1,2,4\n", None),
+        ("atoms (ms),N=1,N=2,N=4\n", None),
+        ("atoms / GPUs [ms],1,2,4\n", None),
+        ("atoms,1 GPU (ms),2 GPU (ms),4 GPU (ms)\n", None),
+        ("atoms,1x GPU,2x GPU,4x GPU\n", "seconds=*:ms"),
+        ("ms,1,2,4\n", "n=ms"),
+        ("system,1 GPU,2 GPU,4 GPU\n", "n=system,time=*:ms"),
+    ],
+)
+def test_gpu_counts_may_stand_across(header: str, columns: str | None) -> None:
+    found = read(header + ACROSS, columns)
+    cells = [(e.n, e.gpus, *e.seconds) for e in found.entries if isinstance(e, Step)]
+    assert cells == CELLS
+    assert found.notes[0] == "GPU counts across: 1, 2, 4, times in ms"
+    assert found.notes[-1] == "1 row without a time left out"
+    assert csv_steps.detect(header + ACROSS) or columns
+
+
+def test_rates_may_stand_across_and_need_what_rates_need() -> None:
+    text = "atoms (ns/day),1 GPU,2 GPU\n24000,86.4,172.8\n"
+    assert [step.seconds for step in steps(text, timestep=TIMESTEP)] == [[2e-3], [1e-3]]
+    assert "'time (ns/day)' needs the simulated time of a step" in error_of(text)
+
+
+def test_bare_numbers_from_one_on_may_be_repetitions() -> None:
+    text = "atoms,1,2,3\n" + ACROSS
+    asked = "t.csv:1: columns 1, 2, 3 may be GPU counts or repetitions; if they are GPU counts, "
+    assert asked + "import with --columns gpus=*" in error_of(text, "seconds=*:ms")
+    assert [step.gpus for step in steps(text, "gpus=*,seconds=*:ms")] == [1, 2, 3, 1, 2]
+    # Beside counts of their own they are none.
+    assert "column 'seconds' is missing" in error_of("atoms,gpus,1,2,3\n24000,1,5,5,5\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("atoms,1,2,4\n", None, "the unit of the times below 1, 2, 4 is not said; import with"),
+        ("atoms,1 GPU (ms),2 GPU (us),4\n", None, "is ms or us; import with --columns seconds=*"),
+        ("atoms,1,2,4\n", "seconds=*", "--columns: seconds=* needs a unit: seconds=*:ms"),
+        (",1 GPU,2 GPU,4 GPU\n", "seconds=*:s", "write n, atoms, cells or the like above them"),
+        ("foo,1 GPU,2 GPU,4 GPU\n", "seconds=*:s", "if foo is the size, import with --columns n="),
+        ("n,1,2,4\n24000,400,x,\n", "seconds=*:ms", "t.csv:2: time (ms): 'x' is no number"),
+        (
+            "n (s),1,2,4\n1,4e3,4e3,4e3\n2,4e3,4e3,4e3\n",
+            None,
+            "import with --columns seconds=*:s, if",
+        ),
+    ],
+)
+def test_what_is_not_clear_of_counts_across_is_asked(
+    text: str, columns: str | None, message: str
+) -> None:
+    assert message in error_of(text + ACROSS, columns)
+
+
+def test_a_data_frame_may_have_counts_across() -> None:
+    frame = pandas.DataFrame({"atoms": [24000], 1: [0.5], 2: [0.25], 4: [0.2]})
+    data = gc.read(frame, columns="seconds=*:ms")
+    assert [(step.gpus, step.seconds) for step in data.steps] == [
+        (1, [5e-4]), (2, [2.5e-4]), (4, [2e-4]),
+    ]  # fmt: skip
+
+
+def test_commas_within_quotes_set_thousands_apart_where_commas_part_columns() -> None:
+    (step,) = steps('atoms,gpus,ms\n"557,419",1,"1,557.5"\n')
+    assert (step.n, step.seconds) == (557_419, [1.5575])
+    (step,) = steps('atoms,gpus,ms\n"557,419",1,"1,557"\n')
+    assert (step.n, step.seconds) == (557_419, [1.557])
+
+
 # ------------------------------------------------------------------- names ----
 
 
@@ -209,7 +308,7 @@ def test_a_wrong_table_is_refused_in_the_words_of_its_header(text: str, message:
 def test_steps_of_five_minutes_are_asked_about() -> None:
     said = error_of("n,gpus,time\n1,1,310\n1,2,407\n1,4,200\n")
     assert said == (
-        "t.csv: time: the median step takes 310 s; if that is right, import with --columns "
+        "t.csv:1: time: the median step takes 310 s; if that is right, import with --columns "
         "seconds=time:s, if these are microseconds, with --columns seconds=time:us"
     )
     assert steps("n,gpus,time\n1,1,310\n", "seconds=time:s")[0].seconds == [310]

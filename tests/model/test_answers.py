@@ -15,9 +15,11 @@ import gpucast as gc
 from gpucast.errors import InputError
 from gpucast.fitting.fit import fit_own
 from gpucast.model import rates
+from gpucast.model.between import TOLERANCE, Array, between
 from gpucast.model.content import TimedCells
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import outer
+from gpucast.model.scaling import ScalingModel
 from made_data import whole
 from other_programs import COUNTS, SIZES, cutoff, fitted, md, records
 
@@ -78,6 +80,57 @@ def test_only_a_best_count_that_is_extrapolated_itself_is_marked() -> None:
     small, large = md().best_counts([24_000, 409_000], [1, 2, 4, 64])
     assert (small["gpus"], small["extrapolated"]) == (1, False)
     assert large["extrapolated"] is (large["gpus"] == 64)
+
+
+def test_thousands_of_counts_are_judged_by_few_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = np.arange(1.0, 10_001)
+    n = np.array([24_000.0, 3e6])
+    model = fitted(records(counts=[1, 2, 4, 1000]))
+    exact = model.seconds(*outer(n, counts)).reshape(n.size, counts.size)
+    asked = []
+    seconds = ScalingModel.seconds
+
+    def watched(self: ScalingModel, n: Array, gpus: Array) -> Array:
+        asked.append(n.size)
+        return seconds(self, n, gpus)
+
+    monkeypatch.setattr(ScalingModel, "seconds", watched)
+    answers = model.best_counts(n, counts)
+    assert sum(asked) < 0.1 * n.size * counts.size
+    known = model.measured(*outer(n, counts)).reshape(exact.shape)
+    for at, best in enumerate(answers):
+        times = np.where(np.isnan(known[at]), exact[at], known[at])
+        assert best["seconds"] == pytest.approx(times.min(), rel=2 * TOLERANCE)
+        assert times[best["gpus"] - 1] <= times.min() * (1 + 4 * TOLERANCE)
+        close = times[np.array(best["within_2_percent"]) - 1] / times.min()
+        assert close.max() < 1.02 + 4 * TOLERANCE
+        assert len(best["within_2_percent"]) == pytest.approx(
+            np.sum(times <= 1.02 * times.min()), rel=0.15
+        )
+        assert 0 <= best["probability"] <= 1
+    assert model.best_shares(n, counts).sum(axis=1) == pytest.approx(1)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(min_value=-3, max_value=3), min_size=3, max_size=3),
+    st.integers(min_value=2, max_value=5000),
+)
+def test_curves_are_drawn_from_few_points(powers: list[float], size: int) -> None:
+    """Sums of powers, as step times are sums of terms."""
+    points = np.log(np.arange(1.0, size + 1))
+    asked = []
+
+    def curve(at: Array) -> Array:
+        asked.append(at.size)
+        return np.asarray(np.log(sum(np.exp(power * at) for power in powers)))
+
+    exact = points < np.log(5)
+    found = between(curve, points, exact)
+    few = sum(asked)
+    assert found == pytest.approx(curve(points), abs=TOLERANCE)
+    assert found[exact] == pytest.approx(curve(points[exact]), abs=1e-12)
+    assert few <= min(size, 200)
 
 
 # ---- measured cells win ----

@@ -46,6 +46,8 @@ COMMANDS = (
 _UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 """What typer raises for wrong usage: typer itself gives no name to it."""
 
+HELP = ("-h", "--help")
+
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -104,7 +106,8 @@ def _invoke(arguments: list[str]) -> int:
     command = typer.main.get_command(build(requested))
     # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
     try:
-        with command.make_context("gpucast", arguments) as context:
+        # Sub-commands take it from the program.
+        with command.make_context("gpucast", arguments, help_option_names=list(HELP)) as context:
             command.invoke(context)
     except typer.Exit as leave:
         return leave.exit_code

@@ -37,8 +37,9 @@ def command(
         typer.Option(
             metavar="ROLE=COLUMN[:UNIT],...",
             help="A table's columns, where their names do not tell: n=atoms,gpus=devices,"
-            "seconds=run:us. Also time or rate (seconds in other units: ms, steps/s, samples/s, "
-            "ns/day, hours/ns), timestep, nodes, ranks, program, case, machine, repeat.",
+            "seconds=run:us; seconds=*:ms of all times below GPU counts. Also time or rate "
+            "(seconds in other units: ms, steps/s, samples/s, ns/day, hours/ns), timestep, nodes, "
+            "ranks, program, case, machine, repeat.",
         ),
     ] = None,
     timestep: Annotated[

@@ -45,10 +45,12 @@ SELECTION = {
     "boundary": Annotated[
         str | None, typer.Option(help="Boundary of the box (open, ...), where there are several.")
     ],
-    "program": Annotated[str | None, typer.Option(help="Program, where there are several.")],
+    "program": Annotated[
+        str | None, typer.Option(help="Program, or a part of its name, where there are several.")
+    ],
     "case": Annotated[
         str | None,
-        typer.Option(help="Case (input, precision, version, ...), where there are several."),
+        typer.Option(help="Case (input, precision, version, ...), or a part of it, where several."),
     ],
 }
 """The option of each field of a selection."""

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args
 
 from gpucast.data import jsonl
 from gpucast.data.records import (
@@ -28,7 +28,17 @@ from gpucast.data.records import (
     Transfer,
     settings_of,
 )
-from gpucast.data.selection import ANY, SelectionArguments, StepSelection, Value, distinct, word
+from gpucast.data.selection import (
+    ANY,
+    LABELS,
+    SelectionArguments,
+    StepSelection,
+    Value,
+    distinct,
+    in_part,
+    listed,
+    word,
+)
 from gpucast.data.wording import in_words
 from gpucast.errors import InputError
 from gpucast.util.files import write_text
@@ -120,12 +130,17 @@ class Dataset:
         ``boundary`` is of an ``open`` box. Machines are kept where a kept record, or ``machine``,
         names them.
 
+        Of a program or a case, a part of its label is enough if no other label has it; upper and
+        lower case are alike.
+
         Raises:
-            InputError: a value that no record has; the message lists those there are.
+            InputError: a value that no record has, or a part of several labels; the message lists
+                those there are.
         """
-        wanted = replace(selection, **choice)
-        for name, value in wanted.chosen.items():
-            self._check_occurs(name, value)
+        wanted = ANY
+        for name, value in replace(selection, **choice).chosen.items():
+            found: Any = self._occurring(name, value, wanted)
+            wanted = replace(wanted, **{name: found})
         kept = [record for record in self.records if wanted.admits(record)]
         used = {record.machine for record in kept} | {wanted.machine}
         machines = {key: value for key, value in self.machines.items() if key in used}
@@ -172,17 +187,31 @@ class Dataset:
         yield from self.machines.values()
         yield from self.records
 
-    def _check_occurs(self, name: str, value: Value) -> None:
+    def _occurring(self, name: str, value: Value, beside: StepSelection) -> Value:
+        """The value that records have, of which the one given may be a part.
+
+        ``beside``: what else is chosen already; a part is to tell labels apart only in that.
+        """
         known = distinct(self.records, name)
         if name == "machine":
             known += [machine for machine in self.machines if machine not in known]
-        if value not in known:
-            there = ", ".join(word(name, each) for each in known) or "none"
-            raise InputError(
-                f"no records of {word(name, value)!r}; there are: {there}",
-                file=self.name,
-                field=name,
-            )
+        if value in known:
+            return value
+        found: list[Value] = []
+        if name in LABELS:
+            admitted = (record for record in self.records if beside.admits(record))
+            found = in_part(str(value), distinct(admitted, name))
+        if len(found) == 1:
+            return found[0]
+        wrong = f"{word(name, value)!r}"
+        there = listed(name, found or known) or "none"
+        raise InputError(
+            f"{wrong} is a part of several: {there}; name more of one"
+            if found
+            else f"no records of {wrong}; there are: {there}",
+            file=self.name,
+            field=name,
+        )
 
 
 def from_records(name: str, records: Iterable[Record]) -> Dataset:

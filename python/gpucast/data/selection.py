@@ -134,6 +134,24 @@ def word(field: str, value: Value) -> str:
     return str(value)
 
 
+def listed(field: str, values: Iterable[Value]) -> str:
+    """Values as a message lists them."""
+    words = [word(field, value) for value in values]
+    # Labels that hold commas themselves would not be told from one another.
+    return ("; " if any("," in each for each in words) else ", ").join(words)
+
+
+LABELS = ("program", "case")
+"""Fields whose values are the user's own words, often long: a part of one may choose it."""
+
+
+def in_part(part: str, labels: Iterable[Value]) -> list[Value]:
+    """The labels that have the part, upper and lower case alike; one that is all of it is alone."""
+    wanted = part.casefold()
+    found = [label for label in labels if wanted in str(label).casefold()] if wanted else []
+    return [label for label in found if wanted == str(label).casefold()] or found
+
+
 def only(records: Sequence[Entry], field: str, name: str) -> Any:
     """The one value that records state; None where none states any.
 
@@ -146,12 +164,11 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
     if len(values) > 1 and field == "case" and case_says_nothing(records):
         return None
     if len(values) > 1:
-        words = [word(field, value) for value in values]
-        # Labels that hold commas themselves would not be told from one another.
-        listed = ("; " if any("," in each for each in words) else ", ").join(words)
         option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
         raise InputError(
-            f"there are several: {listed}; choose one with {option}", file=name, field=field
+            f"there are several: {listed(field, values)}; choose one with {option}",
+            file=name,
+            field=field,
         )
     return values[0] if values else None
 

@@ -282,21 +282,18 @@ class Forecaster(ABC):
         sizes = checked_sizes(n)
         if not counts.size:
             raise InputError("needs at least one GPU count to choose from", field="gpus")
-        found = self.forecasts(*outer(sizes, counts))
-        shape = (sizes.size, counts.size)
-        forecast = found.seconds.reshape(shape)
-        known = self.measured(found.n, found.gpus)
-        seconds = self.believed(found, known).reshape(shape)
-        outside = found.extrapolated.reshape(shape)
+        forecast, seconds = self.times(sizes, counts)
         share = self.best_shares(sizes, counts)
         if self.draw_count:
             # Where what was measured is within what the model says, so are its probabilities.
             other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
             for at in np.flatnonzero(other).tolist():
-                share[at] = self._shares_about(sizes[at], counts, seconds[at] / forecast[at])
+                share[at] = self.shares_about(sizes[at], counts, seconds[at] / forecast[at])
+        fastest = np.argmin(seconds, axis=1)
+        outside = self.extrapolates(sizes, counts[fastest])
         result: list[Best] = []
         for row, size in enumerate(sizes):
-            at = int(np.argmin(seconds[row]))
+            at = int(fastest[row])
             close = counts[seconds[row] <= 1.02 * seconds[row, at]]
             result.append(
                 {
@@ -307,12 +304,22 @@ class Forecaster(ABC):
                     # Sums of shares miss 1 by rounding.
                     "probability": round(float(share[row, at]), 9) if self.draw_count else None,
                     "within_2_percent": [int(count) for count in close],
-                    "extrapolated": bool(outside[row, at]),
+                    "extrapolated": bool(outside[row]),
                 }
             )
         return result
 
-    def _shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
+    def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+        """Step times (s) of every n with every GPU count, a row an n: forecast, and ``believed``.
+
+        GPU counts rise.
+        """
+        found = self.forecasts(*outer(n, gpus))
+        believed = self.believed(found, self.measured(found.n, found.gpus))
+        shape = (n.size, gpus.size)
+        return found.seconds.reshape(shape), believed.reshape(shape)
+
+    def shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
         """Probability that each count is the fastest where their times are so many times as long
         as the model says."""
         drawn = self.draws(*outer([n], gpus), self.draw_count) * factors

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
+from gpucast.model.between import between
 from gpucast.model.content import FittedScaling, MeasuredCells
 from gpucast.model.forecaster import (
     SCHEMA,
@@ -37,6 +38,15 @@ DRAWS = 400
 _MOST_DRAWN = 600
 _SIZES_DRAWN = 25
 _COUNTS_DRAWN = 24
+
+# Draws of one size on more counts are interpolated, too; so many counts at a time, for memory.
+_MOST_COUNTS_DRAWN = 128
+_COUNTS_TOGETHER = 4096
+
+# Of one size on more counts, times are interpolated where they hardly bend; not those of the first
+# few, between which forms jump.
+_MOST_ASKED = 512
+_FEW_COUNTS = 64
 
 # Parts of a step are alike within so much of ln n and ln N, and a form's own count like a measured
 # cell so much.
@@ -247,13 +257,47 @@ class ScalingModel(FittedScaling, Forecaster):
         interval = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
         return interval[1], interval[2]
 
+    def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+        if gpus.size <= _MOST_ASKED:
+            return super().times(n, gpus)
+        known = self.measured(*outer(n, gpus)).reshape(n.size, gpus.size)
+        forecast = np.exp([self._logs(size, gpus) for size in n])
+        return forecast, np.where(np.isnan(known), forecast, known)
+
+    def _logs(self, n: float, gpus: Array) -> Array:
+        """Logarithms of the step times (s) of one size on many GPU counts, in rising order."""
+        if gpus.size <= _MOST_ASKED:
+            return np.log(self.seconds(np.full(gpus.size, n), gpus))
+        measured = np.array(self.scaling.cells.gpus, dtype=np.float64)
+        # What is a cell's alone ends next to it.
+        near = np.isin(gpus, [measured - 1, measured, measured + 1])
+
+        def of(logs: Array) -> Array:
+            # Counts, but for rounding.
+            counts = np.rint(np.exp(logs))
+            return np.log(self.seconds(np.full(counts.size, n), counts))
+
+        return between(of, np.log(gpus), near | (gpus <= _FEW_COUNTS))
+
     def best_shares(self, n: Array, gpus: Array) -> Array:
-        shares = np.empty((n.size, gpus.size))
-        for row, size in enumerate(n):
-            drawn = self.draws(*outer([size], gpus), DRAWS)
-            fastest = np.bincount(np.argmin(drawn, axis=1), minlength=gpus.size)
-            shares[row] = fastest / DRAWS
-        return shares
+        return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
+
+    def shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
+        if gpus.size <= _MOST_COUNTS_DRAWN:
+            return super().shares_about(n, gpus, factors)
+        logs = self._logs(n, gpus)
+        axis = _nodes(gpus, _COUNTS_DRAWN)
+        at = outer([n], np.exp(axis))
+        ratio = np.log(self._drawn(*at, DRAWS) / self.seconds(*at))
+        least, fastest = np.full(DRAWS, np.inf), np.zeros(DRAWS, dtype=np.intp)
+        for first in range(0, gpus.size, _COUNTS_TOGETHER):
+            some = slice(first, first + _COUNTS_TOGETHER)
+            drawn = logs[some] + np.log(factors[some]) + ratio @ _hats(axis, np.log(gpus[some]))
+            best = np.argmin(drawn, axis=1)
+            time = np.take_along_axis(drawn, best[:, None], axis=1)[:, 0]
+            fastest = np.where(time < least, first + best, fastest)
+            least = np.minimum(time, least)
+        return np.bincount(fastest, minlength=gpus.size) / DRAWS
 
     def nodes_of(self, gpus: Array) -> Array:
         """How many nodes so many GPUs are in, by the most GPUs a node that were measured; 0 where
@@ -276,6 +320,11 @@ def _nodes(values: Array, most: int) -> Array:
     if logs.size == 1:
         return np.array([logs[0], logs[0] + 1.0])
     return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)
+
+
+def _hats(axis: Array, values: Array) -> Array:
+    """Weights of linear interpolation between the axis' nodes: a row a node, a column a value."""
+    return np.array([np.interp(values, axis, row) for row in np.eye(axis.size)])
 
 
 def _shares(parts: Array) -> Array:

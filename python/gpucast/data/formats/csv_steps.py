@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Format, Imported, Options, csv_writer, tables
 from gpucast.data.formats.single_machine import check_single_kind, check_single_machine
-from gpucast.data.formats.tables.columns import kind_of
+from gpucast.data.formats.tables.columns import kind_of, seems_header
 from gpucast.data.formats.tables.grid import from_text, header
 
 WRITTEN = ("path", "schedule", "kernel", "n", "gpus", "repeat", "seconds")
@@ -20,13 +20,13 @@ STATED = ("program", "case", "unit", "nodes", "ranks", "timestep")
 
 
 def detect(text: str) -> bool:
-    """Whether the first line is a header of steps."""
-    return kind_of(header(text)) == "steps"
+    """Whether there is a header of steps."""
+    return kind_of(header(text, seems_header())) == "steps"
 
 
 def read(text: str, file: str, options: Options) -> Imported:
     """Step records, one a cell, in the order the cells first occur. Raises InputError."""
-    return tables.steps.read(from_text(text, file), options)
+    return tables.steps.read(from_text(text, file, seems_header(options.columns)), options)
 
 
 def write(data: Dataset) -> str:

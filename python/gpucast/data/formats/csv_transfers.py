@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import Format, Imported, Options, csv_writer, tables
 from gpucast.data.formats.single_machine import check_single_machine
-from gpucast.data.formats.tables.columns import kind_of
+from gpucast.data.formats.tables.columns import kind_of, seems_header
 from gpucast.data.formats.tables.grid import from_text, header
 from gpucast.data.records import Transfer
 from gpucast.errors import InputError
@@ -19,13 +19,13 @@ WRITTEN = ("path", "memory", "route", "bytes", "seconds")
 
 
 def detect(text: str) -> bool:
-    """Whether the first line is a header with ``bytes`` or ``route``."""
-    return kind_of(header(text)) == "transfers"
+    """Whether there is a header with ``bytes`` or ``route``."""
+    return kind_of(header(text, seems_header())) == "transfers"
 
 
 def read(text: str, file: str, options: Options) -> Imported:
     """Transfer records: copy engine, alone, valid. Raises InputError."""
-    return tables.transfers.read(from_text(text, file), options)
+    return tables.transfers.read(from_text(text, file, seems_header(options.columns)), options)
 
 
 def write(data: Dataset) -> str:

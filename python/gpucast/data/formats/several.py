@@ -1,24 +1,26 @@
 """Several files and folders at once.
 
 Of a folder every file is read whose format is known, also in folders within; the others are
-counted. A run that two files tell of (LAMMPS's screen output and its log) is taken once, and from
-the one that says all.
+counted. Files of a folder that are wrong, or leave open what only the user can say, are left out
+with a warning; a file that the user named is read or refused. A run that two files tell of
+(LAMMPS's screen output and its log) is taken once, and from the one that says all.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpucast.data.formats import BinaryFormat, Format, Imported, Options, read_file, recognized
-from gpucast.data.formats.logs.runs import UnclearError, identity
+from gpucast.data.formats.logs.runs import NAMES, UnclearError, compiled, identity
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.records import Step
 from gpucast.errors import InputError, from_os_error
 
 _FEW = 3
+_NAMED = 8
 _HEAD = 2**20
 """Bytes of a file that tell its format; of trajectories no more is read."""
 
@@ -55,7 +57,8 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
     those that do not say.
 
     Raises:
-        InputError: a file is wrong, or a run is not clear and no other file says it.
+        InputError: a file that was named is wrong or not clear and no other file says its runs, or
+            nothing could be read.
     """
     _check(options)
     found = Several()
@@ -69,14 +72,20 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
         else:
             files.setdefault(path, path)
     options = replace(options, overrule=alone and len(files) == 1)
-    unclear: list[UnclearError] = []
+    failed: dict[str, InputError] = {}
     for file, source in files.items():
         try:
             found.read.append(Read(file, source, *read_file(file, options, name)))
-        except UnclearError as error:
-            unclear.append(error)
+        except InputError as error:
+            if file in paths and not isinstance(error, UnclearError):
+                raise
+            failed[file] = error
     found.warnings = _together(found.read) + _models(found.read)
-    repeated = _drop_repeated(found) + _settled(unclear, found)
+    repeated = _drop_repeated(found) + _settled(failed, found)
+    for file, problem in failed.items():
+        if file in paths or not found.read:
+            raise problem
+    found.warnings += _left_out(failed)
     if repeated:
         file, owner = repeated[0]
         many = f"{len(repeated)} files hold runs of others, as " if len(repeated) > 1 else ""
@@ -89,6 +98,8 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
 
 def _check(options: Options) -> None:
     """Raise InputError for what no run can have."""
+    if options.from_name is not None:
+        compiled(options.from_name, "--from-name", NAMES)
     size, gpus = options.size, options.gpus
     if size is not None and not 0 < size <= LARGEST_N:
         raise InputError(f"{size:g} is no size: greater than 0, at most 1e18", field="-n")
@@ -184,15 +195,39 @@ def _drop_repeated(found: Several) -> list[tuple[str, str]]:
     return dropped
 
 
-def _settled(unclear: list[UnclearError], found: Several) -> list[tuple[str, str]]:
-    """Unclear files whose runs another file has, and that file. Raises the first that is none."""
+def _settled(failed: dict[str, InputError], found: Several) -> list[tuple[str, str]]:
+    """Unclear files whose runs another file has, and that file; they are no failures any more."""
     owners: dict[object, str] = {}
     for each in found.read:
         for entry in each.imported.entries:
             key = identity(entry) if isinstance(entry, Step) else None
             if key is not None:
                 owners.setdefault(key, each.file)
-    for error in unclear:
-        if not error.runs or not owners.keys() >= set(error.runs):
-            raise error
-    return [(str(error.file), owners[error.runs[0]]) for error in unclear]
+    settled = []
+    for file, error in list(failed.items()):
+        runs = error.runs if isinstance(error, UnclearError) else ()
+        if runs and owners.keys() >= set(runs):
+            settled.append((file, owners[runs[0]]))
+            del failed[file]
+    return settled
+
+
+def _left_out(failed: dict[str, InputError]) -> list[str]:
+    """Files of folders that could not be read: a line for those that the user's word would settle,
+    one for those that are wrong."""
+    unclear = {file: each for file, each in failed.items() if isinstance(each, UnclearError)}
+    wrong = {file: each for file, each in failed.items() if file not in unclear}
+    lines = []
+    if unclear:
+        options = " and ".join(dict.fromkeys(str(each.field) for each in unclear.values()))
+        lines.append(f"left out until {options} says more: {_listed(unclear)}")
+    if wrong:
+        lines.append(f"left out, for they cannot be read: {_listed(wrong)}")
+    return lines
+
+
+def _listed(failed: Mapping[str, InputError]) -> str:
+    """What is wrong with the first, and the names of the others."""
+    first, *others = failed
+    names = [*others[:_NAMED], f"{len(others) - _NAMED} more"][: min(len(others), _NAMED + 1)]
+    return f"{failed[first]}" + ("; also " + ", ".join(names) if names else "")

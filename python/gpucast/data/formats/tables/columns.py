@@ -10,9 +10,10 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
 from gpucast.data.formats.tables.units import (
     COUNTED,
     Unit,
@@ -132,8 +133,42 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
     if given:
         present = {normalized(each) for each in names}
         wanted = {normalized(_split(column, names)[0]) for column in given.values()}
-        return "steps" if wanted & present else None
-    return "steps" if roles & {"n", "gpus"} else None
+        if wanted & present:
+            return "steps"
+        return "steps" if "*" in wanted and counts_across(names) else None
+    if roles & {"n", "gpus"}:
+        return "steps"
+    return "steps" if _across(names) else None
+
+
+def _across(names: Sequence[str]) -> bool:
+    """Whether it is a header of GPU counts, beside a corner that speaks of sizes or GPUs."""
+    across = counts_across(names)
+    beside = " ".join(normalized(name) for at, name in enumerate(names) if at not in across)
+    if not across or re.fullmatch(r"[\W\d_]*", beside):
+        return any(is_worded(names[at]) for at in across)
+    words = {word for word in re.split(r"[^a-z]+", beside) if word}
+    known = words & {*COUNTED, "n", "size", "sizes"} or re.search(GPU_WORDS, beside)
+    return bool(known) or any(is_worded(names[at]) for at in across)
+
+
+def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]], bool]:
+    """Tells lines that are a header beyond doubt: prose speaks of GPUs and sizes, too."""
+
+    def seems(names: list[str]) -> bool:
+        if kind_of(names, given) is None:
+            return False
+        if given or counts_across(names):
+            return True
+        has_time = any(TIME in roles_of(name) for name in names)
+        return has_time and not any(re.fullmatch(r"[\d.,]+", name) for name in names)
+
+    return seems
+
+
+def roles_of(name: str) -> list[str]:
+    """What a column of this name holds; empty where nobody can tell."""
+    return [role for role, _, _ in _recognized(name, 0)]
 
 
 def resolve(

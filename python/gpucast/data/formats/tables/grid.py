@@ -1,7 +1,8 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
 Of a text, comma, semicolon and tab are delimiters; lines before the header that start with ``#``
-are comments. Blank lines are skipped everywhere. Cells are text, numbers, or None where empty.
+are comments, and titles may stand above it. Blank lines are skipped everywhere. Cells are text,
+numbers, or None where empty.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Grid:
         line: of the header, or None where lines have no number before the first row.
         rows: line numbers and cells, as many as names.
         delimiter: of a text; None where cells were never joined.
+        above: texts above the header, such as a title.
+        times: what the user calls the columns of times together, where there are several.
     """
 
     file: str
@@ -39,23 +42,35 @@ class Grid:
     line: int | None
     rows: list[tuple[int, Cells]]
     delimiter: str | None = None
+    above: tuple[str, ...] = ()
+    times: str | None = None
 
 
-def header(text: str) -> list[str]:
+IsHeader = Callable[[list[str]], bool]
+
+MOST_ABOVE = 20
+"""Lines among which the header of a text is looked for."""
+
+
+def header(text: str, is_header: IsHeader) -> list[str]:
     """The column names of a text; empty where there is no header to be seen."""
-    return _header(text.splitlines())[0]
+    return _header(text.splitlines(), is_header).names
 
 
-def from_text(text: str, file: str) -> Grid:
-    """The table in a text.
+def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
+    """The table in a text: below the first line that is a header, or else the first of several
+    fields.
 
     Raises:
         InputError: there is no header, a line has another number of fields, or quotes do not match.
     """
-    lines = io.StringIO(text, newline="")
-    names, delimiter, skipped = _header(lines)
+    top = _header(io.StringIO(text, newline=""), is_header)
+    names, delimiter, skipped = top.names, top.delimiter, top.line
     if not skipped:
         raise InputError("holds no header line", file=file)
+    lines = io.StringIO(text, newline="")
+    for _ in range(skipped):
+        next(lines)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     rows: list[tuple[int, Cells]] = []
     while True:
@@ -76,7 +91,7 @@ def from_text(text: str, file: str) -> Grid:
                 f"has {len(values)} fields where the header has {len(names)}", file=file, line=line
             )
         rows.append((line, cells))
-    return Grid(file, names, skipped, rows, delimiter)
+    return Grid(file, names, skipped, rows, delimiter, top.above)
 
 
 def from_frame(frame: pandas.DataFrame, file: str) -> Grid:
@@ -88,9 +103,7 @@ def from_frame(frame: pandas.DataFrame, file: str) -> Grid:
     return Grid(file, names, None, [(at, cells) for at, cells in rows if any_there(cells)])
 
 
-def from_workbook(
-    content: bytes, file: str, is_header: Callable[[list[str]], bool], sheet: str | None = None
-) -> Grid:
+def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | None = None) -> Grid:
     """The table in a workbook (.xlsx): below the first row that is a header.
 
     Args:
@@ -126,7 +139,9 @@ def from_workbook(
         raise InputError(f"has several tables: {listed}; choose one", file=file, field="--sheet")
     ((name, (at, names)),) = found.items()
     line, below = sheets[name][at][0], sheets[name][at + 1 :]
-    return Grid(file, names, line, [(row, cells) for row, cells in below if any_there(cells)])
+    above = tuple(str(cell) for _, cells in sheets[name][:at] for cell in cells if cell is not None)
+    rows = [(row, cells) for row, cells in below if any_there(cells)]
+    return Grid(file, names, line, rows, above=above)
 
 
 def from_parquet(content: bytes, file: str) -> Grid:
@@ -151,14 +166,34 @@ def any_there(cells: Iterable[object]) -> bool:
     return any(cell is not None for cell in cells)
 
 
-def _header(lines: Iterable[str]) -> tuple[list[str], str, int]:
-    """Column names, delimiter, and the number of the line that holds them; 0: there is none."""
+@dataclass(frozen=True)
+class _Top:
+    """Column names, delimiter, the number of the line that holds them (0: there is none), and what
+    stands above."""
+
+    names: list[str]
+    delimiter: str
+    line: int
+    above: tuple[str, ...] = ()
+
+
+def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
+    first: _Top | None = None
+    above: list[str] = []
     for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.startswith("#"):
-            delimiter = max(DELIMITERS, key=line.count)
-            values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
-            return [value.strip() for value in values], delimiter, number
-    return [], DELIMITERS[0], 0
+        if not line.strip() or line.startswith("#"):
+            continue
+        delimiter = max(DELIMITERS, key=line.count)
+        values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+        names = [value.strip() for value in values]
+        if first is None or len(first.names) < 2:
+            first = _Top(names, delimiter, number)
+        if is_header(names):
+            return _Top(names, delimiter, number, tuple(above))
+        above.append(line.strip().strip(DELIMITERS))
+        if len(above) == MOST_ABOVE:
+            break
+    return first or _Top([], DELIMITERS[0], 0)
 
 
 def _sheets(content: bytes, file: str) -> Mapping[str, list[tuple[int, Cells]]]:

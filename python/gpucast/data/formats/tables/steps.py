@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterator
 
 from gpucast.data.formats import Imported, Options
+from gpucast.data.formats.tables.across import melted
 from gpucast.data.formats.tables.columns import TIME, Column, Columns, resolve, shown
 from gpucast.data.formats.tables.grid import Grid
 from gpucast.data.formats.tables.rows import Row, gathered, notes_of, rows
@@ -34,6 +35,7 @@ def read(grid: Grid, options: Options) -> Imported:
         InputError: a column is missing, a value is wrong, a unit needs a time step that nobody
             gave, or times so long that their unit must be confirmed.
     """
+    grid, options, said = melted(grid, options)
     columns = resolve(grid.names, options.columns, file=grid.file, line=grid.line)
     _require(columns, options, grid)
     time = columns.by_role[TIME]
@@ -57,7 +59,7 @@ def read(grid: Grid, options: Options) -> Imported:
         raise InputError("no row has a time", file=grid.file, field=time.name)
     _ask_about_long_steps(entries, time, grid)
     entries = _on_one_machine(entries)
-    return Imported(entries, notes=notes_of(columns, skipped, _USUAL))
+    return Imported(entries, notes=[*said, *notes_of(columns, skipped, _USUAL)])
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
@@ -179,10 +181,11 @@ def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> Non
     if median < LONG_STEP:
         return
     assert time.unit is not None  # a column of times has one
-    answer = f"--columns seconds={shown(time.name)}"
+    answer = f"--columns seconds={grid.times or shown(time.name)}"
     raise InputError(
         f"the median step takes {duration(median)}; if that is right, import with "
         f"{answer}:{time.unit.name}, if these are microseconds, with {answer}:us",
         file=grid.file,
+        line=grid.line,
         field=time.name,
     )

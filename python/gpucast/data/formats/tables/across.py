@@ -1,0 +1,145 @@
+"""Tables with sizes down and GPU counts across, made into one with a row a time.
+
+``atoms, 1 GPU, 2 GPUs, 4 GPUs`` is such a header, also with ``N=2`` or bare numbers. The unit of
+the times stands in brackets beside a count, in the corner, or in a line above the table; else the
+user says it of all: ``--columns seconds=*:ms``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpucast.data.formats import Options
+from gpucast.data.formats.tables.columns import TIME, roles_of, shown
+from gpucast.data.formats.tables.counts import GPU_WORDS, counts_across, is_worded
+from gpucast.data.formats.tables.grid import Grid
+from gpucast.data.formats.tables.units import COUNTED, normalized, parse_unit
+from gpucast.errors import InputError
+
+ALL = "*"
+"""What ``--columns`` calls all the columns of GPU counts."""
+
+
+def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
+    """The table with a row a time, what is said of its columns, and a note; as it is where GPU
+    counts do not stand across.
+
+    Raises:
+        InputError: what the columns hold, or in which unit, is not clear.
+    """
+    across = counts_across(grid.names)
+    given = dict(options.columns)
+    of_all, confirmed = _said_of_all(given)
+    others = {at: name for at, name in enumerate(grid.names) if at not in across}
+    sizes = given.get("n")
+    roles = {role for name in others.values() if name != sizes for role in roles_of(name)}
+    corner_is_unit = len(others) == 1 and TIME in roles
+    taken = (roles - {TIME} if corner_is_unit else roles) | given.keys()
+    if not across or (taken & {"gpus", "gpus_per_node", TIME} and not confirmed and not of_all):
+        return grid, options, []
+    _ask_for_counts(grid, list(across), confirmed=confirmed)
+    unit = of_all or _unit(grid, across)
+    if "n" not in taken and options.size is None:
+        others = _with_sizes(grid, others)
+    time = f"time ({unit})"
+    rows = [
+        (line, [*(cells[at] for at in others), count, cells[at_count]])
+        for line, cells in grid.rows
+        for at_count, count in across.items()
+    ]
+    note = f"GPU counts across: {', '.join(map(str, across.values()))}, times in {unit}"
+    if of_all:
+        given[TIME] = f"{time}:{unit}"
+    names = [*others.values(), "gpus", time]
+    return (
+        replace(grid, names=names, rows=rows, times=ALL),
+        replace(options, columns=given),
+        [note],
+    )
+
+
+def _said_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
+    """The unit that the user gave to all columns of counts, and whether they were called so; both
+    are taken out of what was said of columns."""
+    confirmed = given.get("gpus") == ALL
+    if confirmed:
+        del given["gpus"]
+    column, _, unit = given.get(TIME, "").partition(":")
+    if column.strip() != ALL:
+        return None, confirmed
+    del given[TIME]
+    found = parse_unit(unit)
+    if found is None:
+        raise InputError(
+            f"seconds={ALL} needs a unit: seconds={ALL}:ms (s, ms, us, steps/s, ns/day, ...)",
+            field="--columns",
+        )
+    return found.name, confirmed
+
+
+def _ask_for_counts(grid: Grid, across: list[int], *, confirmed: bool) -> None:
+    """Bare 1, 2, 3 may as well number repetitions."""
+    names = [grid.names[at] for at in across]
+    counts = list(counts_across(grid.names).values())
+    beside = " ".join([*grid.above, *(grid.names[at] for at in set(range(across[0])))])
+    known = any(map(is_worded, names)) or re.search(GPU_WORDS, normalized(beside))
+    if confirmed or known or counts != list(range(1, len(counts) + 1)):
+        return
+    raise InputError(
+        f"columns {', '.join(names)} may be GPU counts or repetitions; if they are GPU counts, "
+        f"import with --columns gpus={ALL}",
+        file=grid.file,
+        line=grid.line,
+    )
+
+
+def _unit(grid: Grid, across: dict[int, int]) -> str:
+    """The one unit that the header or a line above it speaks of."""
+    beside = [name for at, name in enumerate(grid.names) if at not in across]
+    for texts in ([grid.names[at] for at in across], beside, grid.above):
+        found = dict.fromkeys(unit for text in texts for unit in _units_in(text))
+        if len(found) == 1:
+            return next(iter(found))
+        if found:
+            break
+    else:
+        found = {}
+    problem = f"is {' or '.join(found)}" if found else "is not said"
+    listed = ", ".join(shown(grid.names[at]) for at in list(across)[:3])
+    raise InputError(
+        f"the unit of the times below {listed} {problem}; import with --columns "
+        f"seconds={ALL}:ms (or s, us, steps/s, ns/day, ...)",
+        file=grid.file,
+        line=grid.line,
+    )
+
+
+def _units_in(text: str) -> Iterator[str]:
+    """Units of times that a text names: in brackets, with a stroke, alone, or after "in"."""
+    words = re.findall(r"[(\[]([^)\]]+)[)\]]", text)
+    words += re.findall(r"[^\s,;:()\[\]\\|]+/[^\s,;:()\[\]\\|]+", text)
+    words.append(text)
+    words += re.findall(r"\bin\s+([^\s,;:()\[\]]+)", text, re.IGNORECASE)
+    for word in words:
+        unit = parse_unit(word)
+        if unit is not None:
+            yield unit.name
+
+
+def _with_sizes(grid: Grid, others: dict[int, str]) -> dict[int, str]:
+    """The other columns, with the corner called by what its column counts (``atoms / GPUs``)."""
+    for at, name in others.items():
+        stem = re.sub(r"[(\[].*?[)\]]", "", name)
+        words = [each for each in re.split(r"[^a-z]+", normalized(stem)) if each]
+        sizes = [word for word in words if word in COUNTED or word in ("n", "size", "sizes")]
+        if sizes:
+            return {**others, at: sizes[0].removesuffix("s") if sizes[0] == "sizes" else sizes[0]}
+    first = next(iter(others.values()), "")
+    what = (
+        f"if {shown(first)} is the size, import with --columns n={shown(first)}"
+        if first
+        else "write n, atoms, cells or the like above them"
+    )
+    raise InputError(f"no column has sizes by its name; {what}", file=grid.file, line=grid.line)

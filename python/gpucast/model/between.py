@@ -1,0 +1,46 @@
+"""Values of a curve at many points, of which few are asked for and the rest lie between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-3
+"""So far (in the values' own unit) a point in the middle may lie from the line between its
+neighbours; what is then interpolated on either side of it is off by a quarter of that."""
+
+_FIRST = 33
+
+
+def between(of: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_]) -> Array:
+    """Values at all points, asked for only where the curve bends.
+
+    Args:
+        of: values at some of the points.
+        points: in rising order.
+        exact: those to be asked for in any case: next to them the curve may jump.
+    """
+    known = exact.copy()
+    known[np.linspace(0, points.size - 1, _FIRST).round().astype(np.intp)] = True
+    values = np.full(points.size, np.nan)
+    values[known] = of(points[known])
+    at = np.flatnonzero(known)
+    low, high = at[:-1], at[1:]
+    while True:
+        wide = high - low > 1
+        low, high = low[wide], high[wide]
+        if not low.size:
+            break
+        middle = (low + high) // 2
+        share = (points[middle] - points[low]) / (points[high] - points[low])
+        line = values[low] + share * (values[high] - values[low])
+        values[middle] = of(points[middle])
+        bent = np.abs(values[middle] - line) > TOLERANCE
+        low, middle, high = low[bent], middle[bent], high[bent]
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    there = ~np.isnan(values)
+    return np.asarray(np.interp(points, points[there], values[there]), dtype=np.float64)
