@@ -14,8 +14,8 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Collection
+from functools import lru_cache, partial
 from pathlib import Path
 
 import pandas as pd
@@ -30,7 +30,7 @@ from forecasting.picture import shares
 from forecasting.questions import Measured, Question
 from forecasting.rivals import RIVALS, rivals_of
 from forecasting.splits import HELD_OUT
-from gpucast.errors import GpucastError
+from gpucast.errors import GpucastError, InputError
 from gpucast.plots import style
 from gpucast.util import files
 from gpucast.util.processes import spread
@@ -42,48 +42,49 @@ OF_FIRST = {"h200-x2-other": FIRST}
 """Datasets of another machine, and of the one whose steps forecast theirs."""
 
 
-def asked(name: str, options: argparse.Namespace) -> list[Question]:
+def measured(data: str, options: argparse.Namespace, only: Collection[str] = ()) -> Measured:
+    """A dataset's groups."""
+    return Measured(loaded(data), options.samples, only)
+
+
+loaded = lru_cache(gpucast.load)
+
+
+def asked(data: str, options: argparse.Namespace) -> list[Question]:
     """All that is forecast of a dataset."""
-
-    def measured(of: str, only: Sequence[str] = ()) -> Measured:
-        return Measured(gpucast.load(of), options.samples, only)
-
-    own = measured(name, options.only)
-    train = options.train or OF_FIRST.get(name)
+    own, train = measured(data, options, options.only), options.train or OF_FIRST.get(data)
     if train is not None:
-        return list(questions.on_another_machine(measured(train), own))
+        return list(questions.on_another_machine(measured(train, options), own))
     over = list(questions.over_other_paths(own, options.native))
-    return over if name == FIRST else [*questions.left_out(own), *over]
+    return over if data == FIRST else [*questions.left_out(own), *over]
 
 
 def run(options: argparse.Namespace, command: str, folder: Path) -> Outcome:
     """Everything anew but what the others said, unless they are asked again."""
-    tasks = {name: asked(name, options) for name in options.data or USUAL}
+    tasks = {data: asked(data, options) for data in options.data or USUAL}
+    if empty := [data for data, of in tasks.items() if not of]:
+        raise InputError("has nothing to forecast", file=empty[0])
     every = [partial(answered, each, options.replicates) for of in tasks.values() for each in of]
     found = iter(spread(every, options.jobs, show_progress))
-    rows = {}
-    for name, of in tasks.items():
+    datasets, rows = {}, {}
+    for data, of in tasks.items():
         own = pd.concat([next(found) for _ in of], ignore_index=True)
-        rows[name] = own.merge(others(name, options, folder), how="left", on=KEY)
-    datasets = {name: gpucast.load(name) for name in rows}
-    return outcome(command, not options.only, datasets, rows, gpucast.load(FIRST))
+        name = Path(data).stem
+        datasets[name] = loaded(data)
+        said = others(data, options, folder / f"{name}.csv", bool(own.split.isin(HELD_OUT).any()))
+        rows[name] = own.merge(said, how="left", on=KEY)
+    return outcome(command, not options.only, datasets, rows, loaded(FIRST))
 
 
-def others(name: str, options: argparse.Namespace, folder: Path) -> pd.DataFrame:
-    """What Extra-P and scipy say of a dataset's cells: kept, or asked for anew."""
-    kept = folder / table_name(name)
-    if not options.rivals and kept.exists():
-        return pd.read_csv(kept)[KEY + RIVALS]
-    if not options.rivals or options.train or name in (FIRST, *OF_FIRST):
+def others(data: str, options: argparse.Namespace, kept: Path, held_out: bool) -> pd.DataFrame:
+    """What Extra-P and scipy say of a dataset's held-out cells: asked anew, or as ``kept``."""
+    if not held_out or not (options.rivals or kept.exists()):
         return pd.DataFrame(columns=KEY + RIVALS)
-    own = Measured(gpucast.load(name), options.samples, options.only)
+    if not options.rivals:
+        return pd.read_csv(kept)[KEY + RIVALS]
+    own = measured(data, options, options.only)
     tasks = [partial(rivals_of, own, each, group) for each, group in own.groups.items()]
     return pd.concat(spread(tasks, options.jobs, show_progress), ignore_index=True)
-
-
-def table_name(dataset: str) -> str:
-    """Of the file with a dataset's cells."""
-    return f"{Path(dataset).stem}.csv"
 
 
 def show_progress(done: int, total: int) -> None:
@@ -97,7 +98,7 @@ def write(found: Outcome, to: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in found.rows.items():
         text = rows.to_csv(index=False, float_format="%.6g")
-        files.write_text(folder / table_name(name), text, force=True)
+        files.write_text(folder / f"{name}.csv", text, force=True)
     groups = found.groups.to_csv(index=False, float_format="%.4g")
     files.write_text(folder / "groups.csv", groups, force=True)
     picture = ""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import gpucast as gc
-from forecasting.splits import GPUS, held_out
+from forecasting.splits import held_out
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
@@ -22,6 +22,7 @@ from gpucast.model.forecaster import Forecaster
 
 WHAT_IF, WITHOUT_SKELETONS = "what-if", "what-if without skeletons"
 ANOTHER_MACHINE = "another machine"
+MORE_GPUS = "another machine with more GPUs"
 
 
 @dataclass(frozen=True)
@@ -149,25 +150,26 @@ def _microbenchmarks(training: Dataset) -> dict[str, Dataset]:
 
 def over(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
     """The model with the communication of a group's path."""
-    assert isinstance(model, Model)  # our own program's
+    assert isinstance(model, Model)  # steps over several paths are our own program's
+    assert group.path is not None
     return gc.what_if(model, data, group.path, machine=group.machine, memory=group.memory)
 
 
 def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Question]:
     """The groups that an earlier dataset has as well, from all of its cells.
 
-    What the later one has on more GPUs counts as such; the earlier one's groups that it lacks are
-    left out.
+    GPU counts that only the later one has are a split of their own; groups that the earlier one
+    lacks are left out.
     """
     for name, group in measured.groups.items():
-        there = group.over(group.path, earlier.groups.values())
+        there = group.over(str(group.path), earlier.groups.values())
         if there is None:
             continue
         cells, most = measured.cells(group), earlier.cells(there).gpus.max()
         beyond = cells.gpus > most
         held = (
             Held(name, ANOTHER_MACHINE, cells.assign(trained=beyond)),
-            Held(name, GPUS, cells.assign(trained=~beyond)),
+            Held(name, MORE_GPUS, cells.assign(trained=~beyond)),
         )
         proper = tuple(each for each in held if not each.cells.trained.all())
         yield Question(earlier.training(there), there, proper)
