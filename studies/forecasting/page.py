@@ -32,7 +32,6 @@ LINES = {
     "best count right; mean regret": ("hits", "regret"),
 }
 """What a split's lines show, two figures each."""
-PARTS = ("claret", "tuned")
 WORST = 3
 
 
@@ -43,7 +42,7 @@ def page(outcome: Outcome, picture: str, tables: str) -> str:
         command=outcome.command, picture=picture, tables=tables, datasets=list(outcome.rows),
         missed=len(outcome.missed()), targets=len(list(outcome.targets())),
         held_out=[(name, held_out_table(outcome, name)) for name in held],
-        elsewhere=table(["", "groups", "cells", *LINES, "target"], elsewhere(outcome), left=2),
+        elsewhere=table(["", "cells", *LINES, "target"], elsewhere(outcome)),
         worst=[line for name in held for line in worst(outcome, name)],
         refusals=outcome.refusals(),
     )  # fmt: skip
@@ -57,6 +56,7 @@ def held_out_table(outcome: Outcome, dataset: str) -> str:
     """Three lines a split, a column a forecaster."""
     there = set(outcome.groups[outcome.groups.dataset == dataset].forecaster)
     names = [name for name in FORECASTERS if name in there]
+    aimed = {target.dataset for target, _ in outcome.targets()}
     rows = []
     for split in _held_out(outcome, dataset):
         title = f"**{split}**, {outcome.score(dataset, split).cells} cells"
@@ -67,25 +67,28 @@ def held_out_table(outcome: Outcome, dataset: str) -> str:
                 pair(score, figures, targets if name == OWN else ())
                 for name, score in scores.items()
             ]
-            rows.append([title, what, *shown, in_words(targets, figures)])
+            words = [in_words(targets, figures)] if dataset in aimed else []
+            rows.append([title, what, *shown, *words])
             title = ""
-    return table(["", "", *(FORECASTERS[name] for name in names), "target"], rows, left=2)
+    last = ["target"] if dataset in aimed else []
+    return table(["", "", *(FORECASTERS[name] for name in names), *last], rows, left=2)
 
 
 def elsewhere(outcome: Outcome) -> Iterator[list[object]]:
-    """A line a split and kernel of what is not forecast from the group's own cells."""
+    """A line a split of what is not forecast from the group's own cells, and one a kernel that has
+    a target of its own."""
     for dataset in outcome.rows:
         for split in outcome.splits(dataset):
             if split in HELD_OUT:
                 continue
-            for part in ("", *PARTS):
+            targets = _targets(outcome, dataset, split)
+            for part in dict.fromkeys(["", *(each.part for each in targets)]):
+                own = [each for each in targets if each.part == part]
                 score = outcome.score(dataset, split, part=part)
-                if not score.cells:
-                    continue
-                targets = [each for each in _targets(outcome, dataset, split) if each.part == part]
-                shown = [pair(score, figures, targets) for figures in LINES.values()]
-                words = "; ".join(in_words([each], [each.figure]) for each in targets)
-                yield [f"{dataset}, {split}", part or "all", score.cells, *shown, words]
+                shown = [pair(score, figures, own) for figures in LINES.values()]
+                words = "; ".join(in_words([each], [each.figure]) for each in own)
+                title = ", ".join(filter(None, (dataset, split, part)))
+                yield [title, score.cells, *shown, words]
 
 
 def _targets(outcome: Outcome, dataset: str, split: str) -> list[Target]:
@@ -103,11 +106,13 @@ def pair(score: Score, figures: Sequence[str], targets: Sequence[Target]) -> str
 
 
 def text(score: Score, figure: str) -> str:
-    """A figure with its unit."""
+    """A figure with its unit, to three digits: targets are met or missed by as little."""
     value = getattr(score, figure)
-    if figure == "hits" and value is not None:
+    if value is None:
+        return "-"
+    if figure == "hits":
         return f"{value} of {score.total}"
-    return "none" if value == float("inf") else percent(value)
+    return "none" if value == float("inf") else f"{100 * value:.3g} %"
 
 
 def in_words(targets: Sequence[Target], figures: Sequence[str]) -> str:
@@ -138,4 +143,4 @@ def worst(outcome: Outcome, dataset: str) -> Iterator[str]:
         off = own.nlargest(WORST, "median")[["group", "median"]].itertuples(index=False)
         left = own.nsmallest(WORST, "coverage")[["group", "coverage"]].itertuples(index=False)
         errors, covered = ("; ".join(f"{g} {percent(v)}" for g, v in each) for each in (off, left))
-        yield f"{dataset}, {split}: median error {errors}. Coverage {covered}."
+        yield f"{dataset}, {split}. Largest errors (median): {errors}. Least coverage: {covered}."
