@@ -112,7 +112,7 @@ def text(score: Score, figure: str) -> str:
         return "-"
     if figure == "hits":
         return f"{value} of {score.total}"
-    return "none" if value == float("inf") else f"{100 * value:.3g} %"
+    return "none" if value == float("inf") else f"{100 * value:#.3g}".rstrip(".") + " %"
 
 
 def in_words(targets: Sequence[Target], figures: Sequence[str]) -> str:

@@ -38,5 +38,6 @@ def shares(rows: pd.DataFrame, dataset: str) -> Figure:
         axes.grid(which="major", alpha=0.3)
     panels[0].yaxis.set_major_formatter(PercentFormatter(1))
     panels[0].set_ylabel("cells with at most this error")
-    panels[0].legend(frameon=False, loc="upper left", fontsize="small")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(drawn), frameon=False)
     return figure
