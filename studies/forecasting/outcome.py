@@ -1,31 +1,23 @@
-"""All that a run found, JSON-ready; the report and the exit status are made from it alone."""
+"""All that a run found: scores of groups, sums over them, and targets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from forecasting.results import Quarter, RemoteResult, Result, judge
-from forecasting.studies import Settings
-from gpucast.data.records import Machine
-from gpucast.paper.findings import Finding
+import numpy as np
+import pandas as pd
 
+from forecasting import floor
+from forecasting.rivals import RIVALS
+from forecasting.scores import OWN, TARGETS, Score, Target, over_groups, table
+from gpucast.data.dataset import Dataset
 
-@dataclass(frozen=True)
-class About:
-    """What a run was of.
-
-    Attributes:
-        earlier: name of the dataset that forecasts of more GPUs were trained on, if it is another.
-        samples: steps timed.
-    """
-
-    data: str
-    digest: str
-    earlier: str | None
-    command: str
-    machines: list[dict[str, object]]
-    samples: int
-    settings: Settings
+FLOOR, PROTOTYPE = "floor", "prototype"
+PROTOTYPES = Path(__file__).with_name("prototype.csv")
+OF_PROTOTYPE = "h200-x4-mixed"
+"""The dataset whose figures prototype.csv holds."""
 
 
 @dataclass(frozen=True)
@@ -33,52 +25,90 @@ class Outcome:
     """Figures of a run.
 
     Attributes:
-        held_out: by kind of split, group and forecaster.
-        quarter, what_if: by group.
-        findings: of the paper.
-        cells: number of measured cells of each group.
+        command: that made it.
+        rows: by dataset, of every cell (``answers``, ``rivals``).
+        whole: whether they are of all groups, which targets are about.
+        groups: dataset, group, split, forecaster, and the fields of ``Score``.
     """
 
-    about: About
-    cells: dict[str, int]
-    held_out: dict[str, dict[str, dict[str, Result]]]
-    quarter: dict[str, Quarter]
-    what_if: dict[str, RemoteResult]
-    findings: list[Finding]
+    command: str
+    rows: Mapping[str, pd.DataFrame]
+    groups: pd.DataFrame
+    whole: bool = True
 
-    def verdicts(self) -> dict[str, dict[str, dict[str, bool]]]:
-        """By table and group: of each target whether it is reached."""
-        judged = {
-            kind: {name: each["gpucast"] for name, each in groups.items()}
-            for kind, groups in self.held_out.items()
-        }
-        # A group without a design has nothing to judge.
-        designed = {name: each for name, each in self.quarter.items() if each.refused is None}
-        return {
-            kind: {name: judge(kind, each) for name, each in groups.items()}
-            for kind, groups in {**judged, "quarter": designed, "what_if": self.what_if}.items()
-        }
+    def score(self, dataset: str, split: str, forecaster: str = OWN, part: str = "") -> Score:
+        """Over the groups whose name has ``part``."""
+        of = self.groups
+        own = (of.dataset == dataset) & (of.split == split) & (of.forecaster == forecaster)
+        return over_groups(of[own & of.group.str.contains(part, regex=False)])
 
-    def counted(self, name: str | None = None) -> tuple[int, int]:
-        """Targets reached, and all; of one group or of all."""
-        each = [
-            reached
-            for groups in self.verdicts().values()
-            for group, figures in groups.items()
-            if name in (None, group)
-            for reached in figures.values()
-        ]
-        return sum(each), len(each)
+    def splits(self, dataset: str) -> list[str]:
+        """Those that there are."""
+        return list(dict.fromkeys(self.rows[dataset].split))
+
+    def targets(self) -> Iterator[tuple[Target, Score]]:
+        """Those of datasets of this run, and what they are held against."""
+        for each in TARGETS:
+            if self.whole and each.dataset in self.rows:
+                yield each, self.score(each.dataset, each.split, part=each.part)
+
+    def missed(self) -> list[Target]:
+        """Targets that are not reached."""
+        return [target for target, score in self.targets() if not target.reached(score)]
+
+    def refusals(self) -> dict[str, str]:
+        """Why there is no forecast, by dataset, group and split."""
+        found = {}
+        for name, rows in self.rows.items():
+            for (group, split, why), _ in rows.groupby(["group", "split", "refused"], sort=False):
+                if why:
+                    found[f"{name}, {group}, {split}"] = str(why)
+        return found
 
     def to_dict(self) -> dict[str, object]:
-        """The content of ``--json``."""
-        findings = [each.to_dict() for each in self.findings]
-        return {**asdict(self), "findings": findings, "targets": self.verdicts()}
+        """Sums over groups and targets, for ``--json``."""
+        of = self.groups[["dataset", "split", "forecaster"]].drop_duplicates()
+        sums = [
+            {**dict(zip(of.columns, which, strict=True)), **asdict(self.score(*which))}
+            for which in of.itertuples(index=False)
+        ]
+        targets = [
+            {
+                **{k: v for k, v in asdict(target).items() if v != np.inf},
+                "value": getattr(score, target.figure),
+                "reached": target.reached(score),
+            }
+            for target, score in self.targets()
+        ]
+        return {"command": self.command, "sums": sums, "targets": targets}
 
 
-def machine_facts(machine: Machine) -> dict[str, object]:
-    """What the page says of a machine."""
-    gpus = [gpu.name for gpu in machine.gpus or []]
-    known = machine.model_dump(include={"id", "cpu", "cpu_cores", "driver", "started"})
-    counted = ", ".join(f"{gpus.count(name)} x {name}" for name in dict.fromkeys(gpus))
-    return {**known, "gpus": counted}
+def outcome(
+    command: str,
+    whole: bool,
+    datasets: Mapping[str, Dataset],
+    rows: Mapping[str, pd.DataFrame],
+    elsewhere: Dataset | None = None,
+) -> Outcome:
+    """Scores of all rows, with floors, and the prototype's figures where it had the same data.
+
+    ``elsewhere``: whose visits say how noisy a visit is where a cell was visited once.
+    """
+    of_datasets = []
+    for name, found in rows.items():
+        own = table(found, [OWN, *(each for each in RIVALS if each in found)])
+        tables = [own, _floors(own, floor.floors(datasets[name], elsewhere))]
+        if name == OF_PROTOTYPE:
+            known = pd.read_csv(PROTOTYPES, comment="#").assign(forecaster=PROTOTYPE)
+            tables.append(known.merge(own[["group", "split"]].drop_duplicates()))
+        of_datasets.append(pd.concat(tables).assign(dataset=name))
+    groups = pd.concat(of_datasets, ignore_index=True)
+    first = ["dataset", "group", "split", "forecaster"]
+    return Outcome(command, rows, groups[[*first, *(c for c in groups if c not in first)]], whole)
+
+
+def _floors(own: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
+    """A row for every group and split whose floor is known."""
+    of_gpucast = own[own.forecaster == OWN][["group", "split", "cells"]]
+    joined = of_gpucast.merge(floors, left_on="group", right_index=True)
+    return joined.assign(forecaster=FLOOR)

@@ -1,75 +1,93 @@
 """Other ways to forecast, on the same cells: Extra-P, and the paper's form fitted with scipy.
 
-Both get what gpucast is trained on, but neither can use transfers or launches.
+Both get the steps that gpucast is trained on; neither can use transfers or launches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls
 
 import extra_p
-from forecasting.results import Result
-from forecasting.splits import Split
+from forecasting.answers import KEY
+from forecasting.questions import Measured, marked, restricted, splits_of
 from gpucast.data.dataset import Dataset
-from gpucast.data.steps import Cell
-from gpucast.forecast.validation import score
+from gpucast.data.selection import StepSelection
+from gpucast.fitting.selection import pose
 
 Array = NDArray[np.float64]
 
+RIVALS = ["extrap", "scipy"]
 
-def judged(
-    forecast: Sequence[float] | Array, measured: Mapping[Cell, float], split: Split
-) -> Result:
-    """Forecasts of all measured cells, in their order, judged as gpucast's own are."""
-    if not np.isfinite(forecast).all():
-        return Result("a time that is no number")
-    cells = [
-        {
-            "n": n,
-            "gpus": gpus,
-            "measured": seconds,
-            "predicted": float(predicted),
-            "relative_error": float(predicted / seconds - 1),
-        }
-        for ((n, gpus), seconds), predicted in zip(measured.items(), forecast, strict=True)
+
+def rivals_of(measured: Measured, name: str, group: StepSelection) -> pd.DataFrame:
+    """Their forecasts of one group's cells, s, split by split: KEY, RIVALS; NaN: none."""
+    cells, training = measured.cells(group), measured.training(group)
+    trained = {split: marked(cells, kept) for split, kept in splits_of(cells).items()}
+    known = {split: restricted(training, kept) for split, kept in splits_of(cells).items()}
+    extrap = by_extrap(known, trained)
+    problem = pose(training, group)
+    found = [
+        each.assign(
+            group=name,
+            split=split,
+            extrap=extrap[split],
+            scipy=paper_by_scipy(each, problem.cores, problem.largest_k),
+        )
+        for split, each in trained.items()
     ]
-    return Result(**score(cells, split.has))
+    return pd.concat(found)[KEY + RIVALS] if found else pd.DataFrame(columns=KEY + RIVALS)
 
 
-def paper_by_scipy(
-    known: Mapping[Cell, float],
-    measured: Mapping[Cell, float],
-    split: Split,
-    cores: int,
-    largest_k: int,
-) -> Result:
+def by_extrap(known: Mapping[str, Dataset], cells: Mapping[str, pd.DataFrame]) -> dict[str, Array]:
+    """Each split's forecasts by the best of Extra-P's options, chosen in hindsight."""
+    none = {split: np.full(len(each), np.nan) for split, each in cells.items()}
+    if not extra_p.available() or not cells:
+        return none
+    any_cells = next(iter(cells.values()))
+    points = list(zip(any_cells.n, any_cells.gpus, strict=True))
+    ways = extra_p.fits(list(known.values()), points)
+    found = dict(none)
+    for i, (split, each) in enumerate(cells.items()):
+        judged = ~each.trained.to_numpy()
+        times = [np.array(fits[i]["forecast"]) for fits in ways.values() if "error" not in fits[i]]
+        measured = each.measured.to_numpy()
+        found[split] = min(
+            (seconds for seconds in times if np.isfinite(seconds).all()),
+            key=lambda seconds: np.median(np.abs(seconds / measured - 1)[judged]),
+            default=none[split],
+        )
+    return found
+
+
+def paper_by_scipy(cells: pd.DataFrame, cores: int, largest_k: int) -> Array:
     """The paper's form by ``scipy.optimize.least_squares``: log residuals, every k tried.
 
-    Trained on the split's cells of ``known``, held against ``measured``.
-    Steps alone know four quantities of it: t_gpu, what grows with n, with n N and with N.
+    Fitted to the trained cells. Steps alone know four quantities of it: t_gpu, what grows with n,
+    with n N and with N. NaN where the number of cores is not known.
     """
     if not cores:
-        return Result("the number of cores is not known")
-    trained = [cell for cell in known if split.has(*cell)]
-    seconds = np.array([known[cell] for cell in trained])
+        return np.full(len(cells), np.nan)
+    trained = cells[cells.trained]
+    seconds = trained.measured.to_numpy()
     _, k, values = min(
         (_least(_columns(trained, k * cores), seconds, k) for k in range(1, largest_k + 1)),
         key=lambda found: found[0],
     )
-    return judged(_columns(list(measured), k * cores) @ values, measured, split)
+    return np.asarray(_columns(cells, k * cores) @ values)
 
 
-def _columns(cells: Sequence[Cell], threads: int) -> Array:
+def _columns(cells: pd.DataFrame, threads: int) -> Array:
     """Derivatives of the paper's T by t_gpu; t_cpu + 12/B_d2h; 16/B_h2d; L_h2d + L_d2h + t_kernel.
 
     T = ceil(n / (k c N)) n k c t_gpu + t_cpu n + 16 n N/B_h2d + 12 n/B_d2h
         + N (L_h2d + L_d2h + t_kernel)
     """
-    n, gpus = np.array(cells, dtype=np.float64).T
+    n, gpus = cells.n.to_numpy(float), cells.gpus.to_numpy(float)
     return np.column_stack([np.ceil(n / (threads * gpus)) * n * threads, n, n * gpus, gpus])
 
 
@@ -84,16 +102,3 @@ def _least(columns: Array, seconds: Array, k: int) -> tuple[float, int, Array]:
 
     found = least_squares(residuals, np.log(np.maximum(start, least)))
     return float(found.cost), k, np.exp(found.x)
-
-
-def by_extrap(
-    trained: Sequence[Dataset], measured: Mapping[Cell, float], splits: Sequence[Split]
-) -> dict[str, list[Result]]:
-    """Extra-P's forecasts of each split, by its options."""
-    return {
-        options: [
-            Result(fit["error"]) if "error" in fit else judged(fit["forecast"], measured, split)
-            for fit, split in zip(of_splits, splits, strict=True)
-        ]
-        for options, of_splits in extra_p.fits(trained, list(measured)).items()
-    }

@@ -1,0 +1,45 @@
+"""gpucast's forecasts: every question's fit, and the cells that it is held against."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import gpucast as gc
+from forecasting.questions import Held, Question
+from gpucast.errors import InputError
+from gpucast.model.forecaster import Forecaster
+
+KEY = ["group", "split", "n", "gpus"]
+MEASURED = ["visits", "trained", "measured"]
+"""A cell's visits, whether it is trained on, and its measured time, s."""
+FORECAST = ["gpucast", "low", "high"]
+"""The forecast time and the 90 % interval of the cell's measured one, s; NaN: refused."""
+
+
+def answered(question: Question, replicates: int) -> pd.DataFrame:
+    """A row a cell that is held against: KEY, MEASURED, FORECAST, and why it is ``refused``."""
+    try:
+        model = gc.fit(question.training, question.selection, replicates=replicates)
+    except InputError as error:
+        return pd.concat([_refused(held, error) for held in question.held])
+    return pd.concat([_forecast(model, held) for held in question.held])
+
+
+def _forecast(model: Forecaster, held: Held) -> pd.DataFrame:
+    cells = held.cells
+    try:
+        asked = held.change(model) if held.change else model
+        found = asked.forecasts(cells.n.to_numpy(float), cells.gpus.to_numpy(float))
+    except InputError as error:
+        return _refused(held, error)
+    low, high = asked.cell_intervals(found, cells.samples.to_list(), np.zeros(len(cells)))
+    return _rows(held).assign(gpucast=found.seconds, low=low, high=high, refused="")
+
+
+def _refused(held: Held, error: InputError) -> pd.DataFrame:
+    return _rows(held).assign(**dict.fromkeys(FORECAST, np.nan), refused=str(error))
+
+
+def _rows(held: Held) -> pd.DataFrame:
+    return held.cells.assign(group=held.group, split=held.split)[KEY + MEASURED]

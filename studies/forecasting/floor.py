@@ -1,0 +1,64 @@
+"""The error that no model can beat: of one that knows each cell's long-run time exactly.
+
+What it would still be off by is the noise of the measured mean of the visits: deviations of visits
+from their cell's others, scaled to a single visit's and drawn again and again, as many as a cell of
+the group has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.steps import names_of, steps_of
+
+DRAWS = 4000
+
+
+def floors(data: Dataset, elsewhere: Dataset | None = None) -> pd.DataFrame:
+    """Median and p95 of the least possible errors: a row a group, its name as index.
+
+    Groups whose cells were visited once have the deviations of the same steps ``elsewhere``;
+    without these they are left out.
+    """
+    others = logarithms(elsewhere) if elsewhere is not None else {}
+    rng = np.random.default_rng(0)
+    found = {}
+    for name, cells in logarithms(data).items():
+        off = deviations(cells) if max(map(len, cells)) > 1 else deviations(others.get(name, ()))
+        if off.size:
+            visits = round(np.mean([len(cell) for cell in cells]))
+            errors = np.abs(rng.choice(off, (DRAWS, visits)).mean(axis=1))
+            found[name] = {"median": np.median(errors), "p95": np.quantile(errors, 0.95)}
+    return pd.DataFrame.from_dict(found, orient="index", columns=["median", "p95"])
+
+
+def logarithms(data: Dataset) -> Mapping[str, list[NDArray[np.float64]]]:
+    """By group, of each cell the logarithms of its visits' medians."""
+    steps = steps_of(data)
+    found = {}
+    for group, name in names_of(steps).items():
+        cells: dict[tuple[float, int], list[float]] = {}
+        for step in steps[group]:
+            cells.setdefault((step.n, step.gpus), []).append(float(np.median(step.seconds)))
+        found[name] = [np.log(seconds) for seconds in cells.values()]
+    return found
+
+
+def deviations(cells: list[NDArray[np.float64]] | tuple[()]) -> NDArray[np.float64]:
+    """Of each visit from the mean of its cell's others, with the standard deviation of a visit.
+
+    One of V differs from the mean of the others by (1 + 1/(V - 1)) of its variance.
+    """
+    several = [cell for cell in cells if len(cell) > 1]
+    return np.array(
+        [
+            (x - (cell.sum() - x) / (len(cell) - 1)) * np.sqrt(1 - 1 / len(cell))
+            for cell in several
+            for x in cell
+        ]
+    )

@@ -1,0 +1,146 @@
+"""The page in Markdown, made of an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from forecasting.markdown import percent, table
+from forecasting.outcome import FLOOR, PROTOTYPE, Outcome
+from forecasting.scores import OWN, Score, Target
+from forecasting.splits import HELD_OUT
+
+PAGES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    undefined=StrictUndefined,
+)
+FORECASTERS = {
+    FLOOR: "floor",
+    OWN: "gpucast",
+    PROTOTYPE: "prototype",
+    "extrap": "Extra-P 4.2.5",
+    "scipy": "paper's form, scipy",
+}
+LINES = {
+    "error: median / p95": ("median", "p95"),
+    "coverage; half-width": ("coverage", "half_width"),
+    "best count right; mean regret": ("hits", "regret"),
+}
+"""What a split's lines show, two figures each."""
+WORST = 3
+
+
+def page(outcome: Outcome, picture: str, tables: str) -> str:
+    """The whole page; ``picture`` and the folder ``tables`` as seen from it."""
+    held = [name for name in outcome.rows if _held_out(outcome, name)]
+    return PAGES.get_template("page.md.jinja").render(
+        command=outcome.command, picture=picture, tables=tables, datasets=list(outcome.rows),
+        missed=len(outcome.missed()), targets=len(list(outcome.targets())),
+        held_out=[(name, held_out_table(outcome, name)) for name in held],
+        elsewhere=table(["", "cells", *LINES, "target"], elsewhere(outcome)),
+        worst=[line for name in held for line in worst(outcome, name)],
+        refusals=outcome.refusals(),
+    )  # fmt: skip
+
+
+def _held_out(outcome: Outcome, dataset: str) -> list[str]:
+    return [split for split in HELD_OUT if split in outcome.splits(dataset)]
+
+
+def held_out_table(outcome: Outcome, dataset: str) -> str:
+    """Three lines a split, a column a forecaster."""
+    there = set(outcome.groups[outcome.groups.dataset == dataset].forecaster)
+    names = [name for name in FORECASTERS if name in there]
+    aimed = {target.dataset for target, _ in outcome.targets()}
+    rows = []
+    for split in _held_out(outcome, dataset):
+        title = f"**{split}**, {outcome.score(dataset, split).cells} cells"
+        for what, figures in LINES.items():
+            scores = {name: outcome.score(dataset, split, name) for name in names}
+            targets = [each for each in _targets(outcome, dataset, split) if each.figure in figures]
+            shown = [
+                pair(score, figures, targets if name == OWN else ())
+                for name, score in scores.items()
+            ]
+            words = [in_words(targets, figures)] if dataset in aimed else []
+            rows.append([title, what, *shown, *words])
+            title = ""
+    last = ["target"] if dataset in aimed else []
+    return table(["", "", *(FORECASTERS[name] for name in names), *last], rows, left=2)
+
+
+def elsewhere(outcome: Outcome) -> Iterator[list[object]]:
+    """A line a split of what is not forecast from the group's own cells, and one a kernel that has
+    a target of its own."""
+    for dataset in outcome.rows:
+        for split in outcome.splits(dataset):
+            if split in HELD_OUT:
+                continue
+            targets = _targets(outcome, dataset, split)
+            for part in dict.fromkeys(["", *(each.part for each in targets)]):
+                own = [each for each in targets if each.part == part]
+                score = outcome.score(dataset, split, part=part)
+                shown = [pair(score, figures, own) for figures in LINES.values()]
+                words = "; ".join(in_words([each], [each.figure]) for each in own)
+                title = ", ".join(filter(None, (dataset, split, part)))
+                yield [title, score.cells, *shown, words]
+
+
+def _targets(outcome: Outcome, dataset: str, split: str) -> list[Target]:
+    return [t for t, _ in outcome.targets() if (t.dataset, t.split) == (dataset, split)]
+
+
+def pair(score: Score, figures: Sequence[str], targets: Sequence[Target]) -> str:
+    """Two figures, bold where they miss their target."""
+    missed = {each.figure for each in targets if not each.reached(score)}
+    texts = [text(score, figure) for figure in figures]
+    if set(texts) == {"-"}:
+        return "-"
+    marked = [f"**{t}**" if f in missed else t for f, t in zip(figures, texts, strict=True)]
+    return (" / " if "p95" in figures else "; ").join(marked)
+
+
+def text(score: Score, figure: str) -> str:
+    """A figure with its unit, to three digits: targets are met or missed by as little."""
+    value = getattr(score, figure)
+    if value is None:
+        return "-"
+    if figure == "hits":
+        return f"{value} of {score.total}"
+    return "none" if value == float("inf") else f"{100 * value:#.3g}".rstrip(".") + " %"
+
+
+def in_words(targets: Sequence[Target], figures: Sequence[str]) -> str:
+    """The targets of some figures, in their order."""
+    words = []
+    for figure in figures:
+        for each in targets:
+            if each.figure != figure:
+                continue
+            if figure == "hits":
+                words.append(f"at least {each.least:.0f}")
+            elif not each.least:
+                words.append(f"at most {percent(each.most)}")
+            elif each.most == float("inf"):
+                words.append(f"at least {percent(each.least)}")
+            else:
+                words.append(f"{percent(each.least)} to {percent(each.most)}")
+    return "; ".join(words)
+
+
+def worst(outcome: Outcome, dataset: str) -> Iterator[str]:
+    """A line a split: the groups with the largest median errors and with the least coverage."""
+    groups = outcome.groups
+    for split in _held_out(outcome, dataset):
+        own = groups[
+            (groups.dataset == dataset) & (groups.split == split) & (groups.forecaster == OWN)
+        ]
+        off = own.nlargest(WORST, "median")[["group", "median"]].itertuples(index=False)
+        left = own.nsmallest(WORST, "coverage")[["group", "coverage"]].itertuples(index=False)
+        errors, covered = ("; ".join(f"{g} {percent(v)}" for g, v in each) for each in (off, left))
+        yield f"{dataset}, {split}. Largest errors (median): {errors}. Least coverage: {covered}."

@@ -1,0 +1,175 @@
+"""What is forecast from what: groups of a dataset, and the splits of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+import gpucast as gc
+from forecasting.splits import held_out
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
+from gpucast.data.selection import StepSelection
+from gpucast.data.steps import Cell, data_of, groups_of, names_of
+from gpucast.data.thinning import thinned, without_unused_routes
+from gpucast.errors import InputError
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
+
+WHAT_IF, WITHOUT_SKELETONS = "what-if", "what-if without skeletons"
+ANOTHER_MACHINE = "another machine"
+MORE_GPUS = "another machine with more GPUs"
+
+
+@dataclass(frozen=True)
+class Held:
+    """Cells that a model is held against.
+
+    Attributes:
+        cells: ``cells_of`` a group; ``trained`` are not to be judged.
+        change: what becomes of the fitted model first; None: nothing.
+    """
+
+    group: str
+    split: str
+    cells: pd.DataFrame
+    change: Callable[[Forecaster], Forecaster] | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """A fit, and all that is forecast with it."""
+
+    training: Dataset
+    selection: StepSelection
+    held: tuple[Held, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A dataset's groups by name.
+
+    Attributes:
+        samples: of a record that are trained on, at most; None: all.
+        only: groups whose name has one of these; empty: all.
+    """
+
+    data: Dataset
+    samples: int | None = None
+    only: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            there = "; ".join(names_of(groups_of(self.data)).values())
+            raise InputError(f"no steps of {', '.join(self.only)}; there are: {there}")
+
+    @property
+    def groups(self) -> dict[str, StepSelection]:
+        """Selections by name."""
+        named = names_of(groups_of(self.data))
+        return {
+            name: group
+            for group, name in named.items()
+            if not self.only or any(part in name for part in self.only)
+        }
+
+    def training(self, group: StepSelection) -> Dataset:
+        """All that a model of the group can use."""
+        kept = without_unused_routes(data_of(self.data, group), group.schedule)
+        return thinned(kept, self.samples) if self.samples else kept
+
+    def cells(self, group: StepSelection) -> pd.DataFrame:
+        """``cells_of`` its steps."""
+        return cells_of(data_of(self.data, group).steps)
+
+
+def cells_of(steps: Collection[Step]) -> pd.DataFrame:
+    """A row a cell: n, gpus, measured (s), visits, samples, trained (none is).
+
+    A record is a visit of a cell; the measured time is the median of the visits' medians.
+    """
+    visits = pd.DataFrame(
+        [(step.n, step.gpus, np.median(step.seconds), len(step.seconds)) for step in steps],
+        columns=["n", "gpus", "seconds", "samples"],
+    )
+    cells = visits.groupby(["n", "gpus"]).agg(
+        measured=("seconds", "median"), visits=("seconds", "size"), samples=("samples", "sum")
+    )
+    return cells.reset_index().assign(trained=False)
+
+
+def marked(cells: pd.DataFrame, trained: Collection[Cell]) -> pd.DataFrame:
+    """Cells of ``cells_of`` with the column ``trained``."""
+    known = [(n, gpus) in trained for n, gpus in zip(cells.n, cells.gpus, strict=True)]
+    return cells.assign(trained=known)
+
+
+def restricted(data: Dataset, trained: Collection[Cell]) -> Dataset:
+    """With the steps of these cells only."""
+    return data.where(lambda step: (step.n, step.gpus) in trained)
+
+
+def left_out(measured: Measured) -> Iterator[Question]:
+    """Each group's cells that its own other cells forecast."""
+    for name, group in measured.groups.items():
+        cells, training = measured.cells(group), measured.training(group)
+        for split, trained in splits_of(cells).items():
+            held = Held(name, split, marked(cells, trained))
+            yield Question(restricted(training, trained), group, (held,))
+
+
+def splits_of(cells: pd.DataFrame) -> Mapping[str, frozenset[Cell]]:
+    """``held_out`` for cells of ``cells_of``."""
+    return held_out(list(zip(cells.n, cells.gpus, strict=True)))
+
+
+def over_other_paths(measured: Measured, native: str) -> Iterator[Question]:
+    """Steps over each other path, from native steps and the other path's microbenchmarks alone."""
+    groups = measured.groups
+    for group in groups.values():
+        held = [
+            Held(name, split, measured.cells(other), partial(over, data=known, group=other))
+            for name, other in groups.items()
+            if other.path != native and other.over(native, groups.values()) == group
+            for split, known in _microbenchmarks(measured.training(other)).items()
+        ]
+        if held:
+            yield Question(measured.training(group), group, tuple(held))
+
+
+def _microbenchmarks(training: Dataset) -> dict[str, Dataset]:
+    """With skeletons, where there are some, and without."""
+    bare = replace(training, records=[*training.transfers, *training.launches])
+    there = {WHAT_IF: training.where(lambda step: False)} if training.skeletons else {}
+    return {**there, WITHOUT_SKELETONS: bare}
+
+
+def over(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
+    """The model with the communication of a group's path."""
+    assert isinstance(model, Model)  # steps over several paths are our own program's
+    assert group.path is not None
+    return gc.what_if(model, data, group.path, machine=group.machine, memory=group.memory)
+
+
+def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Question]:
+    """The groups that an earlier dataset has as well, from all of its cells.
+
+    GPU counts that only the later one has are a split of their own; groups that the earlier one
+    lacks are left out.
+    """
+    for name, group in measured.groups.items():
+        there = group.over(str(group.path), earlier.groups.values())
+        if there is None:
+            continue
+        cells, most = measured.cells(group), earlier.cells(there).gpus.max()
+        beyond = cells.gpus > most
+        held = (
+            Held(name, ANOTHER_MACHINE, cells.assign(trained=beyond)),
+            Held(name, MORE_GPUS, cells.assign(trained=~beyond)),
+        )
+        proper = tuple(each for each in held if not each.cells.trained.all())
+        yield Question(earlier.training(there), there, proper)

@@ -1,0 +1,157 @@
+"""What forecasts of cells are worth: of a group, of the typical group, and against targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from forecasting.answers import FORECAST
+from forecasting.questions import ANOTHER_MACHINE, WHAT_IF, WITHOUT_SKELETONS
+from forecasting.splits import GPUS, RANDOM, SIZES
+
+OWN = FORECAST[0]
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of the forecasts of a group, or over groups.
+
+    Attributes:
+        cells: left out; of several groups all of them.
+        median, p95: of the cells' relative errors; of several groups the median group's. Infinite
+            where there is no forecast.
+        coverage: share of the cells in their 90 % interval.
+        half_width: relative, of the median cell's interval; of several groups the median group's.
+        hits, total: for how many n with a cell left out the GPU count with the least forecast time
+            is the one with the least measured time, among all counts measured (those trained on
+            enter with their forecasts); and all such n.
+        regret: the time lost by following the forecast, mean over n; of several groups their mean.
+    """
+
+    cells: int = 0
+    median: float | None = None
+    p95: float | None = None
+    coverage: float | None = None
+    half_width: float | None = None
+    hits: int | None = None
+    total: int | None = None
+    regret: float | None = None
+
+
+def of_group(rows: pd.DataFrame, forecaster: str) -> Score:
+    """Of one group's rows of one split (``answers``, ``rivals``)."""
+    judged = rows[~rows.trained]
+    errors = (judged[forecaster] / judged.measured - 1).abs().fillna(np.inf)
+    regrets = list(_regrets(rows, forecaster))
+    known = [each for each in regrets if each is not None]
+    inside = (judged.low <= judged.measured) & (judged.measured <= judged.high)
+    own = forecaster == OWN
+    return Score(
+        cells=len(judged),
+        median=float(errors.median()),
+        p95=float(np.quantile(errors, 0.95)) if np.isfinite(errors).all() else np.inf,
+        coverage=float(inside.mean()) if own else None,
+        half_width=float(np.median(np.sqrt(judged.high / judged.low) - 1)) if own else None,
+        hits=sum(each == 0 for each in known),
+        total=len(regrets),
+        regret=float(np.mean(known)) if known else None,
+    )
+
+
+def _regrets(rows: pd.DataFrame, forecaster: str) -> Iterable[float | None]:
+    """For each n with a cell left out and several counts; None where there is no forecast."""
+    for _, at_n in rows.groupby("n"):
+        if len(at_n) < 2 or at_n.trained.all():
+            continue
+        forecast, measured = at_n[forecaster].to_numpy(), at_n.measured.to_numpy()
+        known = np.isfinite(forecast).all()
+        yield float(measured[forecast.argmin()] / measured.min() - 1) if known else None
+
+
+def over_groups(scores: pd.DataFrame) -> Score:
+    """Of the typical group, coverage pooled over cells, and sums (rows as of ``Score``)."""
+    if scores.empty:
+        return Score()
+
+    def reduced(column: str, how: str) -> Any:
+        known = scores[column].dropna()
+        return None if known.empty else getattr(known, how)()
+
+    def summed(column: str) -> int | None:
+        total = reduced(column, "sum")
+        return None if total is None else int(total)
+
+    covered = scores.dropna(subset="coverage")
+    pooled = np.average(covered.coverage, weights=covered.cells) if len(covered) else None
+    return Score(
+        cells=int(scores.cells.sum()),
+        median=reduced("median", "median"),
+        p95=reduced("p95", "median"),
+        coverage=None if pooled is None else float(pooled),
+        half_width=reduced("half_width", "median"),
+        hits=summed("hits"),
+        total=summed("total"),
+        regret=reduced("regret", "mean"),
+    )
+
+
+def table(rows: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
+    """Scores of every group, split and forecaster that made any forecast there."""
+    return pd.DataFrame(
+        [
+            {"group": group, "split": split, "forecaster": name, **asdict(of_group(each, name))}
+            for (group, split), each in rows.groupby(["group", "split"], sort=False)
+            for name in forecasters
+            if name == OWN or each[name].notna().any()
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What gpucast has to reach over the groups of a dataset.
+
+    Attributes:
+        figure: a field of ``Score``.
+        part: only groups whose name has this.
+        least, most: bounds of the figure.
+    """
+
+    dataset: str
+    split: str
+    figure: str
+    least: float = 0.0
+    most: float = np.inf
+    part: str = ""
+
+    def reached(self, score: Score) -> bool:
+        value = getattr(score, self.figure)
+        return value is not None and self.least <= value <= self.most
+
+
+def _of_study(split: str, median: float, p95: float, half_width: float, hits: int) -> list[Target]:
+    on = ("h200-x4-mixed", split)
+    return [
+        Target(*on, "median", most=median),
+        Target(*on, "p95", most=p95),
+        Target(*on, "coverage", least=0.86, most=0.94),
+        Target(*on, "half_width", most=half_width),
+        Target(*on, "hits", least=hits),
+    ]
+
+
+# Half-widths: a tenth above those of the prototype (prototype.csv).
+TARGETS = [
+    *_of_study(GPUS, 0.028, 0.08, 0.0817, 225),
+    *_of_study(SIZES, 0.03, 0.07, 0.0627, 45),
+    *_of_study(RANDOM, 0.018, 0.046, 0.0540, 133),
+    Target("h200-x2-other", ANOTHER_MACHINE, "coverage", least=0.85, most=0.97),
+    Target("h200-x2", WHAT_IF, "median", most=0.03, part="claret"),
+    Target("h200-x2", WHAT_IF, "median", most=0.05, part="tuned"),
+    Target("h200-x2", WHAT_IF, "coverage", least=0.8, most=0.97),
+    Target("h200-x2", WITHOUT_SKELETONS, "coverage", least=0.8),
+]
