@@ -23,7 +23,7 @@ OPTION = {
 KEYS = {
     "": {
         *("schema", "currency", "probability", "baseline", "machines", "jobs", "capacity", "mix"),
-        *("iso_efficiency", "break_even", "replicates", "caveats"),
+        *("iso_efficiency", "break_even", "replicates", "caveats", "interval"),
     },
     "jobs": {
         *("name", "n", "steps", "count", "deadline", "ns_per_day", "fastest", "cheapest"),

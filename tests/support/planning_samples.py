@@ -48,8 +48,10 @@ def job(name: str = "a", n: int = 8000, steps: int = 1_000_000, **other: Any) ->
 
 
 def values(**other: Any) -> dict[str, Any]:
-    """Two machines and jobs of all kinds, as a plan's file would hold them."""
+    """Two machines and jobs of all kinds, as a plan's file would hold them; now, so that intervals
+    are those of a fit."""
     return {
+        "interval": "now",
         "machines": [
             machine(gpus=5, gpus_per_host=2, price_per_host_hour=0.7),
             machine("remote", gpus=4, price_per_gpu_hour=0.9, price_per_job_hour=0.1, setup=60.0),

@@ -18,6 +18,7 @@ def command(
     remote: Annotated[str, typer.Argument(help="Model file of the second path.")],
     n: options.Sizes,
     gpus: options.Gpus = None,
+    interval: options.Interval = "now",
     json: options.Json = False,
 ) -> None:
     """Compare the forecasts of two models."""
@@ -27,7 +28,7 @@ def command(
     first, second = load_model(native), load_model(remote)
     chosen, shared = sizes(n), sorted({*first.usual_counts} & {*second.usual_counts}) or [1]
     gpu_counts = counts(gpus) if gpus is not None else shared
-    result = compare(first, second, chosen, gpu_counts)
+    result = compare(first, second, chosen, gpu_counts, interval)
     for model in (first, second):
         warn_of(model, chosen, gpu_counts)
     if json:
@@ -35,7 +36,7 @@ def command(
         return
     a, b = result["first"], result["second"]
     print_marked(
-        ["n", "GPUs", a, b, f"{b} / {a}", "90 % interval", f"P({a} faster)"],
+        ["n", "GPUs", a, b, f"{b} / {a}", options.INTERVALS[interval], f"P({a} faster)"],
         [
             [
                 *(number(row["n"]), row["gpus"], duration(row["first"]), duration(row["second"])),

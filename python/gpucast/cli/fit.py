@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpucast.cli import options
+from gpucast.cli import options, updating
 from gpucast.cli.output import print_json, warn
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.util.tables import print_table
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SHOWN_INTEGERS = 8
 SHOWN_FORMS = 6
 
+AUTO, REPLICATES, SEED = "auto", 400, 1
+"""What is fitted where nobody says otherwise."""
+
 
 @options.with_selection
 def command(
@@ -34,10 +37,19 @@ def command(
     method: options.Method = None,
     model: Annotated[
         str, typer.Option(help="auto, paper, or GPU+CPU+COM such as occupancy+linear+star-async.")
-    ] = "auto",
+    ] = AUTO,
+    update: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CELLS",
+            help="Instead of a fit: tell the model (in place of DATA) how another machine differs, "
+            "by a few cells timed there; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     output: options.OptionalOutput = None,
-    replicates: Annotated[int, typer.Option(min=0, help="Bootstrap refits.")] = 400,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = 1,
+    replicates: Annotated[int, typer.Option(min=0, help="Bootstrap refits.")] = REPLICATES,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = SEED,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -47,6 +59,10 @@ def command(
 
     if output is not None:
         files.check_output(output, force=force)
+    if update:
+        usual = (method, model, replicates, seed) == (None, AUTO, REPLICATES, SEED)
+        updating.run(data, update, selection, usual, output, json=json, force=force)
+        return
     dataset = load(*data)
     chosen = dataset.select(machine=selection.machine, path=selection.path)
     if not chosen.steps and chosen.transfers:

@@ -10,7 +10,7 @@ from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Options
+from gpucast.data.formats import UNNAMED, Options
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.util.files import check_output
@@ -129,7 +129,7 @@ def command(
     gpu_name: Annotated[str | None, typer.Option(help="Name of the GPUs.")] = None,
     machine: Annotated[
         str, typer.Option(help="Id of the machine; the same for files of the same machine.")
-    ] = "imported",
+    ] = UNNAMED,
     size: Annotated[
         int,
         typer.Option("--bytes", min=1, help="Buffer size (bytes) of nvbandwidth's copies."),

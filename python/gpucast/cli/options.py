@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -56,6 +56,14 @@ SELECTION = {
 """The option of each field of a selection."""
 
 
+INTERVALS = {
+    "now": "90 % interval",
+    "later": "90 % interval, later",
+    "machine": "90 % interval, another machine",
+}
+"""What is said of each kind of interval above a column."""
+
+
 def with_selection(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for each field of its argument ``selection``."""
 
@@ -87,6 +95,13 @@ Gpus = Annotated[
         help="GPU counts: 1-4,8. Default: 1-8; of programs that are not ours up to the most "
         "measured.",
         show_default=False,
+    ),
+]
+Interval = Annotated[
+    Literal["now", "later", "machine"],
+    typer.Option(
+        help="What intervals and probabilities are of: a measurement now, later on this machine, "
+        "or on another machine of the kind (docs/how-to/intervals.md)."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]

@@ -40,6 +40,12 @@ def note(text: str) -> None:
     print(f"gpucast: note: {one_line(text)}", file=sys.stderr)
 
 
+def note_of(model: Forecaster) -> None:
+    """Which machine's cells the model was updated by, if it was."""
+    if model.machine_factors is not None:
+        note(f"{model.name}: {model.machine_factors.words}")
+
+
 def warn_of(model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = ()) -> None:
     """What one must know of forecasts for every n with every GPU count, on one line."""
     import numpy as np
@@ -48,6 +54,7 @@ def warn_of(model: Forecaster, n: Iterable[float] = (), gpus: Iterable[float] = 
 
     sizes, counts = list(n), list(gpus)
     cells = np.array([(size, count) for size in sizes for count in counts]).reshape(-1, 2)
+    note_of(model)
     text = caveat(model, cells[:, 0], cells[:, 1])
     if text is not None:
         warn(text)

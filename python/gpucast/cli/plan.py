@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,6 +23,14 @@ def command(
             help="Models, each named for its machine (native.json: native); may stand in the plan.",
         ),
     ] = None,
+    interval: Annotated[
+        Literal["now", "later", "machine"] | None,
+        typer.Option(
+            help="What intervals and probabilities are of: times now, later on these machines, or "
+            "on other machines of the kind. Default: the plan's interval, else later.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", help="Also write the whole answer here, as JSON.", show_default=False),
@@ -31,6 +39,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Fastest and cheapest GPU counts of jobs, native or remote; deadlines; how many jobs fit."""
+    from gpucast.model.intervals import Interval
     from gpucast.planning.plan import plan_request
     from gpucast.planning.reading import read
     from gpucast.util import files
@@ -38,6 +47,8 @@ def command(
     if output is not None:
         files.check_output(output, force=force)
     request = read(plan, {Path(path).stem: path for path in models or ()})
+    if interval is not None:
+        request.interval = Interval(interval)
     content = plan_request(request).content
     if output is not None:
         text = json_module.dumps(content, ensure_ascii=False, allow_nan=False)

@@ -15,6 +15,12 @@ MOST_OPTIONS = 12
 
 _NAME = 16
 
+_INTERVALS = {
+    "now": "90 % intervals, now",
+    "later": "90 % intervals",
+    "machine": "90 % intervals, other machines",
+}
+
 
 def show(content: JsonObject) -> None:
     """Print all of it."""
@@ -29,7 +35,8 @@ def show(content: JsonObject) -> None:
 
 
 def _choices(content: JsonObject) -> None:
-    print(f"What each job should get (90 % intervals; prices in {content['currency']})\n")
+    intervals, currency = _INTERVALS[content["interval"]], content["currency"]
+    print(f"What each job should get ({intervals}; prices in {currency})\n")
     rows = []
     # Where all speeds are known, that is what people compare.
     rates = all(job["fastest"]["ns_per_day"] is not None for job in content["jobs"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpucast.cli import options
-from gpucast.cli.output import print_json, print_marked, warn
+from gpucast.cli.output import note_of, print_json, print_marked, warn
 from gpucast.cli.parsing import counts, sizes
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, number, percent, ranges
@@ -39,26 +39,31 @@ def command(
     best_only: Annotated[
         bool, typer.Option("--best", help="Only the best GPU count for each n.")
     ] = False,
+    interval: options.Interval = "now",
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
     from gpucast.forecast.caveats import caveats, in_line
     from gpucast.model.files import load_model
     from gpucast.model.forecaster import outer
+    from gpucast.model.intervals import Interval
 
+    of = Interval(interval)
     wanted = sizes(n)
     given = counts(gpus) if gpus is not None else None
     answers: list[Answer] = []
     loaded = [load_model(path) for path in models]
     for model in loaded:
         gpu_counts = given or [float(count) for count in model.usual_counts]
-        found = model.forecasts(*outer(wanted, gpu_counts))
-        best = model.best_counts(wanted, gpu_counts)
-        said = caveats(model, found.n, found.gpus, found)
+        found = model.forecasts(*outer(wanted, gpu_counts), of)
+        best = model.best_counts(wanted, gpu_counts, of)
+        # What a model misses of what it was fitted to shows in the narrowest interval.
+        said = caveats(model, found.n, found.gpus, found if of is Interval.now else None)
         answers.append(Answer(model, _rows(model, found), best, said))
     if json:
         print_json(
             {
+                "interval": interval,
                 "forecast": [row for each in answers for row in each.forecast],
                 "best": [row for each in answers for row in each.best],
                 "caveats": [
@@ -66,11 +71,17 @@ def command(
                     for each in answers
                     for text in each.caveats
                 ],
+                "updated": [
+                    {"model": model.name, "text": model.machine_factors.words}
+                    for model in loaded
+                    if model.machine_factors is not None
+                ],
             }
         )
     else:
-        _print(answers, best_only=best_only)
+        _print(answers, best_only=best_only, interval=interval)
     for each in answers:
+        note_of(each.model)
         text = in_line(each.model, each.caveats)
         if text is not None:
             warn(text)
@@ -89,7 +100,7 @@ def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:
     ]
 
 
-def _print(answers: Sequence[Answer], *, best_only: bool) -> None:
+def _print(answers: Sequence[Answer], *, best_only: bool, interval: str) -> None:
     """A table of all models that say alike what they forecast, then the best counts of all."""
     kinds: dict[tuple[bool, str | None, bool], list[Answer]] = {}
     for each in answers:
@@ -98,12 +109,12 @@ def _print(answers: Sequence[Answer], *, best_only: bool) -> None:
         kinds.setdefault(kind, []).append(each)
     for (has_parts, *_), alike in () if best_only else kinds.items():
         table = _print_parts if has_parts else _print_rates
-        table(alike)
+        table(alike, options.INTERVALS[interval])
         print()
     _print_best(answers)
 
 
-def _print_parts(answers: Sequence[Answer]) -> None:
+def _print_parts(answers: Sequence[Answer], interval: str) -> None:
     """A line a forecast with its parts and Gflops."""
     from gpucast.model.fitted import own
 
@@ -113,7 +124,7 @@ def _print_parts(answers: Sequence[Answer]) -> None:
         for row in each.forecast
     ]
     print_marked(
-        ["model", "n", "GPUs", "step time", "90 % interval", "GPU", "CPU", "com", "Gflops"],
+        ["model", "n", "GPUs", "step time", interval, "GPU", "CPU", "com", "Gflops"],
         [
             [
                 *(row["model"], number(row["n"]), row["gpus"], duration(row["seconds"])),
@@ -128,7 +139,7 @@ def _print_parts(answers: Sequence[Answer]) -> None:
     )
 
 
-def _print_rates(answers: Sequence[Answer]) -> None:
+def _print_rates(answers: Sequence[Answer], interval: str) -> None:
     """A line a forecast with its rate and efficiency, and what was measured."""
     rows = [row for each in answers for row in each.forecast]
     timed = any(row["measured"] is not None for row in rows)
@@ -136,7 +147,7 @@ def _print_rates(answers: Sequence[Answer]) -> None:
     speed, key = _speed(answers)
     print_marked(
         [
-            *("model", _size_word(answers), "GPUs", "step time", "90 % interval"),
+            *("model", _size_word(answers), "GPUs", "step time", interval),
             *(("measured",) if timed else ()),
             *(speed, "efficiency"),
             *(("GPU", "CPU", "com") if parts else ()),

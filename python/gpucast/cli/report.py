@@ -42,6 +42,7 @@ def command(
             help="GPU counts that the page shows: 1-4,8. Default: 1 to 8 and those measured."
         ),
     ] = None,
+    interval: options.Interval = "now",
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -59,7 +60,7 @@ def command(
     from gpucast.report.content import content
     from gpucast.report.render import page
 
-    said = content(loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus)
+    said = content(loaded, dataset, title=title, sizes=shown_n, gpus=shown_gpus, interval=interval)
     written = page(
         said,
         version=version(),

@@ -17,6 +17,7 @@ def command(
     model: Annotated[str, typer.Argument(help="Model file.")],
     data: options.Data,
     selection: StepSelection = ANY,
+    interval: options.Interval = "now",
     json: options.Json = False,
 ) -> None:
     """Held-out error, best-count hits, regret and interval coverage."""
@@ -25,14 +26,14 @@ def command(
     from gpucast.model.files import load_model
 
     loaded = load_model(model)
-    result = validate(loaded, load(*data), selection)
+    result = validate(loaded, load(*data), selection, interval)
     warn_of(loaded)
     if json:
         print_json(result)
         return
     cells = result["cells"]
     print_marked(
-        ["n", "GPUs", "measured", "forecast", "error", "in 90 % interval"],
+        ["n", "GPUs", "measured", "forecast", "error", f"in {options.INTERVALS[interval]}"],
         [
             [
                 *(number(cell["n"]), cell["gpus"]),
@@ -48,7 +49,7 @@ def command(
     print(
         f"\nerror: median {percent(result['median_relative_error'])}, 95th percentile "
         f"{percent(result['p95_relative_error'])}, maximum {percent(result['max_relative_error'])}"
-        f"; {percent(result['coverage'], 0)} of cells in their 90 % interval"
+        f"; {percent(result['coverage'], 0)} of cells in their {options.INTERVALS[interval]}"
     )
     if result["best_total"]:
         print(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from gpucast.data import formats, jsonl
 from gpucast.data.bundled import bundled_files
 from gpucast.data.dataset import Dataset, PathLike, merged
-from gpucast.data.formats import Imported, Options, tables
+from gpucast.data.formats import UNNAMED, Imported, Options, tables
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Entry, Machine, Record
@@ -122,7 +122,7 @@ def read(
     program: str | None = None,
     case: str | None = None,
     unit: str | None = None,
-    machine: str = "imported",
+    machine: str = UNNAMED,
     path: str = "native",
     schedule: str | None = None,
     kernel: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -89,7 +89,31 @@ def medians(data: Dataset, group: StepSelection) -> dict[Cell, float]:
 
 def medians_of(steps: Iterable[Step]) -> dict[Cell, float]:
     """Median step time of each cell of steps of one kind, s; sorted by n and GPU count."""
-    samples: dict[Cell, list[float]] = defaultdict(list)
+    return {cell: float(np.median(each.seconds)) for cell, each in samples_of(steps).items()}
+
+
+@dataclass
+class Samples:
+    """What was timed of a cell.
+
+    Attributes:
+        seconds: of all visits.
+        visits: how many records they are of.
+        rounding: relative variance that the coarsest of them leaves by how it was printed.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    visits: int = 0
+    rounding: float = 0.0
+
+
+def samples_of(steps: Iterable[Step]) -> dict[Cell, Samples]:
+    """What was timed of each cell of steps of one kind; sorted by n and GPU count."""
+    found: dict[Cell, Samples] = defaultdict(Samples)
     for step in steps:
-        samples[step.n, step.gpus].extend(step.seconds)
-    return {cell: float(np.median(seconds)) for cell, seconds in sorted(samples.items())}
+        cell = found[step.n, step.gpus]
+        cell.seconds.extend(step.seconds)
+        cell.visits += 1
+        # Half of a last digit bounds an even distribution.
+        cell.rounding = max(cell.rounding, (step.uncertainty or 0.0) ** 2 / 3)
+    return dict(sorted(found.items()))

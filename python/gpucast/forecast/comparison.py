@@ -8,6 +8,7 @@ from typing import TypedDict
 import numpy as np
 
 from gpucast.model.forecaster import Best, Forecaster, Numbers, as_list, interval_width, outer
+from gpucast.model.intervals import Interval, interval_named
 from gpucast.util.units import plain
 
 
@@ -43,16 +44,25 @@ class BestOfBoth(TypedDict):
 
 
 class Compared(TypedDict):
-    """Two models, by their names."""
+    """Two models, by their names; ``interval``: what intervals and probabilities are of."""
 
     first: str
     second: str
+    interval: str
     ratio: list[Ratio]
     best: list[BestOfBoth]
 
 
-def compare(first: Forecaster, second: Forecaster, n: Numbers, gpus: Numbers) -> Compared:
+def compare(
+    first: Forecaster,
+    second: Forecaster,
+    n: Numbers,
+    gpus: Numbers,
+    interval: str = Interval.now,
+) -> Compared:
     """Forecasts of both, their ratio, and what each does best.
+
+    ``interval``: whether the ratio is of times now, later, or on other machines, each on its own.
 
     Returns:
         ``ratio``: for each (n, gpus) both times, second over first with its 90 % interval, and the
@@ -60,7 +70,8 @@ def compare(first: Forecaster, second: Forecaster, n: Numbers, gpus: Numbers) ->
         ratio of the two best times.
     """
     sizes, counts = outer(n, gpus)
-    a, b = first.forecasts(sizes, counts), second.forecasts(sizes, counts)
+    of = interval_named(interval)
+    a, b = first.forecasts(sizes, counts, of), second.forecasts(sizes, counts, of)
     # The two fits share no measurement: their errors add as independent ones.
     spread = np.hypot(
         np.hypot(a.spread, first.noise.between_cells),
@@ -86,6 +97,7 @@ def compare(first: Forecaster, second: Forecaster, n: Numbers, gpus: Numbers) ->
     return {
         "first": first.name,
         "second": second.name,
+        "interval": str(of),
         "ratio": rows,
         "best": [
             {
@@ -95,8 +107,8 @@ def compare(first: Forecaster, second: Forecaster, n: Numbers, gpus: Numbers) ->
                 "ratio": other["seconds"] / one["seconds"],
             }
             for one, other in zip(
-                first.best_counts(as_list(n), as_list(gpus)),
-                second.best_counts(as_list(n), as_list(gpus)),
+                first.best_counts(as_list(n), as_list(gpus), of),
+                second.best_counts(as_list(n), as_list(gpus), of),
                 strict=True,
             )
         ],

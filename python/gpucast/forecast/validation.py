@@ -12,9 +12,11 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection, alike
+from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.fitting.selection import require_plausible
 from gpucast.model.forecaster import Forecaster
+from gpucast.model.intervals import Interval, interval_named
 
 
 class Cell(TypedDict):
@@ -51,50 +53,50 @@ class Score(Summary):
 
 
 class Validation(Score):
-    """A summary with its cells and the name of the model."""
+    """A summary with its cells, the name of the model, and which interval was meant to hold."""
 
     model: str
+    interval: str
 
 
 def validate(
     model: Forecaster,
     data: Dataset | Source,
     selection: StepSelection = ANY,
+    interval: str = Interval.now,
     **choice: Unpack[SelectionArguments],
 ) -> Validation:
     """Errors of the model on the steps of ``data``, cell by cell and summed up.
 
     A cell's measured time is the median of its repetitions; ``covered`` says whether it lies in the
-    90 % prediction interval of such a median. Best counts are compared for every n that was
-    measured with several GPU counts; regret is the time lost by following the forecast. Steps are
+    90 % prediction interval of such a median, measured as ``interval`` says: now, later on the
+    machine that was fitted, or on another machine of the kind. Best counts are compared for every n
+    that was measured with several GPU counts; regret is the time lost by following the forecast.
+    Steps are
     of the selection, or of fields of one, and as those that the model was fitted to, where the data
     have such.
 
     Raises:
         InputError: there are no steps to compare with.
     """
-    data = dataset_of(data)
+    data, interval = dataset_of(data), interval_named(interval)
     wanted = replace(selection, **choice)
-    samples: dict[tuple[float, int], list[float]] = defaultdict(list)
-    rounding: dict[tuple[float, int], float] = defaultdict(float)
     steps = alike(data.select(wanted).steps, model.selection, data.name)
     require_plausible(steps, data.name)
-    for step in steps:
-        key = (step.n, step.gpus)
-        samples[key].extend(step.seconds)
-        rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
+    samples = samples_of(steps)
     if not samples:
         about = {**model.selection.chosen, **wanted.chosen}
         kind = ("path", "schedule", "kernel", "program", "case")
         named = ", ".join(f"{name} {about[name]!r}" for name in kind if name in about)
         raise InputError(f"there are no steps of {named}", file=data.name)
-    keys = sorted(samples)
-    found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
-    counts = [len(samples[key]) for key in keys]
-    low, high = model.cell_intervals(found, counts, np.array([rounding[key] for key in keys]))
+    n, gpus = zip(*samples, strict=True)
+    found = model.forecasts(n, gpus, interval)
+    counts = [len(each.seconds) for each in samples.values()]
+    rounding = np.array([each.rounding for each in samples.values()])
+    low, high = model.cell_intervals(found, counts, rounding)
     cells: list[Cell] = []
-    for i, key in enumerate(keys):
-        measured = float(np.median(samples[key]))
+    for i, (key, each) in enumerate(samples.items()):
+        measured = float(np.median(each.seconds))
         cells.append(
             {
                 "n": key[0],
@@ -103,11 +105,16 @@ def validate(
                 "predicted": float(found.seconds[i]),
                 "relative_error": float(found.seconds[i] / measured - 1),
                 "covered": bool(low[i] <= measured <= high[i]),
-                "repetitions": len(samples[key]),
+                "repetitions": len(each.seconds),
                 "extrapolated": bool(found.extrapolated[i]),
             }
         )
-    return {"model": model.name, "cells": cells, **summarize(cells)}
+    return {
+        "model": model.name,
+        "interval": str(interval),
+        "cells": cells,
+        **summarize(cells),
+    }
 
 
 def score(cells: list[Cell], trained: Callable[[float, int], bool]) -> Score:

@@ -59,12 +59,18 @@ def what_if(
 
     Raises:
         InputError: the other path lacks a route that the model needs, or sizes on it; launches
-            are asked for and missing; or the model's data do not tell its communication from its
-            computation.
+            are asked for and missing; the model's data do not tell its communication from its
+            computation; or it was updated by cells of another machine.
     """
     check_sampling(len(model.integers), seed)
     if launch not in get_args(Launch):
         raise InputError(f"{launch!r} is none of {', '.join(get_args(Launch))}", field="launch")
+    if model.machine_factors is not None:
+        raise InputError(
+            f"is {model.machine_factors.words}; replace the communication of the model that was "
+            "fitted",
+            file=model.name,
+        )
     _refuse_mixed(model)
     problem = _microbenchmarks(model, data, path, machine, memory)
     if problem.skeletons and launch == "auto":

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
+import numpy as np
+
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.selection import StepSelection
 from gpucast.data.workload import Workload
@@ -18,8 +20,12 @@ from gpucast.util.units import interval, quantity
 LARGEST_INTEGER = 100_000
 """The largest k that a file may hold; the largest tried is 128."""
 
+# Of a covariance's eigenvalues, which are 0 where factors go together.
+_ROUNDING = 1e-9
+
 Positive = Annotated[float, Bounds(above=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
+LogFactor = Annotated[float, Bounds(least=-20, most=20)]
 Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
 Interval = tuple[float, float]
 Size = Annotated[float, Bounds(above=0, most=LARGEST_N)]
@@ -293,6 +299,42 @@ class TimedCells:
             raise ValueError("cells have as many n as gpus and seconds")
 
 
+@dataclass(kw_only=True, eq=False, match_args=False)
+class MachineFactors:
+    """By what factors steps on another machine, or at another time, differ from those fitted, as
+    cells timed there say (``gpucast.model.intervals``).
+
+    Attributes:
+        machine: where they were timed; the data's name where these do not say.
+        data: the dataset that they are of.
+        cells: they themselves.
+        means, covariance: of the logarithms of the factors on T_gpu, T_cpu, T_com.
+        created: when they were taken into account.
+    """
+
+    machine: str
+    data: Origin
+    cells: TimedCells
+    means: list[LogFactor]
+    covariance: list[list[LogFactor]]
+    created: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.cells.n:
+            raise ValueError("machine_factors have at least one cell")
+        if [len(row) for row in [self.means, *self.covariance]] != [3] * 4:
+            raise ValueError("machine_factors have 3 means and a covariance of 3 x 3")
+        covariance = np.array(self.covariance)
+        if np.linalg.eigvalsh((covariance + covariance.T) / 2).min() < -_ROUNDING:
+            raise ValueError("the covariance of machine_factors is of nothing that varies")
+
+    @property
+    def words(self) -> str:
+        """``updated by 3 cells of MACHINE``."""
+        count = len(self.cells.n)
+        return f"updated by {count} cell{'s' * (count > 1)} of {self.machine}"
+
+
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Fitted:
     """The content of a model file but its replicates."""
@@ -326,6 +368,7 @@ class Fitted:
     warnings: list[str]
     notes: list[str] = field(default_factory=list)
     reconstruction: Reconstruction | None = field(default=None, metadata={"omit": True})
+    machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -431,3 +474,4 @@ class FittedScaling:
     warnings: list[str]
     notes: list[str] = field(default_factory=list)
     scaling: Scaling
+    machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})

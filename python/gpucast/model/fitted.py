@@ -23,6 +23,7 @@ from gpucast.model.forecaster import (
     checked_sizes,
     interval_width,
 )
+from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
 from gpucast.util.typed_json import to_json
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
@@ -114,12 +115,18 @@ class Model(Fitted, Forecaster):
 
     @property
     def timed(self) -> TimedCells | None:
+        if self.machine_factors is not None:
+            return self.machine_factors.cells
         return None if self.data.what_if is not None else self.cells
 
     @property
     def knows_parts(self) -> bool:
         # A program that states no schedule only resembles ours: nobody timed its parts.
         return self.data.schedule is not None
+
+    @property
+    def common_factors(self) -> CommonFactors:
+        return OF_PARTS if self.knows_parts else OF_TOTAL
 
     @property
     def unit(self) -> str | None:
@@ -133,13 +140,12 @@ class Model(Fitted, Forecaster):
         """Value of a parameter in SI units."""
         return float(self.parameters[name].value)
 
-    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
-        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
-
-        Raises:
-            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
-                the data cannot know.
-        """
+    def forecasts(
+        self,
+        n: Sequence[float] | Array,
+        gpus: Sequence[float] | Array,
+        interval: Interval = Interval.now,
+    ) -> Forecasts:
         n = checked_sizes(n)
         gpus = checked_counts(gpus)
         self._refuse_unobserved(n, gpus)
@@ -148,9 +154,12 @@ class Model(Fitted, Forecaster):
         t_gpu, t_cpu, t_com, spread = _core.forecast(
             self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
         )
-        seconds = t_gpu + t_cpu + t_com
+        parts = np.column_stack([t_gpu, t_cpu, t_com]) * np.exp(self.log_factors)
+        seconds = parts.sum(axis=1)
         if not (np.isfinite(seconds) & (seconds > 0)).all():
             raise InputError("its parameters give no finite time; fit it again", file=self.name)
+        common = self.common_variance(parts, interval)
+        spread = np.sqrt(spread**2 + common)
         noise = self.noise
         mean = interval_width(noise.t90 * np.hypot(spread, noise.between_cells))
         single = interval_width(noise.t90 * np.hypot(spread, noise.sample))
@@ -162,31 +171,39 @@ class Model(Fitted, Forecaster):
             high=seconds * np.exp(single),
             mean_low=seconds * np.exp(-mean),
             mean_high=seconds * np.exp(mean),
-            t_gpu=t_gpu,
-            t_cpu=t_cpu,
-            t_com=t_com,
+            t_gpu=parts[:, 0],
+            t_cpu=parts[:, 1],
+            t_com=parts[:, 2],
             extrapolated=self.extrapolates(n, gpus),
             spread=spread,
+            common=common,
+            interval=interval,
         )
 
     def seconds(self, n: Array, gpus: Array) -> Array:
-        return self.evaluated(self.core, self.values, n, gpus)
+        return self.evaluated(self.core, self.values, n, gpus, np.exp(self.log_factors))
 
-    def draws(self, n: Array, gpus: Array, count: int) -> Array:
+    def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         core = self.core
         cores = {integer: core.with_integer(integer) for integer in set(self.integers)}
+        factors = self.drawn_factors(count, interval)
         rows = [b % self.draw_count for b in range(count)]
         return np.array(
-            [self.evaluated(cores[self.integers[b]], self.replicates[b], n, gpus) for b in rows]
+            [
+                self.evaluated(cores[self.integers[b]], self.replicates[b], n, gpus, of_row)
+                for b, of_row in zip(rows, factors, strict=True)
+            ]
         )
 
     @staticmethod
-    def evaluated(core: _core.Model, values: Array, n: Array, gpus: Array) -> Array:
-        """Step times (s) of pairs of n and gpus by a core's model with some parameters."""
+    def evaluated(core: _core.Model, values: Array, n: Array, gpus: Array, factors: Array) -> Array:
+        """Step times (s) of pairs of n and gpus by a core's model with some parameters, its three
+        parts so many times as long."""
         none = np.empty((0, values.size))
         threads = 1 if n.size < _WORTH_THREADS else 0
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus, threads)
-        return np.asarray(t_gpu + t_cpu + t_com, dtype=np.float64)
+        total = factors[0] * t_gpu + factors[1] * t_cpu + factors[2] * t_com
+        return np.asarray(total, dtype=np.float64)
 
     def cell_intervals(
         self, found: Forecasts, repetitions: Sequence[int], rounding: Array
@@ -199,9 +216,13 @@ class Model(Fitted, Forecaster):
         )
         return found.seconds * np.exp(-width), found.seconds * np.exp(width)
 
-    def best_shares(self, n: Array, gpus: Array) -> Array:
+    def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         if not self.integers:
             return np.full((n.size, gpus.size), np.nan)
+        if interval is not Interval.now or self.machine_factors is not None:
+            return np.array(
+                [self.shares_about(size, gpus, np.ones(gpus.size), interval) for size in n]
+            )
         return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
 
     def to_json(self) -> str:

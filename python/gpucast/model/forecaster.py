@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
-from gpucast.data.selection import StepSelection
+from gpucast.data.loading import Source, dataset_of
+from gpucast.data.selection import ANY, SelectionArguments, StepSelection
+from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.model.content import (
     Domain,
     FittedSteps,
     Gpu,
+    MachineFactors,
     Noise,
     Observed,
     Quality,
     TimedCells,
     Tried,
 )
+from gpucast.model.intervals import (
+    Z90,
+    CommonFactors,
+    Interval,
+    common_variance,
+    drawn,
+    interval_named,
+)
 from gpucast.model.shown import forecasts_html, forecasts_text, model_html, model_text
+from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
 from gpucast.util.units import EXACT, plain
 
 if TYPE_CHECKING:
     import pandas
+
+    from gpucast.data.dataset import Dataset
 
 Array = NDArray[np.float64]
 Numbers = float | Iterable[float]
@@ -49,6 +65,9 @@ class Forecasts:
 
     ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
     ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
+    ``interval``: what they are of: a time now, later or on another machine. ``spread``: standard
+    deviation of the log of the expected time; ``common``: its variance by factors that all cells
+    of that time and machine share.
     """
 
     n: Array
@@ -63,6 +82,8 @@ class Forecasts:
     t_com: Array
     extrapolated: NDArray[np.bool_]
     spread: Array = field(repr=False)
+    common: Array = field(repr=False)
+    interval: Interval = Interval.now
 
     def __repr__(self) -> str:
         return forecasts_text(self)
@@ -71,11 +92,14 @@ class Forecasts:
         return forecasts_html(self)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What tables show: all but the spread; whole numbers as such, n where all of it is."""
-        shown = {each.name: getattr(self, each.name) for each in fields(self)[:-1]}
+        """What tables show: all up to the spread; whole numbers as such, n where all of it is."""
+        shown = {each.name: getattr(self, each.name) for each in fields(self)[:_SHOWN]}
         whole = bool(np.all((self.n == np.floor(self.n)) & (self.n < EXACT)))
         n = self.n.astype(np.int64) if whole else self.n
         return {**shown, "n": n, "gpus": self.gpus.astype(np.int64)}
+
+
+_SHOWN = [each.name for each in fields(Forecasts)].index("spread")
 
 
 class Best(TypedDict):
@@ -109,6 +133,8 @@ class Forecaster(ABC):
         candidates: forms that were tried, and ``chosen`` among them.
         noise: relative noise of step times.
         created: when it was fitted; None where the file does not say.
+        machine_factors: what cells timed on the machine that it forecasts have said of it; None:
+            it forecasts the machine that it was fitted to.
         warnings, notes: what one must know to use it; one line each.
     """
 
@@ -122,6 +148,7 @@ class Forecaster(ABC):
     chosen: str | None
     noise: Noise
     created: str | None
+    machine_factors: MachineFactors | None
     warnings: list[str]
     notes: list[str]
 
@@ -182,9 +209,44 @@ class Forecaster(ABC):
         """GPU counts to choose from where nobody names any."""
         return list(range(1, USUAL_GPUS + 1))
 
+    @property
     @abstractmethod
-    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+    def common_factors(self) -> CommonFactors:
+        """By how much the parts of a step differ at another time, and on another machine."""
+
+    @property
+    def log_factors(self) -> Array:
+        """Logarithms of the factors on T_gpu, T_cpu, T_com of the machine that is forecast."""
+        factors = self.machine_factors
+        return np.zeros(3) if factors is None else np.array(factors.means)
+
+    def common_variance(self, parts: Array, interval: Interval) -> Array:
+        """Variance of ln T that an interval has beyond what the fit knows; see
+        ``gpucast.model.intervals``.
+
+        Args:
+            parts: T_gpu, T_cpu, T_com of each cell, (cells, 3); s.
+        """
+        covariance = self.common_factors.covariance(interval, self.machine_factors)
+        return common_variance(parts, covariance) if covariance.any() else np.zeros(len(parts))
+
+    def drawn_factors(self, count: int, interval: Interval) -> Array:
+        """Draws of the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
+        covariance = self.common_factors.covariance(interval, self.machine_factors)
+        # Of each model its own: two models are of two paths, mostly of two hosts.
+        seed = zlib.crc32(str(self.data).encode())
+        return drawn(self.log_factors, covariance, count, seed)
+
+    @abstractmethod
+    def forecasts(
+        self,
+        n: Sequence[float] | Array,
+        gpus: Sequence[float] | Array,
+        interval: Interval = Interval.now,
+    ) -> Forecasts:
         """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+
+        ``interval``: whether times are to be measured now, later, or on another machine.
 
         Raises:
             InputError: an n or a GPU count out of range, or a GPU count whose communication cost
@@ -196,7 +258,7 @@ class Forecaster(ABC):
         """Step times (s) of pairs of any n > 0 and any N > 0."""
 
     @abstractmethod
-    def draws(self, n: Array, gpus: Array, count: int) -> Array:
+    def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         """So many draws of the expected times (s) of pairs of any n > 0 and N > 0, shape (count,
         pairs): each row might as well be the truth for all of them together."""
 
@@ -208,7 +270,7 @@ class Forecaster(ABC):
         ``rounding``: relative variance of each."""
 
     @abstractmethod
-    def best_shares(self, n: Array, gpus: Array) -> Array:
+    def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         """Probability that each GPU count is the fastest of them, shape (n, gpus); NaN where the
         model's uncertainty is not known."""
 
@@ -253,42 +315,52 @@ class Forecaster(ABC):
         inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
         return np.asarray(~(inside_n & inside_gpus), dtype=np.bool_)
 
-    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+    def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
+
+        ``interval``: what low and high are of: a measurement now, later on this machine, or on
+        another machine of the kind.
 
         Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
         mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.
         """
         import pandas
 
-        frame = pandas.DataFrame(self.forecasts(*outer(n, gpus)).columns())
+        found = self.forecasts(*outer(n, gpus), interval_named(interval))
+        frame = pandas.DataFrame(found.columns())
         frame.insert(0, "model", self.name)
         return frame
 
-    def best(self, n: Numbers, gpus: Numbers | None = None) -> pandas.DataFrame:
+    def best(
+        self, n: Numbers, gpus: Numbers | None = None, interval: str = Interval.now
+    ) -> pandas.DataFrame:
         """The fastest GPU count for each n, a row each: see ``best_counts``.
 
-        ``gpus``: to choose from; the usual counts where not given.
+        ``gpus``: to choose from; the usual counts where not given. ``interval``: what the
+        probability is of.
         """
         import pandas
 
         counts = self.usual_counts if gpus is None else as_list(gpus)
-        return pandas.DataFrame(self.best_counts(as_list(n), counts))
+        return pandas.DataFrame(self.best_counts(as_list(n), counts, interval_named(interval)))
 
-    def best_counts(self, n: Sequence[float], gpus: Sequence[float]) -> list[Best]:
+    def best_counts(
+        self, n: Sequence[float], gpus: Sequence[float], interval: Interval = Interval.now
+    ) -> list[Best]:
         """The fastest GPU count for each n, by the times that are ``believed``: a model that misses
-        what was measured does not choose by it."""
+        what was measured does not choose by it. ``interval``: what probabilities are of."""
         counts = checked_counts(sorted(set(gpus)))
         sizes = checked_sizes(n)
         if not counts.size:
             raise InputError("needs at least one GPU count to choose from", field="gpus")
         forecast, seconds = self.times(sizes, counts)
-        share = self.best_shares(sizes, counts)
+        share = self.best_shares(sizes, counts, interval)
         if self.draw_count:
             # Where what was measured is within what the model says, so are its probabilities.
             other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
             for at in np.flatnonzero(other).tolist():
-                share[at] = self.shares_about(sizes[at], counts, seconds[at] / forecast[at])
+                factors = seconds[at] / forecast[at]
+                share[at] = self.shares_about(sizes[at], counts, factors, interval)
         fastest = np.argmin(seconds, axis=1)
         outside = self.extrapolates(sizes, counts[fastest])
         result: list[Best] = []
@@ -319,12 +391,53 @@ class Forecaster(ABC):
         shape = (n.size, gpus.size)
         return found.seconds.reshape(shape), believed.reshape(shape)
 
-    def shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
+    def shares_about(
+        self, n: float, gpus: Array, factors: Array, interval: Interval = Interval.now
+    ) -> Array:
         """Probability that each count is the fastest where their times are so many times as long
         as the model says."""
-        drawn = self.draws(*outer([n], gpus), self.draw_count) * factors
-        fastest = np.bincount(np.argmin(drawn, axis=1), minlength=gpus.size)
+        times = self.draws(*outer([n], gpus), self.draw_count, interval) * factors
+        fastest = np.bincount(np.argmin(times, axis=1), minlength=gpus.size)
         return np.asarray(fastest / self.draw_count, dtype=np.float64)
+
+    def updated(
+        self,
+        data: Dataset | Source,
+        selection: StepSelection = ANY,
+        **choice: Unpack[SelectionArguments],
+    ) -> Self:
+        """The model for the machine (or the time) that some cells were timed on: see
+        ``gpucast.model.update``.
+
+        Raises:
+            InputError: the steps are not of what the model forecasts, or of several machines; or
+                the model is an updated one itself.
+        """
+        if self.machine_factors is not None:
+            raise InputError(
+                f"is {self.machine_factors.words} already; update the model that was fitted, by "
+                "all cells together",
+                file=self.name,
+            )
+        data = dataset_of(data)
+        steps = steps_of_kind(self.selection, data, dataclasses.replace(selection, **choice))
+        cells = samples_of(steps)
+        found = self.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
+        repetitions = [len(each.seconds) for each in cells.values()]
+        rounding = np.array([each.rounding for each in cells.values()])
+        low, high = self.cell_intervals(found, repetitions, rounding)
+        parts = np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
+        # Parts of averaged forms sum up to their mean, the forecast is their median.
+        parts *= (found.seconds / parts.sum(axis=1))[:, np.newaxis]
+        factors = machine_factors(
+            data,
+            steps,
+            self.machine.id,
+            self.common_factors,
+            parts,
+            np.square(np.log(high / low) / (2 * Z90)),
+        )
+        return dataclasses.replace(self, machine_factors=factors)  # type: ignore[type-var]
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; whole or not at all."""

@@ -14,7 +14,7 @@ import numpy as np
 from gpucast import _core
 from gpucast.data.selection import FIELDS, StepSelection
 from gpucast.model.between import between
-from gpucast.model.content import FittedScaling, MeasuredCells
+from gpucast.model.content import FittedScaling, TimedCells
 from gpucast.model.forecaster import (
     SCHEMA,
     USUAL_GPUS,
@@ -26,6 +26,7 @@ from gpucast.model.forecaster import (
     checked_sizes,
     outer,
 )
+from gpucast.model.intervals import OF_TOTAL, Z90, CommonFactors, Interval, interval_named
 from gpucast.util.typed_json import to_json
 
 if TYPE_CHECKING:
@@ -104,8 +105,18 @@ class ScalingModel(FittedScaling, Forecaster):
         return self.scaling.timestep
 
     @property
-    def timed(self) -> MeasuredCells:
-        return self.scaling.cells
+    def timed(self) -> TimedCells:
+        return self.scaling.cells if self.machine_factors is None else self.machine_factors.cells
+
+    @property
+    def common_factors(self) -> CommonFactors:
+        # Its parts are a guess: all of them share one factor.
+        return OF_TOTAL
+
+    @property
+    def _factor(self) -> float:
+        """On times, of the machine that is forecast."""
+        return float(np.exp(self.log_factors[0]))
 
     @property
     def timed_parts(self) -> bool:
@@ -152,14 +163,28 @@ class ScalingModel(FittedScaling, Forecaster):
             components=components,
         )
 
-    def forecasts(self, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Forecasts:
+    def forecasts(
+        self,
+        n: Sequence[float] | Array,
+        gpus: Sequence[float] | Array,
+        interval: Interval = Interval.now,
+    ) -> Forecasts:
         n, gpus = checked_sizes(n), checked_counts(gpus)
-        within = self.noise.pure_error or 0.0
-        variance = np.full(n.size, within**2)
-        seconds, low, high, mean_low, mean_high, spread, parts = self.core.forecast(
-            n, gpus, self.nodes_of(gpus), variance
-        )
-        parts = self._measured_parts(n, gpus, parts)
+        within = np.full(n.size, (self.noise.pure_error or 0.0) ** 2)
+        common = self.common_variance(np.ones((n.size, 3)), interval)
+        nodes = self.nodes_of(gpus)
+        *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
+        if common.any():
+            # The forecast itself, the median of a mixture, stays where it is.
+            _, *times[1:3] = self.core.forecast(n, gpus, nodes, within + common)[:3]
+        seconds, low, high, mean_low, mean_high = (self._factor * each for each in times)
+        parts = self._factor * self._measured_parts(n, gpus, parts)
+        if common.any():
+            # Of the expected time the core knows no other variance than its own.
+            mean_low, mean_high = (
+                seconds * np.exp(sign * np.hypot(np.log(end / seconds), Z90 * np.sqrt(common)))
+                for sign, end in ((-1, mean_low), (1, mean_high))
+            )
         return Forecasts(
             n=n,
             gpus=gpus,
@@ -172,7 +197,9 @@ class ScalingModel(FittedScaling, Forecaster):
             t_cpu=parts[:, 1],
             t_com=parts[:, 2],
             extrapolated=self.extrapolates(n, gpus),
-            spread=spread,
+            spread=np.sqrt(spread**2 + common),
+            common=common,
+            interval=interval,
         )
 
     @cached_property
@@ -200,7 +227,7 @@ class ScalingModel(FittedScaling, Forecaster):
         return np.asarray(total * shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
-        return self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
+        return self._factor * self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
 
     def trusted(self, n: Array, gpus: Array) -> Array:
         known = self.measured(n, gpus)
@@ -209,10 +236,11 @@ class ScalingModel(FittedScaling, Forecaster):
     def believed(self, found: Forecasts, known: Array) -> Array:
         return np.where(np.isnan(known), found.seconds, known)
 
-    def draws(self, n: Array, gpus: Array, count: int) -> Array:
-        if n.size <= _MOST_DRAWN:
-            return self._drawn(n, gpus, count)
-        return self._interpolated(n, gpus, count)
+    def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
+        small = n.size <= _MOST_DRAWN
+        times = self._drawn(n, gpus, count) if small else self._interpolated(n, gpus, count)
+        factors = self.drawn_factors(count, interval)
+        return np.asarray(times * factors[:, :1], dtype=np.float64)
 
     def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
         drawn = self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED)
@@ -233,7 +261,7 @@ class ScalingModel(FittedScaling, Forecaster):
         between = RegularGridInterpolator(axes, grid)(wanted)
         return np.asarray(self.seconds(n, gpus) * np.exp(between.T), dtype=np.float64)
 
-    def forecast(self, n: Numbers, gpus: Numbers) -> pandas.DataFrame:
+    def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
 
         Columns: as of every model, but no parts of the time where nobody measured them; besides
@@ -243,7 +271,7 @@ class ScalingModel(FittedScaling, Forecaster):
 
         from gpucast.model.rates import columns
 
-        found = self.forecasts(*outer(n, gpus))
+        found = self.forecasts(*outer(n, gpus), interval_named(interval))
         frame = pandas.DataFrame({**found.columns(), **columns(self, found)})
         frame.insert(0, "model", self.name)
         return frame if self.timed_parts else frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
@@ -253,9 +281,9 @@ class ScalingModel(FittedScaling, Forecaster):
     ) -> tuple[Array, Array]:
         within = self.noise.pure_error or 0.0
         of_median = np.array([_core.median_variance(count) for count in repetitions])
-        variance = within**2 * of_median + rounding
-        interval = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
-        return interval[1], interval[2]
+        variance = within**2 * of_median + rounding + found.common
+        ends = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
+        return self._factor * ends[1], self._factor * ends[2]
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         if gpus.size <= _MOST_ASKED:
@@ -279,10 +307,13 @@ class ScalingModel(FittedScaling, Forecaster):
 
         return between(of, np.log(gpus), near | (gpus <= _FEW_COUNTS))
 
-    def best_shares(self, n: Array, gpus: Array) -> Array:
+    def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
 
-    def shares_about(self, n: float, gpus: Array, factors: Array) -> Array:
+    def shares_about(
+        self, n: float, gpus: Array, factors: Array, interval: Interval = Interval.now
+    ) -> Array:
+        # A factor on all times leaves the fastest count as it is: of any interval it is the same.
         if gpus.size <= _MOST_COUNTS_DRAWN:
             return super().shares_about(n, gpus, factors)
         logs = self._logs(n, gpus)

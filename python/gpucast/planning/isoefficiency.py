@@ -17,6 +17,7 @@ from gpucast import _core
 from gpucast.data.limits import LARGEST_N
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Array, Forecaster
+from gpucast.model.intervals import Interval
 from gpucast.planning.replicates import evaluator
 from gpucast.planning.request import Request
 from gpucast.planning.threshold_search import from_n_on
@@ -70,6 +71,7 @@ def iso_efficiency(
     efficiency: float,
     gpus: Array,
     sizes: Sequence[float] | None = None,
+    interval: Interval = Interval.now,
 ) -> Sizes:
     """n_e(N): the smallest n from which on N GPUs are at least e efficient.
 
@@ -77,7 +79,7 @@ def iso_efficiency(
     size fitted to ten times the largest.
     """
     span = _span([model], sizes)
-    of = evaluator(model, *span, np.append(gpus, 1.0), _count([model]))
+    of = evaluator(model, *span, np.append(gpus, 1.0), _count([model]), interval)
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
         # A GPU alone is exactly efficient: rounding must not say otherwise.
@@ -94,6 +96,7 @@ def break_even(
     surcharge: float,
     gpus: Array,
     sizes: Sequence[float] | None = None,
+    interval: Interval = Interval.now,
 ) -> Sizes:
     """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
 
@@ -102,7 +105,7 @@ def break_even(
     """
     both = [base, other]
     span = _span(both, sizes)
-    first, second = (evaluator(each, *span, gpus, _count(both)) for each in both)
+    first, second = (evaluator(each, *span, gpus, _count(both), interval) for each in both)
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
         limit = (1 + surcharge) * first.seconds(n, counts, replicate)
@@ -165,7 +168,9 @@ def _beside(gpus: Array, n: Array) -> Array:
 def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
     """n_e(N) of every machine for some of its GPU counts."""
     found = {
-        machine.name: iso_efficiency(machine.forecaster, wanted, counts, request.sizes)
+        machine.name: iso_efficiency(
+            machine.forecaster, wanted, counts, request.sizes, request.interval
+        )
         for machine in request.machines
         if (counts := _counts(machine.counts, 2)).size
     }
@@ -176,7 +181,9 @@ def break_even_sizes(request: Request, wanted: float) -> JsonObject:
     """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
     base = request.machines[request.base]
     found = {
-        machine.name: break_even(base.forecaster, machine.forecaster, wanted, counts, request.sizes)
+        machine.name: break_even(
+            base.forecaster, machine.forecaster, wanted, counts, request.sizes, request.interval
+        )
         for machine in request.machines
         if machine is not base and (counts := _counts({*base.counts} & {*machine.counts}, 1)).size
     }

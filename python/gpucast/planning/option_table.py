@@ -103,7 +103,7 @@ def make(request: Request) -> OptionTable:
     for machine, gpus in zip(request.machines, counts, strict=True):
         model = machine.forecaster
         share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
-        found = step_times(model, sizes, gpus, replicates, share)
+        found = step_times(model, sizes, gpus, replicates, share, request.interval)
         times.append(found)
         noise = model.noise
         width.append(interval_width(noise.t90 * np.hypot(found.spread, noise.between_cells)))

@@ -84,6 +84,7 @@ def plan_request(request: Request) -> Plan:
         "schema": SCHEMA,
         "currency": request.currency,
         "probability": request.probability,
+        "interval": str(request.interval),
         "baseline": request.machines[request.base].name,
         "machines": [_machine(machine) for machine in request.machines],
         "jobs": [],

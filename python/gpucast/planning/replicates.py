@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Array, Forecaster, outer
+from gpucast.model.intervals import Interval
 
 MOST_EVALUATIONS = 500_000
 """The most step times of draws that are computed, for all machines of a plan together."""
@@ -34,29 +35,38 @@ class Evaluator(ABC):
 
 
 def evaluator(
-    model: Forecaster, low: float, high: float, gpus: Array, replicates: int
+    model: Forecaster,
+    low: float,
+    high: float,
+    gpus: Array,
+    replicates: int,
+    interval: Interval = Interval.now,
 ) -> Evaluator:
-    """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws."""
+    """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws, of times now, later or
+    on another machine."""
     if isinstance(model, Model):
-        return Exact(model)
-    return _Interpolated(model, low, high, gpus, replicates)
+        return Exact(model, interval)
+    return _Interpolated(model, low, high, gpus, replicates, interval)
 
 
 class Exact(Evaluator):
     """Of a model whose draws are models themselves: any n > 0 and any count."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, interval: Interval = Interval.now) -> None:
         self._model = model
+        self._own = np.exp(model.log_factors)
+        self._factors = model.drawn_factors(model.draw_count, interval)
         self._core, self._values = model.core, model.values
         self._cores = {each: self._core.with_integer(each) for each in set(model.integers)}
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
-        core, values = self._core, self._values
+        core, values, factors = self._core, self._values, self._own
         if replicate is not None:
             at = replicate % self._model.draw_count
             core, values = self._cores[self._model.integers[at]], self._model.replicates[at]
+            factors = self._factors[at]
         flat = (np.ascontiguousarray(n).ravel(), np.ascontiguousarray(gpus).ravel())
-        return Model.evaluated(core, values, *flat).reshape(np.shape(n))
+        return Model.evaluated(core, values, *flat, factors).reshape(np.shape(n))
 
 
 class _Interpolated(Evaluator):
@@ -64,7 +74,13 @@ class _Interpolated(Evaluator):
     and log ratios of draws to them, are interpolated linearly in log n."""
 
     def __init__(
-        self, model: Forecaster, low: float, high: float, gpus: Array, replicates: int
+        self,
+        model: Forecaster,
+        low: float,
+        high: float,
+        gpus: Array,
+        replicates: int,
+        interval: Interval,
     ) -> None:
         self._gpus = np.unique(gpus)
         self._log_n = np.linspace(np.log(low), np.log(high), SEARCH_SIZES)
@@ -74,7 +90,7 @@ class _Interpolated(Evaluator):
         every = (SEARCH_SIZES - 1) // (SEARCH_NODES - 1)
         self._nodes = self._log_n[::every]
         size, count = outer(np.exp(self._nodes), self._gpus)
-        drawn = np.log(model.draws(size, count, replicates)).reshape(replicates, *shape)
+        drawn = np.log(model.draws(size, count, replicates, interval)).reshape(replicates, *shape)
         self._log_ratio = drawn - self._log_time[::every]
 
     def seconds(self, n: Array, gpus: Array, replicate: int | None = None) -> Array:
@@ -123,7 +139,14 @@ class StepTimes:
         return np.asarray(self.seconds * ratio, dtype=np.float64)
 
 
-def step_times(model: Forecaster, n: Array, gpus: Array, replicates: int, most: int) -> StepTimes:
+def step_times(
+    model: Forecaster,
+    n: Array,
+    gpus: Array,
+    replicates: int,
+    most: int,
+    interval: Interval = Interval.now,
+) -> StepTimes:
     """Step times of every n with every GPU count.
 
     Args:
@@ -131,13 +154,14 @@ def step_times(model: Forecaster, n: Array, gpus: Array, replicates: int, most: 
         gpus: GPU counts.
         replicates: how many draws to use; a model with fewer repeats its own.
         most: evaluations of draws that may be spent.
+        interval: whether draws are of times now, later, or on another machine.
     """
     nodes = _nodes(n, max(FEWEST_NODES, most // (replicates * gpus.size)))
     size, count = outer(n, gpus)
     seconds = model.trusted(size, count).reshape(n.size, gpus.size)
     one = model.trusted(n, np.ones(n.size))
     size, count = outer(nodes, gpus)
-    ratios = model.draws(size, count, replicates) / model.seconds(size, count)
+    ratios = model.draws(size, count, replicates, interval) / model.seconds(size, count)
     ratios = np.ascontiguousarray(ratios).reshape(replicates, nodes.size, gpus.size)
     spread = np.sqrt(np.mean(np.log(ratios) ** 2, axis=0))
     left, share = _between(n, nodes)

@@ -12,6 +12,7 @@ from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.errors import InputError
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
+from gpucast.model.intervals import Interval
 from gpucast.planning.yaml_lines import Lines
 from gpucast.util import units
 
@@ -161,6 +162,8 @@ class Request(_Strict):
     Attributes:
         currency: of all prices; for show.
         probability: that a job must have of meeting its deadline.
+        interval: when and where jobs run, for probabilities and intervals: now, in the minutes that
+            were measured; later on these machines; or on other machines of the kind.
         window: seconds within which as many jobs as possible are to be done.
         baseline: name of the machine that the others are compared with; the first by default.
         iso_efficiency: the efficiency whose sizes n_e(N) are wanted.
@@ -170,6 +173,7 @@ class Request(_Strict):
 
     currency: Name = "USD"
     probability: Share = 0.9
+    interval: Interval = Interval.later
     window: Duration | None = None
     baseline: Name | None = None
     iso_efficiency: Share | None = None

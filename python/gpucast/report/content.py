@@ -19,6 +19,7 @@ from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import Cell, validate
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, outer, sizes_to_show, spaced
+from gpucast.model.intervals import Interval, interval_named
 from gpucast.report import curves
 from gpucast.report.advice import next_cells
 from gpucast.report.picture import decades
@@ -37,6 +38,13 @@ BEYOND = 4.0
 USUAL_GPUS = 8
 """GPU counts that the page shows at least, where the model can forecast them."""
 
+STEPS = {
+    Interval.now: "single steps",
+    Interval.later: "single steps, later on the same machines,",
+    Interval.machine: "single steps on other machines of the kind",
+}
+"""What 90 % are of."""
+
 MOST_MODELS = 6
 MOST_COUNTS = 1000
 
@@ -48,6 +56,7 @@ def content(
     title: str | None = None,
     sizes: Sequence[float] | None = None,
     gpus: Sequence[float] | None = None,
+    interval: str = Interval.now,
 ) -> JsonObject:
     """All that a report of some models says.
 
@@ -57,9 +66,11 @@ def content(
         title: of the page.
         sizes: n that the page shows: the least and the largest bound it.
         gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
+        interval: what intervals and probabilities are of: steps now, later, or on another machine.
 
     Returns:
-        ``title``, ``unit`` (what n counts), ``n`` {values, start}, ``gpus``, ``most`` (GPUs that
+        ``title``, ``interval``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
+        ``n`` {values, start}, ``gpus``, ``most`` (GPUs that
         the first answer may take), ``measured_gpus``, ``models`` (a dict each: label, curves,
         shares, cells, parameters, ...), ``extra`` (each further model over the first), ``table``
         (the answer for round n), ``warnings``.
@@ -70,11 +81,12 @@ def content(
     """
     if not 1 <= len(models) <= MOST_MODELS:
         raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
+    of = interval_named(interval)
     counts = _counts(models, gpus)
     n = _sizes(models, data, sizes)
     labels, most = _labels(models), _most(models, counts)
     found = [
-        _model(model, label, n, counts, data, most)
+        _model(model, label, n, counts, data, most, of)
         for model, label in zip(models, labels, strict=True)
     ]
     if data is not None and not any(each["cells"] for each in found):
@@ -84,6 +96,8 @@ def content(
     start = float(n[np.argmin(np.abs(np.log(n / min(inside))))])
     return {
         "title": title or _title(models, found),
+        "interval": str(of),
+        "steps": STEPS[of],
         "unit": _unit(models),
         "n": {"values": _plain(n), "start": plain(start)},
         "gpus": _plain(counts),
@@ -91,9 +105,10 @@ def content(
         "measured_gpus": _measured_gpus(models),
         "models": found,
         "extra": [
-            _extra(models[0], other, n, counts, at) for at, other in enumerate(models[1:], start=1)
+            _extra(models[0], other, n, counts, at, of)
+            for at, other in enumerate(models[1:], start=1)
         ],
-        "table": _table(models, labels, n, counts),
+        "table": _table(models, labels, n, counts, of),
         "data": None if data is None else {"name": data.name, "digest": data.digest},
         "warnings": [] if data is None else list(data.warnings),
     }
@@ -184,16 +199,23 @@ def _title(models: Sequence[Forecaster], found: Sequence[JsonObject]) -> str:
 
 
 def _model(
-    model: Forecaster, label: str, n: Array, counts: Array, data: Dataset | None, most: int
+    model: Forecaster,
+    label: str,
+    n: Array,
+    counts: Array,
+    data: Dataset | None,
+    most: int,
+    interval: Interval,
 ) -> JsonObject:
     """All that is said of a model; ``most``: GPUs that the first answer may take."""
     about = model.data
     # What is shown as it stands in the file.
     content = model.content
-    cells = _cells(model, data)
-    drawn = [curves.curve(model, int(count), n) for count in counts]
+    cells = _cells(model, data, interval)
+    drawn = [curves.curve(model, int(count), n, interval) for count in counts]
     return {
         "name": model.name,
+        "updated": None if model.machine_factors is None else model.machine_factors.words,
         "label": label,
         "about": ", ".join(filter(None, (f"path {_path(model)!r}", about.words))),
         "terms": content["model"],
@@ -218,7 +240,7 @@ def _model(
             for each in drawn
         ],
         "interpolation_error": max(curves.largest_error(model, each) for each in drawn),
-        "shares": _shares(model, n, counts),
+        "shares": _shares(model, n, counts, interval),
         "cells": cells,
         "caveat": _caveat(model, n, counts[counts <= most]),
         "of_fit": data is not None and about.what_if is None and data.digest == about.digest,
@@ -263,17 +285,19 @@ def _terms(model: Forecaster) -> JsonObject:
     }
 
 
-def _shares(model: Forecaster, n: Array, counts: Array) -> list[list[list[float]]] | None:
+def _shares(
+    model: Forecaster, n: Array, counts: Array, interval: Interval
+) -> list[list[list[float]]] | None:
     """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
     if not model.draw_count:
         return None
     return [
-        [_digits(row, 3) for row in model.best_shares(n, counts[:most])]
+        [_digits(row, 3) for row in model.best_shares(n, counts[:most], interval)]
         for most in range(1, counts.size + 1)
     ]
 
 
-def _cells(model: Forecaster, data: Dataset | None) -> list[Cell]:
+def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[Cell]:
     """Measured against forecast; empty without data of the model's path, schedule and kernel."""
     if data is None:
         return []
@@ -289,7 +313,8 @@ def _cells(model: Forecaster, data: Dataset | None) -> list[Cell]:
     if not of_model:
         return []
     there = any(step.machine == model.machine.id for step in of_model)
-    return validate(model, data, wanted, machine=model.machine.id if there else None)["cells"]
+    machine = model.machine.id if there else None
+    return validate(model, data, wanted, interval, machine=machine)["cells"]
 
 
 def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
@@ -300,9 +325,11 @@ def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> Jso
     return next_cells(model, [(cell["n"], cell["gpus"]) for cell in cells], gpus, data)
 
 
-def _extra(first: Forecaster, other: Forecaster, n: Array, counts: Array, at: int) -> JsonObject:
+def _extra(
+    first: Forecaster, other: Forecaster, n: Array, counts: Array, at: int, interval: Interval
+) -> JsonObject:
     """How many times as long a step takes by another model: [n][count], with its interval."""
-    rows = compare(first, other, n, counts)["ratio"]
+    rows = compare(first, other, n, counts, interval)["ratio"]
     shape = (n.size, counts.size)
     return {
         "model": at,
@@ -314,7 +341,11 @@ def _extra(first: Forecaster, other: Forecaster, n: Array, counts: Array, at: in
 
 
 def _table(
-    models: Sequence[Forecaster], labels: Sequence[str], n: Array, counts: Array
+    models: Sequence[Forecaster],
+    labels: Sequence[str],
+    n: Array,
+    counts: Array,
+    interval: Interval,
 ) -> list[JsonObject]:
     """The best of all models for round n: what a page says without any control."""
     tried = counts[counts <= _most(models, counts)]
@@ -324,7 +355,8 @@ def _table(
     shown |= set(decades(float(n[0]), float(n[-1])))
     asked = sorted(each for each in shown if n[0] <= each <= n[-1])
     choices = [
-        _choices(model, label, asked, tried) for model, label in zip(models, labels, strict=True)
+        _choices(model, label, asked, tried, interval)
+        for model, label in zip(models, labels, strict=True)
     ]
     rows = []
     for size, *of_models in zip(asked, *choices, strict=True):
@@ -334,11 +366,11 @@ def _table(
 
 
 def _choices(
-    model: Forecaster, label: str, sizes: Sequence[float], counts: Array
+    model: Forecaster, label: str, sizes: Sequence[float], counts: Array, interval: Interval
 ) -> list[JsonObject]:
     """The best count of one model for each size."""
-    best = model.best_counts(sizes, list(counts))
-    found = model.forecasts(sizes, [row["gpus"] for row in best])
+    best = model.best_counts(sizes, list(counts), interval)
+    found = model.forecasts(sizes, [row["gpus"] for row in best], interval)
     known = model.measured(found.n, found.gpus)
     return [
         {

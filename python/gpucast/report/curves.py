@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import SAME_SIZE, Forecaster, Forecasts, grain_of, rounded
+from gpucast.model.intervals import Interval
 
 Array = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ class Curve:
     found: Forecasts
 
 
-def curve(model: Forecaster, gpus: int, sizes: Array) -> Curve:
+def curve(model: Forecaster, gpus: int, sizes: Array, interval: Interval = Interval.now) -> Curve:
     """The curve of a GPU count through ``sizes`` (ascending), which all are points.
 
     Raises:
@@ -53,7 +54,7 @@ def curve(model: Forecaster, gpus: int, sizes: Array) -> Curve:
     """
     n = refined(_log_time(model, gpus), sizes, _draws_of(model))
     n = thinned(n, _log_time(model, gpus)(n), sizes)
-    return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus))))
+    return Curve(gpus, model.forecasts(n, np.full(n.size, float(gpus)), interval))
 
 
 def largest_error(model: Forecaster, found: Curve, seed: int = 1) -> float:

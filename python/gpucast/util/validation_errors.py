@@ -43,7 +43,7 @@ def message_of(detail: ErrorDetails) -> str:
         return f"must be less than {_number(context.get('lt'))}, got {value}"
     if kind == "less_than_equal":
         return f"must be at most {_number(context.get('le'))}, got {value}"
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         allowed = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
         return f"{value} is unknown; it is one of {allowed}"
     if kind in ("string_pattern_mismatch", "string_too_short") and detail.get("input") == "":

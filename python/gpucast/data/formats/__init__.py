@@ -18,6 +18,9 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Entry, Machine
 from gpucast.errors import InputError, from_os_error
 
+UNNAMED = "imported"
+"""Machine of records whose file names none."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -42,7 +45,7 @@ class Options:
         every_run: also runs of a log that a later one of the same size makes a rehearsal.
     """
 
-    machine: str = "imported"
+    machine: str = UNNAMED
     path: str = "native"
     schedule: str | None = None
     kernel: str | None = None

@@ -163,7 +163,7 @@
     Object.assign(big.dataset, {
       n: q.n, gpus: row.gpus, model: row.model, seconds: row.seconds, low: row.low, high: row.high,
     });
-    const said = [`90 % of single steps take ${duration(row.low)} to ${duration(row.high)}.`];
+    const said = [`90 % of ${C.steps} take ${duration(row.low)} to ${duration(row.high)}.`];
     if (row.probability !== null && row === found.fastest) {
       said.push(`The fastest count with probability ${chance(row.probability)}.`);
     }

@@ -1,0 +1,101 @@
+"""``gpucast fit MODEL --update CELLS``: a model for another machine, by a few cells timed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpucast.cli.output import print_json, warn
+from gpucast.data.selection import StepSelection
+from gpucast.errors import InputError
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration, number
+
+if TYPE_CHECKING:
+    from gpucast.model.content import MachineFactors
+    from gpucast.model.forecaster import Forecaster
+
+PARTS = ("T_gpu", "T_cpu", "T_com")
+
+
+def run(
+    model: Sequence[str],
+    cells: Sequence[str],
+    selection: StepSelection,
+    as_usual: bool,
+    output: Path | None,
+    *,
+    json: bool,
+    force: bool,
+) -> None:
+    """Read, update, write, say.
+
+    Args:
+        model: the arguments in whose place a fit has its data.
+        cells: what they are updated by.
+        as_usual: whether no option was given that is about a fit.
+
+    Raises:
+        InputError: not one model, options that nothing would follow, or cells that cannot update
+            it.
+    """
+    from gpucast.cli.loading import load
+    from gpucast.model.files import load_model
+
+    if len(model) != 1:
+        raise InputError(
+            f"an update is of one model file, not of {len(model)}: "
+            "gpucast fit MODEL.json --update CELLS -o NEW.json",
+            field="--update",
+        )
+    if not as_usual:
+        raise InputError(
+            "an update fits nothing anew: leave out --model, --method, --replicates and --seed",
+            field="--update",
+        )
+    before = load_model(model[0])
+    data = load(*cells)
+    after = before.updated(data, selection)
+    if output is not None:
+        after.save(output, force=force)
+    for text in data.warnings:
+        warn(text)
+    if json:
+        print_json(after.content)
+        return
+    factors = after.machine_factors
+    assert factors is not None  # just made
+    _print(before, after, factors)
+    if output is not None:
+        print(f"\nModel written to {output}")
+
+
+def _print(before: Forecaster, after: Forecaster, factors: MachineFactors) -> None:
+    """The factors found, and the cells before and after."""
+    print(f"{before.name}: {factors.words}\n")
+    spread = np.sqrt(np.diag(factors.covariance))
+    rows = [
+        (name, f"{np.exp(mean):.3f}", f"{np.exp(mean - sd):.3f} ... {np.exp(mean + sd):.3f}")
+        for name, mean, sd in zip(PARTS, factors.means, spread, strict=True)
+    ]
+    if not before.knows_parts:
+        rows = [("T", *rows[0][1:])]
+    print_table(["part", "times as long", "68 % interval"], rows, "lrl")
+    print()
+    n, gpus = np.array(factors.cells.n), np.array(factors.cells.gpus, dtype=np.float64)
+    times = zip(
+        n.tolist(),
+        factors.cells.gpus,
+        factors.cells.seconds,
+        before.seconds(n, gpus).tolist(),
+        after.seconds(n, gpus).tolist(),
+        strict=True,
+    )
+    print_table(
+        ["n", "GPUs", "measured", "before", "updated"],
+        [[number(size), count, *map(duration, seconds)] for size, count, *seconds in times],
+        "rrrrr",
+    )

@@ -1,0 +1,114 @@
+"""A model told by a few cells how another machine, or another time, differs from what was fitted.
+
+The forms, and what the fit found of them, stay; what moves are the factors on T_gpu, T_cpu and
+T_com that all cells of a machine share (``gpucast.model.intervals``). Two or three cells of
+different n and GPU count tell them apart as far as the parts' shares differ among them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.formats import UNNAMED
+from gpucast.data.records import Step
+from gpucast.data.selection import FIELDS, StepSelection, distinct, only
+from gpucast.data.steps import Cell, samples_of
+from gpucast.errors import InputError
+from gpucast.model.content import MachineFactors, Origin, TimedCells
+from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
+from gpucast.util.units import duration, number
+
+FARTHEST = 10.0
+"""Times that differ by a larger factor are of another program, or in another unit."""
+
+
+def machine_factors(
+    data: Dataset,
+    steps: Sequence[Step],
+    fitted: str | None,
+    common: CommonFactors,
+    parts: Array,
+    variance: Array,
+) -> MachineFactors:
+    """What steps say of the machine they were timed on; a cell's time is its samples' median.
+
+    Args:
+        data: what the steps are of.
+        fitted: the machine that the model was fitted to.
+        common: by how much machines differ.
+        parts: forecasts of T_gpu, T_cpu, T_com of each cell, in the order of ``samples_of``; s.
+        variance: of the difference of measured and forecast ln T of each, were both of one machine
+            and time.
+
+    Raises:
+        InputError: a time is far from its forecast.
+    """
+    machine = only(steps, "machine", data.name)
+    cells = samples_of(steps)
+    seconds = np.array([np.median(each.seconds) for each in cells.values()])
+    _refuse_far(list(cells), parts.sum(axis=1), seconds, data.name)
+    visits = np.array([each.visits for each in cells.values()])
+    own = common_variance(parts, common.visit) / visits + common_variance(parts, common.cell)
+    prior = common.prior(same_machine=machine == fitted != UNNAMED)
+    means, covariance = learnt(prior, parts, seconds, variance + own)
+    return MachineFactors(
+        # What was imported without a name is called by its file.
+        machine=data.name if machine in (None, UNNAMED) else str(machine),
+        data=Origin(name=data.name, digest=data.digest),
+        cells=TimedCells(
+            n=[float(n) for n, _ in cells],
+            gpus=[int(gpus) for _, gpus in cells],
+            seconds=seconds.tolist(),
+        ),
+        means=means.tolist(),
+        covariance=covariance.tolist(),
+        created=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection) -> list[Step]:
+    """The steps of a dataset that are of what a model forecasts, of one machine.
+
+    Args:
+        about: what the model forecasts.
+        selection: which steps, where there are several kinds that it might forecast.
+
+    Raises:
+        InputError: there are none, or those of several machines.
+    """
+    steps = data.select(selection).steps
+    kept = [step for step in steps if about.admits(step) and not step.cold]
+    if kept:
+        only(kept, "machine", data.name)
+        return kept
+    if not steps:
+        raise InputError("there are no steps to update the model by", file=data.name)
+    for field in FIELDS:
+        wanted, there = getattr(about, field), distinct(steps, field)
+        if wanted is not None and there and wanted not in there:
+            others = ", ".join(map(str, there))
+            raise InputError(
+                f"its steps are of {field} {others}, the model's of {wanted}; time the same steps",
+                file=data.name,
+                field=field,
+            )
+    raise InputError(f"there are no steps of {about}", file=data.name)
+
+
+def _refuse_far(cells: Sequence[Cell], forecast: Array, seconds: Array, name: str) -> None:
+    """Refuse what cannot be the same work on a machine of the same kind."""
+    far = np.flatnonzero(np.abs(np.log(seconds / forecast)) > np.log(FARTHEST))
+    if far.size:
+        i = int(far[0])
+        n, gpus = cells[i]
+        raise InputError(
+            f"n = {number(n)} on {gpus} GPU(s) took {duration(float(seconds[i]))}, the model says "
+            f"{duration(float(forecast[i]))}: no machine of the same kind; is it the same program, "
+            "in seconds?",
+            file=name,
+            field="seconds",
+        )
