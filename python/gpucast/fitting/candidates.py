@@ -9,6 +9,7 @@ from gpucast.data import workload
 from gpucast.errors import InputError
 from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
 from gpucast.fitting.problem import Problem
+from gpucast.fitting.synchronous import terms_left
 
 Curves = tuple[tuple[str, tuple[float, ...]], ...]
 """Breakpoints of transfer curves in bytes, by route; a straight line has none."""
@@ -101,10 +102,11 @@ def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candid
     paper = Candidate(*PAPER, straight(problem))
     if model == "paper":
         return [_required(paper, problem)]
-    schedule = problem.schedule or "star-serial"
     if model != "auto":
         beside = [paper] if paper.usable(problem) is None else []
         return list(dict.fromkeys([_named(problem, model, breakpoints), *beside]))
+    terms = terms_left(problem.schedule or PAPER[2], problem.waits)
+    plain = terms[0]
     tried_always = {"always"} if problem.workload is None else {"always", "decomposed"}
     gpu_terms = [gpu for gpu in _core.GPU_TERMS.values() if gpu.tried in tried_always]
     tried = [paper]
@@ -113,13 +115,13 @@ def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candid
             formulas = gpu.bends == cpu.bends == "nowhere" and cpu.tried == "always"
             # A second constant beside one that the GPU term holds already is the same model.
             if formulas and (cpu.name == PAPER[1] or not gpu.constant):
-                tried.append(Candidate(gpu.name, cpu.name, schedule, straight(problem)))
-                tried.append(Candidate(gpu.name, cpu.name, schedule, breakpoints))
+                tried.append(Candidate(gpu.name, cpu.name, plain, straight(problem)))
+                tried.append(Candidate(gpu.name, cpu.name, plain, breakpoints))
     # What a schedule hides or repeats shows only between GPU counts.
     several = len({step.gpus for step in problem.steps}) > 1
-    for com in terms_of(schedule) if several else [schedule]:
+    for com in terms if several else [plain]:
         for gpu in gpu_terms:
-            if gpu.bends != "nowhere" or (gpu.constant and com != schedule):
+            if gpu.bends != "nowhere" or (gpu.constant and com != plain):
                 pieces = gpu_breakpoints(problem, gpu.name)
                 tried.append(Candidate(gpu.name, PAPER[1], com, breakpoints, pieces))
     why_not = {candidate: candidate.usable(problem) for candidate in tried}

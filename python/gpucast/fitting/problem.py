@@ -40,6 +40,7 @@ class Problem:
         steps: empty in a problem of transfers alone.
         transfers: usable ones (valid, alone, warm) by route.
         launches: of one method.
+        waits: whether the path's calls are waited for (gpucast.fitting.synchronous).
         skeletons: of the steps' schedule and memory.
         kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy, as
             T_gpu of steps counts it; None without skeletons.
@@ -57,6 +58,7 @@ class Problem:
     launches: list[Launch]
     skeletons: list[Skeleton] = field(default_factory=list)
     kernel_start: float | None = None
+    waits: bool | None = None
     workload: Workload | None = None
     cores: int = 0
     sms: int = 0

@@ -20,6 +20,7 @@ from gpucast.data.step_workloads import byte_contradictions, workload_of
 from gpucast.data.workload import Workload
 from gpucast.errors import InputError
 from gpucast.fitting.problem import LONGEST, SHORTEST, Problem
+from gpucast.fitting.synchronous import waits_for_calls
 
 # Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
 _LAUNCH_METHODS = ("submit", "sync")
@@ -96,6 +97,7 @@ def pose(
         launches=launches,
         skeletons=skeletons,
         kernel_start=_kernel_start(skeletons),
+        waits=waits_for_calls(beside.launches),
         workload=stated,
         block=found.block or 0,
         warnings=[*dataset.warnings, *warnings],

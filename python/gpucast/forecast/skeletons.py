@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.data.records import Skeleton
-from gpucast.fitting.candidates import Candidate, Curves, terms_of
+from gpucast.fitting.candidates import Candidate, Curves
 from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, choose, find_breakpoints
 from gpucast.fitting.problem import MOST_SAMPLES, Problem
+from gpucast.fitting.synchronous import terms_left
 
 Array = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candid
 def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
     bends = _within_skeletons(find_breakpoints(problem), problem.skeletons)
     found = []
-    for com in terms_of(problem.schedule or terms.com):
+    for com in terms_left(problem.schedule or terms.com, problem.waits):
         needed = _core.COM_TERMS[com].routes
         for curves in (tuple((route, ()) for route in needed), bends):
             kept = tuple((route, points) for route, points in curves if route in needed)
