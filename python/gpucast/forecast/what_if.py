@@ -21,6 +21,7 @@ from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
 from gpucast.fitting.problem import Problem
 from gpucast.fitting.selection import pose
+from gpucast.fitting.synchronous import terms_left
 from gpucast.forecast.skeletons import communication, relative_errors
 from gpucast.model.content import Source
 from gpucast.model.fitted import Model
@@ -97,7 +98,7 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
 
 
 def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> Model:
-    com = model.terms.com
+    com = _term_left(model, problem)
     needed = _core.COM_TERMS[com].routes
     for route in needed:
         if route not in problem.transfers:
@@ -113,13 +114,36 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     if launch != "measured":
         problem.launches = []
     breakpoints = find_breakpoints(problem)
-    target = model.core_with({route: list(points) for route, points in breakpoints})
+    target = model.core_with({route: list(points) for route, points in breakpoints}, com)
     found = _core.fit(target, problem.observations(), [target.integer])
     replaced = {name for name, _, _ in _core.Model(curves=target.curves).parameters}
     if launch == "measured":
         replaced.add("t_kernel")
     scale = _latency_ratio(model, target, found) if launch == "scale" else None
-    return _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
+    result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
+    result.terms = replace(model.terms, com=com)
+    return result
+
+
+def _term_left(model: Model, problem: Problem) -> str:
+    """The model's communication term, or the plain one where calls of the other path are waited for
+    and the model's hides what can then not be hidden.
+
+    A term that needs parameters of its own cannot be taken so: no transfer measures them.
+    """
+    own = model.terms.com
+    left = terms_left(_core.COM_TERMS[own].schedule, problem.waits)
+    if not left or own in left:
+        return own
+    needed = {name for name, _, _ in _core.COM_TERMS[left[0]].parameters}
+    if not needed <= {name for name, _, _ in _core.COM_TERMS[own].parameters}:
+        problem.warnings.append(
+            f"path {problem.path!r} does not wait for calls as the model's does, and {left[0]} "
+            f"cannot be known without skeletons: {own} is kept"
+        )
+        return own
+    problem.warnings.append(f"calls of path {problem.path!r} are waited for: {left[0]} is taken")
+    return left[0]
 
 
 def _source(problem: Problem, launch: str, scale: float | None = None) -> Source:
