@@ -77,11 +77,13 @@ def validate(
     wanted = replace(selection, **choice)
     samples: dict[tuple[float, int], list[float]] = defaultdict(list)
     rounding: dict[tuple[float, int], float] = defaultdict(float)
+    visits: dict[tuple[float, int], int] = defaultdict(int)
     steps = alike(data.select(wanted).steps, model.selection, data.name)
     require_plausible(steps, data.name)
     for step in steps:
         key = (step.n, step.gpus)
         samples[key].extend(step.seconds)
+        visits[key] += 1
         rounding[key] = max(rounding[key], (step.uncertainty or 0.0) ** 2 / 3)
     if not samples:
         about = {**model.selection.chosen, **wanted.chosen}
@@ -91,7 +93,9 @@ def validate(
     keys = sorted(samples)
     found = model.forecasts([float(n) for n, _ in keys], [float(gpus) for _, gpus in keys])
     counts = [len(samples[key]) for key in keys]
-    low, high = model.cell_intervals(found, counts, np.array([rounding[key] for key in keys]))
+    low, high = model.cell_intervals(
+        found, counts, np.array([rounding[key] for key in keys]), [visits[key] for key in keys]
+    )
     cells: list[Cell] = []
     for i, key in enumerate(keys):
         measured = float(np.median(samples[key]))

@@ -37,7 +37,7 @@ def evaluator(
     model: Forecaster, low: float, high: float, gpus: Array, replicates: int
 ) -> Evaluator:
     """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws."""
-    if isinstance(model, Model):
+    if isinstance(model, Model) and model.elsewhere is None:
         return Exact(model)
     return _Interpolated(model, low, high, gpus, replicates)
 
