@@ -45,6 +45,7 @@ class Deviations:
         variance: of each deviation, by noise.
         visit: sd of ln S from visit to visit.
         memory: ``pageable`` or ``pinned``, as all others count.
+        most: the largest GPU count of skeletons.
     """
 
     n: list[float]
@@ -53,6 +54,7 @@ class Deviations:
     variance: list[float]
     visit: float
     memory: str
+    most: int
 
 
 def deviations(found: _core.Fit, problem: Problem) -> Deviations:
@@ -69,16 +71,18 @@ def deviations(found: _core.Fit, problem: Problem) -> Deviations:
     of_busy = (_BUSY_SD * busy / moved) ** 2
     visit = _visit(list(zip(n, gpus, busy, strict=True)), log_ratio, of_busy, usable)
     variance = visit**2 + of_busy
-    rows = []
+    memory = memory_of(each.memory for each in problem.skeletons)
+    result = Deviations([], [], [], [], visit, memory, int(gpus.max()))
     for cell in sorted(set(zip(n, gpus, strict=True))):
         at = (n == cell[0]) & (gpus == cell[1]) & usable
         if at.any():
             weight = 1 / variance[at]
             mean = float(weight @ log_ratio[at] / weight.sum())
-            rows.append((float(cell[0]), int(cell[1]), mean, float(1 / weight.sum())))
-    columns = [list(each) for each in zip(*rows, strict=True)] or [[], [], [], []]
-    memory = memory_of(each.memory for each in problem.skeletons)
-    return Deviations(*columns, visit=visit, memory=memory)
+            result.n.append(float(cell[0]))
+            result.gpus.append(int(cell[1]))
+            result.deviation.append(mean)
+            result.variance.append(float(1 / weight.sum()))
+    return result
 
 
 def memory_of(stated: Iterable[str]) -> str:
@@ -87,7 +91,10 @@ def memory_of(stated: Iterable[str]) -> str:
 
 
 def _visit(
-    cells: list[tuple[float, float, float]], log_ratio: Array, of_busy: Array, usable: Array
+    cells: list[tuple[float, float, float]],
+    log_ratio: Array,
+    of_busy: Array,
+    usable: NDArray[np.bool_],
 ) -> float:
     """Sd of ln S from visit to visit: of skeletons that were measured several times."""
     repeated = defaultdict(list)
@@ -110,7 +117,7 @@ def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
     """
     columns = (measured.n, measured.gpus, measured.deviation, measured.variance)
     arrays = (np.array(each, dtype=np.float64) for each in columns)
-    along_n, along_gpus = learnt_amplitudes(*arrays)
+    along_n, along_gpus = learnt_amplitudes(*arrays) if measured.n else (USUAL, USUAL)
     beyond = _BEYOND[measured.memory]
     return OtherPath(
         n=measured.n,
@@ -124,7 +131,7 @@ def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
         host=_HOST[measured.memory],
         computing=noise.between_cells,
         visit=measured.visit,
-        known_gpus=max(measured.gpus),
+        known_gpus=measured.most,
     )
 
 

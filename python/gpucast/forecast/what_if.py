@@ -89,7 +89,7 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     result = _merge(model, problem, target, found, _measured(model, found), source, seed)
     result.terms = replace(terms, com=chosen.com)
     measured = deviations(found, problem)
-    _say_what_is_unknown(problem, int(max(measured.gpus)))
+    _say_what_is_unknown(problem, measured.most)
     return _as_other_path(model, result, known_by_skeletons(measured, model.noise))
 
 

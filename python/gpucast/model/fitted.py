@@ -150,14 +150,14 @@ class Model(Fitted, Forecaster):
             self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
         )
         noise = self.noise
-        around, single = noise.between_cells, noise.sample
+        visit: Array | float = noise.sample
         if self.elsewhere is not None:
-            t_com, spread, single = self._there(self.elsewhere, n, gpus, spread)
+            t_com, spread, visit = self._there(self.elsewhere, n, gpus, spread)
         seconds = t_gpu + t_cpu + t_com
         if not (np.isfinite(seconds) & (seconds > 0)).all():
             raise InputError("its parameters give no finite time; fit it again", file=self.name)
-        mean = interval_width(noise.t90 * np.hypot(spread, around))
-        single = interval_width(noise.t90 * np.hypot(spread, single))
+        mean = interval_width(noise.t90 * np.hypot(spread, noise.between_cells))
+        single = interval_width(noise.t90 * np.hypot(spread, visit))
         return Forecasts(
             n=n,
             gpus=gpus,
