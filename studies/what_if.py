@@ -2,6 +2,12 @@
 
     .venv/bin/python studies/what_if.py [DATA...] [--one-gpu] [--replicates 60]
 
+Prints, for each group of steps over another path, with skeletons and without: median and 95th
+percentile of the errors, how many measured cells the 90 % interval holds, and its half-width; with
+--one-gpu where native steps and skeletons are of one GPU alone. Ends with status 1 if a target is
+missed on the dataset that the sizes in ``gpucast.model.other_path`` come from: with skeletons
+median 3 % (claret) and 5 % (tuned) and coverage 80 to 97 %, without at least 80 %.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 # memory lies, and who touched it last, depends on the process.
 _BEYOND = {"pinned": 0.08, "pageable": 0.12}
 _BEYOND_TRANSFERS = {"pinned": 0.15, "pageable": 0.20}
+# The same by what is not known of launches where they were not timed: kept from the first path, or
+# scaled as latencies are.
+_LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}
 _HOST = {"pinned": 0.08, "pageable": 0.10}
 
 # Sd of ln S from visit to visit before anything was measured, worth so many repeated skeletons.
@@ -135,14 +138,14 @@ def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
     )
 
 
-def known_by_transfers(problem: Problem, noise: Noise) -> OtherPath:
-    """What is known of a path with transfers and launches alone."""
+def known_by_transfers(problem: Problem, launch: str, noise: Noise) -> OtherPath:
+    """What is known of a path with transfers alone, and launches by one of ``Launch``."""
     transfers = (each for route in problem.transfers.values() for each in route)
     memory = memory_of(each.memory for each in transfers)
     return OtherPath(
         along_n=USUAL,
         along_gpus=USUAL,
-        beyond=_BEYOND_TRANSFERS[memory],
+        beyond=float(np.hypot(_BEYOND_TRANSFERS[memory], _LAUNCH_UNKNOWN[launch])),
         host=_HOST[memory],
         computing=noise.between_cells,
         visit=_VISIT,

@@ -149,7 +149,7 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
     _say_what_is_unknown(problem, 1)
-    return _as_other_path(model, result, known_by_transfers(problem, model.noise))
+    return _as_other_path(model, result, known_by_transfers(problem, launch, model.noise))
 
 
 def _refuse_other_sizes(model: Model, problem: Problem, route: str) -> None:
