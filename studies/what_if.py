@@ -15,7 +15,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def _native(
 
 def _of_one_gpu(data: Dataset) -> Dataset:
     kept = [each for each in data.records if not (isinstance(each, Skeleton) and each.gpus > 1)]
-    return gc.data.dataset.from_records(data.name, kept)
+    return replace(data, records=kept)
 
 
 def _beside(model: Model, data: Dataset, group: StepSelection, way: str) -> Judged:

@@ -31,6 +31,9 @@ _HOST = {"pinned": 0.08, "pageable": 0.10}
 # Sd of ln S from visit to visit before anything was measured, worth so many repeated skeletons.
 _VISIT, _WORTH = 0.08, 4.0
 
+# Standard deviation over median absolute deviation of a normal distribution.
+_MAD = 1.4826
+
 # Of the time that a skeleton keeps a GPU busy, so much is not known of what it really took.
 _BUSY_SD = 0.03
 
@@ -105,11 +108,13 @@ def _visit(
         # Where the GPUs' time is most of it, the skeleton says little of communication.
         if usable[at] and of_busy[at] < _VISIT**2:
             repeated[cell].append(log_ratio[at])
-    squares, freedom = _WORTH * _VISIT**2, _WORTH
-    for each in repeated.values():
-        squares += float(np.sum((np.array(each) - np.median(each)) ** 2))
-        freedom += len(each) - 1
-    return float(np.sqrt(squares / freedom))
+    apart = [np.array(each) - np.median(each) for each in repeated.values() if len(each) > 1]
+    freedom = sum(each.size - 1 for each in apart)
+    if not freedom:
+        return _VISIT
+    # Of the middle half: what disturbed single skeletons is no noise of visits.
+    sd = _MAD * float(np.median(np.abs(np.concatenate(apart))))
+    return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))
 
 
 def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
@@ -133,7 +138,7 @@ def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
         beyond=float(np.hypot(beyond, max(0.0, measured.visit**2 - _VISIT**2) ** 0.5)),
         host=_HOST[measured.memory],
         computing=noise.between_cells,
-        visit=measured.visit,
+        visit=_VISIT,
         known_gpus=measured.most,
     )
 

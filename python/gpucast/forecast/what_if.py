@@ -86,10 +86,10 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )
     source = _source(problem, "skeletons")
+    measured = deviations(found, problem)
+    _say_what_is_unknown(model, problem, measured.most)
     result = _merge(model, problem, target, found, _measured(model, found), source, seed)
     result.terms = replace(terms, com=chosen.com)
-    measured = deviations(found, problem)
-    _say_what_is_unknown(problem, measured.most)
     return _as_other_path(model, result, known_by_skeletons(measured, model.noise))
 
 
@@ -102,8 +102,9 @@ def _measured(model: Model, found: _core.Fit) -> set[str]:
     return {name for name in communication if name in observed or name not in model.parameters}
 
 
-def _say_what_is_unknown(problem: Problem, most: int) -> None:
-    if most == 1:
+def _say_what_is_unknown(model: Model, problem: Problem, most: int) -> None:
+    """Where the other path was measured with ``most`` GPUs."""
+    if most == 1 and model.domain.gpus[1] > 1:
         problem.warnings.append(
             f"path {problem.path!r} was measured with one GPU alone: what several cost is a guess, "
             "and intervals are the wider the more GPUs; measure skeletons on two"
@@ -146,9 +147,9 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     if launch == "measured":
         replaced.add("t_kernel")
     scale = _latency_ratio(model, target, found) if launch == "scale" else None
+    _say_what_is_unknown(model, problem, 1)
     result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
-    _say_what_is_unknown(problem, 1)
     return _as_other_path(model, result, known_by_transfers(problem, launch, model.noise))
 
 
