@@ -177,7 +177,7 @@ class Model(Fitted, Forecaster):
     def elsewhere(self) -> Elsewhere | None:
         """Of a what-if: what is known of its path."""
         known = self.other_path
-        return None if known is None else Elsewhere(self.data.forecast_path, known)
+        return None if known is None else Elsewhere(self.data.forecast_path, known, self.terms.com)
 
     def _there(
         self, elsewhere: Elsewhere, n: Array, gpus: Array, fitted: Array

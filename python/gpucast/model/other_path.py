@@ -42,10 +42,12 @@ T90 = 1.8595480375228424
 _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 
 # Seconds for which a connection looks for messages (usual_spin of remote/src/protocol/limits.h),
-# and what waking costs after longer waits: _WAKE N (wait / _SPIN)^_GROWTH seconds.
+# and what waking costs after longer waits: _WAKE (wait / _SPIN)^_GROWTH
+# seconds for each GPU.
 _SPIN, _WAKE, _GROWTH = 2e-3, 90e-6, 0.75
 _WAKE_LOG_SD = 0.4
 _SLEEPY = ("remote", "remote-sync")
+_ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
 
 # Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.
 _NO_WORK = 1e-10  # s
@@ -84,10 +86,12 @@ class Elsewhere:
     Attributes:
         path: of the forecast.
         known: what was measured of it.
+        com: the communication term.
     """
 
     path: str
     known: OtherPath
+    com: str
 
     @property
     def process(self) -> ResidualProcess:
@@ -174,7 +178,9 @@ class Elsewhere:
             return np.zeros(wait.size)
         asleep = wait > _SPIN
         relative = np.where(asleep, wait / _SPIN, 1.0)
-        return np.asarray(np.where(asleep, _WAKE * gpus * relative**_GROWTH, 0.0))
+        # Threads of GPUs that are waited for one after another wake so, too; others at once.
+        woken = gpus if self.com in _ONE_BY_ONE else np.ones(gpus.size)
+        return np.asarray(np.where(asleep, _WAKE * woken * relative**_GROWTH, 0.0))
 
 
 UNSEEN_DOUBLING = 0.15
