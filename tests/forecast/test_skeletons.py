@@ -146,8 +146,8 @@ def native() -> Model:
 
 def far(star: Star, *more: dict[str, Any], **how: Any) -> gc.Dataset:
     """The far path: skeletons, and transfers and launches as of a hot loop."""
-    loops = hot_loops(star, path="remote", faster=3.0)
-    return made(*loops, *skeletons(star, path="remote", **how), *more)
+    loops = hot_loops(star, path="far", faster=3.0)
+    return made(*loops, *skeletons(star, path="far", **how), *more)
 
 
 def errors(model: Model, star: Star) -> np.ndarray:
@@ -253,7 +253,7 @@ def test_without_skeletons_of_its_own_the_other_path_says_how_long_a_start_takes
 def test_skeletons_that_move_other_bytes_than_steps_are_left_out_with_a_warning(
     native: Model,
 ) -> None:
-    odd = skeletons(FAR, path="remote", sizes=(8192,), gpus=(2,), d2h_bytes=12 * 8192)
+    odd = skeletons(FAR, path="far", sizes=(8192,), gpus=(2,), d2h_bytes=12 * 8192)
     with_odd = gc.what_if(native, far(FAR, *odd))
     assert any("left out 3 skeleton(s) whose bytes" in text for text in with_odd.warnings)
     clean = gc.what_if(native, far(FAR))
@@ -262,17 +262,17 @@ def test_skeletons_that_move_other_bytes_than_steps_are_left_out_with_a_warning(
 
 
 def test_where_no_skeleton_is_of_use_transfers_are_taken(native: Model) -> None:
-    loops = hot_loops(FAR, path="remote")
+    loops = hot_loops(FAR, path="far")
     for useless in (
-        skeletons(FAR_SERIAL, path="remote"),  # of another schedule
-        skeletons(FAR, path="remote", d2h_bytes=1),
+        skeletons(FAR_SERIAL, path="far"),  # of another schedule
+        skeletons(FAR, path="far", d2h_bytes=1),
     ):
         remote = gc.what_if(native, made(*loops, *useless))
         assert remote.content["data"]["what_if"]["launch"] == "measured"
 
 
 def test_a_launch_that_was_asked_for_leaves_skeletons_aside(native: Model) -> None:
-    loops = hot_loops(FAR, path="remote", faster=3.0)
+    loops = hot_loops(FAR, path="far", faster=3.0)
     for asked in ("measured", "keep", "scale"):
         beside = gc.what_if(native, far(FAR), launch=asked)  # type: ignore[arg-type]
         alone = gc.what_if(native, made(*loops), launch=asked)  # type: ignore[arg-type]
@@ -288,9 +288,9 @@ def test_skeletons_of_the_steps_memory_are_taken() -> None:
     pinned = gc.fit(data, model="work+linear+star-async", replicates=0)
     slow = Star(12e-6, 8e9, 60e-6, 1e9, 90e-6, 5e8)
     both = made(
-        *hot_loops(FAR, path="remote"),
-        *skeletons(FAR, path="remote"),
-        *skeletons(slow, path="remote", memory="pageable"),
+        *hot_loops(FAR, path="far"),
+        *skeletons(FAR, path="far"),
+        *skeletons(slow, path="far", memory="pageable"),
     )
     assert np.max(errors(gc.what_if(pinned, both), FAR)) < 0.05
 
@@ -307,7 +307,7 @@ def test_another_term_is_saved_and_loaded(native: Model, tmp_path: Path) -> None
     assert loaded.seconds.equals(kept.seconds)
     assert "B_host" in native.content["parameters"]
     assert "B_host" not in again.content["parameters"]
-    measured = made(*steps(FAR_BY_TURNS, 9, path="remote"))
+    measured = made(*steps(FAR_BY_TURNS, 9, path="far"))
     assert gc.validate(again, measured)["median_relative_error"] < 0.03
 
 
@@ -317,11 +317,11 @@ def test_the_command_line_says_the_new_term_and_takes_skeletons(
     native.save(tmp_path / "n.json")
     far(FAR_BY_TURNS).dump(tmp_path / "far.jsonl")
     status, out, err = run(
-        "what-if", tmp_path / "n.json", "--transfers", tmp_path / "far.jsonl", "--path", "remote",
+        "what-if", tmp_path / "n.json", "--transfers", tmp_path / "far.jsonl", "--path", "far",
         "-o", tmp_path / "r.json",
     )  # fmt: skip
     assert status == 0, err
-    assert "Communication: star-async-turns, from skeletons of path remote" in out
+    assert "Communication: star-async-turns, from skeletons of path far" in out
     assert gc.load_model(tmp_path / "r.json").content["model"]["com"] == "star-async-turns"
 
 
@@ -334,7 +334,7 @@ def test_a_damaged_start_of_kernels_is_refused(
     (tmp_path / "n.json").write_text(json.dumps({**content, "kernel_start": wrong}))
     far(FAR).dump(tmp_path / "far.jsonl")
     words = ("what-if", tmp_path / "n.json", "--transfers", tmp_path / "far.jsonl")
-    refused = run(*words, "--path", "remote", "-o", tmp_path / "r.json")
+    refused = run(*words, "--path", "far", "-o", tmp_path / "r.json")
     assert_refused(refused, "n.json", "kernel_start: must be null or a number of at least 0")
     assert not (tmp_path / "r.json").exists()
 
@@ -365,14 +365,14 @@ def test_skeletons_of_more_gpus_tell_what_steps_on_one_gpu_cannot() -> None:
 
 def test_skeletons_are_listed_selected_and_framed() -> None:
     data = made(
-        *skeletons(NEAR), *skeletons(FAR_SERIAL, path="remote", memory="pageable"), *steps(NEAR)
+        *skeletons(NEAR), *skeletons(FAR_SERIAL, path="far", memory="pageable"), *steps(NEAR)
     )
     count = len(SIZES) * len(GPUS) * len(BUSY)
     assert len(data.skeletons) == 2 * count
-    for by in ({"schedule": "star-serial"}, {"memory": "pageable"}, {"path": "remote"}):
+    for by in ({"schedule": "star-serial"}, {"memory": "pageable"}, {"path": "far"}):
         chosen = data.select(**by).skeletons
         assert len(chosen) == count
-        assert {s.path for s in chosen} == {"remote"}
+        assert {s.path for s in chosen} == {"far"}
     frame = data.frame("skeleton")
     assert len(frame) == 2 * count * 5
     first = frame.iloc[0]

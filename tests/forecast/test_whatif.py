@@ -31,7 +31,7 @@ def native() -> Model:
 
 
 def far(seed: int = 5, **how: Any) -> list[dict[str, Any]]:
-    return microbenchmarks(VIRTUALIZED, np.random.default_rng(seed), path="remote", **how)
+    return microbenchmarks(VIRTUALIZED, np.random.default_rng(seed), path="far", **how)
 
 
 def made(*records: dict[str, Any]) -> gc.Dataset:
@@ -61,7 +61,7 @@ def test_computation_is_kept_and_communication_replaced(native: Model) -> None:
         assert remote.parameter(name) == native.parameter(name)
     for name in ("t_kernel", "L_h2d", "B_h2d", "L_d2h", "B_d2h"):
         assert remote.parameter(name) == pytest.approx(getattr(VIRTUALIZED, name), rel=0.05)
-    assert remote.content["data"]["what_if"]["path"] == "remote"
+    assert remote.content["data"]["what_if"]["path"] == "far"
     assert remote.content["data"]["path"] == "native"
 
 
@@ -95,7 +95,7 @@ def test_auto_measures_launches_where_it_can_and_else_keeps_them_with_a_warning(
 
 
 def test_measured_launches_that_are_not_there_are_refused(native: Model) -> None:
-    with pytest.raises(gc.InputError, match="'remote' has no launch records"):
+    with pytest.raises(gc.InputError, match="'far' has no launch records"):
         gc.what_if(native, made(*far(launches=False)), launch="measured")
 
 
@@ -105,7 +105,7 @@ def test_an_unknown_source_of_launches_is_refused(native: Model) -> None:
 
 
 def test_a_missing_route_is_refused(native: Model) -> None:
-    with pytest.raises(gc.InputError, match="'remote' has no d2h transfers, which star-serial"):
+    with pytest.raises(gc.InputError, match="'far' has no d2h transfers, which star-serial"):
         gc.what_if(native, made(*far(routes=("h2d",))))
     with pytest.raises(gc.InputError, match=r"no .* transfers, which star-serial needs"):
         gc.what_if(native, made(launch(1, [1e-5] * 3)))
@@ -114,7 +114,7 @@ def test_a_missing_route_is_refused(native: Model) -> None:
 @pytest.mark.parametrize("sizes", [(1024,), (1024, 2048)])
 def test_too_few_sizes_of_a_route_are_refused(native: Model, sizes: tuple[int, ...]) -> None:
     few = [
-        transfer(route, size, [1e-5 + size / 1e9] * 3, path="remote")
+        transfer(route, size, [1e-5 + size / 1e9] * 3, path="far")
         for route in ("h2d", "d2h")
         for size in sizes
     ]
@@ -133,9 +133,9 @@ def test_several_paths_are_listed_and_steps_of_the_other_path_not_looked_at(
 ) -> None:
     slow = steps(lambda n, gpus: 100 * NATIVE.seconds(n, gpus), np.random.default_rng(0))
     both = made(*far(), *microbenchmarks(NATIVE, np.random.default_rng(0)), *slow)
-    with pytest.raises(gc.InputError, match="path: there are several: remote, native"):
+    with pytest.raises(gc.InputError, match="path: there are several: far, native"):
         gc.what_if(native, both)
-    chosen = gc.what_if(native, both, path="remote")
+    chosen = gc.what_if(native, both, path="far")
     assert chosen.parameter("L_h2d") == gc.what_if(native, made(*far())).parameter("L_h2d")
     with pytest.raises(gc.InputError, match="there are no transfers"):
         gc.what_if(native, steps_alone())
@@ -161,7 +161,7 @@ def test_it_is_saved_and_validated_against_its_own_path(native: Model, tmp_path:
     assert np.array_equal(
         again.forecast(1000, [1, 8]).seconds, remote.forecast(1000, [1, 8]).seconds
     )
-    measured = steps(VIRTUALIZED.seconds, np.random.default_rng(8), path="remote")
+    measured = steps(VIRTUALIZED.seconds, np.random.default_rng(8), path="far")
     wrong = steps(NATIVE.seconds, np.random.default_rng(8))
     result = gc.validate(again, made(*wrong, *measured))
     assert result["median_relative_error"] < 0.03

@@ -93,7 +93,8 @@ def validate(
     found = model.forecasts(n, gpus, interval)
     counts = [len(each.seconds) for each in samples.values()]
     rounding = np.array([each.rounding for each in samples.values()])
-    low, high = model.cell_intervals(found, counts, rounding)
+    visits = [each.visits for each in samples.values()]
+    low, high = model.cell_intervals(found, counts, rounding, visits)
     cells: list[Cell] = []
     for i, (key, each) in enumerate(samples.items()):
         measured = float(np.median(each.seconds))

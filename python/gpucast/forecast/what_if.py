@@ -22,9 +22,11 @@ from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, 
 from gpucast.fitting.problem import Problem
 from gpucast.fitting.selection import pose
 from gpucast.fitting.synchronous import terms_left
-from gpucast.forecast.skeletons import communication, relative_errors
-from gpucast.model.content import Source
+from gpucast.forecast.other_path import deviations, known_by_skeletons, known_by_transfers
+from gpucast.forecast.skeletons import communication
+from gpucast.model.content import OtherPath, Source
 from gpucast.model.fitted import Model
+from gpucast.model.other_path import T90
 from gpucast.transfers.curves import require_sizes
 
 Launch = Literal["auto", "measured", "keep", "scale"]
@@ -90,16 +92,40 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
         {route: list(points) for route, points in chosen.breakpoints}, chosen.com
     )
     source = _source(problem, "skeletons")
-    result = _merge(model, problem, target, found, set(target.communication), source, seed)
+    measured = deviations(found, problem)
+    _say_what_is_unknown(model, problem, measured.most)
+    result = _merge(model, problem, target, found, _measured(model, found), source, seed)
     result.terms = replace(terms, com=chosen.com)
-    errors = relative_errors(found, problem, problem.skeletons)
-    # How well the term follows the medians that it was fitted to, as between_cells says of steps.
-    form = float(np.sqrt(np.mean(np.minimum(errors, np.percentile(errors, 95)) ** 2)))
-    result.noise = replace(
-        result.noise,
-        between_cells=float(np.hypot(result.noise.between_cells, form)),
-        sample=float(np.hypot(result.noise.sample, form)),
-    )
+    return _as_other_path(model, result, known_by_skeletons(measured, model.noise))
+
+
+def _measured(model: Model, found: _core.Fit) -> set[str]:
+    """Parameters of the communication that skeletons depend on, or that the model has not: of one
+    GPU alone they say nothing of what several share."""
+    names = [name for name, _, _ in found.model.parameters]
+    observed = {name for name, seen in zip(names, found.observed, strict=True) if seen}
+    communication = set(found.model.communication)
+    return {name for name in communication if name in observed or name not in model.parameters}
+
+
+def _say_what_is_unknown(model: Model, problem: Problem, most: int) -> None:
+    """Where the other path was measured with ``most`` GPUs."""
+    if most == 1 and model.domain.gpus[1] > 1:
+        problem.warnings.append(
+            f"path {problem.path!r} was measured with one GPU alone: what several cost is a guess, "
+            "and intervals are the wider the more GPUs; measure skeletons on two"
+        )
+
+
+def _as_other_path(model: Model, result: Model, known: OtherPath) -> Model:
+    """``result`` with intervals of what is known of its path in place of the model's own."""
+    if model.domain.gpus[1] == 1:
+        result.warnings.append(
+            "the model was fitted to steps of one GPU alone: how its GPU and CPU terms go on with "
+            "more is their form's guess"
+        )
+    result.other_path = known
+    result.noise = replace(model.noise, pure_error=None, between_cells=0.0, t90=T90)
     return result
 
 
@@ -114,6 +140,7 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
                 field="route",
             )
         require_sizes(problem, route)
+        _refuse_other_sizes(model, problem, route)
     problem.transfers = {route: problem.transfers[route] for route in needed}
     problem.skeletons = []
     launch = _launch_source(wanted, problem)
@@ -126,9 +153,27 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     if launch == "measured":
         replaced.add("t_kernel")
     scale = _latency_ratio(model, target, found) if launch == "scale" else None
+    _say_what_is_unknown(model, problem, 1)
     result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
-    return result
+    return _as_other_path(model, result, known_by_transfers(problem, launch, model.noise))
+
+
+def _refuse_other_sizes(model: Model, problem: Problem, route: str) -> None:
+    """Refuse transfers that are all larger than what any step moves: none knows its latency."""
+    n, (_, gpus) = model.domain.n[1], model.domain.gpus
+    work = model.workload
+    moved = max(
+        work.to_gpu(n, 1), work.to_gpu(n, gpus), work.from_gpu(n, 1), work.from_gpu(n, gpus)
+    )
+    least = min(transfer.bytes for transfer in problem.transfers[route])
+    if least > moved:
+        raise InputError(
+            f"path {problem.path!r} has no {route} transfers below {least} bytes, and steps move "
+            f"{moved:.0f} at most; measure smaller ones",
+            file=problem.dataset.name,
+            field="bytes",
+        )
 
 
 def _term_left(model: Model, problem: Problem) -> str:

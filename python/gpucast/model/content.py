@@ -210,6 +210,39 @@ class Source:
     launch_factor: float | None = None
 
 
+@dataclass(kw_only=True, eq=False, match_args=False)
+class OtherPath:
+    """What a what-if knows of its path's communication S (``gpucast.model.other_path``).
+
+    Attributes:
+        n, gpus: cells of skeletons; empty where there were none.
+        deviation: of ln S from its form, as measured in each.
+        variance: of each deviation, by noise alone.
+        along_n, along_gpus: amplitudes of the process of these deviations.
+        beyond: sd of ln S of steps around that of skeletons, or of transfers and launches.
+        host: sd of ln of the host's own work around that on the path whose steps were timed.
+        computing: sd of ln of the GPUs' and the host's work around their form.
+        visit: sd of ln S from visit to visit.
+        known_gpus: the largest GPU count at which communication was measured.
+    """
+
+    n: list[Size] = field(default_factory=list)
+    gpus: list[Count] = field(default_factory=list)
+    deviation: list[float] = field(default_factory=list)
+    variance: list[NotNegative] = field(default_factory=list)
+    along_n: NotNegative
+    along_gpus: NotNegative
+    beyond: NotNegative
+    host: NotNegative
+    computing: NotNegative
+    visit: NotNegative
+    known_gpus: Count
+
+    def __post_init__(self) -> None:
+        if not len(self.n) == len(self.gpus) == len(self.deviation) == len(self.variance):
+            raise ValueError("skeletons have as many n as gpus, deviations and variances")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """The dataset that was fitted."""
@@ -363,6 +396,7 @@ class Fitted:
     )
     machine: Gpu
     data: FittedSteps
+    other_path: OtherPath | None = field(default=None, metadata={"omit": True})
     bootstrap_seed: int | None = None
     created: str | None = None
     warnings: list[str]

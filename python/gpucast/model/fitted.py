@@ -24,6 +24,7 @@ from gpucast.model.forecaster import (
     interval_width,
 )
 from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
+from gpucast.model.other_path import Elsewhere
 from gpucast.util.typed_json import to_json
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
@@ -154,6 +155,10 @@ class Model(Fitted, Forecaster):
         t_gpu, t_cpu, t_com, spread = _core.forecast(
             self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
         )
+        if self.elsewhere is not None:
+            t_com, spread, visit = self._there(self.elsewhere, n, gpus, spread)
+        else:
+            visit = np.full(n.size, self.noise.sample)
         parts = np.column_stack([t_gpu, t_cpu, t_com]) * np.exp(self.log_factors)
         seconds = parts.sum(axis=1)
         if not (np.isfinite(seconds) & (seconds > 0)).all():
@@ -162,7 +167,7 @@ class Model(Fitted, Forecaster):
         spread = np.sqrt(spread**2 + common)
         noise = self.noise
         mean = interval_width(noise.t90 * np.hypot(spread, noise.between_cells))
-        single = interval_width(noise.t90 * np.hypot(spread, noise.sample))
+        single = interval_width(noise.t90 * np.hypot(spread, visit))
         return Forecasts(
             n=n,
             gpus=gpus,
@@ -180,7 +185,27 @@ class Model(Fitted, Forecaster):
             interval=interval,
         )
 
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Of a what-if: what is known of its path."""
+        known = self.other_path
+        return None if known is None else Elsewhere(self.data.forecast_path, known, self.terms.com)
+
+    def _there(
+        self, elsewhere: Elsewhere, n: Array, gpus: Array, fitted: Array
+    ) -> tuple[Array, Array, Array]:
+        """T_com on the other path, spread of ln T, and sd of a visit around it."""
+        deviation, _ = elsewhere.process.at(n, gpus)
+        parts = elsewhere.parts(self.core, self.values, n, gpus, deviation)
+        spread = np.sqrt(elsewhere.variance(parts, n, gpus, fitted**2))
+        t_com = parts.hidden + parts.moved + parts.woken
+        visit = elsewhere.visit_variance(parts.gpu, parts.cpu, parts.moved + parts.woken)
+        return t_com, spread, np.sqrt(visit)
+
     def seconds(self, n: Array, gpus: Array) -> Array:
+        if self.elsewhere is not None:
+            deviation, _ = self.elsewhere.process.at(n, gpus)
+            return self.elsewhere.parts(self.core, self.values, n, gpus, deviation).seconds
         return self.evaluated(self.core, self.values, n, gpus, np.exp(self.log_factors))
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
@@ -188,6 +213,9 @@ class Model(Fitted, Forecaster):
         cores = {integer: core.with_integer(integer) for integer in set(self.integers)}
         factors = self.drawn_factors(count, interval)
         rows = [b % self.draw_count for b in range(count)]
+        if self.elsewhere is not None:
+            drawn = ((cores[self.integers[b]], self.replicates[b]) for b in rows)
+            return self.elsewhere.drawn(drawn, n, gpus, np.random.default_rng(0))
         return np.array(
             [
                 self.evaluated(cores[self.integers[b]], self.replicates[b], n, gpus, of_row)
@@ -206,9 +234,19 @@ class Model(Fitted, Forecaster):
         return np.asarray(total, dtype=np.float64)
 
     def cell_intervals(
-        self, found: Forecasts, repetitions: Sequence[int], rounding: Array
+        self,
+        found: Forecasts,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
         noise = self.noise
+        if self.elsewhere is not None:
+            # Repetitions of one visit share its noise.
+            of_cell = np.ones(found.n.size) if visits is None else np.array(visits)
+            _, _, visit = self._there(self.elsewhere, found.n, found.gpus, found.spread)
+            width = noise.t90 * np.sqrt(found.spread**2 + visit**2 / of_cell + rounding)
+            return found.seconds * np.exp(-width), found.seconds * np.exp(width)
         within = noise.sample if noise.pure_error is None else noise.pure_error
         of_median = np.array([_core.median_variance(count) for count in repetitions])
         width = noise.t90 * np.sqrt(
@@ -219,7 +257,8 @@ class Model(Fitted, Forecaster):
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         if not self.integers:
             return np.full((n.size, gpus.size), np.nan)
-        if interval is not Interval.now or self.machine_factors is not None:
+        plain = interval is Interval.now and self.machine_factors is None
+        if self.elsewhere is not None or not plain:
             return np.array(
                 [self.shares_about(size, gpus, np.ones(gpus.size), interval) for size in n]
             )
@@ -247,6 +286,8 @@ class Model(Fitted, Forecaster):
         """Refuse more GPUs than fitted where their time depends on what no data depended on."""
         unseen = [name for name, each in self.parameters.items() if not each.observed]
         most = self.domain.gpus[1]
+        if self.other_path is not None:
+            most = min(most, self.other_path.known_gpus)
         if not unseen or not gpus.size or gpus.max() <= most:
             return
         core, values = self.core, self.values

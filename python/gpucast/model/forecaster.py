@@ -264,10 +264,15 @@ class Forecaster(ABC):
 
     @abstractmethod
     def cell_intervals(
-        self, found: Forecasts, repetitions: Sequence[int], rounding: Array
+        self,
+        found: Forecasts,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
         """90 % intervals (s) of medians of so many repetitions in the cells forecast;
-        ``rounding``: relative variance of each."""
+        ``rounding``: relative variance of each; ``visits``: in how many visits each cell's
+        repetitions were measured, one if not said."""
 
     @abstractmethod
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:

@@ -277,7 +277,11 @@ class ScalingModel(FittedScaling, Forecaster):
         return frame if self.timed_parts else frame.drop(columns=["t_gpu", "t_cpu", "t_com"])
 
     def cell_intervals(
-        self, found: Forecasts, repetitions: Sequence[int], rounding: Array
+        self,
+        found: Forecasts,
+        repetitions: Sequence[int],
+        rounding: Array,
+        visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
         within = self.noise.pure_error or 0.0
         of_median = np.array([_core.median_variance(count) for count in repetitions])

@@ -44,7 +44,7 @@ def evaluator(
 ) -> Evaluator:
     """Of sizes from ``low`` to ``high`` and these GPU counts; so many draws, of times now, later or
     on another machine."""
-    if isinstance(model, Model):
+    if isinstance(model, Model) and model.exact:
         return Exact(model, interval)
     return _Interpolated(model, low, high, gpus, replicates, interval)
 

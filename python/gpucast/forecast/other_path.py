@@ -1,0 +1,158 @@
+"""What skeletons, or transfers and launches, leave open of another path's communication."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.fitting.problem import Problem
+from gpucast.model.content import Noise, OtherPath
+from gpucast.model.other_path import moved_alone
+from gpucast.model.residual_process import USUAL, learnt_amplitudes
+
+Array = NDArray[np.float64]
+
+# Sds of ln S of steps around what was measured instead, beyond its process: skeletons, or transfers
+# and launches, which know nothing of what several GPUs share; and of the host's work around that on
+# the first path. Such that 90 % intervals hold 90 % on h200-x2 (studies/what_if.py). Where pageable
+# memory lies, and who touched it last, depends on the process.
+_BEYOND = {"pinned": 0.08, "pageable": 0.12}
+_BEYOND_TRANSFERS = {"pinned": 0.15, "pageable": 0.20}
+# The same by what is not known of launches where they were not timed: kept from the first path, or
+# scaled as latencies are.
+_LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}
+_HOST = {"pinned": 0.08, "pageable": 0.10}
+
+# Sd of ln S from visit to visit before anything was measured, worth so many repeated skeletons.
+_VISIT, _WORTH = 0.08, 4.0
+
+# Standard deviation over median absolute deviation of a normal distribution.
+_MAD = 1.4826
+
+# Of the time that a skeleton keeps a GPU busy, so much is not known of what it really took.
+_BUSY_SD = 0.03
+
+# Deviations below this share of the form are no measurement of it.
+_LEAST = 0.1
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """By how much skeletons' communication deviates from the form fitted to them, by cell.
+
+    Attributes:
+        n, gpus: cells.
+        deviation: of ln S.
+        variance: of each deviation, by noise.
+        visit: sd of ln S from visit to visit.
+        memory: ``pageable`` or ``pinned``, as all others count.
+        most: the largest GPU count of skeletons.
+    """
+
+    n: list[float]
+    gpus: list[int]
+    deviation: list[float]
+    variance: list[float]
+    visit: float
+    memory: str
+    most: int
+
+
+def deviations(found: _core.Fit, problem: Problem) -> Deviations:
+    """Deviations of a problem's skeletons from a fit to them."""
+    cells = list(map(problem.skeleton_cell, problem.skeletons))
+    n, gpus, busy = (np.array(each, dtype=np.float64) for each in zip(*cells, strict=True))
+    measured = np.array([np.median(each.seconds) for each in problem.skeletons])
+    values = np.asarray(found.values)
+    fitted = found.model.skeleton_seconds(values, n, gpus, busy)
+    moved = moved_alone(found.model, values, n, gpus)
+    ratio = 1 + (measured - fitted) / moved
+    usable = ratio > _LEAST
+    log_ratio = np.log(np.where(usable, ratio, 1.0))
+    of_busy = (_BUSY_SD * busy / moved) ** 2
+    visit = _visit(list(zip(n, gpus, busy, strict=True)), log_ratio, of_busy, usable)
+    variance = visit**2 + of_busy
+    memory = memory_of(each.memory for each in problem.skeletons)
+    result = Deviations([], [], [], [], visit, memory, int(gpus.max()))
+    for cell in sorted(set(zip(n, gpus, strict=True))):
+        at = (n == cell[0]) & (gpus == cell[1]) & usable
+        if at.any():
+            weight = 1 / variance[at]
+            mean = float(weight @ log_ratio[at] / weight.sum())
+            result.n.append(float(cell[0]))
+            result.gpus.append(int(cell[1]))
+            result.deviation.append(mean)
+            result.variance.append(float(1 / weight.sum()))
+    return result
+
+
+def memory_of(stated: Iterable[str]) -> str:
+    """``pageable`` where any is, else ``pinned``: what is known of other kinds is no more."""
+    return "pageable" if "pageable" in stated else "pinned"
+
+
+def _visit(
+    cells: list[tuple[float, float, float]],
+    log_ratio: Array,
+    of_busy: Array,
+    usable: NDArray[np.bool_],
+) -> float:
+    """Sd of ln S from visit to visit: of skeletons that were measured several times."""
+    repeated = defaultdict(list)
+    for at, cell in enumerate(cells):
+        # Where the GPUs' time is most of it, the skeleton says little of communication.
+        if usable[at] and of_busy[at] < _VISIT**2:
+            repeated[cell].append(log_ratio[at])
+    apart = [np.array(each) - np.median(each) for each in repeated.values() if len(each) > 1]
+    freedom = sum(each.size - 1 for each in apart)
+    if not freedom:
+        return _VISIT
+    # Of the middle half: what disturbed single skeletons is no noise of visits.
+    sd = _MAD * float(np.median(np.abs(np.concatenate(apart))))
+    return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))
+
+
+def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
+    """What is known of a path with skeletons.
+
+    Args:
+        noise: of the model whose GPU and CPU terms are kept.
+    """
+    columns = (measured.n, measured.gpus, measured.deviation, measured.variance)
+    arrays = (np.array(each, dtype=np.float64) for each in columns)
+    along_n, along_gpus = learnt_amplitudes(*arrays) if measured.n else (USUAL, USUAL)
+    beyond = _BEYOND[measured.memory]
+    return OtherPath(
+        n=measured.n,
+        gpus=measured.gpus,
+        deviation=measured.deviation,
+        variance=measured.variance,
+        along_n=along_n,
+        along_gpus=along_gpus,
+        # What skeletons vary from visit to visit, all steps of one occasion have in common.
+        beyond=float(np.hypot(beyond, max(0.0, measured.visit**2 - _VISIT**2) ** 0.5)),
+        host=_HOST[measured.memory],
+        computing=noise.between_cells,
+        visit=_VISIT,
+        known_gpus=measured.most,
+    )
+
+
+def known_by_transfers(problem: Problem, launch: str, noise: Noise) -> OtherPath:
+    """What is known of a path with transfers alone, and launches by one of ``Launch``."""
+    transfers = (each for route in problem.transfers.values() for each in route)
+    memory = memory_of(each.memory for each in transfers)
+    return OtherPath(
+        along_n=USUAL,
+        along_gpus=USUAL,
+        beyond=float(np.hypot(_BEYOND_TRANSFERS[memory], _LAUNCH_UNKNOWN[launch])),
+        host=_HOST[memory],
+        computing=noise.between_cells,
+        visit=_VISIT,
+        known_gpus=1,
+    )

@@ -1,0 +1,193 @@
+"""What a what-if's forecasts know, and do not know, of the path that they are for.
+
+A step there takes T = K + C + S + W: the GPUs' work K and the host's work C from the path whose
+steps were timed, the communication S of the other path, and W for threads that fell asleep
+meanwhile. The variance of ln T is the sum of the parts' own, each by the square of its share:
+
+- K and C: what the fit of their parameters leaves open, and by how much steps of the first path
+  deviate from their form (relative to K + C); C beside that by what the host's own work differs
+  between paths.
+- S: what skeletons leave open of its deviation from its form (``residual_process``), and by what
+  steps differ from skeletons, or from what transfers and launches give; more beyond the GPU counts
+  that were measured there.
+- W: connections to remote GPUs look for messages for 2 ms before they sleep. A step that waits
+  longer for its GPUs pays to wake them: nothing below 2 ms, beyond that about 0.1 ms a GPU, growing
+  with the wait. Skeletons do not wait so long.
+
+Sizes are of h200-x2 (two H200, remote and remote-sync, four schedules and memories, two kernels):
+studies/what_if.py measures them, and h200-x4 judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+from gpucast.model.residual_process import ResidualProcess
+
+if TYPE_CHECKING:
+    from gpucast.model.content import OtherPath
+
+Array = NDArray[np.float64]
+
+T90 = 1.8595480375228424
+"""Quantile of Student's t with 8 degrees of freedom for a two-sided 90 % interval."""
+
+# Sd of a visit's noise in ln of each part: of the GPUs' work, the host's, communication.
+_VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
+
+# Seconds for which a connection looks for messages (usual_spin of remote/src/protocol/limits.h),
+# and what waking costs after longer waits: _WAKE (wait / _SPIN)^_GROWTH
+# seconds for each GPU.
+_SPIN, _WAKE, _GROWTH = 2e-3, 90e-6, 0.75
+_WAKE_LOG_SD = 0.4
+_SLEEPY = ("remote", "remote-sync")
+_ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
+
+# Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.
+_NO_WORK = 1e-10  # s
+
+# Deviations of more cells than this are drawn for some of them, evenly taken in the order asked.
+_MOST_TOGETHER = 400
+
+
+class Parts(NamedTuple):
+    """Seconds of each part in some cells.
+
+    Attributes:
+        gpu: K, for turns of all GPUs.
+        cpu: C.
+        moved: S.
+        woken: W.
+        hidden: what ``gpu`` holds that belongs to T_com.
+    """
+
+    gpu: Array
+    cpu: Array
+    moved: Array
+    woken: Array
+    hidden: Array
+
+    @property
+    def seconds(self) -> Array:
+        """Of the step."""
+        return self.gpu + self.cpu + self.moved + self.woken
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Forecasts on the other path, from a core's model of it.
+
+    Attributes:
+        path: of the forecast.
+        known: what was measured of it.
+        com: the communication term.
+    """
+
+    path: str
+    known: OtherPath
+    com: str
+
+    @property
+    def process(self) -> ResidualProcess:
+        """Of the deviation of ln S from its form."""
+        known = self.known
+        columns = (known.n, known.gpus, known.deviation, known.variance)
+        n, gpus, deviation, variance = (np.array(each, dtype=np.float64) for each in columns)
+        amplitudes = (known.along_n, known.along_gpus)
+        return ResidualProcess(n, gpus, deviation, variance, amplitudes)
+
+    def parts(
+        self, core: _core.Model, values: Array, n: Array, gpus: Array, deviation: Array | float = 0
+    ) -> Parts:
+        """The parts of a step where ln S deviates from its form by so much."""
+        none = np.empty((0, values.size))
+        t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus)
+        moved = moved_alone(core, values, n, gpus)
+        hidden = np.maximum(t_com - moved, -t_gpu)
+        busy = t_gpu + hidden
+        return Parts(busy, t_cpu, moved * np.exp(deviation), self._woken(busy, gpus), hidden)
+
+    def variance(self, parts: Parts, n: Array, gpus: Array, fitted: Array) -> Array:
+        """Of ln of a step's expected time.
+
+        Args:
+            fitted: what the fit of the parameters leaves open.
+        """
+        known, total = self.known, parts.seconds
+        computing = parts.gpu + parts.cpu
+        _, deviation = self.process.at(n, gpus)
+        of_moved = deviation + known.beyond**2 + self._unseen(gpus) ** 2
+        return np.asarray(
+            fitted
+            + (known.computing * computing / total) ** 2
+            + (known.host * parts.cpu / total) ** 2
+            + of_moved * (parts.moved / total) ** 2
+            + (_WAKE_LOG_SD * parts.woken / total) ** 2
+        )
+
+    def visit_variance(self, t_gpu: Array, t_cpu: Array, t_com: Array) -> Array:
+        """Of ln of one visit's time around the expected one."""
+        total = t_gpu + t_cpu + t_com
+        noise = ((_VISIT_GPU, t_gpu), (_VISIT_CPU, t_cpu), (self.known.visit, t_com))
+        return np.asarray(sum((sd * part / total) ** 2 for sd, part in noise))
+
+    def drawn(
+        self,
+        models: Iterable[tuple[_core.Model, Array]],
+        n: Array,
+        gpus: Array,
+        rng: np.random.Generator,
+    ) -> Array:
+        """Step times of some cells, a row for each of the models' parameters."""
+        known = self.known
+        mean, spread = self._deviations(n, gpus)
+        unseen = self._unseen(gpus)
+        rows = []
+        for core, values in models:
+            common = known.beyond * rng.standard_normal() + unseen * rng.standard_normal()
+            deviation = mean + spread @ rng.standard_normal(spread.shape[1]) + common
+            parts = self.parts(core, values, n, gpus, deviation)
+            host = np.exp(known.host * rng.standard_normal())
+            wake = np.exp(_WAKE_LOG_SD * rng.standard_normal())
+            own = np.exp(known.computing * rng.standard_normal(n.size))
+            rows.append(own * (parts.gpu + parts.cpu * host) + parts.moved + parts.woken * wake)
+        return np.array(rows)
+
+    def _deviations(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+        """Mean of ln S's deviation, and a factor of its covariance."""
+        if n.size <= _MOST_TOGETHER:
+            mean, covariance = self.process.together(n, gpus)
+            eigenvalues, vectors = np.linalg.eigh(covariance)
+            return mean, vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+        mean, variance = self.process.at(n, gpus)
+        # What all have in common is the larger part, and a plan asks for little else.
+        return mean, np.sqrt(variance)[:, np.newaxis]
+
+    def _unseen(self, gpus: Array) -> Array:
+        beyond = np.log2(np.maximum(gpus / self.known.known_gpus, 1.0))
+        return np.asarray(UNSEEN_DOUBLING * beyond)
+
+    def _woken(self, wait: Array, gpus: Array) -> Array:
+        if self.path not in _SLEEPY:
+            return np.zeros(wait.size)
+        asleep = wait > _SPIN
+        relative = np.where(asleep, wait / _SPIN, 1.0)
+        # Threads of GPUs that are waited for one after another wake so, too; others at once.
+        woken = gpus if self.com in _ONE_BY_ONE else np.ones(gpus.size)
+        return np.asarray(np.where(asleep, _WAKE * woken * relative**_GROWTH, 0.0))
+
+
+UNSEEN_DOUBLING = 0.15
+"""Sd of ln S for each doubling of the GPU count beyond the largest measured on the path."""
+
+
+def moved_alone(core: _core.Model, values: Array, n: Array, gpus: Array) -> Array:
+    """S: what communication takes beside GPUs that have nothing to do, s."""
+    idle = np.full(n.size, _NO_WORK)
+    return np.asarray(core.skeleton_seconds(values, n, gpus, idle) - _NO_WORK, dtype=np.float64)
