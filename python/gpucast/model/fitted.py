@@ -240,7 +240,7 @@ class Model(Fitted, Forecaster):
         if not self.integers:
             return np.full((n.size, gpus.size), np.nan)
         if self.elsewhere is not None:
-            return np.array([self._shares_about(size, gpus, np.ones(gpus.size)) for size in n])
+            return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
         return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
 
     def to_json(self) -> str:
