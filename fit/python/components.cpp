@@ -65,12 +65,6 @@ Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
   return result;
 }
 
-components::Asked asked(const Vector& n, const Vector& gpus, const Vector& visits,
-                        const Vector& variance, const Eigen::Vector3d& factors) {
-  require_alike(n.size(), {gpus.size(), visits.size(), variance.size()});
-  return {n, gpus, visits, variance, factors};
-}
-
 // Model, weight, z, its prior's medians and standard deviations, log amplitudes, variances added to
 // visits (of step, of cpu) and cells (of kernels) that the rest did not expect.
 using ComponentState = std::tuple<StepModel, double, Vector, Vector, Vector, Vector, Vector, Vector,
@@ -125,6 +119,13 @@ void bind_components(nb::module_& m) {
           "(model, weight, z, its prior's medians and standard deviations, log amplitudes, "
           "variances added to visits' steps and host times and to cells' kernels) of each.")
       .def(
+          "left_out",
+          [](const ComponentMixture& self) {
+            nb::gil_scoped_release release;
+            return self.left_out();
+          },
+          "By how much ln T of each measured cell differs from what all other cells say of it.")
+      .def(
           "errors",
           [](const ComponentMixture& self, std::size_t at) {
             if (at >= self.components().size()) throw std::invalid_argument("no such component");
@@ -134,30 +135,28 @@ void bind_components(nb::module_& m) {
       .def(
           "forecast",
           [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
-             const Vector& visits, const Vector& variance, const Eigen::Vector3d& factors,
+             const Vector& visits, const Vector& variance, const Vector& common,
              unsigned threads) {
-            const auto of = asked(n, gpus, visits, variance, factors);
+            require_alike(n.size(), {gpus.size(), visits.size(), variance.size(), common.size()});
             nb::gil_scoped_release release;
-            auto found = self.forecast(of, threads);
+            auto found = self.forecast({n, gpus, visits, variance, common}, threads);
             return std::tuple(std::move(found.seconds), std::move(found.low), std::move(found.high),
                               std::move(found.mean_low), std::move(found.mean_high),
                               std::move(found.spread), std::move(found.parts));
           },
-          "n"_a, "gpus"_a, "visits"_a, "variance"_a, "factors"_a, "threads"_a = 0U,
+          "n"_a, "gpus"_a, "visits"_a, "variance"_a, "common"_a, "threads"_a = 0U,
           "(seconds, low, high, mean_low, mean_high, spread of log T, parts): medians, 90 % "
-          "intervals of the mean of so many visits (`variance` added) and of the expected time, "
-          "and T_gpu, T_cpu, T_com in columns. `factors`: standard deviations of what all "
-          "measurements share on each part.")
+          "intervals of the mean of so many visits (`variance` added) and of the expected time "
+          "(`common` added to both), and T_gpu, T_cpu, T_com in columns.")
       .def(
           "draws",
           [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
-             const Eigen::Vector3d& factors, Eigen::Index count, std::uint64_t seed) {
-            const Vector none = Vector::Zero(n.size());
-            const auto of = asked(n, gpus, none, none, factors);
+             Eigen::Index count, std::uint64_t seed) {
+            require_alike(n.size(), {gpus.size()});
             nb::gil_scoped_release release;
-            return Eigen::MatrixXd(self.draws(of, count, seed).array().exp());
+            return Eigen::MatrixXd(self.draws(n, gpus, count, seed).array().exp());
           },
-          "n"_a, "gpus"_a, "factors"_a, "count"_a, "seed"_a,
+          "n"_a, "gpus"_a, "count"_a, "seed"_a,
           "Draws of the expected times of all cells together, s; a row a draw.");
   m.def(
       "fit_components",

@@ -245,8 +245,6 @@ TEST(Recovery, OfAnAllgatherThatIsQueuedAheadFromOneAndTwoGpus) {
   }
 }
 
-<<<<<<< HEAD
-=======
 // The host's part as `bent` has it: 4 ns a particle, twice that from beyond a cache of 8000.
 double cpu_of_a_cache(double n) { return 2e-6 + 4e-9 * n * (1 + n / (n + 8000)); }
 
@@ -280,7 +278,6 @@ TEST(Recovery, OfTheExponentOfOccupancyWhereverItLies) {
   }
 }
 
->>>>>>> wt-terms
 TEST(StartValues, LeaveANumberAtItsPriorsMedianAndAreWithinAFactorOfTwoOfTheData) {
   const model::StepModel model = serial_model();
   const Observations observations = of_one_after_another(1).observations();

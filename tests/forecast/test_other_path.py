@@ -114,6 +114,17 @@ def test_parts_add_up_and_draws_are_as_wide_as_intervals(native: Model) -> None:
     assert np.corrcoef(drawn.T)[0, 1] > 0.3
 
 
+def test_the_best_count_is_the_likeliest(native: Model) -> None:
+    model = there(native, far)
+    n, gpus = np.array([500.0, 8000.0, 64000.0]), np.array([1.0, 2.0, 4.0])
+    shares = model.best_shares(n, gpus)
+    assert shares.sum(axis=1) == pytest.approx(1.0)
+    fastest = model.forecasts(*outer(n, gpus)).seconds.reshape(3, 3).argmin(axis=1)
+    assert list(shares.argmax(axis=1)) == list(fastest)
+    assert shares[0, 0] > 0.95
+    assert shares[2, 2] > 0.95
+
+
 def test_what_communication_leaves_open_counts_by_its_share(native: Model) -> None:
     model = there(native, far)
     small, large = width(model, 500.0, 4.0), width(model, 64000.0, 1.0)

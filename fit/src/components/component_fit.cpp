@@ -8,6 +8,7 @@
 #include <numbers>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "gpucast/fit/components/covariance.h"
 
@@ -319,6 +320,7 @@ Point fit_form(const Form& form, const Measured& measured, const LogAmplitudes& 
 FormFit::FormFit(const Form& form, const Measured& measured, Point point)
     : form_(&form), point_(std::move(point)) {
   const Rows rows(measured);
+  of_cell_ = rows.of_cell;
   sites_ = sites(form.model, rows.cells);
   const RowTimes times = row_times(form, sites_, point_.z);
   weights_ = times.weights;
@@ -352,6 +354,29 @@ Eigen::VectorXd FormFit::errors() const {
       .colwise()
       .norm()
       .transpose();
+}
+
+Eigen::VectorXd FormFit::left_out() const {
+  // With the inverse P of the rows' whole covariance and their residuals r, a block b of rows that
+  // is left out is missed by P_bb^-1 (P r)_b.
+  const Eigen::Index count = factor_.rows();
+  const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(count, count);
+  const Eigen::MatrixXd unwhiten = whiten(factor_, identity).transpose();
+  const Eigen::MatrixXd half = whiten(precision_, Eigen::MatrixXd(jacobian_.transpose()));
+  const Eigen::MatrixXd inverse =
+      unwhiten * (identity - half.transpose() * half) * unwhiten.transpose();
+  const Eigen::VectorXd weighted = unwhiten * residuals_;
+  Eigen::VectorXd result(static_cast<Eigen::Index>(of_cell_.size()));
+  for (std::size_t c = 0; c < of_cell_.size(); ++c) {
+    std::vector<Eigen::Index> rows;
+    for (const Eigen::Index row : of_cell_[c]) {
+      if (row >= 0) rows.push_back(row);
+    }
+    const Eigen::MatrixXd block = inverse(rows, rows);
+    const Eigen::VectorXd missed = block.ldlt().solve(Eigen::VectorXd(weighted(rows)));
+    result[static_cast<Eigen::Index>(c)] = missed[0];
+  }
+  return result;
 }
 
 FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {

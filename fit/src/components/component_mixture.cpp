@@ -61,15 +61,15 @@ Mixture::Mixture(Measured measured, std::vector<Component> components)
   }
 }
 
-FormFit::Predicted Mixture::predict(std::size_t component, const Asked& asked, Eigen::Index first,
-                                    Eigen::Index count, bool joint) const {
-  const auto at = Eigen::seqN(first, count);
-  FormFit::Predicted result = fits_[component].predict(
-      sites(components_[component].form.model, steps(asked.n(at), asked.gpus(at))), joint);
-  // A factor that all share on a part counts by the part's share.
-  const Eigen::MatrixXd shifted = result.weights * asked.factors.asDiagonal();
-  result.variance += shifted.rowwise().squaredNorm();
-  if (joint) result.covariance += shifted * shifted.transpose();
+FormFit::Predicted Mixture::predict(std::size_t component, const Eigen::VectorXd& n,
+                                    const Eigen::VectorXd& gpus, bool joint) const {
+  return fits_[component].predict(sites(components_[component].form.model, steps(n, gpus)), joint);
+}
+
+Eigen::VectorXd Mixture::left_out() const {
+  Eigen::VectorXd result = Eigen::VectorXd::Zero(measured_.size());
+  for (std::size_t i = 0; i < components_.size(); ++i)
+    result += components_[i].weight * fits_[i].left_out();
   return result;
 }
 
@@ -91,18 +91,20 @@ Forecast Mixture::forecast(const Asked& asked, unsigned threads) const {
 
 void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
                              Forecast& into) const {
+  const Eigen::VectorXd n = asked.n.segment(first, count);
+  const Eigen::VectorXd gpus = asked.gpus.segment(first, count);
   std::vector<FormFit::Predicted> predicted;
   std::vector<Eigen::MatrixXd> parts;
   predicted.reserve(components_.size());
   for (std::size_t i = 0; i < components_.size(); ++i) {
-    predicted.push_back(predict(i, asked, first, count, false));
+    predicted.push_back(predict(i, n, gpus, false));
     const auto& model = components_[i].form.model;
     const auto& z = fits_[i].point().z;
     const Eigen::VectorXd values = values_of(components_[i].form, z);
     Eigen::MatrixXd& seconds = parts.emplace_back(count, 3);
     for (Eigen::Index j = 0; j < count; ++j) {
       const auto each =
-          model.step_seconds(values.data(), asked.n[first + j], asked.gpus[first + j]);
+          model.step_seconds(values.data(), n[j], gpus[j]);
       seconds.row(j) << each.gpu, each.cpu, each.com;
       seconds.row(j) /= each.total();
     }
@@ -119,12 +121,13 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
     for (std::size_t i = 0; i < components_.size(); ++i) {
       const double weight = components_[i].weight;
       const auto& one = predicted[i];
-      expected.add(weight, one.mean[j], std::sqrt(one.variance[j]));
-      measured.add(weight, one.mean[j],
-                   std::sqrt(one.variance[j] + one.of_visit[j] / asked.visits[at] +
-                             asked.variance[at]));
+      const double variance = one.variance[j] + asked.common[at];
+      expected.add(weight, one.mean[j], std::sqrt(variance));
+      measured.add(
+          weight, one.mean[j],
+          std::sqrt(variance + one.of_visit[j] / asked.visits[at] + asked.variance[at]));
       mean += weight * one.mean[j];
-      square += weight * (one.variance[j] + one.mean[j] * one.mean[j]);
+      square += weight * (variance + one.mean[j] * one.mean[j]);
       shares += weight * parts[i].row(j);
     }
     into.seconds[at] = std::exp(measured.quantile(.5));
@@ -137,7 +140,8 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
   }
 }
 
-Eigen::MatrixXd Mixture::draws(const Asked& asked, Eigen::Index count, std::uint64_t seed) const {
+Eigen::MatrixXd Mixture::draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus,
+                               Eigen::Index count, std::uint64_t seed) const {
   std::vector<double> weights;
   weights.reserve(components_.size());
   for (const Component& each : components_)
@@ -145,7 +149,7 @@ Eigen::MatrixXd Mixture::draws(const Asked& asked, Eigen::Index count, std::uint
   return fit::draws(
       weights,
       [&](std::size_t i) {
-        auto one = predict(i, asked, 0, asked.n.size(), true);
+        auto one = predict(i, n, gpus, true);
         return Joint{std::move(one.mean), std::move(one.covariance)};
       },
       count, seed);

@@ -257,11 +257,16 @@ class Model(Fitted, Forecaster):
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
         if not self.integers:
             return np.full((n.size, gpus.size), np.nan)
+<<<<<<< HEAD
         plain = interval is Interval.now and self.machine_factors is None
         if self.elsewhere is not None or not plain:
             return np.array(
                 [self.shares_about(size, gpus, np.ones(gpus.size), interval) for size in n]
             )
+=======
+        if self.elsewhere is not None:
+            return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
+>>>>>>> wt-whatif
         return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
 
     def to_json(self) -> str:

@@ -43,12 +43,8 @@ using CpuTerm = std::variant<
     Linear,
     Affine,
     Cached,
-<<<<<<< HEAD
     Bent,
     None>;
-=======
-    Bent>;
->>>>>>> wt-terms
 
 using ComTerm = std::variant<
     StarSerial,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "gpucast/fit/components/amplitudes.h"
 #include "gpucast/fit/components/component_form.h"
@@ -33,6 +35,9 @@ class FormFit {
   // Standard deviations of z.
   Eigen::VectorXd errors() const;
 
+  // ln T of each cell less what all other cells say of it, parameters included.
+  Eigen::VectorXd left_out() const;
+
   // Forecasts of rows: log seconds, and their covariance (or its diagonal alone).
   struct Predicted {
     Eigen::VectorXd mean;
@@ -46,6 +51,7 @@ class FormFit {
  private:
   const Form* form_;
   Point point_;
+  std::vector<std::array<Eigen::Index, 3>> of_cell_;  // rows (visit_noise.h)
   Sites sites_;
   Eigen::MatrixXd weights_;
   Eigen::MatrixXd factor_;     // of the rows' covariance

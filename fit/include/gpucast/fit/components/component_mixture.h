@@ -21,15 +21,13 @@ struct Component {
   double weight = 0;  // all weights sum to 1
 };
 
-// What forecasts are of: cells, and of each how much more it scatters.
+// What forecasts are of: cells, and how much more each of them is uncertain.
 struct Asked {
   Eigen::VectorXd n;
   Eigen::VectorXd gpus;
   Eigen::VectorXd visits;    // that a measured time is the mean of
-  Eigen::VectorXd variance;  // of log time, beyond
-  // Standard deviations of factors on T_gpu, T_cpu and T_com that all measurements of another
-  // occasion or machine share.
-  Eigen::Vector3d factors = Eigen::Vector3d::Zero();
+  Eigen::VectorXd variance;  // of a measured log time, beyond
+  Eigen::VectorXd common;    // of the expected log time, beyond, too: of another time or machine
 };
 
 // An entry a cell; intervals hold 90 %. Times in seconds.
@@ -55,17 +53,21 @@ class Mixture {
   const std::vector<Component>& components() const { return components_; }
   const FormFit& fit_of(std::size_t component) const { return fits_[component]; }
 
+  // ln T of each measured cell less what all others say of it, averaged over the components.
+  Eigen::VectorXd left_out() const;
+
   // By `threads` threads (0: one a core).
   Forecast forecast(const Asked& asked, unsigned threads) const;
 
-  // `count` draws of the expected ln T of all cells together, a row each; `factors` are drawn, too.
-  Eigen::MatrixXd draws(const Asked& asked, Eigen::Index count, std::uint64_t seed) const;
+  // `count` draws of the expected ln T of cells together, a row each.
+  Eigen::MatrixXd draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus, Eigen::Index count,
+                        std::uint64_t seed) const;
 
  private:
   void forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
                       Forecast& into) const;
-  FormFit::Predicted predict(std::size_t component, const Asked& asked, Eigen::Index first,
-                             Eigen::Index count, bool joint) const;
+  FormFit::Predicted predict(std::size_t component, const Eigen::VectorXd& n,
+                             const Eigen::VectorXd& gpus, bool joint) const;
 
   Measured measured_;
   std::vector<Component> components_;
