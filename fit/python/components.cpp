@@ -120,11 +120,12 @@ void bind_components(nb::module_& m) {
           "variances added to visits' steps and host times and to cells' kernels) of each.")
       .def(
           "left_out",
-          [](const ComponentMixture& self) {
-            nb::gil_scoped_release release;
-            return self.left_out();
+          [](const ComponentMixture& self, std::size_t at) {
+            if (at >= self.components().size()) throw std::invalid_argument("no such component");
+            return self.fit_of(at).left_out();
           },
-          "By how much ln T of each measured cell differs from what all other cells say of it.")
+          "component"_a,
+          "ln T of each measured cell less what a component and all other cells say of it.")
       .def(
           "errors",
           [](const ComponentMixture& self, std::size_t at) {

@@ -10,3 +10,6 @@ _core.ALL_PAIRS:
 
 _core.ROUTES:
     ROUTES: list[str]
+
+_core.AMPLITUDES:
+    AMPLITUDES: list[str]

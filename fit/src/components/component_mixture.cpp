@@ -66,13 +66,6 @@ FormFit::Predicted Mixture::predict(std::size_t component, const Eigen::VectorXd
   return fits_[component].predict(sites(components_[component].form.model, steps(n, gpus)), joint);
 }
 
-Eigen::VectorXd Mixture::left_out() const {
-  Eigen::VectorXd result = Eigen::VectorXd::Zero(measured_.size());
-  for (std::size_t i = 0; i < components_.size(); ++i)
-    result += components_[i].weight * fits_[i].left_out();
-  return result;
-}
-
 Forecast Mixture::forecast(const Asked& asked, unsigned threads) const {
   const Eigen::Index count = asked.n.size();
   Forecast result;

@@ -9,7 +9,6 @@ from gpucast.data import workload
 from gpucast.errors import InputError
 from gpucast.fitting.piecewise import cpu_breakpoints, gpu_breakpoints
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.synchronous import terms_left
 
 Curves = tuple[tuple[str, tuple[float, ...]], ...]
 """Breakpoints of transfer curves in bytes, by route; a straight line has none."""
@@ -25,6 +24,7 @@ class Candidate:
         breakpoints: breakpoints of the transfer curves in bytes, by route.
         gpu_breakpoints, cpu_breakpoints: those of terms made of straight pieces
             (gpucast.fitting.piecewise).
+        integer: the structural integer, where it is known.
     """
 
     gpu: str
@@ -33,6 +33,7 @@ class Candidate:
     breakpoints: Curves = ()
     gpu_breakpoints: tuple[float, ...] = ()
     cpu_breakpoints: tuple[float, ...] = ()
+    integer: int | None = None
 
     @property
     def is_paper(self) -> bool:
@@ -58,6 +59,7 @@ class Candidate:
             cores=problem.cores,
             sms=problem.sms,
             block=problem.block,
+            integer=self.integer or 1,
             curves={route: list(points) for route, points in self.breakpoints},
             gpu_breakpoints=self.gpu_breakpoints,
             cpu_breakpoints=self.cpu_breakpoints,
@@ -89,9 +91,8 @@ def straight(problem: Problem) -> Curves:
 
 
 def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candidate]:
-    """The models to try for ``model``: ``auto``, ``paper``, or ``GPU+CPU+COM``.
-
-    The paper's is always among them where it can be, so that it can be shown beside the winner.
+    """The model that is named, ``paper`` or ``GPU+CPU+COM``, and the paper's to be shown beside it
+    where it can be had.
 
     Args:
         breakpoints: breakpoints of each measured route, as found from its transfers.
@@ -102,38 +103,8 @@ def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candid
     paper = Candidate(*PAPER, straight(problem))
     if model == "paper":
         return [_required(paper, problem)]
-    if model != "auto":
-        beside = [paper] if paper.usable(problem) is None else []
-        return list(dict.fromkeys([_named(problem, model, breakpoints), *beside]))
-    terms = terms_left(problem.schedule or PAPER[2], problem.waits)
-    plain = terms[0]
-    tried_always = {"always"} if problem.workload is None else {"always", "decomposed"}
-    gpu_terms = [gpu for gpu in _core.GPU_TERMS.values() if gpu.tried in tried_always]
-    tried = [paper]
-    for gpu in gpu_terms:
-        for cpu in _core.CPU_TERMS.values():
-            formulas = gpu.bends == cpu.bends == "nowhere" and cpu.tried == "always"
-            # A second constant beside one that the GPU term holds already is the same model.
-            if formulas and (cpu.name == PAPER[1] or not gpu.constant):
-                tried.append(Candidate(gpu.name, cpu.name, plain, straight(problem)))
-                tried.append(Candidate(gpu.name, cpu.name, plain, breakpoints))
-    # What a schedule hides or repeats shows only between GPU counts.
-    several = len({step.gpus for step in problem.steps}) > 1
-    for com in terms if several else [plain]:
-        for gpu in gpu_terms:
-            if gpu.bends != "nowhere" or (gpu.constant and com != plain):
-                pieces = gpu_breakpoints(problem, gpu.name)
-                tried.append(Candidate(gpu.name, PAPER[1], com, breakpoints, pieces))
-    why_not = {candidate: candidate.usable(problem) for candidate in tried}
-    problem.notes += [f"not tried: {why}" for why in dict.fromkeys(why_not.values()) if why]
-    return [candidate for candidate, why in why_not.items() if why is None]
-
-
-def refined(problem: Problem, best: Candidate) -> list[Candidate]:
-    """What else to try once the best of the candidates is known: host time that bends in n."""
-    searched = [cpu.name for cpu in _core.CPU_TERMS.values() if cpu.bends == "searched"]
-    bends = cpu_breakpoints(problem)
-    return [replace(best, cpu=cpu, cpu_breakpoints=bends) for cpu in searched if bends]
+    beside = [paper] if paper.usable(problem) is None else []
+    return list(dict.fromkeys([_named(problem, model, breakpoints), *beside]))
 
 
 def routes_of(problem: Problem) -> set[str]:

@@ -14,10 +14,10 @@ from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
-from gpucast.data.steps import Cell
 from gpucast.errors import InputError
 from gpucast.fitting.all_pairs import nearer
-from gpucast.fitting.candidates import Candidate, Curves, candidates, refined, routes_of
+from gpucast.fitting.candidates import Candidate, Curves, candidates, routes_of
+from gpucast.fitting.mixture import Choice, by_evidence
 from gpucast.fitting.problem import Problem, transfer_observations
 from gpucast.fitting.scaling import common, fit_scaling
 from gpucast.fitting.selection import pose
@@ -59,28 +59,6 @@ LACK_OF_FIT = 0.05
 # Candidates are compared on at most this many samples of a record: forecasts are of medians, which
 # these determine well enough.
 SAMPLES_TO_CHOOSE = 15
-
-# Errors and noise are compared at this quantile of the cells, too. Where a fit is as good as it can
-# be, normally distributed errors are 1.3 times the noise there; beyond LARGE_FACTOR times the noise
-# the form is wrong.
-LARGE = 0.9
-LARGE_FACTOR = 3.0
-
-# Fewer samples in a cell do not show its noise.
-FEW_SAMPLES = 3
-
-# Relative; held-out errors below it are alike, as measured times are known no better.
-NOISE_FLOOR = 0.003
-
-# Held-out errors that differ by less than this factor (in the logarithm) are alike, however surely:
-# a model that nests another one forecasts a little differently in every cell.
-SAME_ERROR = 0.01
-
-# Held-out errors that are larger by this factor (in the logarithm) are beyond repair.
-FAR_OFF = 1.0
-
-# With fewer cells a standard error is uncertain itself, and is taken half as large again.
-FEW_CELLS = 12
 
 # Directions along which a misfit is looked for (fit/noise.h), in words.
 MISFITS = {
@@ -166,21 +144,11 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
     observations = problem.observations()
     _warn_of_thin_data(problem, observations)
     breakpoints = find_breakpoints(problem)
-    tried = candidates(problem, model, breakpoints)
-    stages = _stages(problem, tried) if model == "auto" else [tried]
-    tried = stages[0]
-    compared = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
-    errors = _cross_validate(problem, compared, tried, seed)
-    for stage in stages[1:]:
-        more = [] if _settled(problem, errors) else _promising(stage, tried, errors)
-        tried += more
-        errors += _cross_validate(problem, compared, more, seed)
-    winner = choose(problem, tried, errors, auto=model == "auto")
     if model == "auto":
-        more = refined(problem, winner)
-        tried += more
-        errors += _cross_validate(problem, compared, more, seed)
-        winner = choose(problem, tried, errors, auto=True)
+        choice = by_evidence(problem, breakpoints)
+    else:
+        choice = _as_named(problem, model, breakpoints, seed)
+    winner = choice.form
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     _require_enough(problem, observations, found)
@@ -198,12 +166,10 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         parameters=_parameters(found, observations, values, problem),
         combinations=combinations(found, values),
         rank=found.rank,
-        quality=_quality(found, observations, problem),
-        candidates=[
-            Tried(model=candidate.name, cv_error=_finite(np.mean(error)))
-            for candidate, error in zip(tried, errors, strict=True)
-        ],
+        quality=_quality(found, observations, problem, choice),
+        candidates=choice.tried,
         chosen=winner.name,
+        mixture=choice.mixture,
         observations=Observed(
             samples=observations.sample_count,
             cells=observations.cell_count,
@@ -278,45 +244,19 @@ def _require_enough(problem: Problem, observations: _core.Observations, found: _
         )
 
 
-def _stages(problem: Problem, tried: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Formulas first, then straight pieces, then communication that hides or repeats."""
-    own = [c for c in tried if c.is_paper or c.com == (problem.schedule or c.com)]
-    pieces = [c for c in own if _core.GPU_TERMS[c.gpu].bends != "nowhere"]
-    formulas = [c for c in own if c not in pieces]
-    rest = [c for c in tried if c not in own]
-    return [formulas, pieces, rest] if formulas else [pieces, rest]
-
-
-def _settled(problem: Problem, errors: Sequence[Array]) -> bool:
-    """Whether the least held-out errors are about what the noise of the cells' medians explains:
-    those in the middle, and the large ones, which a wrong form makes where noise does not."""
-    samples: dict[Cell, list[float]] = {}
-    for step in problem.steps:
-        samples.setdefault((step.n, step.gpus), []).extend(step.seconds)
-    if any(len(each) < FEW_SAMPLES for each in samples.values()):
-        return False
-    noise = [
-        np.std(np.log(each), ddof=1) * np.sqrt(_core.median_variance(len(each)))
-        for each in samples.values()
+def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> Choice:
+    """The form that the user named, and the paper's beside it, with their errors in cells left
+    out."""
+    tried = candidates(problem, model, breakpoints)
+    compared = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
+    errors = _cross_validate(problem, compared, tried, seed)
+    found = [
+        Tried(model=candidate.name, cv_error=_finite(np.mean(error)))
+        for candidate, error in zip(tried, errors, strict=True)
     ]
-    least = min(errors, key=lambda error: float(np.median(error)))
-    middle, large = np.quantile(least, [0.5, LARGE]) / np.quantile(noise, [0.5, LARGE])
-    return bool(middle < 1 and large < LARGE_FACTOR)
-
-
-def _promising(
-    later: Sequence[Candidate], tried: Sequence[Candidate], errors: Sequence[Array]
-) -> list[Candidate]:
-    """GPU terms that are new, and other communication for those near the best with their own.
-
-    Where that communication is what is wrong, all GPU terms come out alike; where it is not, a GPU
-    term that is far off stays so, and takes long to fit.
-    """
-    means = [float(np.mean(np.log(error + NOISE_FLOOR))) for error in errors]
-    least = min(means)
-    near = {c.gpu for c, mean in zip(tried, means, strict=True) if mean <= least + FAR_OFF}
-    new = {c.gpu for c in later} - {c.gpu for c in tried}
-    return [c for c in later if c.gpu in near | new or not np.isfinite(least)]
+    if not np.isfinite(errors[0]).all():
+        problem.warnings.append("too few cells for cross-validation")
+    return Choice(form=tried[0], tried=found)
 
 
 def _cross_validate(
@@ -329,39 +269,6 @@ def _cross_validate(
     many = len(observations.step_cells) >= MANY_CELLS
     errors = _core.cross_validate(pairs, observations, FOLDS_OF_MANY if many else FOLDS, seed)
     return [np.array(error) for error in errors]
-
-
-def choose(
-    problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array], *, auto: bool
-) -> Candidate:
-    """The simplest candidate whose held-out error is within one standard error of the least, or
-    next to it.
-
-    Errors are compared as logarithms, cell by cell: by what factor a candidate is better counts the
-    same in cells that all forecast well and in those that none does, and a few of the latter do not
-    blur the choice.
-    """
-    if not auto:
-        return tried[0]
-    factors = [np.log(error + NOISE_FLOOR) for error in errors]
-    means = [float(np.mean(factor)) for factor in factors]
-    finite = [i for i, mean in enumerate(means) if np.isfinite(mean)]
-    if not finite:
-        problem.warnings.append("too few cells for cross-validation; took the first usable model")
-        return tried[0]
-    best = min(finite, key=lambda i: means[i])
-
-    def close(i: int) -> bool:
-        difference = factors[i] - factors[best]
-        spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
-        error = spread / np.sqrt(difference.size) * (1.5 if difference.size < FEW_CELLS else 1)
-        return bool(np.mean(difference) <= max(SAME_ERROR, error))
-
-    simplest = min(
-        (i for i in finite if i == best or close(i)),
-        key=lambda i: (tried[i].complexity(problem), means[i]),
-    )
-    return tried[simplest]
 
 
 def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
@@ -450,20 +357,29 @@ def _interval(draws: Array) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def _quality(found: _core.Fit, observations: _core.Observations, problem: Problem) -> Quality:
+def _quality(
+    found: _core.Fit, observations: _core.Observations, problem: Problem, choice: Choice
+) -> Quality:
     cells = observations.step_cells
     n, gpus, measured, _ = (
         np.array(column, dtype=np.float64) for column in zip(*cells, strict=True)
     )
-    none = np.empty((0, len(found.values)))
-    t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
-    error = np.abs((t_gpu + t_cpu + t_com) / measured - 1)
+    if choice.fitted is None:
+        none = np.empty((0, len(found.values)))
+        t_gpu, t_cpu, t_com, _ = _core.forecast(found.model, found.values, none, [], n, gpus)
+        forecast = t_gpu + t_cpu + t_com
+    else:
+        zero = np.zeros(n.size)
+        forecast = choice.fitted.forecast(n, gpus, np.ones(n.size), zero, zero)[0]
+    error = np.abs(forecast / measured - 1)
     result = Quality(
         median_relative_error=float(np.median(error)),
         p95_relative_error=float(np.percentile(error, 95)),
         max_relative_error=float(error.max()),
         disturbed_samples=int(np.sum(np.asarray(found.weights) == 0)),
         converged=bool(found.converged),
+        held_out_gpus_error=choice.gpus_error,
+        held_out_n_error=choice.n_error,
         **_lack_of_fit(found, problem),
     )
     if not found.converged:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpucast import _core
 from gpucast.data import workload
 from gpucast.data.records import Step, Transfer
+from gpucast.data.steps import medians_of
 from gpucast.errors import InputError
-from gpucast.fitting.candidates import Candidate
+from gpucast.fitting.candidates import PAPER, Candidate, Curves, straight
 from gpucast.fitting.problem import KERNELS_ALONE, Problem
-from gpucast.fitting.synchronous import waits_for_calls
-from gpucast.model.content import MixtureForm, PartsMixture, Terms, TimedVisits
+from gpucast.fitting.synchronous import terms_left
+from gpucast.model.content import MixtureForm, PartsMixture, Terms, TimedVisits, Tried
 from gpucast.model.forecaster import Array
 
 # Relative; a clock reads no finer, and single samples scatter by no less.
@@ -26,7 +27,7 @@ _LEAST_VARIANCE = 1e-6
 _CPU_CLOCK, _CPU_RELATIVE = 1e-7, 0.01
 _KERNEL_CLOCK, _KERNEL_RELATIVE = 2e-6, 0.003
 
-# A robust standard deviation, of normally distributed samples, from their median absolute deviation.
+# A standard deviation from the median absolute deviation, for normally distributed samples.
 _OF_MAD = 1.4826
 
 # How far what steps pay is from what was timed alone: standard deviations of logarithms.
@@ -36,8 +37,7 @@ _LAUNCH_SD, _QUEUE_SD, _LATENCY_SD, _THROUGHPUT_SD = 0.4, 0.7, 0.5, 0.7
 _LAUNCHES_TO_QUEUE = 2.0
 
 # Log odds of terms that a path's launches speak against (fitting/synchronous.py).
-_AGAINST_WAITING, _AGAINST_TURNS = -4.0, -8.0
-_WAITING = ("star-serial", "star-async-turns")
+_AGAINST_HIDING, _AGAINST_TURNS = -4.0, -8.0
 _TURNS = "star-async-turns"
 
 # Terms that another one says, too, with a further parameter.
@@ -46,10 +46,99 @@ _NESTED = ("star-async",)
 # Schedules in which the host only launches.
 _NO_HOST_WORK = ("allgather",)
 
+# k is looked for with so many samples of a record.
+_SAMPLES_FOR_K = 9
+
+# Fewer cells forecast none that is left out.
+_FEWEST_CELLS = 3
+
 GPU_TERMS = ("occupancy", "work")
 """Formulas of T_gpu that are tried where steps visit all pairs; the paper's is, too."""
 
 CPU_TERMS = ("bent", "linear")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the measured times make of the forms of our own programs.
+
+    Attributes:
+        form: the most plausible, or the one that was named; its parameters are to be estimated.
+        tried: the forms that were weighed, with their errors in cells left out.
+        fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
+        gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
+            largest n, forecast without them; None where too little is left.
+    """
+
+    form: Candidate
+    tried: list[Tried]
+    fitted: _core.Components | None = None
+    mixture: PartsMixture | None = None
+    gpus_error: float | None = None
+    n_error: float | None = None
+
+
+def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
+    """Fit the forms that come into question, and weigh them.
+
+    Args:
+        breakpoints: of each measured route's transfer curve, for the form that is estimated.
+
+    Raises:
+        InputError: none can be fitted.
+    """
+    tried = forms(problem, _paper(problem))
+    found = fit_mixture(problem, tried)
+    best = found.components[0][0]
+    form = Candidate(*best.terms)
+    if not form.is_paper:
+        form = Candidate(*best.terms, breakpoints)
+    return Choice(
+        form=form,
+        fitted=found,
+        mixture=content(found, visits_of(problem)),
+        tried=[
+            Tried(
+                model=Candidate(*each[0].terms).name, cv_error=_left_out(found, i), weight=each[1]
+            )
+            for i, each in enumerate(found.components)
+        ],
+        gpus_error=_held_out(problem, tried, "gpus"),
+        n_error=_held_out(problem, tried, "n"),
+    )
+
+
+def _paper(problem: Problem) -> Candidate | None:
+    """The paper's form with the k that describes the steps best; None where it cannot be had."""
+    paper = Candidate(*PAPER, straight(problem))
+    if paper.usable(problem) is not None:
+        return None
+    steps = replace(problem, transfers={}, launches=[], skeletons=[])
+    core = paper.model(problem)
+    observations = steps.observations(most_samples=_SAMPLES_FOR_K)
+    found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
+    return replace(paper, integer=found.model.integer)
+
+
+def _left_out(found: _core.Components, at: int) -> float:
+    """Mean relative error of cells, each forecast by all others."""
+    return float(np.mean(np.abs(np.expm1(-found.left_out(at)))))
+
+
+def _held_out(problem: Problem, tried: Sequence[Candidate], field: str) -> float | None:
+    """Median relative error of the cells with the largest value of a field, forecast by a fit to
+    the rest; None where the rest has a single value or hardly a cell."""
+    values = sorted({getattr(step, field) for step in problem.steps})
+    rest = [step for step in problem.steps if getattr(step, field) < values[-1]]
+    cells = {(step.n, step.gpus) for step in rest}
+    if len(values) < 3 or len(cells) < _FEWEST_CELLS:
+        return None
+    found = fit_mixture(replace(problem, steps=rest), tried)
+    left_out = medians_of(step for step in problem.steps if getattr(step, field) == values[-1])
+    n, gpus = (np.array(each, dtype=np.float64) for each in zip(*left_out, strict=True))
+    zero = np.zeros(n.size)
+    forecast = found.forecast(n, gpus, np.ones(n.size), zero, zero)[0]
+    return float(np.median(np.abs(forecast / np.array(list(left_out.values())) - 1)))
 
 
 def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Components:
@@ -60,13 +149,13 @@ def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Component
     """
     rows = visits_of(problem)
     priors = _priors(problem)
-    waits = waits_for_calls(problem.launches_both_ways)
+    left = terms_left(problem.schedule or PAPER[2], problem.waits)
     candidates = []
     for each in tried:
         core = each.model(problem)
         names = {name for name, _, _ in core.parameters}
         known = {name: prior for name, prior in priors.items() if name in names}
-        candidates.append((core, _log_odds(each.com, waits), known))
+        candidates.append((core, _log_odds(each.com, left), known))
     try:
         return _core.fit_components(*rows.columns(), candidates)
     except ValueError as error:
@@ -79,7 +168,7 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
 
     ``paper``: with the structural integer that fits best; None where it cannot be had.
     """
-    schedule = problem.schedule or "star-serial"
+    schedule = problem.schedule or PAPER[2]
     coms = [com.name for com in _core.COM_TERMS.values() if com.schedule == schedule]
     coms = [com for com in coms if com not in _NESTED]
     gpus = list(GPU_TERMS)
@@ -88,14 +177,16 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
     if paper is not None:
         gpus.append(paper.gpu)
     cpus = ("none",) if schedule in _NO_HOST_WORK else CPU_TERMS
-    integer = None if paper is None else paper.integer
+    integers = {} if paper is None else {paper.gpu: paper.integer}
     found = [
-        Candidate(gpu, cpu, com, integer=integer if paper is not None and gpu == paper.gpu else None)
+        Candidate(gpu, cpu, com, integer=integers.get(gpu))
         for gpu in gpus
         for com in coms
         for cpu in cpus
     ]
-    return [each for each in found if each.usable(problem) is None]
+    why_not = {each: each.usable(problem) for each in found}
+    problem.notes += [f"not tried: {why}" for why in dict.fromkeys(why_not.values()) if why]
+    return [each for each, why in why_not.items() if why is None]
 
 
 @dataclass(frozen=True)
@@ -197,10 +288,11 @@ def _positive(samples: Sequence[float] | None) -> list[float]:
     return [seconds for seconds in samples or () if seconds > 0]
 
 
-def _log_odds(com: str, waits: bool | None) -> float:
-    if waits and com not in _WAITING and _core.COM_TERMS[com].schedule.startswith("star"):
-        return _AGAINST_WAITING
-    return _AGAINST_TURNS if com == _TURNS and not waits else 0.0
+def _log_odds(com: str, left: Sequence[str]) -> float:
+    """Of a communication term, where a path's launches leave these."""
+    if com in left:
+        return 0.0
+    return _AGAINST_TURNS if com == _TURNS else _AGAINST_HIDING
 
 
 def _priors(problem: Problem) -> dict[str, tuple[float, float]]:
@@ -208,7 +300,8 @@ def _priors(problem: Problem) -> dict[str, tuple[float, float]]:
     deviation."""
     known: dict[str, tuple[float, float]] = {}
     if problem.launches:
-        launch = float(np.median([np.median(each.seconds) / each.count for each in problem.launches]))
+        launches = [np.median(each.seconds) / each.count for each in problem.launches]
+        launch = float(np.median(launches))
         known["t_kernel"] = (launch, _LAUNCH_SD)
         known["t_queue"] = (_LAUNCHES_TO_QUEUE * launch, _QUEUE_SD)
     for route, transfers in problem.transfers.items():

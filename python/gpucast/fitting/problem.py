@@ -28,7 +28,7 @@ MOST_SAMPLES = 64
 
 # Schedules whose kernel phase is the kernel alone. Where copies are queued around a kernel, the
 # events that mark its beginning and end wait for the copies.
-_KERNELS_ALONE = ("star-serial",)
+KERNELS_ALONE = ("star-serial",)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Problem:
             rows.add_record(ObservationKind.step, step, most_samples, n=step.n, gpus=step.gpus)
             if step.phases is not None:
                 rows.add(ObservationKind.cpu, _measured(step.phases.cpu), n=step.n)
-                if self.schedule in _KERNELS_ALONE:
+                if self.schedule in KERNELS_ALONE:
                     kernel = _measured(step.phases.kernel)
                     rows.add(ObservationKind.kernel, kernel, n=step.n, gpus=step.gpus)
         for route in self.transfers:

@@ -15,13 +15,23 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Skeleton
 from gpucast.fitting.candidates import Candidate, Curves
-from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, choose, find_breakpoints
+from gpucast.fitting.fit import SAMPLES_TO_CHOOSE, find_breakpoints
 from gpucast.fitting.problem import MOST_SAMPLES, Problem
 from gpucast.fitting.synchronous import terms_left
 
 Array = NDArray[np.float64]
 
 _FOLDS = 5
+
+# Relative; held-out errors below it are alike, as measured times are known no better.
+_NOISE_FLOOR = 0.003
+
+# Held-out errors that differ by less than this factor (in the logarithm) are alike, however surely:
+# a term that nests another one forecasts a little differently in every cell.
+_SAME_ERROR = 0.01
+
+# With fewer cells a standard error is uncertain itself, and is taken half as large again.
+_FEW_CELLS = 12
 
 
 def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candidate, _core.Fit]:
@@ -36,7 +46,7 @@ def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candid
     """
     tried = _candidates(problem, terms)
     errors = [_held_out(problem, candidate, seed) for candidate in tried]
-    chosen = choose(problem, tried, errors, auto=True)
+    chosen = _choose(problem, tried, errors)
     model = chosen.model(problem)
     observations = problem.skeleton_observations(problem.skeletons, MOST_SAMPLES)
     found = _core.fit(model, observations, [model.integer])
@@ -52,6 +62,35 @@ def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
             kept = tuple((route, points) for route, points in curves if route in needed)
             found.append(terms.with_communication(com, kept))
     return list(dict.fromkeys(found))
+
+
+def _choose(problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array]) -> Candidate:
+    """The simplest candidate whose held-out error is within one standard error of the least, or
+    next to it.
+
+    Errors are compared as logarithms, cell by cell: by what factor a candidate is better counts the
+    same in cells that all forecast well and in those that none does, and a few of the latter do not
+    blur the choice.
+    """
+    factors = [np.log(error + _NOISE_FLOOR) for error in errors]
+    means = [float(np.mean(factor)) for factor in factors]
+    finite = [i for i, mean in enumerate(means) if np.isfinite(mean)]
+    if not finite:
+        problem.warnings.append("too few skeletons to choose by; took the first usable term")
+        return tried[0]
+    best = min(finite, key=lambda i: means[i])
+
+    def close(i: int) -> bool:
+        difference = factors[i] - factors[best]
+        spread = float(np.std(difference, ddof=1)) if difference.size > 1 else 0.0
+        error = spread / np.sqrt(difference.size) * (1.5 if difference.size < _FEW_CELLS else 1)
+        return bool(np.mean(difference) <= max(_SAME_ERROR, error))
+
+    simplest = min(
+        (i for i in finite if i == best or close(i)),
+        key=lambda i: (tried[i].complexity(problem), means[i]),
+    )
+    return tried[simplest]
 
 
 def _within_skeletons(bends: Curves, skeletons: Sequence[Skeleton]) -> Curves:

@@ -369,6 +369,87 @@ class MachineFactors:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
+class TimedVisits:
+    """Visits of cells, an entry a visit.
+
+    Attributes:
+        cell: which of the cells.
+        seconds: median of the samples of a step.
+        variance: of its logarithm, by samples and rounding.
+        cpu, cpu_variance: the same of the host's part; None: not timed.
+    """
+
+    cell: list[Annotated[int, Bounds(least=0)]]
+    seconds: list[Positive]
+    variance: list[NotNegative]
+    cpu: list[Positive | None]
+    cpu_variance: list[NotNegative]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
+class MixtureForm:
+    """A form that forecasts are averaged over, and the processes about its parts
+    (fit/include/gpucast/fit/components).
+
+    Attributes:
+        terms: of the catalogue.
+        integer: the structural integer of the GPU term; None: it has none.
+        weight: share in the forecast.
+        z: logarithms of the parameters' linear coordinates, then of what events add to a kernel.
+        median, sd: their priors'.
+        amplitudes: logarithms, in the order of ``_core.AMPLITUDES``.
+        step, cpu: variance that each visit got because the rest did not expect it.
+        kernel: the same of each cell's kernel.
+    """
+
+    terms: Terms
+    integer: Integer | None = field(default=None, metadata={"omit": True})
+    weight: Positive
+    z: list[float]
+    median: list[float]
+    sd: list[Positive]
+    amplitudes: list[float]
+    step: list[NotNegative]
+    cpu: list[NotNegative]
+    kernel: list[NotNegative]
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
+class PartsMixture:
+    """What a model that chose its form forecasts with.
+
+    Attributes:
+        n, gpus: of each cell.
+        kernel, kernel_variance: seconds of its kernel alone (None: not timed), and variance of the
+            logarithm.
+        visits: of these cells.
+        forms: the largest weight first.
+    """
+
+    n: list[Size]
+    gpus: list[Count]
+    kernel: list[Positive | None]
+    kernel_variance: list[NotNegative]
+    visits: TimedVisits
+    forms: list[MixtureForm]
+
+    def __post_init__(self) -> None:
+        cells, visits = len(self.n), len(self.visits.cell)
+        columns = (self.gpus, self.kernel, self.kernel_variance)
+        of_visits = (self.visits.seconds, self.visits.variance, self.visits.cpu,
+                     self.visits.cpu_variance)  # fmt: skip
+        of_forms = [(form.step, form.cpu) for form in self.forms]
+        if not (
+            self.forms
+            and all(len(column) == cells for column in columns)
+            and all(len(column) == visits for column in of_visits)
+            and all(len(column) == visits for pair in of_forms for column in pair)
+            and all(len(form.kernel) == cells for form in self.forms)
+        ):
+            raise ValueError("a mixture has as many entries for each cell and each visit")
+
+
+@dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class Fitted:
     """The content of a model file but its replicates."""
 
@@ -396,6 +477,7 @@ class Fitted:
     )
     machine: Gpu
     data: FittedSteps
+    mixture: PartsMixture | None = field(default=None, metadata={"omit": True})
     other_path: OtherPath | None = field(default=None, metadata={"omit": True})
     bootstrap_seed: int | None = None
     created: str | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from gpucast.model.forecaster import (
     interval_width,
 )
 from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
+from gpucast.model.joint import DRAWS
+from gpucast.model.mixed import Mixed, Times
 from gpucast.model.other_path import Elsewhere
 from gpucast.util.typed_json import to_json
 
@@ -112,7 +115,12 @@ class Model(Fitted, Forecaster):
 
     @property
     def draw_count(self) -> int:
-        return len(self.integers)
+        return len(self.integers) if self.mixture is None else DRAWS
+
+    @property
+    def exact(self) -> bool:
+        """Whether each draw is a set of parameters of one form, for any n and N."""
+        return self.mixture is None and self.other_path is None
 
     @property
     def timed(self) -> TimedCells | None:
@@ -127,7 +135,10 @@ class Model(Fitted, Forecaster):
 
     @property
     def common_factors(self) -> CommonFactors:
-        return OF_PARTS if self.knows_parts else OF_TOTAL
+        if not self.knows_parts:
+            return OF_TOTAL
+        # A mixture's intervals hold the noise of visits.
+        return OF_PARTS if self.mixture is None else replace(OF_PARTS, visit=np.zeros((3, 3)))
 
     @property
     def unit(self) -> str | None:
@@ -149,6 +160,8 @@ class Model(Fitted, Forecaster):
     ) -> Forecasts:
         n = checked_sizes(n)
         gpus = checked_counts(gpus)
+        if self.mixed is not None:
+            return self._mixed_forecasts(self.mixed, n, gpus, interval)
         self._refuse_unobserved(n, gpus)
         wanted = max(_FEWEST_REPLICATES, _EVALUATIONS // max(1, n.size))
         used = min(len(self.integers), wanted)
@@ -185,6 +198,45 @@ class Model(Fitted, Forecaster):
             interval=interval,
         )
 
+    @cached_property
+    def mixed(self) -> Mixed | None:
+        """What the model forecasts with where the fit chose its form; else the form alone does."""
+        if self.mixture is None:
+            return None
+        return Mixed(self.mixture, self.machine, self.workload)
+
+    def _mixed_forecasts(
+        self, mixed: Mixed, n: Array, gpus: Array, interval: Interval
+    ) -> Forecasts:
+        found = mixed.times(n, gpus)
+        common = self.common_variance(found.parts, interval)
+        if common.any():
+            found = mixed.times(n, gpus, common)
+        # Beside one another, all parts of a step are as long as it is.
+        parts = found.parts * np.exp(self.log_factors)
+        factor = parts.sum(axis=1) / found.parts.sum(axis=1)
+        return Forecasts(
+            n=n,
+            gpus=gpus,
+            seconds=found.seconds * factor,
+            low=found.low * factor,
+            high=found.high * factor,
+            mean_low=found.mean_low * factor,
+            mean_high=found.mean_high * factor,
+            t_gpu=parts[:, 0],
+            t_cpu=parts[:, 1],
+            t_com=parts[:, 2],
+            extrapolated=self.extrapolates(n, gpus),
+            spread=found.spread,
+            common=common,
+            interval=interval,
+        )
+
+    def _factors(self, found: Times) -> Array:
+        """By how much the machine that is forecast makes each cell longer."""
+        total = found.parts.sum(axis=1)
+        return np.asarray(found.parts @ np.exp(self.log_factors) / total, dtype=np.float64)
+
     @property
     def elsewhere(self) -> Elsewhere | None:
         """Of a what-if: what is known of its path."""
@@ -203,12 +255,20 @@ class Model(Fitted, Forecaster):
         return t_com, spread, np.sqrt(visit)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
+        if self.mixed is not None:
+            found = self.mixed.times(n, gpus)
+            return found.seconds * self._factors(found)
         if self.elsewhere is not None:
             deviation, _ = self.elsewhere.process.at(n, gpus)
             return self.elsewhere.parts(self.core, self.values, n, gpus, deviation).seconds
         return self.evaluated(self.core, self.values, n, gpus, np.exp(self.log_factors))
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
+        if self.mixed is not None:
+            found = self.mixed.times(n, gpus)
+            shares = found.parts / found.parts.sum(axis=1, keepdims=True)
+            factors = self.drawn_factors(count, interval) @ shares.T
+            return np.asarray(self.mixed.draws(n, gpus, count) * factors, dtype=np.float64)
         core = self.core
         cores = {integer: core.with_integer(integer) for integer in set(self.integers)}
         factors = self.drawn_factors(count, interval)
@@ -241,6 +301,11 @@ class Model(Fitted, Forecaster):
         visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
         noise = self.noise
+        if self.mixed is not None:
+            of_cell = np.ones(found.n.size) if visits is None else np.array(visits, np.float64)
+            times = self.mixed.times(found.n, found.gpus, found.common, of_cell, rounding)
+            factor = self._factors(times)
+            return times.low * factor, times.high * factor
         if self.elsewhere is not None:
             # Repetitions of one visit share its noise.
             of_cell = np.ones(found.n.size) if visits is None else np.array(visits)
@@ -255,18 +320,13 @@ class Model(Fitted, Forecaster):
         return found.seconds * np.exp(-width), found.seconds * np.exp(width)
 
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
-        if not self.integers:
+        if not self.draw_count:
             return np.full((n.size, gpus.size), np.nan)
-<<<<<<< HEAD
         plain = interval is Interval.now and self.machine_factors is None
-        if self.elsewhere is not None or not plain:
+        if not self.exact or not plain:
             return np.array(
                 [self.shares_about(size, gpus, np.ones(gpus.size), interval) for size in n]
             )
-=======
-        if self.elsewhere is not None:
-            return np.array([self.shares_about(size, gpus, np.ones(gpus.size)) for size in n])
->>>>>>> wt-whatif
         return _core.best_probability(self.core, self.replicates, self.integers, n, gpus)
 
     def to_json(self) -> str:

@@ -430,7 +430,8 @@ class Forecaster(ABC):
         found = self.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
         repetitions = [len(each.seconds) for each in cells.values()]
         rounding = np.array([each.rounding for each in cells.values()])
-        low, high = self.cell_intervals(found, repetitions, rounding)
+        visits = [each.visits for each in cells.values()]
+        low, high = self.cell_intervals(found, repetitions, rounding, visits)
         parts = np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
         # Parts of averaged forms sum up to their mean, the forecast is their median.
         parts *= (found.seconds / parts.sum(axis=1))[:, np.newaxis]

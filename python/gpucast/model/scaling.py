@@ -27,18 +27,11 @@ from gpucast.model.forecaster import (
     outer,
 )
 from gpucast.model.intervals import OF_TOTAL, Z90, CommonFactors, Interval, interval_named
+from gpucast.model.joint import COUNTS_DRAWN, DRAWS, joint_draws, nodes_of, shuffled
 from gpucast.util.typed_json import to_json
 
 if TYPE_CHECKING:
     import pandas
-
-DRAWS = 400
-"""Draws behind a probability: known to 2.5 % at worst."""
-
-# Draws of so many cells together need a matrix of so many rows; more are interpolated.
-_MOST_DRAWN = 600
-_SIZES_DRAWN = 25
-_COUNTS_DRAWN = 24
 
 # Draws of one size on more counts are interpolated, too; so many counts at a time, for memory.
 _MOST_COUNTS_DRAWN = 128
@@ -237,29 +230,13 @@ class ScalingModel(FittedScaling, Forecaster):
         return np.where(np.isnan(known), found.seconds, known)
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
-        small = n.size <= _MOST_DRAWN
-        times = self._drawn(n, gpus, count) if small else self._interpolated(n, gpus, count)
+        times = joint_draws(lambda a, b: self._drawn(a, b, count), self.seconds, n, gpus)
         factors = self.drawn_factors(count, interval)
         return np.asarray(times * factors[:, :1], dtype=np.float64)
 
     def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
-        drawn = self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED)
-        # They come form by form: beside those of another model they would seem to go with it.
         seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
-        return drawn[np.random.default_rng(seed).permutation(count)]
-
-    def _interpolated(self, n: Array, gpus: Array, count: int) -> Array:
-        """Draws of more cells than can be drawn together: their ratio to the model's own times,
-        interpolated between sizes and counts on a grid, in the logarithm of both."""
-        from scipy.interpolate import RegularGridInterpolator
-
-        axes = [_nodes(n, _SIZES_DRAWN), _nodes(gpus, _COUNTS_DRAWN)]
-        at = outer(*(np.exp(axis) for axis in axes))
-        ratio = np.log(self._drawn(*at, count) / self.seconds(*at))
-        grid = ratio.T.reshape(axes[0].size, axes[1].size, count)
-        wanted = np.column_stack([np.log(n), np.log(gpus)])
-        between = RegularGridInterpolator(axes, grid)(wanted)
-        return np.asarray(self.seconds(n, gpus) * np.exp(between.T), dtype=np.float64)
+        return shuffled(self.core.draws(n, gpus, self.nodes_of(gpus), count, _SEED), seed)
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Forecasts of every n with every GPU count, a row each.
@@ -321,7 +298,7 @@ class ScalingModel(FittedScaling, Forecaster):
         if gpus.size <= _MOST_COUNTS_DRAWN:
             return super().shares_about(n, gpus, factors)
         logs = self._logs(n, gpus)
-        axis = _nodes(gpus, _COUNTS_DRAWN)
+        axis = nodes_of(gpus, COUNTS_DRAWN)
         at = outer([n], np.exp(axis))
         ratio = np.log(self._drawn(*at, DRAWS) / self.seconds(*at))
         least, fastest = np.full(DRAWS, np.inf), np.zeros(DRAWS, dtype=np.intp)
@@ -347,14 +324,6 @@ class ScalingModel(FittedScaling, Forecaster):
     def to_json(self) -> str:
         content = {"schema": SCHEMA, **self.content}
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _nodes(values: Array, most: int) -> Array:
-    """Logarithms of the values, or of so many evenly spaced between the least and the greatest."""
-    logs = np.unique(np.log(values))
-    if logs.size == 1:
-        return np.array([logs[0], logs[0] + 1.0])
-    return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)
 
 
 def _hats(axis: Array, values: Array) -> Array:

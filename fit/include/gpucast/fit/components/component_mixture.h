@@ -53,9 +53,6 @@ class Mixture {
   const std::vector<Component>& components() const { return components_; }
   const FormFit& fit_of(std::size_t component) const { return fits_[component]; }
 
-  // ln T of each measured cell less what all others say of it, averaged over the components.
-  Eigen::VectorXd left_out() const;
-
   // By `threads` threads (0: one a core).
   Forecast forecast(const Asked& asked, unsigned threads) const;
 
