@@ -49,6 +49,9 @@ _NO_HOST_WORK = ("allgather",)
 # k is looked for with so many samples of a record.
 _SAMPLES_FOR_K = 9
 
+# Forms of at least this share of the largest weight are about as plausible.
+_ABOUT_AS_PLAUSIBLE = 0.5
+
 # Fewer cells forecast none that is left out.
 _FEWEST_CELLS = 3
 
@@ -63,7 +66,9 @@ class Choice:
     """What the measured times make of the forms of our own programs.
 
     Attributes:
-        form: the most plausible, or the one that was named; its parameters are to be estimated.
+        form: of the most plausible the plainest, or the one that was named; its parameters are to be
+            estimated.
+        name: of the form among those tried.
         tried: the forms that were weighed, with their errors in cells left out.
         fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
         gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
@@ -71,6 +76,7 @@ class Choice:
     """
 
     form: Candidate
+    name: str
     tried: list[Tried]
     fitted: _core.Components | None = None
     mixture: PartsMixture | None = None
@@ -89,12 +95,13 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     """
     tried = forms(problem, _paper(problem))
     found = fit_mixture(problem, tried)
-    best = found.components[0][0]
-    form = Candidate(*best.terms)
+    plain = _plainest(found)
+    form = Candidate(*plain.terms)
     if not form.is_paper:
-        form = Candidate(*best.terms, breakpoints)
+        form = Candidate(*plain.terms, breakpoints)
     return Choice(
         form=form,
+        name=Candidate(*plain.terms).name,
         fitted=found,
         mixture=content(found, visits_of(problem)),
         tried=[
@@ -118,6 +125,14 @@ def _paper(problem: Problem) -> Candidate | None:
     observations = steps.observations(most_samples=_SAMPLES_FOR_K)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     return replace(paper, integer=found.model.integer)
+
+
+def _plainest(found: _core.Components) -> _core.Model:
+    """The form with the fewest parameters of those about as plausible as the most plausible: of
+    what data do not tell apart, the parameters of the richer forms are not determined."""
+    largest = found.components[0][1]
+    alike = [each[0] for each in found.components if each[1] >= _ABOUT_AS_PLAUSIBLE * largest]
+    return min(alike, key=lambda core: len(core.parameters))
 
 
 def _left_out(found: _core.Components, at: int) -> float:
