@@ -413,16 +413,16 @@ def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str
     p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
     if p < LACK_OF_FIT:
         likely = min(misfits, key=lambda name: misfits[name], default="")
-        what_follows = (
-            "intervals are widened by that"
-            if not mixed
-            else "forecasts follow the times, parameters are those of the form"
+        mean, what_follows = (
+            ("form", "forecasts follow the times, parameters are those of the form")
+            if mixed
+            else ("model", "intervals are widened by that")
         )
         hint = (
             f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         )
         problem.warnings.append(
-            f"lack of fit, {p_value(p)}{hint}: times differ from the {'form' if mixed else 'model'} by "
+            f"lack of fit, {p_value(p)}{hint}: times differ from the {mean} by "
             f"{100 * noise.between_cells:.2g} % beyond noise; {what_follows}"
         )
     return {

@@ -222,7 +222,7 @@ class Forecaster(ABC):
 
     @property
     def between_cells(self) -> float:
-        """Spread of ln T of true cell times around the model, beyond the spread of its forecasts."""
+        """Spread of ln T of true cell times around the model, beyond that of its forecasts."""
         return self.noise.between_cells
 
     @property
