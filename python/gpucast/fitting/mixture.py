@@ -66,8 +66,8 @@ class Choice:
     """What the measured times make of the forms of our own programs.
 
     Attributes:
-        form: of the most plausible the plainest, or the one that was named; its parameters are to be
-            estimated.
+        form: the plainest of the most plausible, or the one that was named; its parameters are to
+            be estimated.
         name: of the form among those tried.
         tried: the forms that were weighed, with their errors in cells left out.
         fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
