@@ -28,12 +28,19 @@ constexpr double least_fraction = 1.0 / 64;  // of a step that is still tried
 constexpr double converged = 1e-3;     // change of z
 constexpr double suspicious = 3;       // standard deviations
 
+// The factor of a covariance; empty where it has none. Eigen takes what is not a number for success.
 Eigen::MatrixXd cholesky(const Eigen::MatrixXd& matrix) {
   Eigen::MatrixXd padded = matrix;
   padded.diagonal().array() += least_variance;
   const Eigen::LLT<Eigen::MatrixXd> factor(padded);
-  if (factor.info() != Eigen::Success) return {};
+  if (factor.info() != Eigen::Success || !factor.matrixLLT().allFinite()) return {};
   return factor.matrixL();
+}
+
+Eigen::MatrixXd required_factor(const Eigen::MatrixXd& covariance) {
+  Eigen::MatrixXd factor = cholesky(covariance);
+  if (factor.size() == 0) throw NotFitted("the measured cells' covariance has no factor");
+  return factor;
 }
 
 template <class Columns>
@@ -134,7 +141,7 @@ class Fitting {
         Eigen::MatrixXd covariance =
             sum(correlations_.pieces(times.weights, times.weights), point_.amplitudes);
         noise.add_to(covariance);
-        factor = cholesky(covariance);
+        factor = required_factor(covariance);
         mean = noise.mean();
       }
       const Eigen::MatrixXd jacobian = whiten(factor, times.slopes);
@@ -170,6 +177,13 @@ class Fitting {
     double cost;
   };
 
+  // At the amplitudes that the fit stands at.
+  Whole required_whole() const {
+    Whole result = whole();
+    if (!std::isfinite(result.cost)) throw NotFitted("the measured times have no density");
+    return result;
+  }
+
   Whole whole() const {
     Whole result{std::make_shared<const VisitNoise>(noise_at(weights_)), {}, {},
                  std::numeric_limits<double>::infinity()};
@@ -194,7 +208,7 @@ class Fitting {
 
   // Marginal likelihood of the amplitudes, by scoring with the average information.
   void find_amplitudes() {
-    Whole now = whole();
+    Whole now = required_whole();
     for (int i = 0; i < most_amplitude_steps; ++i) {
       const Eigen::MatrixXd inverted = inverse(now.factor);
       const Eigen::VectorXd alpha = inverted * now.residuals;
@@ -249,7 +263,7 @@ class Fitting {
   // A visit that all other cells and visits did not expect gets variance of its own. It is judged
   // without what it got before.
   void find_disturbed() {
-    const Whole now = whole();
+    const Whole now = required_whole();
     const Eigen::MatrixXd inverted = inverse(now.factor);
     const Eigen::VectorXd alpha = inverted * now.residuals;
     const Disturbed none(measured_);
@@ -328,8 +342,7 @@ FormFit::FormFit(const Form& form, const Measured& measured, Point point)
   Eigen::MatrixXd covariance =
       sum(Correlations(sites_, sites_).pieces(weights_, weights_), point_.amplitudes);
   noise.add_to(covariance);
-  factor_ = cholesky(covariance);
-  if (factor_.size() == 0) throw std::invalid_argument("the measured cells' covariance is singular");
+  factor_ = required_factor(covariance);
   jacobian_ = whiten(factor_, times.slopes);
   residuals_ = whiten(factor_, Eigen::VectorXd(noise.mean() - times.log_seconds));
   const Eigen::VectorXd inverse_variance = form.sd.array().square().inverse();
@@ -345,7 +358,7 @@ FormFit::FormFit(const Form& form, const Measured& measured, Point point)
                   precision_.diagonal().array().log().sum() - form.sd.array().log().sum() -
                   .5 * static_cast<double>(rows.size()) * std::log(2 * std::numbers::pi) -
                   amplitude_penalty(point_.amplitudes);
-  if (!std::isfinite(log_evidence_)) log_evidence_ = -std::numeric_limits<double>::max();
+  if (!std::isfinite(log_evidence_)) throw NotFitted("the measured times have no density");
 }
 
 Eigen::VectorXd FormFit::errors() const {

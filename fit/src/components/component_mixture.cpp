@@ -188,10 +188,13 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
     parallel_for(which.size(), threads, 1, [&](std::size_t i) {
       const Candidate& candidate = candidates[which[i]];
       Form form = with_priors(candidate.model, cells, medians, candidate.known);
-      Point point = fit_form(form, measured, start);
-      if (!point.z.allFinite()) return;
-      const double evidence = FormFit(form, measured, point).log_evidence();
-      found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
+      try {
+        Point point = fit_form(form, measured, start);
+        const double evidence = FormFit(form, measured, point).log_evidence();
+        found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
+      } catch (const NotFitted&) {  // the other candidates are tried all the same
+        found[i].clear();
+      }
     });
     for (auto& each : found) {
       for (auto& one : each)
