@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
+#include <string_view>
 #include <vector>
 
 #include "components_synthetic.h"
@@ -52,9 +53,9 @@ MatrixXd deviations(const Sites& a, const MatrixXd& weights_a, const Sites& b,
       const double in_n = std::abs(a.log_n[i] - b.log_n[j]);
       const double in_gpus = std::abs(a.log_gpus[i] - b.log_gpus[j]);
       const bool same = in_n == 0 && in_gpus == 0;
-      const double gpu =
-          square(gpu_process) * std::exp(-std::abs(a.coordinate[i] - b.coordinate[j]) / gpu_length) +
-          (same ? square(gpu_of_cell) : 0);
+      const double gpu = square(gpu_process) *
+                             std::exp(-std::abs(a.coordinate[i] - b.coordinate[j]) / gpu_length) +
+                         (same ? square(gpu_of_cell) : 0);
       const double cpu = square(cpu_process) * std::exp(-in_n / cpu_length);
       const double com =
           std::exp(-in_n / com_length) *
@@ -92,6 +93,22 @@ struct DenseFit {
   }
 };
 
+// A parameter without a median may make half of the shortest time that it could make: 1e-3 s here.
+TEST(Priors, TakeTheirScaleFromTheTimesOfTheirPart) {
+  const auto model = model_of(model::Work{}, model::Linear{}, model::Halo{});
+  const Form form =
+      with_priors(model, steps_at({8e3, 64e3}, {1, 8}), VectorXd::Constant(2, std::log(1e-3)), {});
+  const auto median = [&](std::string_view name) {
+    const auto& list = model.parameter_list();
+    const auto found = std::ranges::find(list, name, &model::Parameter::name);
+    return std::exp(form.median[found - list.begin()]);
+  };
+  EXPECT_NEAR(median("t_pair"), .5e-3 / (8e3 * 64e3), 1e-18);
+  EXPECT_NEAR(median("t_edge"), .5e-3, 1e-12);
+  EXPECT_NEAR(median("t_face"), .5e-3 / 400, 1e-12);  // (8000)^(2/3), of 8 GPUs with 8000 each
+  EXPECT_NEAR(median("t_0"), 6e-6, 1e-12);            // the catalogue's
+}
+
 class Fitted : public ::testing::TestWithParam<bool> {
  protected:
   Fitted()
@@ -119,10 +136,9 @@ TEST_P(Fitted, PredictsAsTheDenseDistributionDoes) {
   const MatrixXd inverse = dense.covariance.inverse();
   const VectorXd mean = times.log_seconds + times.slopes * (form_.median - point_.z) +
                         cross * inverse * (dense.seen - dense.expected);
-  const MatrixXd covariance =
-      times.slopes * prior * times.slopes.transpose() +
-      deviations(at, times.weights, at, times.weights, point_.amplitudes) -
-      cross * inverse * cross.transpose();
+  const MatrixXd covariance = times.slopes * prior * times.slopes.transpose() +
+                              deviations(at, times.weights, at, times.weights, point_.amplitudes) -
+                              cross * inverse * cross.transpose();
   const auto found = fit_.predict(at, true);
   EXPECT_LT((found.mean - mean).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((found.covariance - covariance).cwiseAbs().maxCoeff(), 1e-6);
@@ -159,8 +175,11 @@ TEST_P(Fitted, LeavesCellsOutAsARefitWithoutThemWould) {
   const Rows rows(measured_);
   const DenseFit all(form_, measured_, point_);
   for (Index out = 0; out < measured_.size(); ++out) {
-    Measured rest{VectorXd(measured_.size() - 1), VectorXd(measured_.size() - 1),
-                  VectorXd(measured_.size() - 1), VectorXd(measured_.size() - 1), {}};
+    Measured rest{VectorXd(measured_.size() - 1),
+                  VectorXd(measured_.size() - 1),
+                  VectorXd(measured_.size() - 1),
+                  VectorXd(measured_.size() - 1),
+                  {}};
     Index to = 0;
     for (Index c = 0; c < measured_.size(); ++c) {
       if (c == out) continue;

@@ -23,8 +23,7 @@ using Eigen::VectorXd;
 constexpr std::array<Amplitude, 4> of_visits{gpu_of_visit, cpu_of_visit, com_of_visit, cpu_phase};
 
 double log_normal_density(const VectorXd& off, const MatrixXd& covariance) {
-  return -.5 * off.dot(covariance.ldlt().solve(off)) -
-         .5 * std::log(covariance.determinant()) -
+  return -.5 * off.dot(covariance.ldlt().solve(off)) - .5 * std::log(covariance.determinant()) -
          .5 * static_cast<double>(off.size()) * std::log(2 * std::numbers::pi);
 }
 
@@ -58,11 +57,14 @@ class ManyVisits : public ::testing::Test {
 
   static Measured four_cells() {
     const double none = std::numeric_limits<double>::quiet_NaN();
-    Measured result{VectorXd{{1e3, 2e3, 2e3, 8e3}}, VectorXd{{1, 1, 2, 4}},
-                    VectorXd{{none, -7.4, none, -6.8}}, VectorXd{{0, 1e-4, 0, 2e-4}}, {}};
-    result.visits = {{0, -7.1, 1e-4, true, -8.2, 2e-4},  {0, -6.6, 2e-4, false, 0, 0},
-                     {1, -7.2, 1e-4, true, -8.0, 1e-4},  {0, -7.0, 3e-4, true, -8.5, 1e-3},
-                     {2, -6.9, 1e-4, false, 0, 0},       {2, -6.8, 1e-6, false, 0, 0},
+    Measured result{VectorXd{{1e3, 2e3, 2e3, 8e3}},
+                    VectorXd{{1, 1, 2, 4}},
+                    VectorXd{{none, -7.4, none, -6.8}},
+                    VectorXd{{0, 1e-4, 0, 2e-4}},
+                    {}};
+    result.visits = {{0, -7.1, 1e-4, true, -8.2, 2e-4}, {0, -6.6, 2e-4, false, 0, 0},
+                     {1, -7.2, 1e-4, true, -8.0, 1e-4}, {0, -7.0, 3e-4, true, -8.5, 1e-3},
+                     {2, -6.9, 1e-4, false, 0, 0},      {2, -6.8, 1e-6, false, 0, 0},
                      {3, -6.5, 1e-4, true, -7.4, 1e-6}};
     return result;
   }
@@ -98,8 +100,8 @@ class ManyVisits : public ::testing::Test {
       if (row >= 0) all.push_back({measured_.kernel[c], row, -1 - c, false, alone});
     }
     const auto count = static_cast<Index>(all.size());
-    Dense result{VectorXd(count), MatrixXd::Zero(count, rows_.size()),
-                 MatrixXd::Zero(count, count), {}};
+    Dense result{
+        VectorXd(count), MatrixXd::Zero(count, rows_.size()), MatrixXd::Zero(count, count), {}};
     for (auto& each : result.slopes)
       each = result.noise;
     for (Index i = 0; i < count; ++i) {
@@ -181,8 +183,7 @@ TEST_F(ManyVisits, InformationIsThatOfAllVisits) {
   const auto [inverse, alpha] = inverse_and_alpha(of);
   const auto slopes = of.slopes(inverse, alpha);
   const Dense all = dense(amplitudes_);
-  const MatrixXd precision =
-      (all.of_row * of_rows_ * all.of_row.transpose() + all.noise).inverse();
+  const MatrixXd precision = (all.of_row * of_rows_ * all.of_row.transpose() + all.noise).inverse();
   const VectorXd weighted = precision * (all.seen - all.of_row * expected_);
   for (std::size_t k = 0; k < 4; ++k) {
     const auto at = static_cast<Index>(k);
@@ -218,8 +219,8 @@ TEST(VisitNoise, FallsWithTheNumberOfVisits) {
     MatrixXd covariance = MatrixXd::Zero(2, 2);
     noise.add_to(covariance);
     const LogAmplitudes square = (2 * usual_amplitudes().array()).exp();
-    const double one = .25 * square[gpu_of_visit] + .09 * square[cpu_of_visit] +
-                       .04 * square[com_of_visit] + 1e-4;
+    const double one =
+        .25 * square[gpu_of_visit] + .09 * square[cpu_of_visit] + .04 * square[com_of_visit] + 1e-4;
     const auto by = static_cast<double>(count);
     EXPECT_NEAR(covariance(0, 0), one / by, 1e-12);
     EXPECT_NEAR(covariance(0, 1), .3 * square[cpu_of_visit] / by, 1e-12);

@@ -32,8 +32,11 @@ struct Plan {
 inline Measured measure(const True& truth, const Plan& plan, std::uint64_t seed) {
   synthetic::Noisy noisy(seed, 0);
   const auto count = static_cast<Eigen::Index>(plan.n.size() * plan.gpus.size());
-  Measured result{Eigen::VectorXd(count), Eigen::VectorXd(count), Eigen::VectorXd(count),
-                  Eigen::VectorXd::Constant(count, 1e-5), {}};
+  Measured result{Eigen::VectorXd(count),
+                  Eigen::VectorXd(count),
+                  Eigen::VectorXd(count),
+                  Eigen::VectorXd::Constant(count, 1e-5),
+                  {}};
   Eigen::Index c = 0;
   for (const double n : plan.n) {
     for (const double gpus : plan.gpus) {
@@ -57,7 +60,9 @@ inline Measured measure(const True& truth, const Plan& plan, std::uint64_t seed)
 
 inline model::StepModel model_of(model::GpuTerm gpu, model::CpuTerm cpu, model::ComTerm com) {
   return {model::StepTerms{gpu, cpu, com},
-          model::Machine{.cores = 16896, .sms = 132, .block = 256}, 1, {}};
+          model::Machine{.cores = 16896, .sms = 132, .block = 256},
+          1,
+          {}};
 }
 
 // t_0, t_pair, t_root; t_cpu; t_kernel; L_h2d, B_h2d, L_d2h, B_d2h

@@ -29,7 +29,8 @@ double ratio_off(double found, double expected) { return std::abs(found / expect
 // By how many standard errors the largest component's parameters miss the truth.
 double worst_parameter(const Mixture& mixture, const True& truth) {
   const FormFit& fit = mixture.fit_of(0);
-  const VectorXd values = VectorXd::Map(truth.values.data(), static_cast<Index>(truth.values.size()));
+  const VectorXd values =
+      VectorXd::Map(truth.values.data(), static_cast<Index>(truth.values.size()));
   const VectorXd z = synthetic::log_from_values(truth.model, values);
   const Index count = z.size();
   return ((fit.point().z.head(count) - z).array() / fit.errors().head(count).array())
@@ -77,7 +78,8 @@ TEST(Components, WeighsTheRightFormWhereDataTell) {
   const auto turns = model_of(model::Work{}, model::Linear{}, model::StarAsyncTurns{});
   const Plan plan{{8e3, 16e3, 32e3, 64e3}, {1, 2, 3}, 3, true, false};
   const True by_turns{turns, by_work().values};
-  const True together{at_once, {7e-6, 8e-13, 2e-10, 9e-9, 3e-6, 4e10, 6e-6, 8e-6, 2e10, 7e-6, 1.8e10}};
+  const True together{at_once,
+                      {7e-6, 8e-13, 2e-10, 9e-9, 3e-6, 4e10, 6e-6, 8e-6, 2e10, 7e-6, 1.8e10}};
   for (const True& truth : {by_turns, together}) {
     const Mixture mixture =
         fit_components(measure(truth, plan, 4), {{at_once, 0, {}}, {turns, 0, {}}}, 1);
@@ -89,8 +91,10 @@ TEST(Components, WeighsTheRightFormWhereDataTell) {
 
 std::vector<Candidate> several_forms() {
   std::vector<Candidate> all;
-  for (const model::GpuTerm& gpu : {model::GpuTerm(model::Occupancy{}), model::GpuTerm(model::Work{})}) {
-    for (const model::CpuTerm& cpu : {model::CpuTerm(model::Bent{}), model::CpuTerm(model::Linear{})}) {
+  for (const model::GpuTerm& gpu :
+       {model::GpuTerm(model::Occupancy{}), model::GpuTerm(model::Work{})}) {
+    for (const model::CpuTerm& cpu :
+         {model::CpuTerm(model::Bent{}), model::CpuTerm(model::Linear{})}) {
       for (const model::ComTerm& com :
            {model::ComTerm(model::StarSerial{}), model::ComTerm(model::StarSerialHide{})}) {
         all.push_back({model_of(gpu, cpu, com), 0, {}});
@@ -209,7 +213,8 @@ TEST(Components, HugeSizesAndCountsAreForecast) {
   const True truth = by_blocks();
   const Measured measured = measure(truth, {{8e3, 64e3}, {1, 2}, 2, true, false}, 1);
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
-  const Forecast found = forecast_of(mixture, VectorXd{{1, 1e18, 1e18, 1}}, VectorXd{{1, 1, 1e6, 1e6}});
+  const Forecast found =
+      forecast_of(mixture, VectorXd{{1, 1e18, 1e18, 1}}, VectorXd{{1, 1, 1e6, 1e6}});
   EXPECT_TRUE(found.seconds.allFinite());
   EXPECT_TRUE(found.high.allFinite());
   EXPECT_TRUE((found.low.array() > 0).all());
@@ -219,9 +224,47 @@ TEST(Components, NothingToFitIsRefused) {
   const True truth = by_work();
   Measured measured = measure(truth, {{8e3, 64e3}, {1}, 1, false, false}, 1);
   EXPECT_THROW(fit_components(measured, {}, 1), std::invalid_argument);
+  EXPECT_THROW(Mixture(measured, {}), std::invalid_argument);
   measured.visits.pop_back();
   EXPECT_THROW(fit_components(measured, {{truth.model, 0, {}}}, 1), std::invalid_argument);
-  EXPECT_THROW(Mixture(measured, {}), std::invalid_argument);
+}
+
+TEST(Components, TimesOfNothingAreRefused) {
+  const True truth = by_work();
+  const Measured good = measure(truth, {{8e3, 64e3}, {1}, 2, true, true}, 1);
+  const double log_zero = -std::numeric_limits<double>::infinity();
+  const auto refused = [&](const auto& spoil) {
+    Measured bad = good;
+    spoil(bad);
+    EXPECT_THROW(fit_components(bad, {{truth.model, 0, {}}}, 1), std::invalid_argument);
+  };
+  refused([&](Measured& of) { of.kernel[1] = log_zero; });
+  refused([&](Measured& of) { of.visits[2].cpu = log_zero; });
+  refused([&](Measured& of) { of.visits[0].step = log_zero; });
+  refused([&](Measured& of) { of.visits[0].step_variance = -1e-4; });
+  refused([&](Measured& of) { of.visits[0].cell = 2; });
+  const auto idle_host = model_of(model::Work{}, model::None{}, model::Allgather{});
+  EXPECT_THROW(fit_components(good, {{idle_host, 0, {}}}, 1), std::invalid_argument);
+}
+
+TEST(Components, StepsWithoutHostWorkAreFitted) {
+  const True truth{model_of(model::Work{}, model::None{}, model::Allgather{}),
+                   {7e-6, 8e-13, 2e-10, 3e-6, 1e-5, 1e11}};
+  const Measured measured = measure(truth, {seven_sizes, {1, 2, 4}, 3, false, false}, 1);
+  const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
+  EXPECT_LT(worst_parameter(mixture, truth), 3.5);
+}
+
+// A candidate without a finite time anywhere: its host needs e^10000 s a particle.
+TEST(Components, AFormThatCannotBeFittedLeavesTheOthers) {
+  const True truth = by_work();
+  const Measured measured = measure(truth, {{8e3, 64e3}, {1, 2}, 2, true, false}, 1);
+  const Candidate broken{truth.model, 0, {{"t_cpu", {1e4, 1e-3}}}};
+  const Candidate fine{model_of(model::Occupancy{}, model::Bent{}, model::StarSerial{}), 0, {}};
+  const Mixture mixture = fit_components(measured, {broken, fine}, 1);
+  ASSERT_EQ(mixture.components().size(), 1U);
+  EXPECT_EQ(name(mixture.components()[0].form.model.terms()->gpu), "occupancy");
+  EXPECT_THROW(fit_components(measured, {broken}, 1), std::invalid_argument);
 }
 
 }  // namespace

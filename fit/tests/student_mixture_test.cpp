@@ -76,9 +76,7 @@ TEST(Draws, HaveTheMixturesMeanAndCovariance) {
 }
 
 TEST(Draws, OfTheSameSeedAreTheSame) {
-  const auto member = [](std::size_t) {
-    return Joint{VectorXd{{0, 0}}, MatrixXd::Identity(2, 2)};
-  };
+  const auto member = [](std::size_t) { return Joint{VectorXd{{0, 0}}, MatrixXd::Identity(2, 2)}; };
   EXPECT_EQ(draws({1}, member, 10, 3), draws({1}, member, 10, 3));
   EXPECT_NE(draws({1}, member, 10, 3), draws({1}, member, 10, 4));
 }

@@ -19,16 +19,17 @@ namespace {
 // Of log time: far below any clock, so that cells that repeat exactly leave a factor.
 constexpr double least_variance = 1e-10;
 
-constexpr double start_noise = .1;     // of log time, while the parameters are looked for
+constexpr double start_noise = .1;  // of log time, while the parameters are looked for
 constexpr int start_iterations = 25;
-constexpr int rounds = 3;              // of parameters, amplitudes and disturbed visits in turn
-constexpr int most_iterations = 12;    // of the parameters in a round
+constexpr int rounds = 3;            // of parameters, amplitudes and disturbed visits in turn
+constexpr int most_iterations = 12;  // of the parameters in a round
 constexpr int most_amplitude_steps = 12;
 constexpr double least_fraction = 1.0 / 64;  // of a step that is still tried
-constexpr double converged = 1e-3;     // change of z
-constexpr double suspicious = 3;       // standard deviations
+constexpr double converged = 1e-3;           // change of z
+constexpr double suspicious = 3;             // standard deviations
 
-// The factor of a covariance; empty where it has none. Eigen takes what is not a number for success.
+// The factor of a covariance; empty where it has none. Eigen takes what is not a number for
+// success.
 Eigen::MatrixXd cholesky(const Eigen::MatrixXd& matrix) {
   Eigen::MatrixXd padded = matrix;
   padded.diagonal().array() += least_variance;
@@ -145,12 +146,11 @@ class Fitting {
         mean = noise.mean();
       }
       const Eigen::MatrixXd jacobian = whiten(factor, times.slopes);
-      const Eigen::VectorXd residuals =
-          whiten(factor, Eigen::VectorXd(mean - times.log_seconds));
+      const Eigen::VectorXd residuals = whiten(factor, Eigen::VectorXd(mean - times.log_seconds));
       Eigen::MatrixXd normal = jacobian.transpose() * jacobian;
       normal.diagonal() += precision;
-      const Eigen::VectorXd gradient = jacobian.transpose() * residuals -
-                                       precision.cwiseProduct(point_.z - form_.median);
+      const Eigen::VectorXd gradient =
+          jacobian.transpose() * residuals - precision.cwiseProduct(point_.z - form_.median);
       const auto cost = [&](const Eigen::VectorXd& z) {
         const Eigen::VectorXd off = mean - row_times(form_, sites_, z).log_seconds;
         return off.allFinite() ? .5 * whiten(factor, off).squaredNorm() + prior_cost(z)
@@ -185,7 +185,9 @@ class Fitting {
   }
 
   Whole whole() const {
-    Whole result{std::make_shared<const VisitNoise>(noise_at(weights_)), {}, {},
+    Whole result{std::make_shared<const VisitNoise>(noise_at(weights_)),
+                 {},
+                 {},
                  std::numeric_limits<double>::infinity()};
     Eigen::MatrixXd covariance = by_parameters_ + sum(pieces_, point_.amplitudes);
     result.noise->add_to(covariance);
