@@ -46,7 +46,7 @@ Form form_for(const model::StepModel& model, const Measured& measured) {
 // Covariances of the deviations from the form, entry by entry, as covariance.h has them.
 MatrixXd deviations(const Sites& a, const MatrixXd& weights_a, const Sites& b,
                     const MatrixXd& weights_b, const LogAmplitudes& log_amplitudes) {
-  const auto square = [&](Amplitude of) { return std::exp(2 * log_amplitudes[of]); };
+  const auto square = [&](Index of) { return std::exp(2 * log_amplitudes[of]); };
   MatrixXd result(a.size(), b.size());
   for (Index i = 0; i < a.size(); ++i) {
     for (Index j = 0; j < b.size(); ++j) {

@@ -20,7 +20,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr std::array<Amplitude, 4> of_visits{gpu_of_visit, cpu_of_visit, com_of_visit, cpu_phase};
+constexpr std::array<Index, 4> of_visits{gpu_of_visit, cpu_of_visit, com_of_visit, cpu_phase};
 
 double log_normal_density(const VectorXd& off, const MatrixXd& covariance) {
   return -.5 * off.dot(covariance.ldlt().solve(off)) - .5 * std::log(covariance.determinant()) -
@@ -209,7 +209,7 @@ TEST_F(ManyVisits, VisitsThatRepeatExactlyAreNoMoreThanVisits) {
 
 // With one visit more of the same kind, the mean's covariance is that of one by their number.
 TEST(VisitNoise, FallsWithTheNumberOfVisits) {
-  for (const std::size_t count : {1, 2, 8}) {
+  for (const std::size_t count : {1U, 2U, 8U}) {
     Measured measured{VectorXd{{1e3}}, VectorXd{{1}}, VectorXd{{std::nan("")}}, VectorXd{{0}}, {}};
     measured.visits.assign(count, {0, -7, 1e-4, true, -8, 1e-4});
     const Rows rows(measured);

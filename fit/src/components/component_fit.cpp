@@ -24,9 +24,9 @@ constexpr int start_iterations = 25;
 constexpr int rounds = 3;            // of parameters, amplitudes and disturbed visits in turn
 constexpr int most_iterations = 12;  // of the parameters in a round
 constexpr int most_amplitude_steps = 12;
-constexpr double least_fraction = 1.0 / 64;  // of a step that is still tried
-constexpr double converged = 1e-3;           // change of z
-constexpr double suspicious = 3;             // standard deviations
+constexpr int most_halvings = 6;    // of a step
+constexpr double converged = 1e-3;  // change of z
+constexpr double suspicious = 3;    // standard deviations
 
 // The factor of a covariance; empty where it has none. Eigen takes what is not a number for
 // success.
@@ -112,7 +112,8 @@ class Fitting {
     if (!step.allFinite()) return false;
     step *= std::min(1.0, 1.0 / std::max(step.cwiseAbs().maxCoeff(), 1e-9));
     const double before = cost(point_.z);
-    for (double fraction = 1; fraction >= least_fraction; fraction /= 2) {
+    for (int halvings = 0; halvings <= most_halvings; ++halvings) {
+      const double fraction = std::ldexp(1.0, -halvings);
       const Eigen::VectorXd next = point_.z + fraction * step;
       if (cost(next) <= before + 1e-9) {
         point_.z = next;
@@ -245,7 +246,8 @@ class Fitting {
       step *= std::min(1.0, 1.0 / std::max(step.cwiseAbs().maxCoeff(), 1e-9));
       const LogAmplitudes before = point_.amplitudes;
       bool moved = false;
-      for (double fraction = 1; fraction >= least_fraction && !moved; fraction /= 2) {
+      for (int halvings = 0; halvings <= most_halvings && !moved; ++halvings) {
+        const double fraction = std::ldexp(1.0, -halvings);
         point_.amplitudes = before + fraction * step;
         Whole next = whole();
         moved = next.cost < now.cost;

@@ -22,7 +22,7 @@ constexpr double least_com_share = .02;
 // What T_gpu is a function of: blocks on a multiprocessor where the term is about these, or work.
 double gpu_coordinate(const model::StepModel& model, double n, double gpus) {
   const model::Step step{n, gpus, &model.workload()};
-  const auto& needs = model::info(model.terms().value().gpu).needs;
+  const auto& needs = model::info(model.terms().value_or(model::StepTerms{}).gpu).needs;
   const bool blocks = std::ranges::any_of(
       needs, [](const model::Fact& fact) { return fact.count == model::block.count; });
   return blocks ? model::blocks_on_busiest(step, model.machine()) : step.work();

@@ -76,7 +76,7 @@ void require_usable(const Measured& measured) {
 void require_host_work(const Measured& measured, const std::vector<Candidate>& candidates) {
   if (std::ranges::none_of(measured.visits, &Visit::has_cpu)) return;
   for (const Candidate& each : candidates) {
-    if (name(each.model.terms().value().cpu) == "none") {
+    if (name(each.model.terms().value_or(model::StepTerms{}).cpu) == "none") {
       throw std::invalid_argument("host times cannot be fitted by forms without host work");
     }
   }
@@ -240,7 +240,8 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   std::map<std::string_view, std::size_t> first;
   std::vector<std::size_t> leading;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (first.emplace(name(candidates[i].model.terms().value().gpu), i).second) {
+    if (first.emplace(name(candidates[i].model.terms().value_or(model::StepTerms{}).gpu), i)
+            .second) {
       leading.push_back(i);
     }
   }
@@ -252,12 +253,12 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   std::vector<std::string_view> hopeful;
   for (const Tried& each : tried) {
     if (each.log_weight > best.log_weight - hopeless) {
-      hopeful.push_back(name(each.component.form.model.terms().value().gpu));
+      hopeful.push_back(name(each.component.form.model.terms().value_or(model::StepTerms{}).gpu));
     }
   }
   std::vector<std::size_t> rest;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto gpu = name(candidates[i].model.terms().value().gpu);
+    const auto gpu = name(candidates[i].model.terms().value_or(model::StepTerms{}).gpu);
     if (first[gpu] != i && std::ranges::find(hopeful, gpu) != hopeful.end()) rest.push_back(i);
   }
   const LogAmplitudes start = best.component.point.amplitudes;
