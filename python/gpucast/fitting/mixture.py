@@ -221,7 +221,8 @@ def visits_of(problem: Problem) -> Visits:
         cell = at.setdefault((step.n, step.gpus), len(at))
         cpu, cpu_variance = np.nan, 0.0
         if step.phases is not None:
-            host = _positive(step.phases.cpu)
+            # A form without host work says nothing of what its clock read.
+            host = _positive(step.phases.cpu) if problem.schedule not in _NO_HOST_WORK else []
             if host:
                 cpu = float(np.median(host))
                 cpu_variance = _CPU_RELATIVE**2 + (_CPU_CLOCK / cpu) ** 2
