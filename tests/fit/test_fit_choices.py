@@ -71,6 +71,10 @@ def test_the_paper_is_always_among_the_candidates(model: str) -> None:
     found = gc.fit(steps_alone(), model=model, replicates=0)
     assert "paper" in names(found)
     assert found.content["chosen"] == ("paper" if model == "auto" else model)
+    if model == "auto":
+        weights = [each.weight for each in found.candidates]
+        assert sum(weights) == pytest.approx(1)
+        assert weights == sorted(weights, reverse=True)
     assert all(0 < c["cv_error"] < 1 for c in found.content["candidates"])
 
 

@@ -199,7 +199,8 @@ def test_an_unknown_interval_is_refused() -> None:
 
 
 def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
-    model = own()
+    model = gc.fit(whole(), model="paper", replicates=60)
+    assert isinstance(model, Model)
     found = model.forecasts([8000], [2], Interval.machine)
     now = model.forecasts([8000], [2])
     shares = parts_of(model, [(8000, 2)])[0] / now.seconds[0]

@@ -208,17 +208,17 @@ class Model(Fitted, Forecaster):
     def _mixed_forecasts(
         self, mixed: Mixed, n: Array, gpus: Array, interval: Interval
     ) -> Forecasts:
-        found = mixed.times(n, gpus)
-        common = self.common_variance(found.parts, interval)
-        if common.any():
-            found = mixed.times(n, gpus, common)
+        now = mixed.times(n, gpus)
+        common = self.common_variance(now.parts, interval)
+        # What is common to all steps widens what is said of a time and does not move it.
+        found = mixed.times(n, gpus, common) if common.any() else now
         # Beside one another, all parts of a step are as long as it is.
-        parts = found.parts * np.exp(self.log_factors)
-        factor = parts.sum(axis=1) / found.parts.sum(axis=1)
+        parts = now.parts * np.exp(self.log_factors)
+        factor = parts.sum(axis=1) / now.parts.sum(axis=1)
         return Forecasts(
             n=n,
             gpus=gpus,
-            seconds=found.seconds * factor,
+            seconds=now.seconds * factor,
             low=found.low * factor,
             high=found.high * factor,
             mean_low=found.mean_low * factor,
