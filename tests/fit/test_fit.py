@@ -210,7 +210,7 @@ def test_a_form_that_cannot_be_tested_gets_wide_intervals_and_a_warning() -> Non
 def test_too_few_observations_are_refused() -> None:
     for count in (1, 3):
         cells = [step_record(1000 * (i + 1), 1, [0.01 * (i + 1) ** 2]) for i in range(count)]
-        with pytest.raises(gc.InputError, match="cannot determine .* --model auto"):
+        with pytest.raises(gc.InputError, match=r"cannot determine .* --model auto"):
             gc.fit(made_of_steps(*cells), model="paper")
 
 

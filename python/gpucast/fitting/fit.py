@@ -240,8 +240,8 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
 def _say_what_is_missing(
     problem: Problem, observations: _core.Observations, found: _core.Fit, choice: Choice
 ) -> None:
-    """Of as many quantities as observations nothing tells the noise. Forms that have priors forecast
-    all the same, widely.
+    """Where there are as many quantities as observations, nothing tells the noise. Forms that have
+    priors forecast all the same, widely.
 
     Raises:
         InputError: the form was named, and knows nothing but the data.
@@ -252,8 +252,7 @@ def _say_what_is_missing(
     )
     if choice.mixture is None:
         raise InputError(
-            f"{said}; measure more cells or repetitions, or fit with --model auto, whose forms have "
-            "priors",
+            f"{said}; measure more cells or repetitions, or take --model auto, which has priors",
             file=problem.dataset.name,
         )
     problem.warnings.append(
