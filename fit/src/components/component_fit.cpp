@@ -380,7 +380,19 @@ Eigen::VectorXd FormFit::left_out() const {
 }
 
 FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
-  const RowTimes times = row_times(*form_, at, point_.z);
+  return conditioned(at, row_times(*form_, at, point_.z), joint);
+}
+
+FormFit::Predicted FormFit::predict_parts(const Sites& at) const {
+  // Without events a kernel's row is T_gpu whole.
+  Eigen::VectorXd z = point_.z;
+  z[z.size() - 1] = -std::numeric_limits<double>::infinity();
+  RowTimes times = row_times(*form_, at, z);
+  times.slopes.rightCols(1).setZero();
+  return conditioned(at, std::move(times), false);
+}
+
+FormFit::Predicted FormFit::conditioned(const Sites& at, RowTimes times, bool joint) const {
   const Eigen::MatrixXd known = whiten(
       factor_, sum(Correlations(sites_, at).pieces(weights_, times.weights), point_.amplitudes));
   const Eigen::MatrixXd slope = times.slopes - known.transpose() * jacobian_;
@@ -388,7 +400,7 @@ FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
   Predicted result{times.log_seconds + times.slopes * step_ + known.transpose() * residuals_,
                    variances(times.weights, point_.amplitudes),
                    {},
-                   times.weights,
+                   {},
                    visit_variances(times.weights, point_.amplitudes)};
   if (joint) {
     result.covariance =
@@ -397,6 +409,7 @@ FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
   }
   result.variance += (half.colwise().squaredNorm() - known.colwise().squaredNorm()).transpose();
   result.variance = result.variance.cwiseMax(least_variance);
+  result.weights = std::move(times.weights);
   return result;
 }
 

@@ -15,6 +15,11 @@ namespace gpucast::fit::components {
 namespace {
 
 constexpr Eigen::Index piece = 64;
+
+// Scale of Student's t for a standard deviation of 1: its tails are wider than a normal
+// distribution's, so that its middle may be narrower (by the density of cells left out of fits to
+// h200-x2).
+constexpr double scale = .95;
 constexpr double hopeless = 8;             // in log evidence, of a GPU term
 constexpr double negligible_weight = 1e-3;  // of the largest
 
@@ -115,10 +120,10 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
       const double weight = components_[i].weight;
       const auto& one = predicted[i];
       const double variance = one.variance[j] + asked.common[at];
-      expected.add(weight, one.mean[j], std::sqrt(variance));
+      expected.add(weight, one.mean[j], scale * std::sqrt(variance));
       measured.add(
           weight, one.mean[j],
-          std::sqrt(variance + one.of_visit[j] / asked.visits[at] + asked.variance[at]));
+          scale * std::sqrt(variance + one.of_visit[j] / asked.visits[at] + asked.variance[at]));
       mean += weight * one.mean[j];
       square += weight * (variance + one.mean[j] * one.mean[j]);
       shares += weight * parts[i].row(j);
@@ -133,6 +138,26 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
   }
 }
 
+Computing Mixture::computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const {
+  const Eigen::Index count = n.size();
+  Computing result{Eigen::MatrixXd::Zero(count, 2), Eigen::MatrixXd::Zero(count, 2)};
+  Eigen::MatrixXd square = Eigen::MatrixXd::Zero(count, 2);
+  for (std::size_t i = 0; i < components_.size(); ++i) {
+    const double weight = components_[i].weight;
+    for (const Eigen::Index part : {0, 1}) {
+      std::vector<Cell> cells = steps(n, gpus);
+      for (Cell& cell : cells)
+        cell.kind = part == 0 ? Kind::kernel : Kind::cpu;
+      const FormFit::Predicted one = fits_[i].predict_parts(
+          sites(components_[i].form.model, std::move(cells)));
+      result.mean.col(part) += weight * one.mean;
+      square.col(part) += weight * (one.variance + one.mean.array().square().matrix());
+    }
+  }
+  result.variance = (square - result.mean.array().square().matrix()).cwiseMax(0);
+  return result;
+}
+
 Eigen::MatrixXd Mixture::draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus,
                                Eigen::Index count, std::uint64_t seed) const {
   std::vector<double> weights;
@@ -143,7 +168,7 @@ Eigen::MatrixXd Mixture::draws(const Eigen::VectorXd& n, const Eigen::VectorXd& 
       weights,
       [&](std::size_t i) {
         auto one = predict(i, n, gpus, true);
-        return Joint{std::move(one.mean), std::move(one.covariance)};
+        return Joint{std::move(one.mean), scale * scale * one.covariance};
       },
       count, seed);
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN_INTEGERS = 8
 SHOWN_FORMS = 6
 
-AUTO, REPLICATES, SEED = "auto", 400, 1
+AUTO, SEED = "auto", 1
 """What is fitted where nobody says otherwise."""
 
 
@@ -48,7 +48,12 @@ def command(
         ),
     ] = None,
     output: options.OptionalOutput = None,
-    replicates: Annotated[int, typer.Option(min=0, help="Bootstrap refits.")] = REPLICATES,
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Bootstrap refits (default: 100; of a form named 400).", show_default=False
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = SEED,
     json: options.Json = False,
     force: options.Force = False,
@@ -60,7 +65,7 @@ def command(
     if output is not None:
         files.check_output(output, force=force)
     if update:
-        usual = (method, model, replicates, seed) == (None, AUTO, REPLICATES, SEED)
+        usual = (method, model, replicates, seed) == (None, AUTO, None, SEED)
         updating.run(data, update, selection, usual, output, json=json, force=force)
         return
     dataset = load(*data)
@@ -211,12 +216,13 @@ def _fit_transfers(
     dataset: Dataset,
     memory: str | None,
     method: str | None,
-    replicates: int,
+    replicates: int | None,
     seed: int,
     json: bool,
     output: Path | None,
 ) -> None:
     from gpucast.errors import InputError
+    from gpucast.fitting.fit import REPLICATES
     from gpucast.transfers.curves import crossovers, fit_transfers
     from gpucast.transfers.launches import launch_costs
 
@@ -224,7 +230,8 @@ def _fit_transfers(
         raise InputError(
             "a model file needs steps; this dataset has transfers only", file=dataset.name
         )
-    fits = fit_transfers(dataset, memory=memory, method=method, replicates=replicates, seed=seed)
+    count = REPLICATES if replicates is None else replicates
+    fits = fit_transfers(dataset, memory=memory, method=method, replicates=count, seed=seed)
     compared = crossovers(fits)
     costs = launch_costs(dataset)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))

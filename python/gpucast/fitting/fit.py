@@ -46,6 +46,11 @@ SCALING = "scaling"
 """The model of any program."""
 
 REPLICATES = 400
+"""Bootstrap refits of a form that was named: behind its intervals and probabilities."""
+
+OF_PARAMETERS = 100
+"""The same where a mixture forecasts: they say how sure the parameters of one of its forms are."""
+
 LARGEST_REPLICATES = 100_000
 LARGEST_SEED = 2**63 - 1
 FOLDS = 10
@@ -77,7 +82,7 @@ def fit(
     *,
     method: str | None = None,
     model: str = "auto",
-    replicates: int = REPLICATES,
+    replicates: int | None = None,
     seed: int = 1,
     **choice: Unpack[SelectionArguments],
 ) -> Forecaster:
@@ -93,7 +98,8 @@ def fit(
         method: how their transfers were timed, where both ways: ``call`` or ``gated``.
         model: ``auto``; ``scaling`` for any program; of our own programs ``paper``, or
             ``GPU+CPU+COM`` (``auto``: the least cross-validated error).
-        replicates: bootstrap refits behind intervals and probabilities; 0: none.
+        replicates: bootstrap refits behind the intervals of parameters, and where a form is named
+            behind those of forecasts; 0: none. By default as many as each needs.
         seed: of folds and bootstrap; the same seed gives the same answer.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
             boundary, program, case.
@@ -102,6 +108,8 @@ def fit(
         InputError: there are no steps, too few observations, several choices and none made, or
             replicates or seed are out of range.
     """
+    if replicates is None:
+        replicates = OF_PARAMETERS if model == "auto" else REPLICATES
     check_sampling(replicates, seed)
     data = dataset_of(data)
     problem = pose(data, replace(selection, **choice), method=method)
@@ -123,7 +131,7 @@ def fit_own(
     selection: StepSelection,
     *,
     model: str = "auto",
-    replicates: int = REPLICATES,
+    replicates: int | None = None,
     seed: int = 1,
 ) -> Model:
     """``fit`` for steps of our own programs alone.

@@ -115,7 +115,7 @@ class Model(Fitted, Forecaster):
 
     @property
     def draw_count(self) -> int:
-        return len(self.integers) if self.mixture is None else DRAWS
+        return len(self.integers) if self.mixed is None else DRAWS
 
     @property
     def exact(self) -> bool:
@@ -169,10 +169,11 @@ class Model(Fitted, Forecaster):
             self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
         )
         if self.elsewhere is not None:
-            t_com, spread, visit = self._there(self.elsewhere, n, gpus, spread)
+            parts, spread, visit = self._there(self.elsewhere, n, gpus, spread)
         else:
+            parts = np.column_stack([t_gpu, t_cpu, t_com])
             visit = np.full(n.size, self.noise.sample)
-        parts = np.column_stack([t_gpu, t_cpu, t_com]) * np.exp(self.log_factors)
+        parts = parts * np.exp(self.log_factors)
         seconds = parts.sum(axis=1)
         if not (np.isfinite(seconds) & (seconds > 0)).all():
             raise InputError("its parameters give no finite time; fit it again", file=self.name)
@@ -199,11 +200,16 @@ class Model(Fitted, Forecaster):
         )
 
     @cached_property
-    def mixed(self) -> Mixed | None:
-        """What the model forecasts with where the fit chose its form; else the form alone does."""
+    def _steps(self) -> Mixed | None:
+        """What the fitted steps say, where the fit chose its form."""
         if self.mixture is None:
             return None
         return Mixed(self.mixture, self.machine, self.workload)
+
+    @property
+    def mixed(self) -> Mixed | None:
+        """What the model forecasts with where the fit chose its form; else the form alone does."""
+        return self._steps if self.other_path is None else None
 
     def _mixed_forecasts(
         self, mixed: Mixed, n: Array, gpus: Array, interval: Interval
@@ -252,18 +258,21 @@ class Model(Fitted, Forecaster):
     def elsewhere(self) -> Elsewhere | None:
         """Of a what-if: what is known of its path."""
         known = self.other_path
-        return None if known is None else Elsewhere(self.data.forecast_path, known, self.terms.com)
+        if known is None:
+            return None
+        return Elsewhere(self.data.forecast_path, known, self.terms.com, self._steps)
 
     def _there(
         self, elsewhere: Elsewhere, n: Array, gpus: Array, fitted: Array
     ) -> tuple[Array, Array, Array]:
-        """T_com on the other path, spread of ln T, and sd of a visit around it."""
+        """T_gpu, T_cpu and T_com on the other path, spread of ln T, and sd of a visit around it."""
         deviation, _ = elsewhere.process.at(n, gpus)
         parts = elsewhere.parts(self.core, self.values, n, gpus, deviation)
         spread = np.sqrt(elsewhere.variance(parts, n, gpus, fitted**2))
         t_com = parts.hidden + parts.moved + parts.woken
+        columns = np.column_stack([parts.gpu - parts.hidden, parts.cpu, t_com])
         visit = elsewhere.visit_variance(parts.gpu, parts.cpu, parts.moved + parts.woken)
-        return t_com, spread, np.sqrt(visit)
+        return columns, spread, np.sqrt(visit)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         if self.mixed is not None:

@@ -92,6 +92,13 @@ class Mixed:
             high=np.maximum(found.high, found.mean_high),
         )
 
+    def computing(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+        """T_gpu and T_cpu (s) in columns, and variances of their logarithms, whatever steps
+        communicate."""
+        mean, variance = self._core.computing(n, gpus)
+        # A form without host work has none to deviate.
+        return np.exp(mean), np.where(np.isfinite(mean), variance, 0.0)
+
     def draws(self, n: Array, gpus: Array, count: int) -> Array:
         """So many draws of the expected times (s), (count, cells)."""
 

@@ -48,7 +48,12 @@ class FormFit {
   };
   Predicted predict(const Sites& at, bool joint) const;
 
+  // Forecasts of T_gpu (rows of kind kernel) and T_cpu themselves: without what events add.
+  Predicted predict_parts(const Sites& at) const;
+
  private:
+  Predicted conditioned(const Sites& at, RowTimes times, bool joint) const;
+
   const Form* form_;
   Point point_;
   std::vector<std::array<Eigen::Index, 3>> of_cell_;  // rows (visit_noise.h)

@@ -39,6 +39,12 @@ struct Forecast {
   Eigen::MatrixXd parts;                // seconds of T_gpu, T_cpu, T_com; a row a cell
 };
 
+// What GPUs and host compute in some cells, a row a cell: columns ln T_gpu and ln T_cpu.
+struct Computing {
+  Eigen::MatrixXd mean;
+  Eigen::MatrixXd variance;
+};
+
 class Mixture {
  public:
   // Throws std::invalid_argument where there are no components or one does not fit its form.
@@ -55,6 +61,9 @@ class Mixture {
 
   // By `threads` threads (0: one a core).
   Forecast forecast(const Asked& asked, unsigned threads) const;
+
+  // T_gpu and T_cpu alone; forms without host work have none.
+  Computing computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const;
 
   // `count` draws of the expected ln T of cells together, a row each.
   Eigen::MatrixXd draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus, Eigen::Index count,
