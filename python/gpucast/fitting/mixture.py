@@ -57,6 +57,9 @@ GPU_TERMS = ("occupancy", "work")
 
 CPU_TERMS = ("bent", "linear")
 
+# Evidence for the fuller of two nested terms that is less is barely worth a mention (Jeffreys).
+_WORTH_A_MENTION = 3.0
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -64,7 +67,7 @@ class Choice:
 
     Attributes:
         form: the most plausible, or the one that was named; its parameters are to be estimated.
-        tried: the forms that were weighed, with their errors in cells left out.
+        tried: the forms that were weighed, with their errors in cells left out, and the paper's.
         fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
         gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
             largest n, forecast without them; None where too little is left.
@@ -87,22 +90,25 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     Raises:
         InputError: none can be fitted.
     """
-    tried = forms(problem, _paper(problem))
+    paper = _paper(problem)
+    tried = forms(problem, paper)
     found = fit_mixture(problem, tried)
-    best = found.components[0][0]
-    form = Candidate(*best.terms)
+    terms = _told_by(found)
+    form = Candidate(*terms)
     if not form.is_paper:
-        form = Candidate(*best.terms, breakpoints)
+        form = Candidate(*terms, breakpoints)
+    weighed = [
+        Tried(model=Candidate(*each[0].terms).name, cv_error=_left_out(found, i), weight=each[1])
+        for i, each in enumerate(found.components)
+    ]
+    if paper is not None and all(each.model != paper.name for each in weighed):
+        alone = fit_mixture(problem, [paper])
+        weighed.append(Tried(model=paper.name, cv_error=_left_out(alone, 0), weight=0.0))
     return Choice(
         form=form,
         fitted=found,
         mixture=content(found, visits_of(problem)),
-        tried=[
-            Tried(
-                model=Candidate(*each[0].terms).name, cv_error=_left_out(found, i), weight=each[1]
-            )
-            for i, each in enumerate(found.components)
-        ],
+        tried=weighed,
         gpus_error=_held_out(problem, tried, "gpus"),
         n_error=_held_out(problem, tried, "n"),
     )
@@ -111,13 +117,26 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
 def _paper(problem: Problem) -> Candidate | None:
     """The paper's form with the k that describes the steps best; None where it cannot be had."""
     paper = Candidate(*PAPER, straight(problem))
-    if paper.usable(problem) is not None:
+    why_not = paper.usable(problem)
+    if why_not is not None:
+        problem.notes.append(f"not tried: {why_not}")
         return None
     steps = replace(problem, transfers={}, launches=[], skeletons=[])
     core = paper.model(problem)
     observations = steps.observations(most_samples=_SAMPLES_FOR_K)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     return replace(paper, integer=found.model.integer)
+
+
+def _told_by(found: _core.Components) -> tuple[str, str, str]:
+    """The terms whose parameters are told: the most plausible, its host work bent only where times
+    say that it is. Parameters that only a prior knows stand in the way of those that data know."""
+    weights = {tuple(core.terms): weight for core, weight, *_ in found.components}
+    gpu, cpu, com = found.components[0][0].terms
+    plain = (gpu, "linear", com)
+    if cpu == "bent" and _WORTH_A_MENTION * weights.get(plain, 0) >= weights[gpu, cpu, com]:
+        return plain
+    return gpu, cpu, com
 
 
 def _left_out(found: _core.Components, at: int) -> float:

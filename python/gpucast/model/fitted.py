@@ -214,17 +214,17 @@ class Model(Fitted, Forecaster):
     def _mixed_forecasts(
         self, mixed: Mixed, n: Array, gpus: Array, interval: Interval
     ) -> Forecasts:
-        found = mixed.times(n, gpus)
-        common = self.common_variance(found.parts, interval)
-        if common.any():
-            found = mixed.times(n, gpus, common)
+        now = self._finite(mixed.times(n, gpus))
+        common = self.common_variance(now.parts, interval)
+        # What is common to all steps widens what is said of a time and does not move it.
+        found = self._finite(mixed.times(n, gpus, common)) if common.any() else now
         # Beside one another, all parts of a step are as long as it is.
-        parts = found.parts * np.exp(self.log_factors)
-        factor = parts.sum(axis=1) / found.parts.sum(axis=1)
+        parts = now.parts * np.exp(self.log_factors)
+        factor = parts.sum(axis=1) / now.parts.sum(axis=1)
         return Forecasts(
             n=n,
             gpus=gpus,
-            seconds=found.seconds * factor,
+            seconds=now.seconds * factor,
             low=found.low * factor,
             high=found.high * factor,
             mean_low=found.mean_low * factor,
@@ -237,6 +237,17 @@ class Model(Fitted, Forecaster):
             common=common,
             interval=interval,
         )
+
+    def _finite(self, found: Times) -> Times:
+        """Refuse what a mixture cannot forecast: a file whose numbers are not those of a fit.
+
+        Raises:
+            InputError: a time or an end of its interval is none.
+        """
+        for times in (found.seconds, found.low, found.high, found.mean_low, found.mean_high):
+            if not (np.isfinite(times) & (times > 0)).all():
+                raise InputError("its mixture gives no finite time; fit it again", file=self.name)
+        return found
 
     def _factors(self, found: Times) -> Array:
         """By how much the machine that is forecast makes each cell longer."""
@@ -265,7 +276,7 @@ class Model(Fitted, Forecaster):
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         if self.mixed is not None:
-            found = self.mixed.times(n, gpus)
+            found = self._finite(self.mixed.times(n, gpus))
             return found.seconds * self._factors(found)
         if self.elsewhere is not None:
             deviation, _ = self.elsewhere.process.at(n, gpus)
@@ -274,7 +285,7 @@ class Model(Fitted, Forecaster):
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         if self.mixed is not None:
-            found = self.mixed.times(n, gpus)
+            found = self._finite(self.mixed.times(n, gpus))
             shares = found.parts / found.parts.sum(axis=1, keepdims=True)
             factors = self.drawn_factors(count, interval) @ shares.T
             return np.asarray(self.mixed.draws(n, gpus, count) * factors, dtype=np.float64)
@@ -312,7 +323,9 @@ class Model(Fitted, Forecaster):
         noise = self.noise
         if self.mixed is not None:
             of_cell = np.ones(found.n.size) if visits is None else np.array(visits, np.float64)
-            times = self.mixed.times(found.n, found.gpus, found.common, of_cell, rounding)
+            times = self._finite(
+                self.mixed.times(found.n, found.gpus, found.common, of_cell, rounding)
+            )
             factor = self._factors(times)
             return times.low * factor, times.high * factor
         if self.elsewhere is not None:
