@@ -29,6 +29,8 @@ SHOWN_FORMS = 6
 AUTO, SEED = "auto", 1
 """What is fitted where nobody says otherwise."""
 
+PAPERS = "paper"
+
 
 @options.with_selection
 def command(
@@ -116,12 +118,17 @@ def _print_scaling(model: Forecaster) -> None:
         [[term, SCALING_TERMS[term][0]] for term in SCALING_TERMS if term in shown.split(" + ")],
         "ll",
     )
+    print(f"\n{_errors(quality)}")
+
+
+def _errors(quality: Quality) -> str:
+    """Of what was fitted, and of what was left out of a fit."""
     left_out = {
         "the most GPUs": quality.held_out_gpus_error,
         "the largest n": quality.held_out_n_error,
     }
-    print(
-        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
+    return (
+        f"error of fitted cells: median {percent(quality.median_relative_error)}, "
         f"95th percentile {percent(quality.p95_relative_error)}"
         + "".join(
             f"; of forecasts of {word} by the rest: {percent(error)}"
@@ -140,6 +147,8 @@ def _print_fit(model: Model) -> None:
             f"{counts.samples - counts.step_samples} other samples"
         )
     terms = model.terms
+    if model.mixture is not None:
+        _print_forms(model)
     print(f"Model {terms.gpu} + {terms.cpu} + {terms.com}{model.integer_in_words()}\n")
     print_table(
         ["parameter", "value", "std. error", "95 % interval", "meaning"],
@@ -158,6 +167,20 @@ def _print_fit(model: Model) -> None:
     _print_structure(model)
     if model.quality is not None:
         _print_quality(model, model.quality)
+
+
+def _print_forms(model: Model) -> None:
+    """The forms that forecasts are averaged over; the paper's is always among those shown."""
+    shown = [
+        each for i, each in enumerate(model.candidates) if i < SHOWN_FORMS or each.model == PAPERS
+    ]
+    print()
+    print_table(
+        ["form", "weight", "error of cells left out"],
+        [[each.model, percent(each.weight, 0), percent(each.cv_error, 2)] for each in shown],
+        "lrr",
+    )
+    print()
 
 
 def _kind_of(data: FittedSteps) -> str:
@@ -183,18 +206,16 @@ def _print_structure(model: Model) -> None:
 
 
 def _print_quality(model: Model, quality: Quality) -> None:
-    print(
-        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
-        f"95th percentile {percent(quality.p95_relative_error)}; "
-        f"rank {model.rank} of {len(model.parameters)}"
-        + (
-            f"; lack of fit {p_value(quality.lack_of_fit_p)}, "
-            f"reduced chi-square {quality.reduced_chi2:.3g}"
-            if quality.lack_of_fit_p is not None
-            else ""
-        )
-        + "\n"
+    known = f"rank {model.rank} of {len(model.parameters)}" + (
+        f"; lack of fit {p_value(quality.lack_of_fit_p)}, "
+        f"reduced chi-square {quality.reduced_chi2:.3g}"
+        if quality.lack_of_fit_p is not None
+        else ""
     )
+    if model.mixture is not None:
+        print(f"\nparameters: {known}\n{_errors(quality)}")
+        return
+    print(f"\n{_errors(quality)}; {known}\n")
     print_table(
         ["model", "held-out error", ""],
         [

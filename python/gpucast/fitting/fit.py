@@ -178,7 +178,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         rank=found.rank,
         quality=_quality(found, observations, problem, choice),
         candidates=choice.tried,
-        chosen=winner.name,
+        chosen=choice.name,
         mixture=choice.mixture,
         observations=Observed(
             samples=observations.sample_count,
@@ -280,7 +280,7 @@ def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> C
     ]
     if not np.isfinite(errors[0]).all():
         problem.warnings.append("too few cells for cross-validation")
-    return Choice(form=tried[0], tried=found)
+    return Choice(form=tried[0], name=tried[0].name, tried=found)
 
 
 def _cross_validate(
@@ -406,17 +406,19 @@ def _quality(
         converged=bool(found.converged),
         held_out_gpus_error=choice.gpus_error,
         held_out_n_error=choice.n_error,
-        **_lack_of_fit(found, problem),
+        **_lack_of_fit(found, problem, mixed=choice.mixture is not None),
     )
     if not found.converged:
-        problem.warnings.append("the fit did not converge")
+        what = "the fit" if choice.mixture is None else "the fit of the parameters"
+        problem.warnings.append(f"{what} did not converge")
     return result
 
 
-def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
+def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str, Any]:
     """Whether the form of the model is wrong: over all cells, and along named directions.
 
-    Two tests are made, so the smaller p is doubled (Bonferroni).
+    Two tests are made, so the smaller p is doubled (Bonferroni). ``mixed``: forecasts are not made
+    with the form alone.
     """
     from scipy.special import fdtrc
 
@@ -437,12 +439,17 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
     if p < LACK_OF_FIT:
         likely = min(misfits, key=lambda name: misfits[name], default="")
+        mean, what_follows = (
+            ("form", "forecasts follow the times, parameters are those of the form")
+            if mixed
+            else ("model", "intervals are widened by that")
+        )
         hint = (
             f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         )
         problem.warnings.append(
-            f"lack of fit, {p_value(p)}{hint}: times differ from the model by "
-            f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"
+            f"lack of fit, {p_value(p)}{hint}: times differ from the {mean} by "
+            f"{100 * noise.between_cells:.2g} % beyond noise; {what_follows}"
         )
     return {
         "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),

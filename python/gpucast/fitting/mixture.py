@@ -49,6 +49,9 @@ _NO_HOST_WORK = ("allgather",)
 # k is looked for with so many samples of a record.
 _SAMPLES_FOR_K = 9
 
+# Forms of at least this share of the largest weight are about as plausible.
+_ABOUT_AS_PLAUSIBLE = 0.5
+
 # Fewer cells forecast none that is left out.
 _FEWEST_CELLS = 3
 
@@ -57,16 +60,15 @@ GPU_TERMS = ("occupancy", "work")
 
 CPU_TERMS = ("bent", "linear")
 
-# Evidence for the fuller of two nested terms that is less is barely worth a mention (Jeffreys).
-_WORTH_A_MENTION = 3.0
-
 
 @dataclass(frozen=True)
 class Choice:
     """What the measured times make of the forms of our own programs.
 
     Attributes:
-        form: the most plausible, or the one that was named; its parameters are to be estimated.
+        form: the plainest of the most plausible, or the one that was named; its parameters are to
+            be estimated.
+        name: of the form among those tried.
         tried: the forms that were weighed, with their errors in cells left out, and the paper's.
         fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
         gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
@@ -74,6 +76,7 @@ class Choice:
     """
 
     form: Candidate
+    name: str
     tried: list[Tried]
     fitted: _core.Components | None = None
     mixture: PartsMixture | None = None
@@ -93,19 +96,20 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     paper = _paper(problem)
     tried = forms(problem, paper)
     found = fit_mixture(problem, tried)
-    terms = _told_by(found)
-    form = Candidate(*terms)
-    if not form.is_paper:
-        form = Candidate(*terms, breakpoints)
     weighed = [
-        Tried(model=Candidate(*each[0].terms).name, cv_error=_left_out(found, i), weight=each[1])
-        for i, each in enumerate(found.components)
+        Tried(model=Candidate(*core.terms).name, cv_error=_left_out(found, i), weight=weight)
+        for i, (core, weight, *_) in enumerate(found.components)
     ]
     if paper is not None and all(each.model != paper.name for each in weighed):
         alone = fit_mixture(problem, [paper])
         weighed.append(Tried(model=paper.name, cv_error=_left_out(alone, 0), weight=0.0))
+    plain = _plainest(found)
+    form = Candidate(*plain.terms)
+    if not form.is_paper:
+        form = Candidate(*plain.terms, breakpoints)
     return Choice(
         form=form,
+        name=Candidate(*plain.terms).name,
         fitted=found,
         mixture=content(found, visits_of(problem)),
         tried=weighed,
@@ -128,15 +132,12 @@ def _paper(problem: Problem) -> Candidate | None:
     return replace(paper, integer=found.model.integer)
 
 
-def _told_by(found: _core.Components) -> tuple[str, str, str]:
-    """The terms whose parameters are told: the most plausible, its host work bent only where times
-    say that it is. Parameters that only a prior knows stand in the way of those that data know."""
-    weights = {tuple(core.terms): weight for core, weight, *_ in found.components}
-    gpu, cpu, com = found.components[0][0].terms
-    plain = (gpu, "linear", com)
-    if cpu == "bent" and _WORTH_A_MENTION * weights.get(plain, 0) >= weights[gpu, cpu, com]:
-        return plain
-    return gpu, cpu, com
+def _plainest(found: _core.Components) -> _core.Model:
+    """The form with the fewest parameters of those about as plausible as the most plausible: of
+    what data do not tell apart, the parameters of the richer forms are not determined."""
+    largest = found.components[0][1]
+    alike = [each[0] for each in found.components if each[1] >= _ABOUT_AS_PLAUSIBLE * largest]
+    return min(alike, key=lambda core: len(core.parameters))
 
 
 def _left_out(found: _core.Components, at: int) -> float:
@@ -240,7 +241,8 @@ def visits_of(problem: Problem) -> Visits:
         cell = at.setdefault((step.n, step.gpus), len(at))
         cpu, cpu_variance = np.nan, 0.0
         if step.phases is not None:
-            host = _positive(step.phases.cpu)
+            # A form without host work says nothing of what its clock read.
+            host = _positive(step.phases.cpu) if problem.schedule not in _NO_HOST_WORK else []
             if host:
                 cpu = float(np.median(host))
                 cpu_variance = _CPU_RELATIVE**2 + (_CPU_CLOCK / cpu) ** 2

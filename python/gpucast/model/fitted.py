@@ -27,7 +27,7 @@ from gpucast.model.forecaster import (
 from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
 from gpucast.model.joint import DRAWS
 from gpucast.model.mixed import Mixed, Times
-from gpucast.model.other_path import Elsewhere
+from gpucast.model.other_path import T90, Elsewhere
 from gpucast.util.typed_json import to_json
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
@@ -139,6 +139,15 @@ class Model(Fitted, Forecaster):
             return OF_TOTAL
         # A mixture's intervals hold the noise of visits.
         return OF_PARTS if self.mixture is None else replace(OF_PARTS, visit=np.zeros((3, 3)))
+
+    @property
+    def between_cells(self) -> float:
+        # Draws and spreads of a mixture hold it already.
+        return self.noise.between_cells if self.mixture is None else 0.0
+
+    @property
+    def t90(self) -> float:
+        return self.noise.t90 if self.mixture is None else T90
 
     @property
     def unit(self) -> str | None:

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpucast/fit/components/component_form.h"
 #include "gpucast/fit/components/component_fit.h"
+#include "gpucast/fit/components/component_form.h"
 #include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {
@@ -47,7 +47,8 @@ struct Computing {
 
 class Mixture {
  public:
-  // Throws std::invalid_argument where there are no components or one does not fit its form.
+  // Throws std::invalid_argument where there are no components, one does not fit its form, a cell
+  // has no visit, or a time or variance is none.
   Mixture(Measured measured, std::vector<Component> components);
   Mixture(const Mixture&) = delete;
   Mixture& operator=(const Mixture&) = delete;
@@ -83,12 +84,13 @@ class Mixture {
 // A form to try.
 struct Candidate {
   model::StepModel model;
-  double log_odds = 0;  // before any step was timed
+  double log_odds = 0;                                   // before any step was timed
   std::vector<std::pair<std::string, LogNormal>> known;  // priors that data other than steps give
 };
 
 // The mixture for measured visits. GPU terms that are far less plausible than others with the first
-// communication term that they come with are not tried with further ones.
+// communication term that they come with are not tried with further ones. Throws
+// std::invalid_argument as Mixture's constructor does, and where no candidate can be fitted.
 Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,
                        unsigned threads);
 
