@@ -239,7 +239,7 @@ def test_deviations_that_a_mixture_draws_are_not_added_again() -> None:
     assert (made.deviations == 1).all()
     for n, width in zip((8000, 100_000), made.width, strict=True):
         frame = model.forecast(n, range(1, 5))
-        # A mixture's own interval is not that of a normal distribution; 400 draws know it to 4 %.
+        # 400 draws know a spread to 4 %; a mixture of forms has another shape than one form.
         assert width == pytest.approx(
             np.log(frame.mean_high / frame.mean_low).to_numpy() / 2, rel=0.25
         )
