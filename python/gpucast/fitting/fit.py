@@ -159,10 +159,12 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
     winner = choice.form
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
-    _require_enough(problem, observations, found)
+    enough = observations.sample_count > found.rank
+    if not enough:
+        _say_what_is_missing(problem, observations, found, choice)
     values, integers = (
         found.bootstrap(replicates, seed)
-        if replicates > 0
+        if enough and replicates > 0
         else (np.empty((0, len(core.parameters))), [])
     )
     return Model(
@@ -171,7 +173,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         **_structure(found, problem),
         breakpoints=found.model.curves,
         chains=Pieces(gpu=found.model.gpu_breakpoints, cpu=found.model.cpu_breakpoints),
-        parameters=_parameters(found, observations, values, problem),
+        parameters=_parameters(found, values, problem, enough),
         combinations=combinations(found, values),
         rank=found.rank,
         quality=_quality(found, observations, problem, choice),
@@ -243,13 +245,27 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
         problem.warnings.append("one repetition a cell: noise and lack of fit cannot be told apart")
 
 
-def _require_enough(problem: Problem, observations: _core.Observations, found: _core.Fit) -> None:
-    if observations.sample_count <= found.rank:
+def _say_what_is_missing(
+    problem: Problem, observations: _core.Observations, found: _core.Fit, choice: Choice
+) -> None:
+    """Where there are as many quantities as observations, nothing tells the noise. Forms that have
+    priors forecast all the same, widely.
+
+    Raises:
+        InputError: the form was named, and knows nothing but the data.
+    """
+    said = (
+        f"{observations.sample_count} observations cannot determine {found.rank} quantities "
+        "and their noise"
+    )
+    if choice.mixture is None:
         raise InputError(
-            f"{observations.sample_count} observations cannot determine {found.rank} quantities "
-            "and their noise; measure more cells or repetitions",
+            f"{said}; measure more cells or repetitions, or take --model auto, which has priors",
             file=problem.dataset.name,
         )
+    problem.warnings.append(
+        f"{said}: forecasts rest on what such programs are like; measure more cells or repetitions"
+    )
 
 
 def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> Choice:
@@ -299,8 +315,9 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
 
 
 def _parameters(
-    found: _core.Fit, observations: _core.Observations, replicates: Array, problem: Problem
+    found: _core.Fit, replicates: Array, problem: Problem, enough: bool
 ) -> dict[str, Parameter]:
+    """``enough``: whether there are observations beyond those that quantities take."""
     shares = found.largest_shares
     result = {}
     for i, (name, _, _) in enumerate(found.model.parameters):
@@ -308,7 +325,8 @@ def _parameters(
             problem.warnings.append(
                 f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time"
             )
-        result[name] = parameter(found, i, replicates[:, i])
+        told = parameter(found, i, replicates[:, i])
+        result[name] = told if enough else replace(told, identified=False, stderr=None, ci95=None)
     hidden = [name for name, entry in result.items() if not entry.identified]
     if hidden:
         problem.warnings.append(
