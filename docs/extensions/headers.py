@@ -53,12 +53,10 @@ def _comment(text: str) -> str:
 
 def _headers(part: str) -> list[Path]:
     # Breathe finds a header by its name alone. Those of scaling terms have names of other terms,
-    # and a page of their own (reference/scaling-terms.md); priors of models are told of instead of
-    # those of scaling fits.
-    scaling = ROOT / "model" / "include" / "gpucast" / "model" / "scaling"
-    priors = ROOT / "fit" / "include" / "gpucast" / "fit" / "scaling" / "priors.h"
+    # and a page of their own (reference/scaling-terms.md).
+    named_twice = ROOT / "model" / "include" / "gpucast" / "model" / "scaling"
     headers = (ROOT / part / "include").rglob("*.h")
-    return sorted(each for each in headers if scaling not in each.parents and each != priors)
+    return sorted(each for each in headers if named_twice not in each.parents)
 
 
 def _copy(to: Path) -> None:
