@@ -22,6 +22,7 @@ import gpucast
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
+from gpucast.data.thinning import coarsened
 from gpucast.design.next_cells import Ask, next_cells
 from gpucast.design.optimal import start_design
 from gpucast.errors import InputError
@@ -85,9 +86,7 @@ def designed(ask: Ask) -> Choose:
     def choose(group: Group, seen: Counter[Cell], _: np.random.Generator) -> list[Cell]:
         most = [len(group.visits[cell]) - seen[cell] for cell in group.open]
         costs = np.ones(len(group.open))
-        found = next_cells(
-            group.fit(seen), ask, group.open, costs=costs, most=most, count=BATCH
-        )
+        found = next_cells(group.fit(seen), ask, group.open, costs=costs, most=most, count=BATCH)
         assert found is not None
         return [(each.n, each.gpus) for each in found.cells for _ in range(each.visits)]
 
@@ -147,7 +146,6 @@ def table(groups: Sequence[Group], ways: dict[str, Choose], seeds: int) -> list[
         if not rows:
             rows.append(["none", *_figures(before, found[:, :, 0])])
         rows.append([name, *_figures(after, found[:, :, 1])])
-        print_table(HEADER, rows[-1:], "lrrrrrr", )
     return rows
 
 
@@ -166,7 +164,7 @@ def main() -> None:
     parser.add_argument("--data", default="h200-x4")
     parser.add_argument("--seeds", type=int, default=3)
     chosen = parser.parse_args()
-    groups = groups_of(gpucast.load(chosen.data))
+    groups = groups_of(coarsened(gpucast.load(chosen.data)))
     counts = sorted({gpus for group in groups for n, gpus in group.visits if n == N})
     ways = {
         "design for the forecast": designed(Ask.forecasts([N], [GPUS])),

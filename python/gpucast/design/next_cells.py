@@ -1,4 +1,4 @@
-"""Which cells to visit next so that what is asked of a model becomes surer, per second of measuring.
+"""Which cells to visit next so that what is asked of a model becomes surest per second.
 
     advice = next_cells(model, Ask.forecasts([110592], [4]), [(n, gpus), ...])
 
@@ -9,14 +9,14 @@ derivation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpucast.design.cells import Timing
 from gpucast.design.optimal import Array, Fastest, Goal, Known, Pairs, Sure, order
-from gpucast.errors import InputError
+from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.intervals import Z90
 from gpucast.model.joint import DRAWS
@@ -105,7 +105,6 @@ def next_cells(
     ask: Ask,
     candidates: Pairs,
     *,
-    cost: Callable[[float], float] = Timing().cell_seconds,
     costs: Array | None = None,
     most: Sequence[int] | None = None,
     count: int | None = 5,
@@ -116,7 +115,8 @@ def next_cells(
 
     Args:
         candidates: n and GPU count of the cells that may be visited; measured ones may be there.
-        cost: seconds of a visit whose step takes so many; ``costs``: in its place, of each cell.
+        costs: of a visit of each, s; as ``gpucast measure`` takes for steps of the forecast length
+            if not said.
         most: visits that each candidate may get; one if not said.
         count: how many visits at most; ``budget``: seconds of them together.
 
@@ -127,13 +127,12 @@ def next_cells(
         return None
     n, gpus = np.array(candidates, dtype=np.float64).T
     found = model.forecasts(n, gpus)
-    draws = model.draws(np.append(n, ask.n), np.append(gpus, ask.gpus), DRAWS)
-    cells, asked = draws[:, : n.size], draws[:, n.size :]
-    known = Known(np.log(cells), np.log(_quantities(ask, asked)))
+    known = _known(model, ask, n, gpus)
     noise = _visit_noise(model, n, gpus)
-    seconds = np.array([cost(float(each)) for each in found.seconds]) if costs is None else costs
+    if costs is None:
+        costs = np.array([Timing().cell_seconds(float(each)) for each in found.seconds])
     goal = _goal(ask, known)
-    visits = order(known, goal, noise, seconds, most=most, count=count, budget=budget)
+    visits = order(known, goal, noise, costs, most=most, count=count, budget=budget)
     spread = np.sqrt(np.diag(known.covariance)[: n.size])
     times = {c: visits.cells.count(c) for c in dict.fromkeys(visits.cells)}
     return Advice(
@@ -144,7 +143,7 @@ def next_cells(
                 seconds=float(found.seconds[c]),
                 uncertainty=float(spread[c]),
                 visits=count,
-                cost=count * float(seconds[c]),
+                cost=count * float(costs[c]),
                 gain=visits.gains[visits.cells.index(c)],
             )
             for c, count in times.items()
@@ -154,8 +153,14 @@ def next_cells(
     )
 
 
-def _quantities(ask: Ask, draws: Array) -> Array:
-    return draws if ask.sums is None else draws @ ask.sums.T
+def _known(model: Forecaster, ask: Ask, n: Array, gpus: Array) -> Known:
+    pairs = np.column_stack([np.append(n, ask.n), np.append(gpus, ask.gpus)])
+    # What may be visited is often asked for, too; nothing is drawn twice.
+    distinct, at = np.unique(pairs, axis=0, return_inverse=True)
+    drawn = model.draws(distinct[:, 0], distinct[:, 1], DRAWS)[:, at.ravel()]
+    cells, asked = drawn[:, : n.size], drawn[:, n.size :]
+    quantities = asked if ask.sums is None else asked @ ask.sums.T
+    return Known(np.log(cells), np.log(quantities))
 
 
 def _goal(ask: Ask, known: Known) -> Goal:
@@ -166,12 +171,14 @@ def _goal(ask: Ask, known: Known) -> Goal:
 
 
 def _visit_noise(model: Forecaster, n: Array, gpus: Array) -> Array:
-    """Relative standard deviation of a visit: by what the interval of one is wider than that of the
-    expected time."""
+    """Relative standard deviation of a visit around the expected time: by what the interval of one
+    is wider than that of the other, and what draws of a form alone do not say of single cells."""
     found = model.forecasts(n, gpus)
     single = np.log(found.high / found.low) / (2 * Z90)
     mean = np.log(found.mean_high / found.mean_low) / (2 * Z90)
-    return np.sqrt(np.maximum(single**2 - mean**2, _LEAST_NOISE**2))
+    alone = isinstance(model, Model) and model.mixture is None
+    off = model.noise.between_cells if alone else 0.0
+    return np.sqrt(np.maximum(single**2 - mean**2, _LEAST_NOISE**2) + off**2)
 
 
 def _shown(model: Forecaster, ask: Ask, left: float) -> float:

@@ -1,21 +1,21 @@
 """Which cell to visit next: the one that tells most per second about what is asked.
 
-Pure functions of numbers; nothing here measures, fits or reads (``gpucast.design.next_cells`` asks a
-model).
+Pure functions of numbers; nothing here measures, fits or reads: ``gpucast.design.next_cells`` asks
+a model.
 
-Derivation. Let f be log step times of cells that may be visited and q what is asked, logarithms too
-and jointly normal with f; K is their covariance after what has been measured. A visit of cell c sees
-f_c with noise of variance s_c^2. By the rule of conditional normal distributions it moves the means
-of q by z g_c with
+Derivation. Let f be log step times of cells that may be visited and q what is asked, logarithms
+too and jointly normal with f; K is their covariance after what has been measured. A visit of cell
+c sees f_c with noise of variance s_c^2. By the rule of conditional normal distributions it moves
+the means of q by z g_c with
 
     g_c = K_qc / sqrt(K_cc + s_c^2),        z normal with variance 1 before the visit,
 
 and leaves K - K_.c K_c. / (K_cc + s_c^2), whatever is seen. What it tells is
 
     of forecasts and costs   sum_q w_q g_cq^2: by so much the variances fall, weighted;
-    of a best count          E_z[min_j m_j] before less E_z[min_j (m_j + z g_cj)]: by so much the time
-                             of the count then chosen falls, relative to itself (m: means of the
-                             counts' log times). As a minimum of lines this is never negative.
+    of a best count          min_j m_j less E_z[min_j (m_j + z g_cj)]: by so much the time of the
+                             count that is then chosen falls, relative to itself (m: means of the
+                             counts' log times). As a minimum of lines is concave, never negative.
 
 Both are divided by the seconds that the visit takes. After each choice K and the means are updated,
 the means as draws, since nobody has seen the visit yet: neighbours of c lose their gain, and two
