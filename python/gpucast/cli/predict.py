@@ -118,8 +118,8 @@ def _next(
 
 
 def _next_in_json(answer: Answer) -> JsonObject:
-    """``before`` and ``after``: half-width of the 90 % interval, root mean square over what was
-    asked; with --best, what a wrong best count costs on average, relative."""
+    """``before`` and ``after``: half-width of the 90 % interval of the expected time, root mean
+    square over what was asked; with --best, what a wrong best count costs on average, relative."""
     if answer.next is None:
         return {"model": answer.model.name, "cells": [], "before": None, "after": None}
     _, found = answer.next

@@ -46,7 +46,7 @@ class Ask:
         return cls(np.array(n, dtype=np.float64), np.array(gpus, dtype=np.float64))
 
     @classmethod
-    def best_count(cls, n: Sequence[float], gpus: Sequence[float]) -> Ask:
+    def best_count(cls, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Ask:
         """The fastest of some GPU counts, for each n."""
         counts = sorted(set(gpus))
         return cls(*outer(n, counts), counts=len(counts))
@@ -91,7 +91,7 @@ class Advice:
 
     Attributes:
         before, after: without and with these visits, relative: half-width of the 90 % interval of
-            a measurement or a sum (root mean square over what is asked), or what a wrong best
+            the expected time or sum (root mean square over what is asked), or what a wrong best
             count costs on average.
     """
 
@@ -148,8 +148,8 @@ def next_cells(
             )
             for c, count in times.items()
         ],
-        before=_shown(model, ask, visits.open[0]),
-        after=_shown(model, ask, visits.open[-1]),
+        before=_shown(ask, visits.open[0]),
+        after=_shown(ask, visits.open[-1]),
     )
 
 
@@ -181,11 +181,6 @@ def _visit_noise(model: Forecaster, n: Array, gpus: Array) -> Array:
     return np.sqrt(np.maximum(single**2 - mean**2, _LEAST_NOISE**2) + off**2)
 
 
-def _shown(model: Forecaster, ask: Ask, left: float) -> float:
+def _shown(ask: Ask, left: float) -> float:
     """What people are told of what is left open."""
-    if ask.counts:
-        return left
-    visit = 0.0
-    if ask.sums is None:
-        visit = float(np.sqrt(np.mean(_visit_noise(model, ask.n, ask.gpus) ** 2)))
-    return float(np.expm1(Z90 * np.hypot(left, visit)))
+    return left if ask.counts else float(np.expm1(Z90 * left))

@@ -47,8 +47,8 @@ def next_cells(
     Returns:
         ``cells`` [{n, gpus, seconds, uncertainty, cost}] (uncertainty: relative standard deviation
         of the forecast; cost: seconds of measuring, None for programs that gpucast does not run),
-        ``before`` and ``after`` (half-width of the 90 % interval of a measurement, root mean
-        square over all cells considered, without and with them), ``considered`` (how many) and
+        ``before`` and ``after`` (half-width of the 90 % interval of the expected time, root
+        mean square over all cells considered, without and with them), ``considered`` (how many) and
         ``commands``; None where nothing is left to measure or the model says nothing about it.
     """
     cells = _cells(measured, machine_gpus)
@@ -90,7 +90,7 @@ def in_words(ask: Ask, found: Advice) -> str:
     said = f"{percent(found.before)} to {percent(found.after)}"
     if ask.counts:
         return f"measure {cells} next: what a wrong best count costs falls from {said}"
-    return f"measure {cells} next: the 90 % interval shrinks from ± {said}"
+    return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {said}"
 
 
 def _advice(
