@@ -79,21 +79,15 @@ def test_one_cell_of_the_start_design_fills_every_multiprocessor() -> None:
 
 
 def test_the_start_design_is_visited_six_times_spread_over_the_budget() -> None:
-    of, visits = costs(Timing.of_budget(600)), Counter[Cell]()
+    of, visits = costs(Timing.of_budget(180)), Counter[Cell]()
     strategy = designed(of, visits, most=6, sms=132)
-    made = all_rounds(strategy, 600, of, visits, most=6)
+    made = all_rounds(strategy, 180, of, visits, most=6)
     often = {cell: count for cell, count in visits.items() if count == 6}
     assert len(often) >= 14
     for cell in [Cell(ONE, 175616, 1), Cell(ONE, 216, 1)]:
         at = [i for i, each in enumerate(made) if each == cell]
         assert len(at) == 6
         assert np.diff(at).min() > len(made) / 20
-
-
-def test_a_start_design_that_takes_too_long_is_not_repeated() -> None:
-    of, visits = costs(Timing.of_budget(10)), Counter[Cell]()
-    all_rounds(designed(of, visits, most=6, sms=132), 6, of, visits, most=6)
-    assert max(visits.values()) == 1
 
 
 def test_a_cell_that_costs_more_than_is_left_is_not_begun() -> None:
