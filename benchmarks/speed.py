@@ -61,8 +61,11 @@ def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     many = samples(100_000 // (len(N_GRID) * len(GPU_GRID)) + 1)
     fitted = _core.fit(model, few, integers)
     data = made(TRUTHS["native"], 1, 0.08).dataset()
+    named = gc.fit(data, model="paper")
     whole = gc.fit(data)
     whole.save(folder / "model.json")
+    campaign = gc.load("h200-x4")
+    group = {"path": "native", "schedule": "star-serial", "kernel": "tuned", "memory": "pageable"}
     n = np.repeat(np.geomspace(1e3, 1e6, 125_000).round(), 8)
     gpus = np.tile(np.arange(1.0, 9.0), 125_000)
     posed = problem.pose(data)
@@ -71,8 +74,10 @@ def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
         ("fit of 140 samples, k from 1 to 128", lambda: _core.fit(model, few, integers), 20, 0.02),
         ("1000 bootstrap refits of it", lambda: fitted.bootstrap(1000, 1), 5, 1.0),
         (f"fit of {many.sample_count} samples", lambda: _core.fit(model, many, integers), 3, 2.0),
-        ("1,000,000 forecasts with intervals", lambda: whole.forecasts(n, gpus), 3, 1.0),
-        ("gpucast.fit: model chosen, 400 refits", lambda: gc.fit(data), 10, 0.5),
+        ("1,000,000 forecasts of a form named", lambda: named.forecasts(n, gpus), 3, 1.0),
+        ("1,000 forecasts of a mixture", lambda: whole.forecasts(n[::1000], gpus[::1000]), 20, 0.1),
+        ("gpucast.fit of 140 samples, forms weighed", lambda: gc.fit(data), 10, 0.3),
+        ("the same of 224 records, with transfers", lambda: gc.fit(campaign, **group), 3, 3.0),
         ("records to arrays", posed.observations, 20, 0.02),
         ("100,000 records read", lambda: jsonl.parse(lines, "data.jsonl"), 2, 2.0),
         ("model file read", lambda: gc.load_model(folder / "model.json"), 20, 0.05),

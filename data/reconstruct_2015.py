@@ -111,7 +111,6 @@ def model(path: str) -> Model:
         name=f"{NAME}-{path}",
         terms=Terms(gpu="wave", cpu="linear", com="star-serial"),
         k=k,
-        p=None,
         breakpoints={"h2d": [], "d2h": []},
         parameters={
             name: _parameter(unit, meaning, likely[name], drawn[name])

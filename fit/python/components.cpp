@@ -150,6 +150,16 @@ void bind_components(nb::module_& m) {
           "intervals of the mean of so many visits (`variance` added) and of the expected time "
           "(`common` added to both), and T_gpu, T_cpu, T_com in columns.")
       .def(
+          "computing",
+          [](const ComponentMixture& self, const Vector& n, const Vector& gpus) {
+            require_alike(n.size(), {gpus.size()});
+            nb::gil_scoped_release release;
+            auto found = self.computing(n, gpus);
+            return std::pair(std::move(found.mean), std::move(found.variance));
+          },
+          "n"_a, "gpus"_a,
+          "Means and variances of ln T_gpu and ln T_cpu, in columns, whatever is communicated.")
+      .def(
           "draws",
           [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
              Eigen::Index count, std::uint64_t seed) {

@@ -97,8 +97,7 @@ Eigen::MatrixXd draws(const std::vector<double>& weights,
       const Eigen::VectorXd scaled = root.cwiseProduct(deviates);
       const Eigen::VectorXd correlated =
           factor.transpositionsP().transpose() * Eigen::VectorXd(factor.matrixL() * scaled);
-      result.row(draw) =
-          (one.mean + correlated * std::sqrt(student::freedom / chi2)).transpose();
+      result.row(draw) = (one.mean + correlated * std::sqrt(student::freedom / chi2)).transpose();
     }
   }
   return result;

@@ -30,7 +30,8 @@ def _forecast(model: Forecaster, held: Held) -> pd.DataFrame:
     cells = held.cells
     try:
         asked = held.change(model) if held.change else model
-        found = asked.forecasts(cells.n.to_numpy(float), cells.gpus.to_numpy(float))
+        n, gpus = cells.n.to_numpy(float), cells.gpus.to_numpy(float)
+        found = asked.forecasts(n, gpus, held.interval)
     except InputError as error:
         return _refused(held, error)
     low, high = asked.cell_intervals(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 import gpucast as gc
+from another_machine import three_cells
 from forecasting.splits import held_out
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
@@ -19,9 +20,11 @@ from gpucast.data.thinning import thinned, without_unused_routes
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
+from gpucast.model.intervals import Interval
 
 WHAT_IF, WITHOUT_SKELETONS = "what-if", "what-if without skeletons"
 ANOTHER_MACHINE = "another machine"
+THREE_CELLS = "another machine, three cells timed"
 MORE_GPUS = "another machine with more GPUs"
 
 
@@ -32,12 +35,14 @@ class Held:
     Attributes:
         cells: ``cells_of`` a group; ``trained`` are not to be judged.
         change: what becomes of the fitted model first; None: nothing.
+        interval: what its intervals are of.
     """
 
     group: str
     split: str
     cells: pd.DataFrame
     change: Callable[[Forecaster], Forecaster] | None = None
+    interval: Interval = Interval.now
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,11 @@ def over(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
     return gc.what_if(model, data, group.path, machine=group.machine, memory=group.memory)
 
 
+def updated(model: Forecaster, data: Dataset, group: StepSelection) -> Forecaster:
+    """The model for the machine that some cells of a group were timed on."""
+    return model.updated(data, group)
+
+
 def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Question]:
     """The groups that an earlier dataset has as well, from all of its cells.
 
@@ -167,9 +177,12 @@ def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Questi
             continue
         cells, most = measured.cells(group), earlier.cells(there).gpus.max()
         beyond = cells.gpus > most
+        timed = three_cells(zip(cells.n, cells.gpus, strict=True))
+        update = partial(updated, data=restricted(measured.training(group), timed), group=group)
         held = (
-            Held(name, ANOTHER_MACHINE, cells.assign(trained=beyond)),
-            Held(name, MORE_GPUS, cells.assign(trained=~beyond)),
+            Held(name, ANOTHER_MACHINE, cells.assign(trained=beyond), None, Interval.machine),
+            Held(name, THREE_CELLS, marked(cells, timed), update),
+            Held(name, MORE_GPUS, cells.assign(trained=~beyond), None, Interval.machine),
         )
         proper = tuple(each for each in held if not each.cells.trained.all())
         yield Question(earlier.training(there), there, proper)

@@ -20,6 +20,7 @@ from counting import Calls, python_calls
 from gpucast import _core
 from gpucast.data import jsonl
 from gpucast.fitting import selection as problem
+from gpucast.model.mixed import Mixed
 from gpucast.planning.option_table import make
 from gpucast.planning.plan import plan_request
 from gpucast.planning.reading import of_values, read
@@ -30,7 +31,7 @@ from planning_samples import machine as planned_machine
 from planning_samples import models as planned_models
 from report_pages import h200, h200_page, jumping
 
-FITS = ("fit", "cross_validate", "find_breakpoints")
+FITS = ("fit", "fit_components", "cross_validate", "find_breakpoints")
 ANSWERS = ("forecast", "best_probability")
 
 
@@ -59,8 +60,18 @@ def test_a_record_is_read_with_few_calls() -> None:
 
 def test_a_fit_chooses_and_fits_once(core: Calls) -> None:
     found = core.of(lambda: gc.fit(whole(NATIVE), replicates=30))
+    assert found["fit"] == 2  # the paper's k, then the parameters
+    # All steps, those without the largest n, and those with fewer GPUs; the paper's form alone
+    # where it is not among the rest.
+    assert 3 <= found["fit_components"] <= 4
+    assert "cross_validate" not in found
+
+
+def test_a_named_model_is_fitted_once(core: Calls) -> None:
+    found = core.of(lambda: gc.fit(whole(NATIVE), model="paper", replicates=30))
     assert found["fit"] == 1
-    assert found["cross_validate"] <= 2  # the curves of transfers, then the terms
+    assert found["cross_validate"] == 1
+    assert "fit_components" not in found
 
 
 def test_samples_become_arrays_without_a_call_for_each() -> None:
@@ -70,18 +81,35 @@ def test_samples_become_arrays_without_a_call_for_each() -> None:
     assert python_calls(arrays(5)) == python_calls(arrays(50))
 
 
-def test_a_million_forecasts_are_one() -> None:
-    model = gc.fit(whole(NATIVE), replicates=30)
+@pytest.mark.parametrize("of", ["auto", "paper"])
+def test_a_million_forecasts_are_one(of: str) -> None:
+    model = gc.fit(whole(NATIVE), model=of, replicates=30)
 
     def forecasts(count: int) -> Callable[[], object]:
         n = np.arange(1000.0, 1000.0 + count)
         return partial(model.forecasts, n, np.ones(count))
 
-    assert python_calls(forecasts(10)) == python_calls(forecasts(10_000))
+    assert python_calls(forecasts(10)) >= python_calls(forecasts(10_000))
 
 
 def test_predict_reads_a_model_and_no_records(core: Calls, run: Run, tmp_path: Path) -> None:
     gc.fit(whole(NATIVE), replicates=30).save(tmp_path / "model.json")
+    core.watch(Mixed, "times", "draws")
+
+    def asked(sizes: str) -> dict[str, int]:
+        words = ("predict", tmp_path / "model.json", "-n", sizes, "--gpus", "1-8")
+        return core.of(partial(run, *words))
+
+    few, many = asked("1000"), asked("1000,2000,4000,8000,16000")
+    assert set(few) == set(many) == {"times", "draws"}
+    # Draws go size by size, with the times they are about; forecasts at once.
+    assert many["draws"] == 5 * few["draws"]
+    assert few["draws"] == 1
+    assert many["times"] - few["times"] <= 3 * (many["draws"] - few["draws"])
+
+
+def test_predict_of_a_named_model_reads_no_records(core: Calls, run: Run, tmp_path: Path) -> None:
+    gc.fit(whole(NATIVE), model="paper", replicates=30).save(tmp_path / "model.json")
     for sizes in ("1000", "1000,2000,4000,8000,16000"):
         words = ("predict", tmp_path / "model.json", "-n", sizes, "--gpus", "1-8")
         assert core.of(partial(run, *words)) == {"forecast": 2, "best_probability": 1}

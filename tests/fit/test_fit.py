@@ -127,9 +127,13 @@ def test_one_seed_gives_one_answer() -> None:
 
 
 def test_without_replicates_there_are_no_intervals_of_parameters() -> None:
-    model = gc.fit(whole(), replicates=0)
+    model = gc.fit(whole(), model="paper", replicates=0)
     assert all(entry["ci95"] is None for entry in model.content["parameters"].values())
     assert model.best(1e5)["probability"].isna().all()
+    mixed = gc.fit(whole(), replicates=0)
+    assert all(entry["ci95"] is None for entry in mixed.content["parameters"].values())
+    # A mixture draws from what it knows, not from replicates.
+    assert 0 < mixed.best(1e5)["probability"][0] <= 1
     row = model.forecast(1e5, 4).iloc[0]
     assert row.low < row.seconds < row.high  # the noise of a measurement remains
 
@@ -206,8 +210,43 @@ def test_a_form_that_cannot_be_tested_gets_wide_intervals_and_a_warning() -> Non
 def test_too_few_observations_are_refused() -> None:
     for count in (1, 3):
         cells = [step_record(1000 * (i + 1), 1, [0.01 * (i + 1) ** 2]) for i in range(count)]
-        with pytest.raises(gc.InputError, match="cannot determine"):
+        with pytest.raises(gc.InputError, match=r"cannot determine .* --model auto"):
             gc.fit(made_of_steps(*cells), model="paper")
+
+
+@pytest.mark.parametrize("schedule", ["star-serial", "star-async", "allgather", "mpi"])
+@pytest.mark.parametrize("sizes", [[8000], [1000, 8000], [1000, 8000, 64000]])
+def test_of_few_cells_timed_once_auto_forecasts_widely_and_says_what_is_missing(
+    schedule: str, sizes: list[int]
+) -> None:
+    true = NATIVE.seconds(np.array(sizes, float), np.ones(len(sizes)))
+    cells = [
+        step_record(n, 1, [seconds], schedule=schedule)
+        for n, seconds in zip(sizes, true, strict=True)
+    ]
+    model = gc.fit(made_of_steps(*cells))
+    (said,) = [text for text in model.warnings if "cannot determine" in text]
+    assert f"{len(sizes)} observations" in said
+    assert "measure more cells or repetitions" in said
+    assert any("one GPU count only" in text for text in model.warnings)
+    assert any("one repetition" in text for text in model.warnings)
+    assert not any(each.identified for each in model.parameters.values())
+    assert all(each.stderr is None and each.ci95 is None for each in model.parameters.values())
+    assert model.replicates.shape[0] == 0
+    there = model.forecasts([float(sizes[-1])], [1])
+    assert there.low[0] <= true[-1] <= there.high[0]
+    # What four GPUs take, rests on forms.
+    far = model.forecasts([float(sizes[-1])], [4])
+    assert far.high[0] / far.low[0] > there.high[0] / there.low[0]
+    assert far.low[0] > 0
+    assert np.isfinite(far.high[0])
+
+
+def test_a_model_of_a_single_time_is_kept_and_answers(tmp_path: Any) -> None:
+    gc.fit(made_of_steps(step_record(8000, 1, [2e-3]))).save(tmp_path / "one.json")
+    model = gc.load_model(tmp_path / "one.json")
+    assert model.best([8000, 1e6], [1, 2, 4])["probability"].between(0, 1).all()
+    assert gc.validate(model, made_of_steps(step_record(8000, 1, [2e-3])))["coverage"] == 1
 
 
 @pytest.mark.parametrize("seconds", [5e-324, 1e-31, 1e31, 1.7e308])

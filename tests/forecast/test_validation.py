@@ -63,8 +63,9 @@ def test_without_a_choice_there_is_no_regret(model: Model) -> None:
     assert (result["best_total"], result["mean_regret"], result["max_regret"]) == (0, None, None)
 
 
-def test_covered_is_whether_the_median_lies_in_its_interval(model: Model) -> None:
+def test_covered_is_whether_the_median_lies_in_its_interval() -> None:
     """With no spread of parameters and no misfit the interval of a single time is t90 x noise."""
+    model = gc.fit(whole(), model="paper", replicates=0)
     noise = Noise(sample=0.05, pure_error=0.05, between_cells=0.0, t90=2.0)
     plain = replace(model, replicates=np.empty((0, 7)), integers=[], noise=noise)
     edge = 2.0 * 0.05

@@ -171,7 +171,7 @@ def test_the_published_ethernet_from_infiniband() -> None:
     """DS-CUDA: InfiniBand's steps with Ethernet's transfers and launches that scale with latency
     come nearer to Ethernet's own steps than launches kept do."""
     data = gc.load("dscuda")
-    infiniband = gc.fit(data, path="infiniband", replicates=50)
+    infiniband = gc.fit(data, path="infiniband", model="paper", replicates=50)
     errors = {
         how: gc.validate(
             gc.what_if(infiniband, data, path="ethernet100", launch=how),

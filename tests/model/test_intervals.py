@@ -199,7 +199,8 @@ def test_an_unknown_interval_is_refused() -> None:
 
 
 def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
-    model = own()
+    model = gc.fit(whole(), model="paper", replicates=60)
+    assert isinstance(model, Model)
     found = model.forecasts([8000], [2], Interval.machine)
     now = model.forecasts([8000], [2])
     shares = parts_of(model, [(8000, 2)])[0] / now.seconds[0]
@@ -236,12 +237,15 @@ def test_what_is_measured_elsewhere_is_covered_by_that_interval_alone() -> None:
 def test_cells_of_a_slower_machine_move_forecasts_towards_it(model: Any) -> None:
     fitted = model()
     cells = CELLS if isinstance(fitted, Model) else ((24_000, 1), (409_000, 2), (1_067_000, 4))
-    data = elsewhere(fitted, [1.1, 1.1, 1.1], cells)
+    # GPUs of a kind are alike, as our own programs know; of others only the whole is known.
+    factors = [1.0, 1.3, 1.3] if isinstance(fitted, Model) else [1.1, 1.1, 1.1]
+    data = elsewhere(fitted, factors, cells)
     updated = fitted.updated(data)
     n, gpus = np.array(cells, dtype=np.float64).T
     before, after = fitted.seconds(n, gpus), updated.seconds(n, gpus)
     assert np.all(after > before)
-    assert np.all(after < 1.1 * before)
+    # Those of one kind differ by some 0.3 %, which an update may lay to them.
+    assert np.all(after < 1.01 * parts_of(fitted, cells) @ np.array(factors))
     # The median of a mixture moves a little with the noise that forecasts of measurements have.
     assert updated.forecasts(n, gpus).seconds == pytest.approx(after, rel=1e-3)
     assert updated.machine_factors.words == "updated by 3 cells of other"

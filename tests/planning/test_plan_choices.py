@@ -16,10 +16,12 @@ from gpucast.model.fitted import Model
 from gpucast.model.intervals import Interval
 from gpucast.planning import option_table, ranking
 from gpucast.planning.option_table import Z90
+from gpucast.planning.reading import of_values
 from gpucast.planning.replicates import step_times
 from planning_samples import (
     job,
     machine,
+    mixed,
     models,
     native,
     only_native,
@@ -216,6 +218,42 @@ def test_replicates_between_nodes_are_close_to_those_evaluated() -> None:
 def test_one_size_and_many_give_the_same_answers() -> None:
     alone = gc.plan({**values(), "jobs": [values()["jobs"][2]]}, models()).content["jobs"][0]
     assert alone == gc.plan(values(), models()).content["jobs"][2]
+
+
+def test_models_that_average_over_forms_are_planned_with_as_they_forecast() -> None:
+    answer = gc.plan(values(), mixed()).content
+    for asked, found in zip(values()["jobs"], answer["jobs"], strict=True):
+        frame = mixed()[found["fastest"]["machine"]].forecast(asked["n"], found["fastest"]["gpus"])
+        setup = 60.0 if found["fastest"]["machine"] == "remote" else 0.0
+        steps = LENGTHS[asked["name"]]
+        assert found["fastest"]["seconds"] == pytest.approx(
+            setup + steps * frame.seconds[0], rel=0.03
+        )
+        assert found["fastest"]["low"] < found["fastest"]["seconds"] < found["fastest"]["high"]
+
+
+def test_deviations_that_a_mixture_draws_are_not_added_again() -> None:
+    plan = {"interval": "now", "machines": [machine(gpus=4)], "jobs": [job(), job("b", n=100_000)]}
+    model = mixed()["native"]
+    made = option_table.make(of_values(plan, {"native": model}))
+    assert (made.deviations == 1).all()
+    for n, width in zip((8000, 100_000), made.width, strict=True):
+        frame = model.forecast(n, range(1, 5))
+        # 400 draws know a spread to 4 %; a mixture of forms has another shape than one form.
+        assert width == pytest.approx(
+            np.log(frame.mean_high / frame.mean_low).to_numpy() / 2, rel=0.25
+        )
+
+
+def test_one_size_and_many_give_nearly_the_same_answers_by_draws() -> None:
+    alone = gc.plan({**values(), "jobs": [values()["jobs"][2]]}, mixed()).content["jobs"][0]
+    among = gc.plan(values(), mixed()).content["jobs"][2]
+    for kind in ("fastest", "cheapest"):
+        assert alone[kind]["gpus"] == among[kind]["gpus"]
+        assert alone[kind]["seconds"] == pytest.approx(among[kind]["seconds"], rel=1e-9)
+        # Shares of 400 draws, twice.
+        off = alone[kind]["probability"] - among[kind]["probability"]
+        assert abs(off) < 4 * math.sqrt(2 * 0.25 / 400)
 
 
 @settings(max_examples=25, deadline=None)

@@ -18,12 +18,23 @@ REPLICATES = 30
 
 @cache
 def native() -> Model:
-    return _named(gc.fit(whole(NATIVE), replicates=REPLICATES), "native")
+    """Of one form, so that each draw is a replicate: what plain loops can follow."""
+    return _named(gc.fit(whole(NATIVE), model="paper", replicates=REPLICATES), "native")
 
 
 @cache
 def remote() -> Model:
-    return _named(gc.fit(whole(VIRTUALIZED, seed=1), replicates=REPLICATES), "remote")
+    fitted = gc.fit(whole(VIRTUALIZED, seed=1), model="paper", replicates=REPLICATES)
+    return _named(fitted, "remote")
+
+
+@cache
+def mixed() -> dict[str, Model]:
+    """The same machines by models that chose their forms, and average over them."""
+    return {
+        "native": _named(gc.fit(whole(NATIVE), replicates=REPLICATES), "native"),
+        "remote": _named(gc.fit(whole(VIRTUALIZED, seed=1), replicates=REPLICATES), "remote"),
+    }
 
 
 def with_misfit(model: Model, between_cells: float) -> Model:

@@ -19,21 +19,29 @@ namespace {
 // Of log time: far below any clock, so that cells that repeat exactly leave a factor.
 constexpr double least_variance = 1e-10;
 
-constexpr double start_noise = .1;     // of log time, while the parameters are looked for
+constexpr double start_noise = .1;  // of log time, while the parameters are looked for
 constexpr int start_iterations = 25;
-constexpr int rounds = 3;              // of parameters, amplitudes and disturbed visits in turn
-constexpr int most_iterations = 12;    // of the parameters in a round
+constexpr int rounds = 3;            // of parameters, amplitudes and disturbed visits in turn
+constexpr int most_iterations = 12;  // of the parameters in a round
 constexpr int most_amplitude_steps = 12;
-constexpr double least_fraction = 1.0 / 64;  // of a step that is still tried
-constexpr double converged = 1e-3;     // change of z
-constexpr double suspicious = 3;       // standard deviations
+constexpr int most_halvings = 6;    // of a step
+constexpr double converged = 1e-3;  // change of z
+constexpr double suspicious = 3;    // standard deviations
 
+// The factor of a covariance; empty where it has none. Eigen takes what is not a number for
+// success.
 Eigen::MatrixXd cholesky(const Eigen::MatrixXd& matrix) {
   Eigen::MatrixXd padded = matrix;
   padded.diagonal().array() += least_variance;
   const Eigen::LLT<Eigen::MatrixXd> factor(padded);
-  if (factor.info() != Eigen::Success) return {};
+  if (factor.info() != Eigen::Success || !factor.matrixLLT().allFinite()) return {};
   return factor.matrixL();
+}
+
+Eigen::MatrixXd required_factor(const Eigen::MatrixXd& covariance) {
+  Eigen::MatrixXd factor = cholesky(covariance);
+  if (factor.size() == 0) throw NotFitted("the measured cells' covariance has no factor");
+  return factor;
 }
 
 template <class Columns>
@@ -104,7 +112,8 @@ class Fitting {
     if (!step.allFinite()) return false;
     step *= std::min(1.0, 1.0 / std::max(step.cwiseAbs().maxCoeff(), 1e-9));
     const double before = cost(point_.z);
-    for (double fraction = 1; fraction >= least_fraction; fraction /= 2) {
+    for (int halvings = 0; halvings <= most_halvings; ++halvings) {
+      const double fraction = std::ldexp(1.0, -halvings);
       const Eigen::VectorXd next = point_.z + fraction * step;
       if (cost(next) <= before + 1e-9) {
         point_.z = next;
@@ -134,16 +143,15 @@ class Fitting {
         Eigen::MatrixXd covariance =
             sum(correlations_.pieces(times.weights, times.weights), point_.amplitudes);
         noise.add_to(covariance);
-        factor = cholesky(covariance);
+        factor = required_factor(covariance);
         mean = noise.mean();
       }
       const Eigen::MatrixXd jacobian = whiten(factor, times.slopes);
-      const Eigen::VectorXd residuals =
-          whiten(factor, Eigen::VectorXd(mean - times.log_seconds));
+      const Eigen::VectorXd residuals = whiten(factor, Eigen::VectorXd(mean - times.log_seconds));
       Eigen::MatrixXd normal = jacobian.transpose() * jacobian;
       normal.diagonal() += precision;
-      const Eigen::VectorXd gradient = jacobian.transpose() * residuals -
-                                       precision.cwiseProduct(point_.z - form_.median);
+      const Eigen::VectorXd gradient =
+          jacobian.transpose() * residuals - precision.cwiseProduct(point_.z - form_.median);
       const auto cost = [&](const Eigen::VectorXd& z) {
         const Eigen::VectorXd off = mean - row_times(form_, sites_, z).log_seconds;
         return off.allFinite() ? .5 * whiten(factor, off).squaredNorm() + prior_cost(z)
@@ -170,8 +178,17 @@ class Fitting {
     double cost;
   };
 
+  // At the amplitudes that the fit stands at.
+  Whole required_whole() const {
+    Whole result = whole();
+    if (!std::isfinite(result.cost)) throw NotFitted("the measured times have no density");
+    return result;
+  }
+
   Whole whole() const {
-    Whole result{std::make_shared<const VisitNoise>(noise_at(weights_)), {}, {},
+    Whole result{std::make_shared<const VisitNoise>(noise_at(weights_)),
+                 {},
+                 {},
                  std::numeric_limits<double>::infinity()};
     Eigen::MatrixXd covariance = by_parameters_ + sum(pieces_, point_.amplitudes);
     result.noise->add_to(covariance);
@@ -194,7 +211,7 @@ class Fitting {
 
   // Marginal likelihood of the amplitudes, by scoring with the average information.
   void find_amplitudes() {
-    Whole now = whole();
+    Whole now = required_whole();
     for (int i = 0; i < most_amplitude_steps; ++i) {
       const Eigen::MatrixXd inverted = inverse(now.factor);
       const Eigen::VectorXd alpha = inverted * now.residuals;
@@ -229,7 +246,8 @@ class Fitting {
       step *= std::min(1.0, 1.0 / std::max(step.cwiseAbs().maxCoeff(), 1e-9));
       const LogAmplitudes before = point_.amplitudes;
       bool moved = false;
-      for (double fraction = 1; fraction >= least_fraction && !moved; fraction /= 2) {
+      for (int halvings = 0; halvings <= most_halvings && !moved; ++halvings) {
+        const double fraction = std::ldexp(1.0, -halvings);
         point_.amplitudes = before + fraction * step;
         Whole next = whole();
         moved = next.cost < now.cost;
@@ -249,7 +267,7 @@ class Fitting {
   // A visit that all other cells and visits did not expect gets variance of its own. It is judged
   // without what it got before.
   void find_disturbed() {
-    const Whole now = whole();
+    const Whole now = required_whole();
     const Eigen::MatrixXd inverted = inverse(now.factor);
     const Eigen::VectorXd alpha = inverted * now.residuals;
     const Disturbed none(measured_);
@@ -328,8 +346,7 @@ FormFit::FormFit(const Form& form, const Measured& measured, Point point)
   Eigen::MatrixXd covariance =
       sum(Correlations(sites_, sites_).pieces(weights_, weights_), point_.amplitudes);
   noise.add_to(covariance);
-  factor_ = cholesky(covariance);
-  if (factor_.size() == 0) throw std::invalid_argument("the measured cells' covariance is singular");
+  factor_ = required_factor(covariance);
   jacobian_ = whiten(factor_, times.slopes);
   residuals_ = whiten(factor_, Eigen::VectorXd(noise.mean() - times.log_seconds));
   const Eigen::VectorXd inverse_variance = form.sd.array().square().inverse();
@@ -345,7 +362,7 @@ FormFit::FormFit(const Form& form, const Measured& measured, Point point)
                   precision_.diagonal().array().log().sum() - form.sd.array().log().sum() -
                   .5 * static_cast<double>(rows.size()) * std::log(2 * std::numbers::pi) -
                   amplitude_penalty(point_.amplitudes);
-  if (!std::isfinite(log_evidence_)) log_evidence_ = -std::numeric_limits<double>::max();
+  if (!std::isfinite(log_evidence_)) throw NotFitted("the measured times have no density");
 }
 
 Eigen::VectorXd FormFit::errors() const {
@@ -380,7 +397,19 @@ Eigen::VectorXd FormFit::left_out() const {
 }
 
 FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
-  const RowTimes times = row_times(*form_, at, point_.z);
+  return conditioned(at, row_times(*form_, at, point_.z), joint);
+}
+
+FormFit::Predicted FormFit::predict_parts(const Sites& at) const {
+  // Without events a kernel's row is T_gpu whole.
+  Eigen::VectorXd z = point_.z;
+  z[z.size() - 1] = -std::numeric_limits<double>::infinity();
+  RowTimes times = row_times(*form_, at, z);
+  times.slopes.rightCols(1).setZero();
+  return conditioned(at, std::move(times), false);
+}
+
+FormFit::Predicted FormFit::conditioned(const Sites& at, RowTimes times, bool joint) const {
   const Eigen::MatrixXd known = whiten(
       factor_, sum(Correlations(sites_, at).pieces(weights_, times.weights), point_.amplitudes));
   const Eigen::MatrixXd slope = times.slopes - known.transpose() * jacobian_;
@@ -388,7 +417,7 @@ FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
   Predicted result{times.log_seconds + times.slopes * step_ + known.transpose() * residuals_,
                    variances(times.weights, point_.amplitudes),
                    {},
-                   times.weights,
+                   {},
                    visit_variances(times.weights, point_.amplitudes)};
   if (joint) {
     result.covariance =
@@ -397,6 +426,7 @@ FormFit::Predicted FormFit::predict(const Sites& at, bool joint) const {
   }
   result.variance += (half.colwise().squaredNorm() - known.colwise().squaredNorm()).transpose();
   result.variance = result.variance.cwiseMax(least_variance);
+  result.weights = std::move(times.weights);
   return result;
 }
 

@@ -22,10 +22,29 @@ constexpr double least_com_share = .02;
 // What T_gpu is a function of: blocks on a multiprocessor where the term is about these, or work.
 double gpu_coordinate(const model::StepModel& model, double n, double gpus) {
   const model::Step step{n, gpus, &model.workload()};
-  const auto& needs = model::info(model.terms().value().gpu).needs;
+  const auto& needs = model::info(model.terms().value_or(model::StepTerms{}).gpu).needs;
   const bool blocks = std::ranges::any_of(
       needs, [](const model::Fact& fact) { return fact.count == model::block.count; });
   return blocks ? model::blocks_on_busiest(step, model.machine()) : step.work();
+}
+
+// Of a parameter that all others are nothing beside: far below any time (s), and a number yet.
+constexpr double log_nothing = -200;
+
+// Cells that show what a parameter does: those of its part, of several GPUs for communication,
+// since some of it is not paid by one.
+std::vector<Cell> cells_that_show(const model::StepModel& model, std::size_t parameter,
+                                  std::vector<Cell> steps) {
+  for (Cell& cell : steps) {
+    if (parameter < model.first_cpu_parameter()) {
+      cell.kind = Kind::kernel;
+    } else if (parameter < model.first_communication_parameter()) {
+      cell.kind = Kind::cpu;
+    } else {
+      cell.gpus = std::max(cell.gpus, 2.0);
+    }
+  }
+  return steps;
 }
 
 }  // namespace
@@ -93,7 +112,7 @@ Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
     const bool is_known = found != known.end();
     const double sign = parameter.reciprocal ? -1 : 1;
     form.sd[i] = is_known ? found->second.log_sd : parameter.prior.log_sd;
-    form.median[i] = sign * (is_known                      ? found->second.log_median
+    form.median[i] = sign * (is_known                     ? found->second.log_median
                              : parameter.prior.median > 0 ? std::log(parameter.prior.median)
                                                           : 0.0);
   }
@@ -106,17 +125,15 @@ Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
     const bool is_known =
         std::ranges::any_of(known, [&](const auto& each) { return each.first == parameter.name; });
     if (is_known || parameter.prior.median > 0) continue;
-    Eigen::VectorXd alone = Eigen::VectorXd::Constant(count, -200);
+    Eigen::VectorXd alone = Eigen::VectorXd::Constant(count, log_nothing);
     for (Eigen::Index j = 0; j < count; ++j) {
       const model::Parameter& other = parameters[static_cast<std::size_t>(j)];
       if (other.is_ratio()) alone[j] = form.median[j];
     }
     alone[i] = 0;
     Eigen::VectorXd unit(static_cast<Eigen::Index>(steps.size()));
-    std::vector<Cell> kernels = steps;
-    for (Cell& cell : kernels)
-      cell.kind = Kind::kernel;
-    evaluate(form.model, kernels, alone.data(), unit.data(), nullptr);
+    evaluate(form.model, cells_that_show(form.model, static_cast<std::size_t>(i), steps),
+             alone.data(), unit.data(), nullptr);
     form.median[i] = std::log(.5) + (log_seconds - unit).minCoeff();
   }
   return form;

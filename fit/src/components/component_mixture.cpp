@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -15,7 +16,12 @@ namespace gpucast::fit::components {
 namespace {
 
 constexpr Eigen::Index piece = 64;
-constexpr double hopeless = 8;             // in log evidence, of a GPU term
+
+// Scale of Student's t for a standard deviation of 1: its tails are wider than a normal
+// distribution's, so that its middle may be narrower (by the density of cells left out of fits to
+// h200-x2).
+constexpr double scale = .95;
+constexpr double hopeless = 8;              // in log evidence, of a GPU term
 constexpr double negligible_weight = 1e-3;  // of the largest
 
 std::vector<Cell> steps(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) {
@@ -36,20 +42,52 @@ Eigen::VectorXd log_medians(const Measured& measured) {
   Eigen::VectorXd result(measured.size());
   for (Eigen::Index c = 0; c < measured.size(); ++c) {
     auto& times = of_cell[static_cast<std::size_t>(c)];
-    if (times.empty()) throw std::invalid_argument("a cell has no visit");
     std::ranges::sort(times);
     result[c] = times[times.size() / 2];
   }
   return result;
 }
 
+// What no later step looks at again.
+void require_usable(const Measured& measured) {
+  const auto is_variance = [](double value) { return value >= 0 && std::isfinite(value); };
+  std::vector<bool> visited(static_cast<std::size_t>(measured.size()), false);
+  for (const Visit& visit : measured.visits) {
+    if (visit.cell < 0 || visit.cell >= measured.size()) {
+      throw std::invalid_argument("a visit's cell is not there");
+    }
+    visited[static_cast<std::size_t>(visit.cell)] = true;
+    if (!std::isfinite(visit.step) || !std::isfinite(visit.cpu) ||
+        !is_variance(visit.step_variance) || !is_variance(visit.cpu_variance)) {
+      throw std::invalid_argument("a visit's times are above 0 and finite, variances 0 or more");
+    }
+  }
+  if (measured.size() == 0 || !std::ranges::all_of(visited, std::identity{})) {
+    throw std::invalid_argument("each cell needs a visit");
+  }
+  for (Eigen::Index c = 0; c < measured.size(); ++c) {
+    const double kernel = measured.kernel[c];
+    if (std::isinf(kernel) || !(std::isnan(kernel) || is_variance(measured.kernel_variance[c]))) {
+      throw std::invalid_argument("a kernel's time is above 0 and finite, its variance 0 or more");
+    }
+  }
+}
+
+void require_host_work(const Measured& measured, const std::vector<Candidate>& candidates) {
+  if (std::ranges::none_of(measured.visits, &Visit::has_cpu)) return;
+  for (const Candidate& each : candidates) {
+    if (name(each.model.terms().value_or(model::StepTerms{}).cpu) == "none") {
+      throw std::invalid_argument("host times cannot be fitted by forms without host work");
+    }
+  }
+}
+
 }  // namespace
 
 Mixture::Mixture(Measured measured, std::vector<Component> components)
     : measured_(std::move(measured)), components_(std::move(components)) {
-  if (components_.empty() || measured_.visits.empty()) {
-    throw std::invalid_argument("a mixture needs visits and components");
-  }
+  if (components_.empty()) throw std::invalid_argument("a mixture needs components");
+  require_usable(measured_);
   fits_.reserve(components_.size());
   for (const Component& each : components_) {
     const auto count = static_cast<Eigen::Index>(each.form.model.parameter_count()) + 1;
@@ -96,8 +134,7 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
     const Eigen::VectorXd values = values_of(components_[i].form, z);
     Eigen::MatrixXd& seconds = parts.emplace_back(count, 3);
     for (Eigen::Index j = 0; j < count; ++j) {
-      const auto each =
-          model.step_seconds(values.data(), n[j], gpus[j]);
+      const auto each = model.step_seconds(values.data(), n[j], gpus[j]);
       seconds.row(j) << each.gpu, each.cpu, each.com;
       seconds.row(j) /= each.total();
     }
@@ -115,10 +152,10 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
       const double weight = components_[i].weight;
       const auto& one = predicted[i];
       const double variance = one.variance[j] + asked.common[at];
-      expected.add(weight, one.mean[j], std::sqrt(variance));
+      expected.add(weight, one.mean[j], scale * std::sqrt(variance));
       measured.add(
           weight, one.mean[j],
-          std::sqrt(variance + one.of_visit[j] / asked.visits[at] + asked.variance[at]));
+          scale * std::sqrt(variance + one.of_visit[j] / asked.visits[at] + asked.variance[at]));
       mean += weight * one.mean[j];
       square += weight * (variance + one.mean[j] * one.mean[j]);
       shares += weight * parts[i].row(j);
@@ -133,6 +170,26 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
   }
 }
 
+Computing Mixture::computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const {
+  const Eigen::Index count = n.size();
+  Computing result{Eigen::MatrixXd::Zero(count, 2), Eigen::MatrixXd::Zero(count, 2)};
+  Eigen::MatrixXd square = Eigen::MatrixXd::Zero(count, 2);
+  for (std::size_t i = 0; i < components_.size(); ++i) {
+    const double weight = components_[i].weight;
+    for (const Eigen::Index part : {0, 1}) {
+      std::vector<Cell> cells = steps(n, gpus);
+      for (Cell& cell : cells)
+        cell.kind = part == 0 ? Kind::kernel : Kind::cpu;
+      const FormFit::Predicted one =
+          fits_[i].predict_parts(sites(components_[i].form.model, std::move(cells)));
+      result.mean.col(part) += weight * one.mean;
+      square.col(part) += weight * (one.variance + one.mean.array().square().matrix());
+    }
+  }
+  result.variance = (square - result.mean.array().square().matrix()).cwiseMax(0);
+  return result;
+}
+
 Eigen::MatrixXd Mixture::draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus,
                                Eigen::Index count, std::uint64_t seed) const {
   std::vector<double> weights;
@@ -143,13 +200,15 @@ Eigen::MatrixXd Mixture::draws(const Eigen::VectorXd& n, const Eigen::VectorXd& 
       weights,
       [&](std::size_t i) {
         auto one = predict(i, n, gpus, true);
-        return Joint{std::move(one.mean), std::move(one.covariance)};
+        return Joint{std::move(one.mean), scale * scale * one.covariance};
       },
       count, seed);
 }
 
 Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,
                        unsigned threads) {
+  require_usable(measured);
+  require_host_work(measured, candidates);
   const std::vector<Cell> cells = steps(measured.n, measured.gpus);
   const Eigen::VectorXd medians = log_medians(measured);
   struct Tried {
@@ -163,10 +222,13 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
     parallel_for(which.size(), threads, 1, [&](std::size_t i) {
       const Candidate& candidate = candidates[which[i]];
       Form form = with_priors(candidate.model, cells, medians, candidate.known);
-      Point point = fit_form(form, measured, start);
-      if (!point.z.allFinite()) return;
-      const double evidence = FormFit(form, measured, point).log_evidence();
-      found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
+      try {
+        Point point = fit_form(form, measured, start);
+        const double evidence = FormFit(form, measured, point).log_evidence();
+        found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
+      } catch (const NotFitted&) {  // the other candidates are tried all the same
+        found[i].clear();
+      }
     });
     for (auto& each : found) {
       for (auto& one : each)
@@ -178,7 +240,8 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   std::map<std::string_view, std::size_t> first;
   std::vector<std::size_t> leading;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (first.emplace(name(candidates[i].model.terms().value().gpu), i).second) {
+    if (first.emplace(name(candidates[i].model.terms().value_or(model::StepTerms{}).gpu), i)
+            .second) {
       leading.push_back(i);
     }
   }
@@ -190,12 +253,12 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   std::vector<std::string_view> hopeful;
   for (const Tried& each : tried) {
     if (each.log_weight > best.log_weight - hopeless) {
-      hopeful.push_back(name(each.component.form.model.terms().value().gpu));
+      hopeful.push_back(name(each.component.form.model.terms().value_or(model::StepTerms{}).gpu));
     }
   }
   std::vector<std::size_t> rest;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto gpu = name(candidates[i].model.terms().value().gpu);
+    const auto gpu = name(candidates[i].model.terms().value_or(model::StepTerms{}).gpu);
     if (first[gpu] != i && std::ranges::find(hopeful, gpu) != hopeful.end()) rest.push_back(i);
   }
   const LogAmplitudes start = best.component.point.amplitudes;

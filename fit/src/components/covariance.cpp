@@ -39,8 +39,8 @@ std::array<Eigen::MatrixXd, first_of_visit> Correlations::pieces(
   const Eigen::MatrixXd gpu = of_part(0);
   const Eigen::MatrixXd com = of_part(2);
   const Eigen::MatrixXd over_n = com.cwiseProduct(com_);
-  return {gpu.cwiseProduct(gpu_), of_part(1).cwiseProduct(cpu_), over_n,
-          over_n.cwiseProduct(gpus_), gpu.cwiseProduct(same_), com.cwiseProduct(same_)};
+  return {gpu.cwiseProduct(gpu_),     of_part(1).cwiseProduct(cpu_), over_n,
+          over_n.cwiseProduct(gpus_), gpu.cwiseProduct(same_),       com.cwiseProduct(same_)};
 }
 
 Eigen::MatrixXd sum(const std::array<Eigen::MatrixXd, first_of_visit>& pieces,

@@ -65,8 +65,8 @@ VisitNoise::VisitNoise(const Measured& measured, const Rows& rows, const Eigen::
       share[part][c] =
           weights(rows.of_cell[static_cast<std::size_t>(c)][0], static_cast<Eigen::Index>(part));
     }
-    variance_[part] = square[static_cast<Eigen::Index>(gpu_of_visit + part)] *
-                      share[part].array().square();
+    variance_[part] =
+        square[static_cast<Eigen::Index>(gpu_of_visit + part)] * share[part].array().square();
   }
   std::vector<Eigen::Vector2d> sum(static_cast<std::size_t>(count), Eigen::Vector2d::Zero());
   of_cells_.assign(static_cast<std::size_t>(count), Eigen::Matrix2d::Zero());
@@ -156,9 +156,8 @@ VisitNoise::Slopes VisitNoise::slopes(const Eigen::MatrixXd& inverse,
     const Eigen::Matrix2d inverse_own =
         precisions_[v] - precisions_[v] * posterior[c] * precisions_[v];
     // Derivatives of the visit's covariance with respect to the log amplitudes: twice the parts.
-    const double share = variance_[1][visit.cell] > 0
-                             ? std::sqrt(variance_[1][visit.cell] / cpu_variance_)
-                             : 0;
+    const double share =
+        variance_[1][visit.cell] > 0 ? std::sqrt(variance_[1][visit.cell] / cpu_variance_) : 0;
     std::array<Eigen::Matrix2d, 4> d;
     for (auto& each : d)
       each.setZero();
@@ -191,8 +190,7 @@ VisitNoise::Slopes VisitNoise::slopes(const Eigen::MatrixXd& inverse,
     for (Eigen::Index j = 0; j < 4; ++j) {
       const Eigen::Vector2d expected =
           part(at, mean.col(j)) - of_cells_[c] * part(at, result.along.col(j));
-      const Eigen::Vector2d own =
-          precisions_[v] * (q[v][static_cast<std::size_t>(j)] - expected);
+      const Eigen::Vector2d own = precisions_[v] * (q[v][static_cast<std::size_t>(j)] - expected);
       for (Eigen::Index k = 0; k < 4; ++k) {
         result.information(k, j) += .5 * q[v][static_cast<std::size_t>(k)].dot(own);
       }

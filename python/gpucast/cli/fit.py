@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 SHOWN_INTEGERS = 8
 SHOWN_FORMS = 6
 
-AUTO, REPLICATES, SEED = "auto", 400, 1
+AUTO, SEED = "auto", 1
 """What is fitted where nobody says otherwise."""
+
+PAPERS = "paper"
 
 
 @options.with_selection
@@ -48,7 +50,12 @@ def command(
         ),
     ] = None,
     output: options.OptionalOutput = None,
-    replicates: Annotated[int, typer.Option(min=0, help="Bootstrap refits.")] = REPLICATES,
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Bootstrap refits (default: 100; of a form named 400).", show_default=False
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds and bootstrap.")] = SEED,
     json: options.Json = False,
     force: options.Force = False,
@@ -60,7 +67,7 @@ def command(
     if output is not None:
         files.check_output(output, force=force)
     if update:
-        usual = (method, model, replicates, seed) == (None, AUTO, REPLICATES, SEED)
+        usual = (method, model, replicates, seed) == (None, AUTO, None, SEED)
         updating.run(data, update, selection, usual, output, json=json, force=force)
         return
     dataset = load(*data)
@@ -111,12 +118,17 @@ def _print_scaling(model: Forecaster) -> None:
         [[term, SCALING_TERMS[term][0]] for term in SCALING_TERMS if term in shown.split(" + ")],
         "ll",
     )
+    print(f"\n{_errors(quality)}")
+
+
+def _errors(quality: Quality) -> str:
+    """Of what was fitted, and of what was left out of a fit."""
     left_out = {
         "the most GPUs": quality.held_out_gpus_error,
         "the largest n": quality.held_out_n_error,
     }
-    print(
-        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
+    return (
+        f"error of fitted cells: median {percent(quality.median_relative_error)}, "
         f"95th percentile {percent(quality.p95_relative_error)}"
         + "".join(
             f"; of forecasts of {word} by the rest: {percent(error)}"
@@ -135,6 +147,8 @@ def _print_fit(model: Model) -> None:
             f"{counts.samples - counts.step_samples} other samples"
         )
     terms = model.terms
+    if model.mixture is not None:
+        _print_forms(model)
     print(f"Model {terms.gpu} + {terms.cpu} + {terms.com}{model.integer_in_words()}\n")
     print_table(
         ["parameter", "value", "std. error", "95 % interval", "meaning"],
@@ -153,6 +167,20 @@ def _print_fit(model: Model) -> None:
     _print_structure(model)
     if model.quality is not None:
         _print_quality(model, model.quality)
+
+
+def _print_forms(model: Model) -> None:
+    """The forms that forecasts are averaged over; the paper's is always among those shown."""
+    shown = [
+        each for i, each in enumerate(model.candidates) if i < SHOWN_FORMS or each.model == PAPERS
+    ]
+    print()
+    print_table(
+        ["form", "weight", "error of cells left out"],
+        [[each.model, percent(each.weight, 0), percent(each.cv_error, 2)] for each in shown],
+        "lrr",
+    )
+    print()
 
 
 def _kind_of(data: FittedSteps) -> str:
@@ -178,18 +206,16 @@ def _print_structure(model: Model) -> None:
 
 
 def _print_quality(model: Model, quality: Quality) -> None:
-    print(
-        f"\nerror of fitted cells: median {percent(quality.median_relative_error)}, "
-        f"95th percentile {percent(quality.p95_relative_error)}; "
-        f"rank {model.rank} of {len(model.parameters)}"
-        + (
-            f"; lack of fit {p_value(quality.lack_of_fit_p)}, "
-            f"reduced chi-square {quality.reduced_chi2:.3g}"
-            if quality.lack_of_fit_p is not None
-            else ""
-        )
-        + "\n"
+    known = f"rank {model.rank} of {len(model.parameters)}" + (
+        f"; lack of fit {p_value(quality.lack_of_fit_p)}, "
+        f"reduced chi-square {quality.reduced_chi2:.3g}"
+        if quality.lack_of_fit_p is not None
+        else ""
     )
+    if model.mixture is not None:
+        print(f"\nparameters: {known}\n{_errors(quality)}")
+        return
+    print(f"\n{_errors(quality)}; {known}\n")
     print_table(
         ["model", "held-out error", ""],
         [
@@ -211,12 +237,13 @@ def _fit_transfers(
     dataset: Dataset,
     memory: str | None,
     method: str | None,
-    replicates: int,
+    replicates: int | None,
     seed: int,
     json: bool,
     output: Path | None,
 ) -> None:
     from gpucast.errors import InputError
+    from gpucast.fitting.fit import REPLICATES
     from gpucast.transfers.curves import crossovers, fit_transfers
     from gpucast.transfers.launches import launch_costs
 
@@ -224,7 +251,8 @@ def _fit_transfers(
         raise InputError(
             "a model file needs steps; this dataset has transfers only", file=dataset.name
         )
-    fits = fit_transfers(dataset, memory=memory, method=method, replicates=replicates, seed=seed)
+    count = REPLICATES if replicates is None else replicates
+    fits = fit_transfers(dataset, memory=memory, method=method, replicates=count, seed=seed)
     compared = crossovers(fits)
     costs = launch_costs(dataset)
     warnings = list(dict.fromkeys(text for each in fits for text in each.warnings))

@@ -71,9 +71,10 @@ class Candidate:
         return replace(self, com=com, breakpoints=breakpoints)
 
     def complexity(self, problem: Problem) -> int:
-        """Parameters, without those of the communication term itself: the terms of a schedule are
-        derived from what it does, so that none of them is the more far-fetched."""
-        own = {name for name, _, _ in _core.COM_TERMS[self.com].parameters}
+        """Parameters, without times and throughputs of the communication term itself: the terms of
+        a schedule are derived from what it does, so that none of them is the more far-fetched. A
+        share counts: with one of its own a term says what a plainer one says, too."""
+        own = {name for name, unit, _ in _core.COM_TERMS[self.com].parameters if unit}
         return sum(name not in own for name, _, _ in self.model(problem).parameters)
 
     def usable(self, problem: Problem) -> str | None:

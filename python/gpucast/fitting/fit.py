@@ -46,6 +46,11 @@ SCALING = "scaling"
 """The model of any program."""
 
 REPLICATES = 400
+"""Bootstrap refits of a form that was named: behind its intervals and probabilities."""
+
+OF_PARAMETERS = 100
+"""The same where a mixture forecasts: they say how sure the parameters of one of its forms are."""
+
 LARGEST_REPLICATES = 100_000
 LARGEST_SEED = 2**63 - 1
 FOLDS = 10
@@ -77,7 +82,7 @@ def fit(
     *,
     method: str | None = None,
     model: str = "auto",
-    replicates: int = REPLICATES,
+    replicates: int | None = None,
     seed: int = 1,
     **choice: Unpack[SelectionArguments],
 ) -> Forecaster:
@@ -93,7 +98,8 @@ def fit(
         method: how their transfers were timed, where both ways: ``call`` or ``gated``.
         model: ``auto``; ``scaling`` for any program; of our own programs ``paper``, or
             ``GPU+CPU+COM`` (``auto``: the least cross-validated error).
-        replicates: bootstrap refits behind intervals and probabilities; 0: none.
+        replicates: bootstrap refits behind the intervals of parameters, and where a form is named
+            behind those of forecasts; 0: none. By default as many as each needs.
         seed: of folds and bootstrap; the same seed gives the same answer.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
             boundary, program, case.
@@ -102,6 +108,8 @@ def fit(
         InputError: there are no steps, too few observations, several choices and none made, or
             replicates or seed are out of range.
     """
+    if replicates is None:
+        replicates = OF_PARAMETERS if model == "auto" else REPLICATES
     check_sampling(replicates, seed)
     data = dataset_of(data)
     problem = pose(data, replace(selection, **choice), method=method)
@@ -123,7 +131,7 @@ def fit_own(
     selection: StepSelection,
     *,
     model: str = "auto",
-    replicates: int = REPLICATES,
+    replicates: int | None = None,
     seed: int = 1,
 ) -> Model:
     """``fit`` for steps of our own programs alone.
@@ -151,10 +159,12 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
     winner = choice.form
     core = winner.model(problem)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
-    _require_enough(problem, observations, found)
+    enough = observations.sample_count > found.rank
+    if not enough:
+        _say_what_is_missing(problem, observations, found, choice)
     values, integers = (
         found.bootstrap(replicates, seed)
-        if replicates > 0
+        if enough and replicates > 0
         else (np.empty((0, len(core.parameters))), [])
     )
     return Model(
@@ -163,12 +173,12 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
         **_structure(found, problem),
         breakpoints=found.model.curves,
         chains=Pieces(gpu=found.model.gpu_breakpoints, cpu=found.model.cpu_breakpoints),
-        parameters=_parameters(found, observations, values, problem),
+        parameters=_parameters(found, values, problem, enough),
         combinations=combinations(found, values),
         rank=found.rank,
         quality=_quality(found, observations, problem, choice),
         candidates=choice.tried,
-        chosen=winner.name,
+        chosen=choice.name,
         mixture=choice.mixture,
         observations=Observed(
             samples=observations.sample_count,
@@ -235,13 +245,27 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
         problem.warnings.append("one repetition a cell: noise and lack of fit cannot be told apart")
 
 
-def _require_enough(problem: Problem, observations: _core.Observations, found: _core.Fit) -> None:
-    if observations.sample_count <= found.rank:
+def _say_what_is_missing(
+    problem: Problem, observations: _core.Observations, found: _core.Fit, choice: Choice
+) -> None:
+    """Where there are as many quantities as observations, nothing tells the noise. Forms that have
+    priors forecast all the same, widely.
+
+    Raises:
+        InputError: the form was named, and knows nothing but the data.
+    """
+    said = (
+        f"{observations.sample_count} observations cannot determine {found.rank} quantities "
+        "and their noise"
+    )
+    if choice.mixture is None:
         raise InputError(
-            f"{observations.sample_count} observations cannot determine {found.rank} quantities "
-            "and their noise; measure more cells or repetitions",
+            f"{said}; measure more cells or repetitions, or take --model auto, which has priors",
             file=problem.dataset.name,
         )
+    problem.warnings.append(
+        f"{said}: forecasts rest on what such programs are like; measure more cells or repetitions"
+    )
 
 
 def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> Choice:
@@ -256,7 +280,7 @@ def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> C
     ]
     if not np.isfinite(errors[0]).all():
         problem.warnings.append("too few cells for cross-validation")
-    return Choice(form=tried[0], tried=found)
+    return Choice(form=tried[0], name=tried[0].name, tried=found)
 
 
 def _cross_validate(
@@ -291,8 +315,9 @@ def _structure(found: _core.Fit, problem: Problem) -> dict[str, Any]:
 
 
 def _parameters(
-    found: _core.Fit, observations: _core.Observations, replicates: Array, problem: Problem
+    found: _core.Fit, replicates: Array, problem: Problem, enough: bool
 ) -> dict[str, Parameter]:
+    """``enough``: whether there are observations beyond those that quantities take."""
     shares = found.largest_shares
     result = {}
     for i, (name, _, _) in enumerate(found.model.parameters):
@@ -300,7 +325,8 @@ def _parameters(
             problem.warnings.append(
                 f"{name} is too small to matter: at most {shares[i]:.1e} of any measured time"
             )
-        result[name] = parameter(found, i, replicates[:, i])
+        told = parameter(found, i, replicates[:, i])
+        result[name] = told if enough else replace(told, identified=False, stderr=None, ci95=None)
     hidden = [name for name, entry in result.items() if not entry.identified]
     if hidden:
         problem.warnings.append(
@@ -380,17 +406,19 @@ def _quality(
         converged=bool(found.converged),
         held_out_gpus_error=choice.gpus_error,
         held_out_n_error=choice.n_error,
-        **_lack_of_fit(found, problem),
+        **_lack_of_fit(found, problem, mixed=choice.mixture is not None),
     )
     if not found.converged:
-        problem.warnings.append("the fit did not converge")
+        what = "the fit" if choice.mixture is None else "the fit of the parameters"
+        problem.warnings.append(f"{what} did not converge")
     return result
 
 
-def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
+def _lack_of_fit(found: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str, Any]:
     """Whether the form of the model is wrong: over all cells, and along named directions.
 
-    Two tests are made, so the smaller p is doubled (Bonferroni).
+    Two tests are made, so the smaller p is doubled (Bonferroni). ``mixed``: forecasts are not made
+    with the form alone.
     """
     from scipy.special import fdtrc
 
@@ -411,12 +439,17 @@ def _lack_of_fit(found: _core.Fit, problem: Problem) -> dict[str, Any]:
     p = everywhere if together is None else min(1.0, 2 * min(everywhere, together))
     if p < LACK_OF_FIT:
         likely = min(misfits, key=lambda name: misfits[name], default="")
+        mean, what_follows = (
+            ("form", "forecasts follow the times, parameters are those of the form")
+            if mixed
+            else ("model", "intervals are widened by that")
+        )
         hint = (
             f" (looks like {MISFITS[likely]})" if likely and misfits[likely] < LACK_OF_FIT else ""
         )
         problem.warnings.append(
-            f"lack of fit, {p_value(p)}{hint}: times differ from the model by "
-            f"{100 * noise.between_cells:.2g} % beyond noise; intervals are widened by that"
+            f"lack of fit, {p_value(p)}{hint}: times differ from the {mean} by "
+            f"{100 * noise.between_cells:.2g} % beyond noise; {what_follows}"
         )
     return {
         "reduced_chi2": (f * freedom + pure_freedom) / (freedom + pure_freedom),

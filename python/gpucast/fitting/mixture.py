@@ -49,6 +49,9 @@ _NO_HOST_WORK = ("allgather",)
 # k is looked for with so many samples of a record.
 _SAMPLES_FOR_K = 9
 
+# Forms of at least this share of the largest weight are about as plausible.
+_ABOUT_AS_PLAUSIBLE = 0.5
+
 # Fewer cells forecast none that is left out.
 _FEWEST_CELLS = 3
 
@@ -63,14 +66,17 @@ class Choice:
     """What the measured times make of the forms of our own programs.
 
     Attributes:
-        form: the most plausible, or the one that was named; its parameters are to be estimated.
-        tried: the forms that were weighed, with their errors in cells left out.
+        form: the plainest of the most plausible, or the one that was named; its parameters are to
+            be estimated.
+        name: of the form among those tried.
+        tried: the forms that were weighed, with their errors in cells left out, and the paper's.
         fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
         gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
             largest n, forecast without them; None where too little is left.
     """
 
     form: Candidate
+    name: str
     tried: list[Tried]
     fitted: _core.Components | None = None
     mixture: PartsMixture | None = None
@@ -87,22 +93,26 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
     Raises:
         InputError: none can be fitted.
     """
-    tried = forms(problem, _paper(problem))
+    paper = _paper(problem)
+    tried = forms(problem, paper)
     found = fit_mixture(problem, tried)
-    best = found.components[0][0]
-    form = Candidate(*best.terms)
+    weighed = [
+        Tried(model=Candidate(*core.terms).name, cv_error=_left_out(found, i), weight=weight)
+        for i, (core, weight, *_) in enumerate(found.components)
+    ]
+    if paper is not None and all(each.model != paper.name for each in weighed):
+        alone = fit_mixture(problem, [paper])
+        weighed.append(Tried(model=paper.name, cv_error=_left_out(alone, 0), weight=0.0))
+    plain = _plainest(found)
+    form = Candidate(*plain.terms)
     if not form.is_paper:
-        form = Candidate(*best.terms, breakpoints)
+        form = Candidate(*plain.terms, breakpoints)
     return Choice(
         form=form,
+        name=Candidate(*plain.terms).name,
         fitted=found,
         mixture=content(found, visits_of(problem)),
-        tried=[
-            Tried(
-                model=Candidate(*each[0].terms).name, cv_error=_left_out(found, i), weight=each[1]
-            )
-            for i, each in enumerate(found.components)
-        ],
+        tried=weighed,
         gpus_error=_held_out(problem, tried, "gpus"),
         n_error=_held_out(problem, tried, "n"),
     )
@@ -111,13 +121,23 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
 def _paper(problem: Problem) -> Candidate | None:
     """The paper's form with the k that describes the steps best; None where it cannot be had."""
     paper = Candidate(*PAPER, straight(problem))
-    if paper.usable(problem) is not None:
+    why_not = paper.usable(problem)
+    if why_not is not None:
+        problem.notes.append(f"not tried: {why_not}")
         return None
     steps = replace(problem, transfers={}, launches=[], skeletons=[])
     core = paper.model(problem)
     observations = steps.observations(most_samples=_SAMPLES_FOR_K)
     found = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     return replace(paper, integer=found.model.integer)
+
+
+def _plainest(found: _core.Components) -> _core.Model:
+    """The form with the fewest parameters of those about as plausible as the most plausible: of
+    what data do not tell apart, the parameters of the richer forms are not determined."""
+    largest = found.components[0][1]
+    alike = [each[0] for each in found.components if each[1] >= _ABOUT_AS_PLAUSIBLE * largest]
+    return min(alike, key=lambda core: len(core.parameters))
 
 
 def _left_out(found: _core.Components, at: int) -> float:
@@ -221,7 +241,8 @@ def visits_of(problem: Problem) -> Visits:
         cell = at.setdefault((step.n, step.gpus), len(at))
         cpu, cpu_variance = np.nan, 0.0
         if step.phases is not None:
-            host = _positive(step.phases.cpu)
+            # A form without host work says nothing of what its clock read.
+            host = _positive(step.phases.cpu) if problem.schedule not in _NO_HOST_WORK else []
             if host:
                 cpu = float(np.median(host))
                 cpu_variance = _CPU_RELATIVE**2 + (_CPU_CLOCK / cpu) ** 2

@@ -57,9 +57,11 @@ def _ranked(
     quality = model.quality
     if quality is None:
         return
-    if not quality.converged:
+    mixed = isinstance(model, Model) and model.mixture is not None
+    if not quality.converged and not mixed:
         yield 1.0, "the fit did not converge"
-    off = model.noise.between_cells
+    # What follows the data is not off by what a form is.
+    off = model.between_cells
     if off >= MISFIT and model.knows_parts:
         yield off, f"the form is off by {percent(off, 0)} beyond noise"
     errors = {each.model: each.cv_error for each in model.candidates}

@@ -74,10 +74,10 @@ def compare(
     a, b = first.forecasts(sizes, counts, of), second.forecasts(sizes, counts, of)
     # The two fits share no measurement: their errors add as independent ones.
     spread = np.hypot(
-        np.hypot(a.spread, first.noise.between_cells),
-        np.hypot(b.spread, second.noise.between_cells),
+        np.hypot(a.spread, first.between_cells),
+        np.hypot(b.spread, second.between_cells),
     )
-    widths = interval_width(max(first.noise.t90, second.noise.t90) * spread)
+    widths = interval_width(max(first.t90, second.t90) * spread)
     rows: list[Ratio] = []
     for i, width in enumerate(widths.tolist()):
         ratio = float(b.seconds[i] / a.seconds[i])

@@ -290,7 +290,6 @@ def _merge(
     return replace(
         model,
         name=f"{model.name} as {problem.path}",
-        mixture=None,
         parameters=parameters,
         combinations=[*found, *kept],
         breakpoints=target.curves,

@@ -447,6 +447,8 @@ class PartsMixture:
             and all(len(form.kernel) == cells for form in self.forms)
         ):
             raise ValueError("a mixture has as many entries for each cell and each visit")
+        if set(self.visits.cell) != set(range(cells)):
+            raise ValueError("a mixture's visits are of its cells, and each cell has one")
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)

@@ -85,6 +85,7 @@ def _own(content: dict[str, object]) -> Model:
     )
     model.integers = drawn.integers
     _check_names(model, drawn.parameters)
+    _ = model.mixed  # checks what the values have to be together
     return model
 
 

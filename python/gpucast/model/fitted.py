@@ -27,7 +27,7 @@ from gpucast.model.forecaster import (
 from gpucast.model.intervals import OF_PARTS, OF_TOTAL, CommonFactors, Interval
 from gpucast.model.joint import DRAWS
 from gpucast.model.mixed import Mixed, Times
-from gpucast.model.other_path import Elsewhere
+from gpucast.model.other_path import T90, Elsewhere
 from gpucast.util.typed_json import to_json
 
 # A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
@@ -115,7 +115,7 @@ class Model(Fitted, Forecaster):
 
     @property
     def draw_count(self) -> int:
-        return len(self.integers) if self.mixture is None else DRAWS
+        return len(self.integers) if self.mixed is None else DRAWS
 
     @property
     def exact(self) -> bool:
@@ -139,6 +139,15 @@ class Model(Fitted, Forecaster):
             return OF_TOTAL
         # A mixture's intervals hold the noise of visits.
         return OF_PARTS if self.mixture is None else replace(OF_PARTS, visit=np.zeros((3, 3)))
+
+    @property
+    def between_cells(self) -> float:
+        # Draws and spreads of a mixture hold it already.
+        return self.noise.between_cells if self.mixture is None else 0.0
+
+    @property
+    def t90(self) -> float:
+        return self.noise.t90 if self.mixture is None else T90
 
     @property
     def unit(self) -> str | None:
@@ -169,10 +178,11 @@ class Model(Fitted, Forecaster):
             self.core, self.values, self.replicates[:used], self.integers[:used], n, gpus
         )
         if self.elsewhere is not None:
-            t_com, spread, visit = self._there(self.elsewhere, n, gpus, spread)
+            parts, spread, visit = self._there(self.elsewhere, n, gpus, spread)
         else:
+            parts = np.column_stack([t_gpu, t_cpu, t_com])
             visit = np.full(n.size, self.noise.sample)
-        parts = np.column_stack([t_gpu, t_cpu, t_com]) * np.exp(self.log_factors)
+        parts = parts * np.exp(self.log_factors)
         seconds = parts.sum(axis=1)
         if not (np.isfinite(seconds) & (seconds > 0)).all():
             raise InputError("its parameters give no finite time; fit it again", file=self.name)
@@ -199,26 +209,31 @@ class Model(Fitted, Forecaster):
         )
 
     @cached_property
-    def mixed(self) -> Mixed | None:
-        """What the model forecasts with where the fit chose its form; else the form alone does."""
+    def _steps(self) -> Mixed | None:
+        """What the fitted steps say, where the fit chose its form."""
         if self.mixture is None:
             return None
         return Mixed(self.mixture, self.machine, self.workload)
 
+    @property
+    def mixed(self) -> Mixed | None:
+        """What the model forecasts with where the fit chose its form; else the form alone does."""
+        return self._steps if self.other_path is None else None
+
     def _mixed_forecasts(
         self, mixed: Mixed, n: Array, gpus: Array, interval: Interval
     ) -> Forecasts:
-        found = mixed.times(n, gpus)
-        common = self.common_variance(found.parts, interval)
-        if common.any():
-            found = mixed.times(n, gpus, common)
+        now = self._finite(mixed.times(n, gpus))
+        common = self.common_variance(now.parts, interval)
+        # What is common to all steps widens what is said of a time and does not move it.
+        found = self._finite(mixed.times(n, gpus, common)) if common.any() else now
         # Beside one another, all parts of a step are as long as it is.
-        parts = found.parts * np.exp(self.log_factors)
-        factor = parts.sum(axis=1) / found.parts.sum(axis=1)
+        parts = now.parts * np.exp(self.log_factors)
+        factor = parts.sum(axis=1) / now.parts.sum(axis=1)
         return Forecasts(
             n=n,
             gpus=gpus,
-            seconds=found.seconds * factor,
+            seconds=now.seconds * factor,
             low=found.low * factor,
             high=found.high * factor,
             mean_low=found.mean_low * factor,
@@ -232,6 +247,17 @@ class Model(Fitted, Forecaster):
             interval=interval,
         )
 
+    def _finite(self, found: Times) -> Times:
+        """Refuse what a mixture cannot forecast: a file whose numbers are not those of a fit.
+
+        Raises:
+            InputError: a time or an end of its interval is none.
+        """
+        for times in (found.seconds, found.low, found.high, found.mean_low, found.mean_high):
+            if not (np.isfinite(times) & (times > 0)).all():
+                raise InputError("its mixture gives no finite time; fit it again", file=self.name)
+        return found
+
     def _factors(self, found: Times) -> Array:
         """By how much the machine that is forecast makes each cell longer."""
         total = found.parts.sum(axis=1)
@@ -241,22 +267,25 @@ class Model(Fitted, Forecaster):
     def elsewhere(self) -> Elsewhere | None:
         """Of a what-if: what is known of its path."""
         known = self.other_path
-        return None if known is None else Elsewhere(self.data.forecast_path, known, self.terms.com)
+        if known is None:
+            return None
+        return Elsewhere(self.data.forecast_path, known, self.terms.com, self._steps)
 
     def _there(
         self, elsewhere: Elsewhere, n: Array, gpus: Array, fitted: Array
     ) -> tuple[Array, Array, Array]:
-        """T_com on the other path, spread of ln T, and sd of a visit around it."""
+        """T_gpu, T_cpu and T_com on the other path, spread of ln T, and sd of a visit around it."""
         deviation, _ = elsewhere.process.at(n, gpus)
         parts = elsewhere.parts(self.core, self.values, n, gpus, deviation)
         spread = np.sqrt(elsewhere.variance(parts, n, gpus, fitted**2))
         t_com = parts.hidden + parts.moved + parts.woken
+        columns = np.column_stack([parts.gpu - parts.hidden, parts.cpu, t_com])
         visit = elsewhere.visit_variance(parts.gpu, parts.cpu, parts.moved + parts.woken)
-        return t_com, spread, np.sqrt(visit)
+        return columns, spread, np.sqrt(visit)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         if self.mixed is not None:
-            found = self.mixed.times(n, gpus)
+            found = self._finite(self.mixed.times(n, gpus))
             return found.seconds * self._factors(found)
         if self.elsewhere is not None:
             deviation, _ = self.elsewhere.process.at(n, gpus)
@@ -265,7 +294,7 @@ class Model(Fitted, Forecaster):
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         if self.mixed is not None:
-            found = self.mixed.times(n, gpus)
+            found = self._finite(self.mixed.times(n, gpus))
             shares = found.parts / found.parts.sum(axis=1, keepdims=True)
             factors = self.drawn_factors(count, interval) @ shares.T
             return np.asarray(self.mixed.draws(n, gpus, count) * factors, dtype=np.float64)
@@ -303,7 +332,9 @@ class Model(Fitted, Forecaster):
         noise = self.noise
         if self.mixed is not None:
             of_cell = np.ones(found.n.size) if visits is None else np.array(visits, np.float64)
-            times = self.mixed.times(found.n, found.gpus, found.common, of_cell, rounding)
+            times = self._finite(
+                self.mixed.times(found.n, found.gpus, found.common, of_cell, rounding)
+            )
             factor = self._factors(times)
             return times.low * factor, times.high * factor
         if self.elsewhere is not None:

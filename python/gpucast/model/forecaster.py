@@ -220,6 +220,16 @@ class Forecaster(ABC):
         factors = self.machine_factors
         return np.zeros(3) if factors is None else np.array(factors.means)
 
+    @property
+    def between_cells(self) -> float:
+        """Spread of ln T of true cell times around the model, beyond that of its forecasts."""
+        return self.noise.between_cells
+
+    @property
+    def t90(self) -> float:
+        """Half-widths of 90 % intervals are so many times a spread."""
+        return self.noise.t90
+
     def common_variance(self, parts: Array, interval: Interval) -> Array:
         """Variance of ln T that an interval has beyond what the fit knows; see
         ``gpucast.model.intervals``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Mixed:
             variance: of its logarithm beyond.
         """
         zero = np.zeros(n.size)
-        return Times(
+        found = Times(
             *self._core.forecast(
                 n,
                 gpus,
@@ -85,6 +85,19 @@ class Mixed:
                 zero if common is None else common,
             )
         )
+        # Noise smooths what lies between forms that are far apart, which can draw an end inwards.
+        return replace(
+            found,
+            low=np.minimum(found.low, found.mean_low),
+            high=np.maximum(found.high, found.mean_high),
+        )
+
+    def computing(self, n: Array, gpus: Array) -> tuple[Array, Array]:
+        """T_gpu and T_cpu (s) in columns, and variances of their logarithms, whatever steps
+        communicate."""
+        mean, variance = self._core.computing(n, gpus)
+        # A form without host work has none to deviate.
+        return np.exp(mean), np.where(np.isfinite(mean), variance, 0.0)
 
     def draws(self, n: Array, gpus: Array, count: int) -> Array:
         """So many draws of the expected times (s), (count, cells)."""

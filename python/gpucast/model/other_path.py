@@ -32,6 +32,7 @@ from gpucast.model.residual_process import ResidualProcess
 
 if TYPE_CHECKING:
     from gpucast.model.content import OtherPath
+    from gpucast.model.mixed import Mixed
 
 Array = NDArray[np.float64]
 
@@ -87,11 +88,14 @@ class Elsewhere:
         path: of the forecast.
         known: what was measured of it.
         com: the communication term.
+        native: what the steps of the first path say of T_gpu and T_cpu beyond their form; None:
+            the form is all.
     """
 
     path: str
     known: OtherPath
     com: str
+    native: Mixed | None = None
 
     @property
     def process(self) -> ResidualProcess:
@@ -110,6 +114,10 @@ class Elsewhere:
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus)
         moved = moved_alone(core, values, n, gpus)
         hidden = np.maximum(t_com - moved, -t_gpu)
+        if self.native is not None:
+            computed, _ = self.native.computing(n, gpus)
+            hidden *= computed[:, 0] / t_gpu
+            t_gpu, t_cpu = computed.T
         busy = t_gpu + hidden
         return Parts(busy, t_cpu, moved * np.exp(deviation), self._woken(busy, gpus), hidden)
 
@@ -117,15 +125,20 @@ class Elsewhere:
         """Of ln of a step's expected time.
 
         Args:
-            fitted: what the fit of the parameters leaves open.
+            fitted: what the fit of the parameters leaves open; not asked of a native mixture, which
+                knows better.
         """
         known, total = self.known, parts.seconds
         computing = parts.gpu + parts.cpu
         _, deviation = self.process.at(n, gpus)
         of_moved = deviation + known.beyond**2 + self._unseen(gpus) ** 2
+        own = fitted + (known.computing * computing / total) ** 2
+        if self.native is not None:
+            _, variance = self.native.computing(n, gpus)
+            shares = np.column_stack([parts.gpu, parts.cpu]) / total[:, np.newaxis]
+            own = (shares**2 * variance).sum(axis=1)
         return np.asarray(
-            fitted
-            + (known.computing * computing / total) ** 2
+            own
             + (known.host * parts.cpu / total) ** 2
             + of_moved * (parts.moved / total) ** 2
             + (_WAKE_LOG_SD * parts.woken / total) ** 2
@@ -155,9 +168,21 @@ class Elsewhere:
             parts = self.parts(core, values, n, gpus, deviation)
             host = np.exp(known.host * rng.standard_normal())
             wake = np.exp(_WAKE_LOG_SD * rng.standard_normal())
-            own = np.exp(known.computing * rng.standard_normal(n.size))
-            rows.append(own * (parts.gpu + parts.cpu * host) + parts.moved + parts.woken * wake)
+            gpu, cpu = self._computing_drawn(n, gpus, rng)
+            rows.append(gpu * parts.gpu + cpu * parts.cpu * host + parts.moved + parts.woken * wake)
         return np.array(rows)
+
+    def _computing_drawn(
+        self, n: Array, gpus: Array, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Factors on T_gpu and T_cpu of each cell."""
+        if self.native is None:
+            own = np.exp(self.known.computing * rng.standard_normal(n.size))
+            return own, own
+        # Cells near one another deviate together.
+        _, variance = self.native.computing(n, gpus)
+        gpu, cpu = np.exp(np.sqrt(variance) * rng.standard_normal(2)).T
+        return gpu, cpu
 
     def _deviations(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         """Mean of ln S's deviation, and a factor of its covariance."""

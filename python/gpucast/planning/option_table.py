@@ -105,8 +105,7 @@ def make(request: Request) -> OptionTable:
         share = MOST_EVALUATIONS * gpus.size // int(ends[-1])
         found = step_times(model, sizes, gpus, replicates, share, request.interval)
         times.append(found)
-        noise = model.noise
-        width.append(interval_width(noise.t90 * np.hypot(found.spread, noise.between_cells)))
+        width.append(interval_width(model.t90 * np.hypot(found.spread, model.between_cells)))
         one = found.one
         efficiency.append(one[:, np.newaxis] / (gpus * found.seconds))
         extrapolated.append(model.extrapolates(sizes[:, np.newaxis], gpus))
@@ -152,9 +151,9 @@ def _replicates(request: Request, cells: int) -> int:
 
 
 def _deviations(request: Request, replicates: int, machine_of: NDArray[np.intp]) -> Array:
-    noises = [machine.forecaster.noise for machine in request.machines]
+    models = [machine.forecaster for machine in request.machines]
     # Widened as intervals are: so much more does Student's t allow than the normal distribution.
-    spread = np.array([noise.between_cells * noise.t90 / Z90 for noise in noises])
+    spread = np.array([model.between_cells * model.t90 / Z90 for model in models])
     draws = np.random.default_rng(0).standard_normal((replicates, machine_of.size))
     return np.asarray(np.exp(np.clip(draws * spread[machine_of], -100, 100)), dtype=np.float64)
 

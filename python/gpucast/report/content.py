@@ -223,7 +223,7 @@ def _model(
         "unit": model.unit,
         "timestep": model.timestep,
         "parts": model.knows_parts,
-        "forms": [] if isinstance(model, Model) else content["candidates"],
+        "forms": content["candidates"] if _averages(model) else [],
         "timed": None if model.timed is None else to_json(model.timed),
         "domain": {**content["domain"], "n": _plain(np.array(model.domain.n))},
         "curves": [
@@ -261,6 +261,11 @@ def _model(
     }
 
 
+def _averages(model: Forecaster) -> bool:
+    """Whether forecasts are averages over several forms."""
+    return not isinstance(model, Model) or model.mixture is not None
+
+
 def _caveat(model: Forecaster, n: Array, counts: Array) -> str | None:
     """The worst that is to be known of the cells that the page shows."""
     found = caveats(model, *outer(n, counts))
@@ -268,7 +273,8 @@ def _caveat(model: Forecaster, n: Array, counts: Array) -> str | None:
 
 
 def _terms(model: Forecaster) -> JsonObject:
-    """What is known of the parameters; nothing of forms that are averaged: theirs mean little."""
+    """What is known of the parameters; nothing where the program is known by its step times alone:
+    those of such forms mean little."""
     own = model if isinstance(model, Model) else None
     parameters = own.parameters if own else {}
     return {

@@ -83,6 +83,8 @@ class StepModel {
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
 
+  // From here on parameters are about the host's work, before it about GPUs.
+  std::size_t first_cpu_parameter() const { return cpu_at_; }
   // From here on parameters are about launches and transfers, before it about computing.
   std::size_t first_communication_parameter() const { return com_at_; }
 

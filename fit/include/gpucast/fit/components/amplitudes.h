@@ -39,7 +39,8 @@ inline constexpr std::array<About, amplitude_count> about_amplitudes{{
     {"gpu_process", {-3.86, .37}},
     {"cpu_process", {-2.43, .35}},
     {"com_process", {-2.38, .35}},
-    // Few GPU counts do not tell it: some 14 % of T_com, as much as it matters whether serial copies hide.
+    // Few GPU counts do not tell it: some 14 % of T_com, as much as it matters whether serial
+    // copies hide.
     {"com_by_gpus", {-2.00, .35}},
     {"gpu_of_cell", {-5.64, .50}},
     {"com_of_cell", {-3.35, .35}},

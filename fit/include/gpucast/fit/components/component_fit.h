@@ -5,6 +5,7 @@
 #include <Eigen/Core>
 #include <array>
 #include <cstddef>
+#include <stdexcept>
 #include <vector>
 
 #include "gpucast/fit/components/amplitudes.h"
@@ -13,6 +14,11 @@
 #include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {
+
+// A form has no finite time, or no density, for what was measured: others may have one.
+class NotFitted : public std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
 
 // What a fit found: enough to forecast from, with the form and the measurements.
 struct Point {
@@ -24,7 +30,7 @@ struct Point {
 // About a point, everything is Gaussian: forecasts follow by conditioning.
 class FormFit {
  public:
-  // The state at a point, as a fit left it.
+  // The state at a point, as a fit left it. The form has to outlive it. Throws NotFitted.
   FormFit(const Form& form, const Measured& measured, Point point);
 
   const Point& point() const { return point_; }
@@ -48,7 +54,12 @@ class FormFit {
   };
   Predicted predict(const Sites& at, bool joint) const;
 
+  // Forecasts of T_gpu (rows of kind kernel) and T_cpu themselves: without what events add.
+  Predicted predict_parts(const Sites& at) const;
+
  private:
+  Predicted conditioned(const Sites& at, RowTimes times, bool joint) const;
+
   const Form* form_;
   Point point_;
   std::vector<std::array<Eigen::Index, 3>> of_cell_;  // rows (visit_noise.h)
@@ -62,7 +73,7 @@ class FormFit {
   double log_evidence_ = 0;
 };
 
-// Fits a form. `start`: amplitudes to begin with.
+// Fits a form. `start`: amplitudes to begin with. Throws NotFitted.
 Point fit_form(const Form& form, const Measured& measured, const LogAmplitudes& start);
 
 }  // namespace gpucast::fit::components

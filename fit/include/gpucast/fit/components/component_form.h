@@ -1,4 +1,5 @@
-// The mean of a step's time: a model of the catalogue with what is held plausible of its parameters.
+// The mean of a step's time: a model of the catalogue with what is held plausible of its
+// parameters.
 #pragma once
 
 #include <Eigen/Core>
@@ -25,7 +26,7 @@ struct Form {
 
 // Rows of observations or forecasts, and where the processes see them.
 struct Sites {
-  std::vector<Cell> cells;     // kinds step, cpu and kernel
+  std::vector<Cell> cells;  // kinds step, cpu and kernel
   Eigen::VectorXd log_n;
   Eigen::VectorXd log_gpus;
   Eigen::VectorXd coordinate;  // logarithm of what T_gpu is a function of

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpucast/fit/components/component_form.h"
 #include "gpucast/fit/components/component_fit.h"
+#include "gpucast/fit/components/component_form.h"
 #include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {
@@ -39,9 +39,16 @@ struct Forecast {
   Eigen::MatrixXd parts;                // seconds of T_gpu, T_cpu, T_com; a row a cell
 };
 
+// What GPUs and host compute in some cells, a row a cell: columns ln T_gpu and ln T_cpu.
+struct Computing {
+  Eigen::MatrixXd mean;
+  Eigen::MatrixXd variance;
+};
+
 class Mixture {
  public:
-  // Throws std::invalid_argument where there are no components or one does not fit its form.
+  // Throws std::invalid_argument where there are no components, one does not fit its form, a cell
+  // has no visit, or a time or variance is none.
   Mixture(Measured measured, std::vector<Component> components);
   Mixture(const Mixture&) = delete;
   Mixture& operator=(const Mixture&) = delete;
@@ -55,6 +62,9 @@ class Mixture {
 
   // By `threads` threads (0: one a core).
   Forecast forecast(const Asked& asked, unsigned threads) const;
+
+  // T_gpu and T_cpu alone; forms without host work have none.
+  Computing computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const;
 
   // `count` draws of the expected ln T of cells together, a row each.
   Eigen::MatrixXd draws(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus, Eigen::Index count,
@@ -74,12 +84,13 @@ class Mixture {
 // A form to try.
 struct Candidate {
   model::StepModel model;
-  double log_odds = 0;  // before any step was timed
+  double log_odds = 0;                                   // before any step was timed
   std::vector<std::pair<std::string, LogNormal>> known;  // priors that data other than steps give
 };
 
 // The mixture for measured visits. GPU terms that are far less plausible than others with the first
-// communication term that they come with are not tried with further ones.
+// communication term that they come with are not tried with further ones. Throws
+// std::invalid_argument as Mixture's constructor does, and where no candidate can be fitted.
 Mixture fit_components(const Measured& measured, const std::vector<Candidate>& candidates,
                        unsigned threads);
 

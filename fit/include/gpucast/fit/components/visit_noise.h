@@ -31,7 +31,7 @@ struct Disturbed {
 // The rows that a fit sees: of each cell its steps, the host's part where it was timed, and the
 // kernel where it was.
 struct Rows {
-  std::vector<Cell> cells;                 // in the order of rows
+  std::vector<Cell> cells;                           // in the order of rows
   std::vector<std::array<Eigen::Index, 3>> of_cell;  // rows of step, cpu, kernel; -1: none
 
   explicit Rows(const Measured& measured);
@@ -44,9 +44,9 @@ class VisitNoise {
   VisitNoise(const Measured& measured, const Rows& rows, const Eigen::MatrixXd& weights,
              const LogAmplitudes& log_amplitudes, const Disturbed& disturbed);
 
-  const Eigen::VectorXd& mean() const { return mean_; }          // of each row
-  void add_to(Eigen::MatrixXd& covariance) const;                // covariance of the means
-  double log_density() const { return log_density_; }            // of the visits about the means
+  const Eigen::VectorXd& mean() const { return mean_; }  // of each row
+  void add_to(Eigen::MatrixXd& covariance) const;        // covariance of the means
+  double log_density() const { return log_density_; }    // of the visits about the means
 
   // Half the derivative of twice the negative log density with respect to each log amplitude of
   // visits, and the average information about them (Gilmour, Thompson and Cullis, Biometrics 51
@@ -63,9 +63,7 @@ class VisitNoise {
     return of_cells_[static_cast<std::size_t>(cell)];
   }
   // Variance of a visit's step (part 0) or host time (part 1).
-  double variance(std::size_t visit, Eigen::Index part) const {
-    return of_visits_[visit][part];
-  }
+  double variance(std::size_t visit, Eigen::Index part) const { return of_visits_[visit][part]; }
 
  private:
   const Measured& measured_;

@@ -1,0 +1,345 @@
+"""Forecasts of a mixture: its file, its intervals, its draws."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+import gpucast as gc
+from gpucast.fitting.mixture import content, fit_mixture, forms, visits_of
+from gpucast.fitting.selection import pose
+from gpucast.model.content import PartsMixture
+from gpucast.model.fitted import Model
+from gpucast.model.forecaster import outer
+from gpucast.model.intervals import Interval
+from gpucast.model.joint import joint_draws, nodes_of, shuffled
+from gpucast.model.mixed import Mixed
+from made_data import dataset, machine, step, whole
+
+Array = NDArray[np.float64]
+
+T90 = float(student.ppf(0.95, 8))
+"""Forecasts are of Student's t with 8 degrees of freedom, scaled alike wherever they are made."""
+
+
+def scale() -> float:
+    """By how much t is scaled: of a forecast that a large variance dominates."""
+    found = one_form().times(N[:1], GPUS[:1], common=np.ones(1))
+    return float(np.log(found.mean_high / found.seconds)[0] / (T90 * found.spread[0]))
+
+
+N = np.array([3000.0, 64000.0, 3e5])
+GPUS = np.array([2.0, 4.0, 8.0])
+
+
+@cache
+def model() -> Model:
+    found = gc.fit(whole(), replicates=20)
+    assert isinstance(found, Model)
+    return found
+
+
+def mixture() -> PartsMixture:
+    found = model().mixture
+    assert found is not None
+    return found
+
+
+@cache
+def one_form() -> Mixed:
+    """Of the heaviest form alone, whose intervals can be worked by hand."""
+    heaviest = replace(mixture().forms[0], weight=1.0)
+    return Mixed(replace(mixture(), forms=[heaviest]), model().machine, model().workload)
+
+
+@cache
+def mixed() -> Mixed:
+    found = model().mixed
+    assert found is not None
+    return found
+
+
+def log_width(high: Array, middle: Array) -> Array:
+    return np.asarray(np.log(high / middle))
+
+
+# ---- intervals by hand ----
+
+
+def test_a_form_is_known_to_its_spread_times_the_quantile_of_t() -> None:
+    found = one_form().times(N, GPUS)
+    assert 0.9 < scale() <= 1
+    quantile = T90 * scale()
+    assert log_width(found.mean_high, found.seconds) == pytest.approx(quantile * found.spread)
+    assert log_width(found.seconds, found.mean_low) == pytest.approx(quantile * found.spread)
+    # A measurement has its visit's noise, too.
+    assert (found.high > found.mean_high).all()
+
+
+def test_what_is_common_and_what_is_rounded_add_as_variances() -> None:
+    one, more = one_form(), np.full(3, 0.01)
+    plain = log_width(one.times(N, GPUS).high, one.times(N, GPUS).seconds)
+    for other in (one.times(N, GPUS, common=more), one.times(N, GPUS, variance=more)):
+        width = log_width(other.high, other.seconds)
+        assert width**2 - plain**2 == pytest.approx((T90 * scale()) ** 2 * more)
+    # Rounding of a measured time is no part of the expected one.
+    rounded, common = one.times(N, GPUS, variance=more), one.times(N, GPUS, common=more)
+    assert rounded.mean_high == pytest.approx(one.times(N, GPUS).mean_high)
+    assert (common.mean_high > rounded.mean_high).all()
+
+
+def test_the_noise_of_visits_divides_by_visits() -> None:
+    one = one_form()
+
+    def noise(visits: float) -> Array:
+        found = one.times(N, GPUS, visits=np.full(3, visits))
+        whole = log_width(found.high, found.seconds) ** 2
+        return np.asarray(whole - log_width(found.mean_high, found.seconds) ** 2)
+
+    assert (noise(1) > 0).all()
+    assert noise(4) == pytest.approx(noise(1) / 4)
+    assert noise(100) == pytest.approx(noise(1) / 100)
+
+
+def test_parts_are_those_of_the_form_and_add_up() -> None:
+    for found in (one_form().times(N, GPUS), mixed().times(N, GPUS)):
+        assert found.parts.sum(axis=1) == pytest.approx(found.seconds)
+        assert (found.parts > 0).all()
+
+
+def test_an_end_for_measurements_is_never_within_that_of_the_mean() -> None:
+    """Of four GPUs alone forms differ so much that noise between them moved an end inwards."""
+    timed = {1000: 4e-4, 8000: 2.4e-3, 64000: 0.033}
+    cells = [step(n, 4, [seconds] * 5) for n, seconds in timed.items()]
+    found = gc.fit(dataset([machine(), *cells]), replicates=0).forecasts(
+        *outer([1e3, 8e3, 6.4e4], [1, 2, 4, 8])
+    )
+    assert (found.low <= found.mean_low).all()
+    assert (found.high >= found.mean_high).all()
+
+
+def test_what_widens_a_forecast_does_not_move_it() -> None:
+    n, gpus = outer([500, 5e3, 1e6], [1, 3, 8])
+    now, later, there = (model().forecasts(n, gpus, each) for each in Interval)
+    assert np.array_equal(now.seconds, later.seconds)
+    assert np.array_equal(now.seconds, there.seconds)
+    assert (later.high > now.high).all()
+    assert (there.high > later.high).all()
+    assert now.seconds == pytest.approx(model().seconds(n, gpus), rel=1e-12)
+
+
+def test_a_cell_measured_in_more_visits_is_expected_in_a_narrower_interval() -> None:
+    found = model().forecasts(N, GPUS)
+    zero = np.zeros(3)
+    widths = []
+    for visits in (1, 2, 6):
+        low, high = model().cell_intervals(found, [5] * 3, zero, [visits] * 3)
+        widths.append(np.log(high / low))
+        assert ((low < found.seconds) & (found.seconds < high)).all()
+    assert (widths[0] > widths[1]).all()
+    assert (widths[1] > widths[2]).all()
+    low, high = model().cell_intervals(found, [5] * 3, zero)
+    assert np.log(high / low) == pytest.approx(widths[0])
+
+
+# ---- draws ----
+
+
+def test_draws_lie_below_and_above_the_ends_of_the_mean_as_often_as_these_say() -> None:
+    count = 4000
+    drawn = mixed().draws(N, GPUS, count)
+    found = mixed().times(N, GPUS)
+    # Four standard errors of a share of 5 %.
+    slack = 4 * np.sqrt(0.05 * 0.95 / count)
+    assert np.mean(drawn < found.mean_low, axis=0) == pytest.approx([0.05] * 3, abs=slack)
+    assert np.mean(drawn > found.mean_high, axis=0) == pytest.approx([0.05] * 3, abs=slack)
+
+
+def test_draws_repeat_and_go_together() -> None:
+    assert np.array_equal(model().draws(N, GPUS, 50), model().draws(N, GPUS, 50))
+    # What is not a cell's alone goes with its neighbours.
+    drawn = np.log(mixed().draws(np.array([3e5, 3.01e5, 1e3]), np.array([2.0, 2.0, 2.0]), 2000))
+    near, far = np.corrcoef(drawn.T)[0, 1:]
+    assert near > 0.7
+    assert abs(far) < near / 2
+
+
+def test_draws_of_many_cells_are_as_wide_and_as_high_as_those_of_each() -> None:
+    n, gpus = outer(np.geomspace(800, 3e5, 45), np.arange(1.0, 17.0))
+    assert n.size > 600
+    many = np.log(mixed().draws(n, gpus, 400))
+    some = np.arange(5, n.size, 61)
+    few = np.log(mixed().draws(n[some], gpus[some], 400))
+    # Medians of 400 draws are known to some 6 % of their spread, standard deviations to 4 %;
+    # between points of the grid draws are interpolated and a little narrower.
+    spread = np.std(few, axis=0)
+    off = np.median(many, axis=0)[some] - np.median(few, axis=0)
+    assert np.max(np.abs(off) / spread) < 0.5
+    assert np.std(many, axis=0)[some] == pytest.approx(spread, rel=0.35)
+
+
+def test_interpolated_draws_are_exact_where_draws_are_powers() -> None:
+    """A draw times e^a n^b N^c: its logarithm is straight between points of any grid."""
+    rng = np.random.default_rng(0)
+    coefficients = rng.standard_normal((30, 3)) * 0.1
+
+    def seconds(n: Array, gpus: Array) -> Array:
+        return np.asarray(1e-9 * n**1.5 / gpus + 1e-5 * gpus)
+
+    def drawn(n: Array, gpus: Array) -> Array:
+        logs = np.column_stack([np.ones(n.size), np.log(n), np.log(gpus)])
+        return np.asarray(seconds(n, gpus) * np.exp(coefficients @ logs.T))
+
+    n, gpus = outer(np.geomspace(100, 1e6, 60), np.arange(1.0, 41.0))
+    assert joint_draws(drawn, seconds, n, gpus) == pytest.approx(drawn(n, gpus), rel=1e-9)
+
+
+def test_few_cells_are_drawn_as_they_are() -> None:
+    asked = []
+
+    def drawn(n: Array, gpus: Array) -> Array:
+        asked.append(n.size)
+        return np.ones((3, n.size))
+
+    joint_draws(drawn, lambda n, _: np.ones(n.size), *outer(np.arange(1.0, 31), [1.0, 2.0]))
+    assert asked == [60]
+
+
+def test_a_grid_has_the_ends_and_no_more_points_than_asked_for() -> None:
+    assert np.exp(nodes_of(np.array([4.0, 1.0, 4.0, 2.0]), 5)) == pytest.approx([1, 2, 4])
+    many = np.exp(nodes_of(np.arange(1.0, 1001), 24))
+    assert (many.size, many[0], many[-1]) == (24, pytest.approx(1), pytest.approx(1000))
+    # One value needs a second point, so that there is something to interpolate between.
+    assert np.exp(nodes_of(np.array([8.0, 8.0]), 24)) == pytest.approx([8, 8 * np.e])
+
+
+def test_shuffled_draws_keep_their_rows() -> None:
+    draws = np.arange(60.0).reshape(20, 3)
+    other = shuffled(draws, 7)
+    assert not np.array_equal(draws, other)
+    assert np.array_equal(other[np.argsort(other[:, 0])], draws)
+
+
+def test_probabilities_of_best_counts_are_those_of_draws() -> None:
+    counts = np.array([1.0, 2.0, 4.0, 8.0])
+    shares = model().best_shares(np.array([1e3, 2e4]), counts)
+    assert shares.sum(axis=1) == pytest.approx(1)
+    drawn = mixed().draws(*outer([2e4], counts), 2000)
+    fastest = np.bincount(np.argmin(drawn, axis=1), minlength=4) / 2000
+    # 400 draws, four standard errors.
+    assert shares[1] == pytest.approx(fastest, abs=4 * np.sqrt(0.25 / 400))
+
+
+# ---- the model file ----
+
+
+def test_a_mixture_forecasts_from_its_file_what_the_fit_forecast(tmp_path: Path) -> None:
+    problem = pose(whole())
+    found = fit_mixture(problem, forms(problem, None))
+    n, gpus = outer([500, 8000, 1e6], [1, 4, 16])
+    ones, zero = np.ones(n.size), np.zeros(n.size)
+    mine = found.forecast(n, gpus, ones, zero, zero)
+    kept = Mixed(content(found, visits_of(problem)), model().machine, model().workload)
+    again = kept.times(n, gpus)
+    assert again.seconds == pytest.approx(mine[0], rel=1e-9)
+    assert again.mean_low == pytest.approx(mine[3], rel=1e-9)
+    assert again.spread == pytest.approx(mine[5], rel=1e-6)
+
+
+def test_a_saved_model_answers_the_same(tmp_path: Path) -> None:
+    model().save(tmp_path / "m.json")
+    again = gc.load_model(tmp_path / "m.json")
+    n, gpus = outer([500, 8000, 1e6], [1, 4, 16])
+    for interval in Interval:
+        mine, theirs = (one.forecasts(n, gpus, interval) for one in (model(), again))
+        for part in ("seconds", "low", "high", "mean_low", "mean_high", "t_gpu", "t_com"):
+            assert getattr(theirs, part) == pytest.approx(getattr(mine, part), rel=1e-12)
+    assert np.array_equal(again.draws(n, gpus, 20), model().draws(n, gpus, 20))
+    for mine, theirs in zip(
+        *(one.best_counts([8000.0, 1e5], [1, 2, 4]) for one in (model(), again)), strict=True
+    ):
+        assert {**theirs, "model": mine["model"]} == mine
+
+
+def test_a_named_model_has_no_mixture_and_its_file_says_none() -> None:
+    named = gc.fit(whole(), model="paper", replicates=0)
+    assert isinstance(named, Model)
+    assert named.mixture is None
+    assert named.mixed is None
+    assert "mixture" not in json.loads(named.to_json())
+
+
+def damaged(tmp_path: Path, value: Any, *keys: str | int) -> Path:
+    changed = copy.deepcopy(json.loads(model().to_json()))
+    at: Any = changed["mixture"]
+    for key in keys[:-1]:
+        at = at[key]
+    at[keys[-1]] = value
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(changed))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("value", "keys", "said"),
+    [
+        ([], ("forms",), "as many entries"),
+        ([], ("n",), "as many entries"),
+        ([], ("visits", "cpu"), "as many entries"),
+        ([0.0], ("forms", 0, "z"), "another number of parameters"),
+        ([0.0], ("forms", 0, "median"), "another number of parameters"),
+        ([1.0], ("forms", 0, "sd"), "another number of parameters"),
+        (0, ("forms", 0, "sd", 0), "mixture.forms[0].sd[0]: must be"),
+        ([0.0], ("forms", 0, "amplitudes"), "differ in length"),
+        (0, ("forms", 0, "weight"), "mixture.forms[0].weight: must be"),
+        ("waves", ("forms", 0, "terms", "gpu"), "'waves'"),
+        ("mpi", ("forms", 0, "terms", "com"), "another number of parameters"),
+        (0, ("forms", 0, "integer"), "mixture.forms[0].integer: must be"),
+        (99, ("visits", "cell", 0), "visits are of its cells"),
+        (1, ("visits", "cell", 0), "each cell has one"),
+        (0, ("visits", "seconds", 0), "mixture.visits.seconds[0]: must be"),
+        (-1, ("kernel", 0), "mixture.kernel[0]: must be"),
+        (0, ("gpus", 0), "mixture.gpus[0]: must be"),
+        (-1, ("forms", 0, "kernel", 0), "mixture.forms[0].kernel[0]: must be"),
+    ],
+)
+def test_a_damaged_mixture_is_refused_in_a_line(
+    tmp_path: Path, value: Any, keys: tuple[str | int, ...], said: str
+) -> None:
+    with pytest.raises(gc.InputError) as caught:
+        gc.load_model(damaged(tmp_path, value, *keys))
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / "bad.json"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "keys"),
+    [
+        (1e5, ("forms", 0, "z", 0)),
+        (1e-300, ("forms", 0, "sd", 0)),
+        (1e4, ("forms", 0, "amplitudes", 0)),
+    ],
+)
+def test_numbers_of_no_fit_are_refused_where_they_forecast_nothing(
+    tmp_path: Path, value: float, keys: tuple[str | int, ...]
+) -> None:
+    wrong = gc.load_model(damaged(tmp_path, value, *keys))
+    answers = (
+        lambda: wrong.forecasts([1000.0], [2.0]),
+        lambda: wrong.seconds(np.array([1000.0]), np.array([2.0])),
+        lambda: wrong.draws(np.array([1000.0]), np.array([2.0]), 5),
+        lambda: wrong.best([1000]),
+    )
+    for answer in answers:
+        with pytest.raises(gc.InputError, match="no finite time; fit it again"):
+            answer()
