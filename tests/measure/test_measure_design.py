@@ -1,76 +1,148 @@
-"""The design against made truths: what it chooses forecasts better than chance."""
+"""Which cells tell most: by hand where all is normal, and against made truths."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from math import pi
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import gpucast
 import made_data
 from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
-from gpucast.data.selection import StepSelection
-from gpucast.design.ensembles import choose_steps, fit_on_the_way, restricted
-from gpucast.design.optimal import Ensemble, choose, order, start_design
+from gpucast.data.records import Step
+from gpucast.design.next_cells import Ask, next_cells
+from gpucast.design.optimal import Fastest, Known, Sure, order, start_design
+from gpucast.model.forecaster import Forecaster
 from synthetic import TRUTHS, Truth, noisy
 
 Array = NDArray[np.float64]
 
-SERIES = StepSelection(path="native", schedule="star-serial", kernel="claret", memory="pageable")
 SIZES = [216, 512, 1000, 1728, 4096, 8000, 13824, 32768, 64000]
 GRID = [(n, gpus) for n in SIZES for gpus in (1, 2, 3, 4)]
 
 
-def test_cells_that_are_known_least_come_first() -> None:
-    chosen = order(np.diag([1e-4, 4e-4, 2e-4]), 0.01, np.ones(3))
-    assert [j for j, _ in chosen] == [1, 2, 0]
+def known(cells: Array, asked: Array, means: list[float] | None = None) -> Known:
+    """Draws with exactly this joint covariance: rows of ``cells`` and ``asked`` are coefficients of
+    independent standard normal quantities."""
+    root = np.vstack([cells, asked])
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(2000, root.shape[1]))
+    z -= z.mean(axis=0)
+    z = z @ np.linalg.inv(np.linalg.cholesky(z.T @ z / len(z))).T
+    draws = z @ root.T
+    asked_draws = draws[:, len(cells) :] + np.array(means or np.zeros(len(asked)))
+    # Medians of the draws, about which they are clipped, do not matter here.
+    return Known(draws[:, : len(cells)], asked_draws)
+
+
+def test_a_visit_takes_the_square_of_the_covariance_over_its_own_variance() -> None:
+    """Asked q = a, cells a + b and b: K_qc = 1 and 0; sd of the cell 1, of its noise 1."""
+    a, b = np.array([0.1, 0.0]), np.array([0.0, 0.1])
+    found = order(
+        known(np.array([a + b, b]), np.array([a])),
+        Sure(np.ones(1)),
+        np.full(2, 0.1),
+        np.ones(2),
+        count=1,
+    )
+    assert found.cells == [0]
+    # 0.01^2 / (0.02 + 0.01)
+    assert found.gains[0] == pytest.approx(0.01**2 / 0.03)
+    assert found.open == pytest.approx([0.1, np.sqrt(0.01 - 0.01**2 / 0.03)])
+
+
+def test_a_second_cell_is_worth_more_where_it_explains_the_first() -> None:
+    """Without noise a + b and b together say what a is."""
+    a, b = np.array([0.1, 0.0]), np.array([0.0, 0.1])
+    found = order(
+        known(np.array([a + b, b]), np.array([a])),
+        Sure(np.ones(1)),
+        np.full(2, 1e-6),
+        np.ones(2),
+        count=2,
+    )
+    assert found.cells == [0, 1]
+    assert found.gains == pytest.approx([0.005, 0.005], rel=1e-3)
+    assert found.open[-1] == pytest.approx(0, abs=1e-5)
 
 
 def test_a_cell_that_costs_less_may_come_before_one_that_tells_more() -> None:
-    covariance = np.diag([4e-4, 2e-4])
-    assert order(covariance, 0.01, np.array([10.0, 1.0]))[0][0] == 1
-    gain = np.log1p(2) / 2
-    assert order(covariance, 0.01, np.array([10.0, 1.0]))[0][1] == pytest.approx(gain)
+    roots = np.diag([0.02, 0.014])
+    found = order(
+        known(roots, roots), Sure(np.ones(2)), np.full(2, 0.01), np.array([10.0, 1.0]), count=1
+    )
+    assert found.cells == [1]
 
 
-def test_a_neighbour_of_a_chosen_cell_has_lost_its_gain() -> None:
-    alike = np.array([[1.0, 0.999, 0], [0.999, 0.99, 0], [0, 0, 0.1]])
-    assert [j for j, _ in order(alike, 0.01, np.ones(3), count=2)] == [0, 2]
-
-
-def test_the_update_is_that_of_the_information() -> None:
-    """Two cells told one after the other tell as much as both together."""
-    rng = np.random.default_rng(1)
-    gradients = rng.normal(size=(5, 3))
-    covariance = gradients @ gradients.T
-    chosen = order(covariance, 0.3, np.ones(5), count=2)
-    both = [j for j, _ in chosen]
-    together = covariance[np.ix_(both, both)] / 0.3**2 + np.eye(2)
-    assert sum(gain for _, gain in chosen) == pytest.approx(np.linalg.slogdet(together)[1] / 2)
+def test_visits_of_a_cell_average_its_noise() -> None:
+    one = np.array([[0.1]])
+    found = order(known(one, one), Sure(np.ones(1)), np.full(1, 0.1), np.ones(1), most=[4], count=9)
+    assert found.cells == [0] * 4
+    # 1 / (1 / 0.01 + visits / 0.01)
+    assert found.open == pytest.approx([0.1 / np.sqrt(1 + visits) for visits in range(5)])
 
 
 def test_a_budget_is_kept_but_for_a_first_cell() -> None:
-    seconds = np.array([5.0, 1.0, 1.0])
-    assert [j for j, _ in order(np.diag([100.0, 1, 1]), 0.1, seconds, budget=2)] == [1, 2]
-    assert len(order(np.eye(3), 0.1, seconds, budget=0.5)) == 1
+    roots = np.diag([1.0, 0.1, 0.1])
+    asked, seconds = known(roots, roots), np.array([50.0, 1.0, 1.0])
+    noise = np.full(3, 0.1)
+    within = order(asked, Sure(np.array([0.0, 1, 1])), noise, seconds, budget=2)
+    assert set(within.cells) == {1, 2}
+    assert len(order(asked, Sure(np.ones(3)), noise, seconds, budget=0.5).cells) == 1
 
 
-def test_cells_where_plausible_models_disagree_are_chosen() -> None:
-    alike = np.zeros((2, 4))
-    models = np.array([[0.0, 0, 0, 0], [0, 0, 0.2, 0.5], [0, 3.0, 0, 0]])
-    ensemble = Ensemble(alike, models, np.array([1, 1, 0]))
-    pairs = [(1000, gpus) for gpus in (1, 2, 3, 4)]
-    chosen = order(ensemble.covariance(pairs, []), ensemble.noise, np.ones(4), count=1)
-    assert chosen[0][0] == 3
+def test_what_is_left_is_the_conditional_covariance() -> None:
+    rng = np.random.default_rng(3)
+    roots = rng.normal(size=(6, 6)) / 10
+    of = known(roots, roots)
+    found = order(of, Sure(np.ones(6)), np.full(6, 0.1), np.ones(6), count=3)
+    K = of.covariance[:6, :6]
+    expected = np.linalg.inv(
+        np.linalg.inv(K) + np.diag([100.0 if j in found.cells else 0.0 for j in range(6)])
+    )
+    assert found.open[-1] == pytest.approx(np.sqrt(np.trace(expected) / 6), rel=1e-6)
 
 
-def test_where_the_form_is_wrong_cells_far_from_measured_ones_are_chosen() -> None:
-    same = np.zeros((1, len(GRID)))
-    ensemble = Ensemble(same, same, np.ones(1), misfit=0.05)
-    measured = [j for j, (n, _) in enumerate(GRID) if n < 10000]
-    K = ensemble.covariance(GRID, measured)
-    first = order(K, ensemble.noise, np.ones(len(GRID)), count=1)[0][0]
-    assert GRID[first][0] == max(SIZES)
+def test_choosing_between_two_counts_that_seem_alike_gains_what_one_expects_of_the_better() -> None:
+    """Their difference is d, known to 0.1; seen without noise the better is shorter by |d|/2 on
+    average: 0.1 / sqrt(2 pi)."""
+    d = np.array([[0.1, 0.0]])
+    of = known(d, np.array([[0.1, 0.0], [0.0, 1e-9]]))
+    goal = Fastest([np.array([0, 1])], of.asked)
+    found = order(of, goal, np.full(1, 1e-6), np.ones(1), count=1)
+    assert found.gains[0] == pytest.approx(0.1 / np.sqrt(2 * pi), rel=0.02)
+    assert found.open[0] == pytest.approx(0.1 / np.sqrt(2 * pi), rel=0.05)
+
+
+def test_what_all_counts_share_tells_nothing_of_the_best() -> None:
+    shared, own = np.array([0.3, 0.0]), np.array([0.0, 0.05])
+    of = known(np.array([shared, own]), np.array([shared, shared + own]))
+    goal = Fastest([np.array([0, 1])], of.asked)
+    assert order(of, goal, np.full(2, 0.01), np.ones(2), count=1).cells == [1]
+
+
+def test_where_no_visit_turns_the_choice_the_closest_rival_is_looked_at() -> None:
+    roots = 0.001 * np.eye(3)
+    of = known(roots, roots, [0.0, 0.5, 5.0])
+    goal = Fastest([np.arange(3)], of.asked)
+    found = order(of, goal, np.full(3, 0.001), np.ones(3), count=2)
+    assert set(found.cells) == {0, 1}
+
+
+@given(st.lists(st.floats(-0.3, 0.3), min_size=3, max_size=3), st.integers(0, 99))
+def test_no_visit_is_worth_less_than_nothing(means: list[float], seed: int) -> None:
+    roots = np.random.default_rng(seed).normal(size=(3, 3)) / 10
+    of = known(roots, roots, means)
+    found = order(of, Fastest([np.arange(3)], of.asked), np.full(3, 0.05), np.ones(3), count=3)
+    assert min(found.gains) >= 0
+    assert min(found.open) >= 0
 
 
 def test_the_start_design_takes_opposite_corners_and_leaves_no_large_gap() -> None:
@@ -87,12 +159,6 @@ def test_the_start_design_goes_on_from_cells_that_are_there() -> None:
     assert len(start_design(GRID[:2], 6)) == 2
 
 
-def test_without_any_fit_the_choice_spreads() -> None:
-    chosen = choose(GRID, 9, lambda _: None)
-    assert len(set(chosen)) == 9
-    assert len({GRID[j][1] for j in chosen}) >= 3
-
-
 def made(truth: Truth, seed: int) -> Dataset:
     """Eight steps of every cell; 0.5 % noise, and as much from cell to cell. No transfers."""
     rng = np.random.default_rng(seed)
@@ -104,13 +170,51 @@ def made(truth: Truth, seed: int) -> Dataset:
     return dataset.from_records("made", [jsonl.record(record) for record in records])
 
 
-def p95_error(data: Dataset, truth: Truth, chosen: list[tuple[int, int]]) -> float:
+def fit_to(data: Dataset, cells: set[tuple[float, int]]) -> Forecaster:
+    records = [
+        each for each in data.records if not isinstance(each, Step) or (each.n, each.gpus) in cells
+    ]
+    return gpucast.fit(replace(data, records=records), replicates=0)
+
+
+def test_a_models_own_draws_say_what_to_visit_for_each_kind_of_question() -> None:
+    data = made(TRUTHS["native"], 1)
+    model = fit_to(data, {(n, gpus) for n, gpus in GRID if n <= 8000 and gpus <= 2})
+    asks = [
+        Ask.forecasts([64000], [4]),
+        Ask.best_count([64000], [1, 2, 3, 4]),
+        Ask.cost([32768, 64000], [4, 4], [1e6, 2e6]),
+    ]
+    for ask in asks:
+        found = next_cells(model, ask, GRID, count=4, most=[3] * len(GRID))
+        assert found is not None
+        assert sum(each.visits for each in found.cells) == 4
+        assert found.after <= found.before
+    alone, sums = (next_cells(model, ask, GRID[:20], count=4) for ask in asks[::2])
+    assert alone is not None
+    assert sums is not None
+    assert max(gpus for gpus in Counter(each.gpus for each in alone.cells)) >= 3
+    assert next_cells(model, asks[0], []) is None
+
+
+def p95_error(data: Dataset, truth: Truth, chosen: set[tuple[float, int]]) -> float:
     """Errors of forecasts of the whole grid, against the truth."""
-    kept = restricted(data, SERIES, chosen)
-    model = fit_on_the_way(kept, SERIES, others=False).model
     n, gpus = np.array(GRID, dtype=float).T
-    error = np.abs(model.forecasts(n, gpus).seconds / truth.seconds(n, gpus) - 1)
+    error = np.abs(fit_to(data, chosen).forecasts(n, gpus).seconds / truth.seconds(n, gpus) - 1)
     return float(np.percentile(error, 95))
+
+
+def designed(data: Dataset, count: int) -> set[tuple[float, int]]:
+    """A start design and what tells most about the whole grid, a cell after the other."""
+    ask = Ask.forecasts(*np.array(GRID, dtype=float).T)
+    chosen = {GRID[j] for j in start_design(GRID)}
+    while len(chosen) < count:
+        open_ = [cell for cell in GRID if cell not in chosen]
+        model = fit_to(data, chosen)
+        found = next_cells(model, ask, open_, costs=np.ones(len(open_)), count=1)
+        assert found is not None
+        chosen |= {(each.n, each.gpus) for each in found.cells}
+    return chosen
 
 
 @pytest.mark.slow
@@ -121,15 +225,15 @@ def test_a_quarter_of_the_cells_forecasts_nearly_as_all_do(name: str, than_all: 
     """And half as wrong (p95) as as many random cells, which now and then miss what matters."""
     truth = TRUTHS[name]
     count = len(GRID) // 4
-    all_, designed, random = [], [], []
+    all_, chosen, random = [], [], []
     for seed in range(6):
         data = made(truth, seed)
         rng = np.random.default_rng(seed)
-        all_.append(p95_error(data, truth, GRID))
-        designed.append(p95_error(data, truth, choose_steps(data, count, SERIES)))
+        all_.append(p95_error(data, truth, set(GRID)))
+        chosen.append(p95_error(data, truth, designed(data, count)))
         for _ in range(4):
-            picked = [GRID[j] for j in rng.permutation(len(GRID))[:count]]
+            picked = {GRID[j] for j in rng.permutation(len(GRID))[:count]}
             random.append(p95_error(data, truth, picked))
-    assert np.median(designed) <= than_all * np.median(all_)
-    assert np.mean(designed) <= 0.5 * np.mean(random)
-    assert np.median(designed) < np.median(random)
+    assert np.median(chosen) <= than_all * np.median(all_)
+    assert np.mean(chosen) <= 0.5 * np.mean(random)
+    assert np.median(chosen) < np.median(random)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pytest
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, Choice, Timing, all_series, grid
+from gpucast.design.cells import Cell, Choice, Timing, all_series, full, grid
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed
 
 CELLS = grid("native", 4, Choice(schedules=("star-serial",), kernels=("claret",)))
@@ -19,19 +22,28 @@ def costs(timing: Timing | None = None) -> Costs:
     return Costs("native", timing or Timing())
 
 
-def designed(of: Costs) -> Designed:
-    return Designed(CELLS, of, {}, lambda: 0.0)
+def designed(of: Costs, visits: Counter[Cell] | None = None, **more: int) -> Designed:
+    return Designed(CELLS, of, {}, lambda: 0.0, visits=visits or Counter(), **more)
 
 
-def all_rounds(strategy: CheapestFirst | Designed, seconds: float, of: Costs) -> list[Cell]:
-    """Every cell that is measured until the time is over."""
+def all_rounds(
+    strategy: CheapestFirst | Designed,
+    seconds: float,
+    of: Costs,
+    visits: Counter[Cell] | None = None,
+    most: int = 1,
+) -> list[Cell]:
+    """Every visit that is made until the time is over; ``visits``: where they are counted."""
     left, measured = list(CELLS), []
+    visits = Counter() if visits is None else visits
     while left and seconds > 0:
         batch = strategy.next_round(left, seconds)
         if not batch:
             break
         for cell in batch:
-            left.remove(cell)
+            visits[cell] += 1
+            if visits[cell] >= most:
+                left.remove(cell)
             measured.append(cell)
             seconds -= of(cell)
     return measured
@@ -51,6 +63,31 @@ def test_each_series_starts_with_cells_spread_over_the_grid() -> None:
         own = [(cell.n, cell.gpus) for cell in first if cell.series == series]
         assert len(own) == 6
         assert {(216, 1), (216, 4), (287496, 4)} <= set(own)
+
+
+def test_one_cell_of_the_start_design_fills_every_multiprocessor() -> None:
+    own = [cell for cell in CELLS if cell.series == ONE]
+    filled = full(own, sms=132)
+    assert filled is not None
+    # claret has 256 threads a block: 4 * 132 * 256 particles.
+    assert (filled.n, filled.gpus) == (175616, 1)
+    assert full(own, sms=10_000) == Cell(ONE, 287496, 1)
+    assert full(own, sms=0) is None
+    of = costs(Timing.of_budget(600))
+    first = all_rounds(designed(of, sms=132), 600, of)[:14]
+    assert {Cell(ONE, 175616, 1), Cell(OTHER, 175616, 1)} <= set(first)
+
+
+def test_the_start_design_is_visited_six_times_spread_over_the_budget() -> None:
+    of, visits = costs(Timing.of_budget(180)), Counter[Cell]()
+    strategy = designed(of, visits, most=6, sms=132)
+    made = all_rounds(strategy, 180, of, visits, most=6)
+    often = {cell: count for cell, count in visits.items() if count == 6}
+    assert len(often) >= 14
+    for cell in [Cell(ONE, 175616, 1), Cell(ONE, 216, 1)]:
+        at = [i for i, each in enumerate(made) if each == cell]
+        assert len(at) == 6
+        assert np.diff(at).min() > len(made) / 20
 
 
 def test_a_cell_that_costs_more_than_is_left_is_not_begun() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import gpucast
 from command_line import Run, assert_refused, files_of, only_json
-from gpucast.design.optimal import left, order
+from gpucast.design.next_cells import Ask
 from gpucast.errors import InputError
 from gpucast.forecast.comparison import compare
 from gpucast.forecast.validation import validate
@@ -20,7 +20,7 @@ from gpucast.forecast.what_if import what_if
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
 from gpucast.report import curves
-from gpucast.report.advice import next_cells
+from gpucast.report.advice import for_question, in_words, next_cells
 from gpucast.report.content import content
 from gpucast.report.render import page
 from gpucast.util.typed_json import from_json
@@ -181,15 +181,16 @@ def test_the_next_cells_are_new_and_make_forecasts_surer() -> None:
     assert all(line.startswith("gpucast measure --paths native ") for line in found["commands"])
 
 
-def test_what_is_left_is_the_conditional_covariance() -> None:
-    rng = np.random.default_rng(3)
-    root = rng.normal(size=(6, 6))
-    K = root @ root.T
-    chosen = [j for j, _ in order(K, 0.1, np.ones(6), count=3)]
-    expected = np.linalg.inv(
-        np.linalg.inv(K) + np.diag([100.0 if j in chosen else 0.0 for j in range(6)])
-    )
-    assert left(K, 0.1, chosen) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+def test_cells_for_a_question_are_neither_measured_nor_asked_for() -> None:
+    _, model = jumping()
+    ask = Ask.forecasts([8000.0], [4.0])
+    found = for_question(model, ask)
+    assert found is not None
+    assert model.timed is not None
+    known = {*zip(model.timed.n, model.timed.gpus, strict=True), (8000, 4)}
+    assert not {(each.n, each.gpus) for each in found.cells} & known
+    assert found.after < found.before
+    assert in_words(ask, found).startswith("measure (n = ")
 
 
 # ---- the page ----

@@ -50,14 +50,16 @@ def command(
         bool, typer.Option("--transfers/--no-transfers", help="Transfers and launches, too.")
     ] = True,
     visits: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             max=1000,
             help="How often each cell is measured, all cells before the next time: what differs "
-            "from minute to minute then shows, and averages.",
+            "from minute to minute then shows, and averages. With a budget: at most. Default: 1; "
+            "with a budget 6.",
+            show_default=False,
         ),
-    ] = 1,
+    ] = None,
     cell_time: Annotated[
         str | None,
         typer.Option(

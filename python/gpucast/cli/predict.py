@@ -15,7 +15,8 @@ from gpucast.util import JsonObject
 from gpucast.util.units import duration, number, percent, ranges
 
 if TYPE_CHECKING:
-    from gpucast.model.forecaster import Best, Forecaster, Forecasts
+    from gpucast.design.next_cells import Advice, Ask
+    from gpucast.model.forecaster import Array, Best, Forecaster, Forecasts
 
 MOST_LISTED = 8
 
@@ -30,6 +31,7 @@ class Answer:
     forecast: list[JsonObject]
     best: list[Best]
     caveats: list[str]
+    next: tuple[Ask, Advice] | None = None
 
 
 def command(
@@ -40,6 +42,12 @@ def command(
         bool, typer.Option("--best", help="Only the best GPU count for each n.")
     ] = False,
     interval: options.Interval = "now",
+    next_cells: Annotated[
+        bool,
+        typer.Option(
+            "--next", help="What to measure next, so that this answer becomes surer soonest."
+        ),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Forecast step times (90 % interval of one measurement), and the best GPU count for each n."""
@@ -60,6 +68,9 @@ def command(
         # What a model misses of what it was fitted to shows in the narrowest interval.
         said = caveats(model, found.n, found.gpus, found if of is Interval.now else None)
         answers.append(Answer(model, _rows(model, found), best, said))
+        if next_cells:
+            asked = (wanted, gpu_counts) if best_only else (found.n, found.gpus)
+            answers[-1].next = _next(model, *asked, best_only=best_only)
     if json:
         print_json(
             {
@@ -77,14 +88,56 @@ def command(
                     if model.machine_factors is not None
                 ],
             }
+            | ({"next": [_next_in_json(each) for each in answers]} if next_cells else {})
         )
     else:
         _print(answers, best_only=best_only, interval=interval)
+        if next_cells:
+            _print_next(answers)
     for each in answers:
         note_of(each.model)
         text = in_line(each.model, each.caveats)
         if text is not None:
             warn(text)
+
+
+def _next(
+    model: Forecaster,
+    n: Sequence[float] | Array,
+    gpus: Sequence[float] | Array,
+    *,
+    best_only: bool,
+) -> tuple[Ask, Advice] | None:
+    """What is asked, and what to measure for it; None where nothing can be proposed."""
+    from gpucast.design.next_cells import Ask
+    from gpucast.report.advice import for_question
+
+    ask = Ask.best_count(n, gpus) if best_only else Ask.forecasts(n, gpus)
+    found = for_question(model, ask)
+    return None if found is None else (ask, found)
+
+
+def _next_in_json(answer: Answer) -> JsonObject:
+    """``before`` and ``after``: half-width of the 90 % interval of the expected time, root mean
+    square over what was asked; with --best, what a wrong best count costs on average, relative."""
+    if answer.next is None:
+        return {"model": answer.model.name, "cells": [], "before": None, "after": None}
+    _, found = answer.next
+    return {
+        "model": answer.model.name,
+        "cells": [{"n": each.n, "gpus": each.gpus} for each in found.cells],
+        "before": found.before,
+        "after": found.after,
+    }
+
+
+def _print_next(answers: Sequence[Answer]) -> None:
+    from gpucast.report.advice import in_words
+
+    print()
+    for each in answers:
+        said = "nothing to propose" if each.next is None else in_words(*each.next)
+        print(f"{each.model.name}: {said}")
 
 
 def _rows(model: Forecaster, found: Forecasts) -> list[JsonObject]:

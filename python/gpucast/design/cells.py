@@ -116,11 +116,10 @@ class Timing:
 
     @staticmethod
     def of_budget(seconds: float) -> Timing:
-        """Timing for a campaign of so many seconds: many short cells tell more than few long."""
-        return Timing(
-            warm_up=min(0.2, max(0.02, seconds / 1500)),
-            max_time=min(2.0, max(0.1, seconds / 150)),
-        )
+        """Timing for a campaign of so many seconds: visits of a cell minutes apart differ by ten
+        times what the median of some twenty steps is uncertain by, so that many short visits tell
+        more than few long ones."""
+        return Timing(warm_up=min(0.2, max(0.02, seconds / 1500)), max_time=0.1)
 
     @staticmethod
     def of_cell(seconds: float) -> Timing:
@@ -132,6 +131,25 @@ class Timing:
         # At least two steps warm up; some fifty mostly settle the median.
         warm_up = max(self.warm_up, 2 * step)
         return self.set_up + warm_up + min(50 * step, max(self.max_time, step))
+
+
+FULL_BLOCKS = 4
+"""Blocks a multiprocessor from which on a GPU works as fast as it ever does, nearly."""
+
+# Threads a block of the mini-app's kernels on GPUs.
+_BLOCK = {"claret": 256, "tuned": 128}
+
+
+def full(cells: Sequence[Cell], sms: int) -> Cell | None:
+    """Of a series' cells on one GPU, the smallest with ``FULL_BLOCKS`` on each of its ``sms``
+    multiprocessors, or the largest where none has so many: without it nobody knows how fast a full
+    GPU is, and forecasts of larger n rest on the form alone. None where multiprocessors or such
+    cells are not known."""
+    alone = sorted((cell for cell in cells if cell.gpus == 1), key=lambda cell: cell.n)
+    if not alone or not sms:
+        return None
+    enough = FULL_BLOCKS * sms * _BLOCK[str(alone[0].series.kernel)]
+    return next((cell for cell in alone if cell.n >= enough), alone[-1])
 
 
 def pairs_of(cells: Sequence[Cell]) -> list[tuple[int, int]]:

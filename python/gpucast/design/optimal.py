@@ -1,42 +1,33 @@
-"""Which cell to measure next: the one that reduces the forecasts' uncertainty most per second.
+"""Which cell to visit next: the one that tells most per second about what is asked.
 
-Pure functions of numbers; nothing here measures, fits or reads. Two are meant for others:
+Pure functions of numbers; nothing here measures, fits or reads: ``gpucast.design.next_cells`` asks
+a model.
 
-    order(covariance, noise, seconds, budget=..., count=..., among=...) -> [(index, gain), ...]
-        the next cells to measure, the best first, with what each tells per second
-    choose(cells, count, ensemble_of, seconds=..., start=..., batch=...) -> [index, ...]
-        the whole design over a grid that has been measured already: the cells that would have
-        been measured. ``cells`` are (n, gpus); ``ensemble_of(chosen)`` fits the cells of these
-        indices and returns the ``Ensemble`` of all cells, or None while no fit succeeds.
-        ``gpucast.design.ensembles.choose_steps`` does this for a dataset.
+Derivation. Let f be log step times of cells that may be visited and q what is asked, logarithms
+too and jointly normal with f; K is their covariance after what has been measured. A visit of cell
+c sees f_c with noise of variance s_c^2. By the rule of conditional normal distributions it moves
+the means of q by z g_c with
 
-Derivation. Let f be the vector of log step times of all cells, uncertain with covariance K after
-what has been measured; a measurement of cell j adds noise of variance s_j^2, so that the evidence
-about f grows by
+    g_c = K_qc / sqrt(K_cc + s_c^2),        z normal with variance 1 before the visit,
 
-    I_j = 1/2 log(1 + K_jj / s_j^2)                                               (nats)
+and leaves K - K_.c K_c. / (K_cc + s_c^2), whatever is seen. What it tells is
 
-Where f is linear in parameters with covariance P and gradients g_j, K_jj = g_j' P g_j, and by the
-determinant lemma det(P^-1 + g_j g_j' / s_j^2) = det(P^-1) (1 + K_jj / s_j^2): the cell with the
-largest I_j is the D-optimal one. Cells cost time: I_j / seconds_j is maximized. Measuring j leaves
+    of forecasts and costs   sum_q w_q g_cq^2: by so much the variances fall, weighted;
+    of a best count          min_j m_j less E_z[min_j (m_j + z g_cj)]: by so much the time of the
+                             count that is then chosen falls, relative to itself (m: means of the
+                             counts' log times). As a minimum of lines is concave, never negative.
 
-    K - K_.j K_j. / (K_jj + s_j^2),
-
-the rank-one update after which the next is chosen; neighbours of j have then lost their gain, and a
-batch spreads. K has three parts, by the law of total covariance:
-
-    C   covariance over the bootstrap replicates of the fitted model, each with its own structural
-        integer: parameters, and k, that the data leave open
-    D   covariance between the candidate models' forecasts, weighted by how plausible each is: cells
-        where plausible models disagree tell them apart
-    M   what no model says: the fitted form misses true times by some per cent, alike in cells that
-        are near to each other in log n and log N; conditioned on the cells that have been measured
+Both are divided by the seconds that the visit takes. After each choice K and the means are updated,
+the means as draws, since nobody has seen the visit yet: neighbours of c lose their gain, and two
+visits that only together would turn a choice are still found worth it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,99 +36,190 @@ Array = NDArray[np.float64]
 Pairs = Sequence[tuple[float, int]]
 
 START = 6
-"""Cells of the start design: as many as a model has quantities that steps alone determine."""
+"""Cells of the start design beside the one with full multiprocessors: as many as a model has
+quantities that steps alone determine."""
 
-# How far a misfit reaches: in units of log n and of log N.
+# How far apart cells of the start design are counted: in units of log n and of log N.
 _REACH = (1.5, 0.7)
 
-# Replicates of a model that is not determined yet may differ by anything.
+# Draws of a model that is not determined yet may differ by anything.
 _LARGEST_LOG = 3.0
+
+# Standard normal values of equal probability, and how many draws of means go with them.
+_NODES = 33
+_DRAWS = 64
+
+# Relative to a step: a count that is surer by less is not worth a visit.
+_LEAST_REGRET = 1e-7
+
+
+def _normals(count: int) -> Array:
+    values = np.array([NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)])
+    return np.asarray(values / np.sqrt(np.mean(values**2)), dtype=np.float64)
+
+
+_Z = _normals(_NODES)
+
+
+class Goal(Protocol):
+    """What is to become surer."""
+
+    def gains(self, moves: Array, means: Array) -> Array:
+        """What a visit of each cell tells.
+
+        Args:
+            moves: g of the module's derivation, a row a cell.
+            means: draws of the means of what is asked, a row a draw.
+        """
+
+    def open(self, covariance: Array, means: Array) -> float:
+        """What is left open: of spreads the root mean square, of counts the regret, relative."""
 
 
 @dataclass(frozen=True)
-class Ensemble:
-    """What a fit leaves open about the log step times (log s) of some cells.
+class Sure:
+    """Forecasts, or sums of them, are to have small variances, weighted."""
+
+    weights: Array
+
+    def gains(self, moves: Array, means: Array) -> Array:
+        return np.asarray(moves**2 @ self.weights, dtype=np.float64)
+
+    def open(self, covariance: Array, means: Array) -> float:
+        variances = np.maximum(np.diag(covariance), 0)
+        return float(np.sqrt(variances @ self.weights / self.weights.sum()))
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """Of counts that are asked in groups, the fastest of each is to be chosen.
 
     Attributes:
-        replicates: of the fitted model, shape (replicates, cells).
-        candidates: of each plausible model, shape (models, cells).
-        weights: of these models; their scale does not matter.
-        misfit: relative difference between true times and the fitted form.
-        noise: relative standard deviation of a cell's measured time.
+        groups: which of what is asked belong together.
+        truth: draws of the log times, a row a draw, of which ``means`` are what is known.
     """
 
-    replicates: Array
-    candidates: Array
-    weights: Array
-    misfit: float = 0.0
-    noise: float = 0.01
+    groups: list[NDArray[np.intp]]
+    truth: Array
+
+    def gains(self, moves: Array, means: Array) -> Array:
+        found = np.zeros(len(moves))
+        for group in self.groups:
+            m = means[:, group]
+            before = m.min(axis=1).mean()
+            for c, move in enumerate(moves[:, group]):
+                after = (m[:, None] + _Z[:, None] * move).min(axis=2)
+                found[c] += before - after.mean()
+        if found.size and found.max() < _LEAST_REGRET:
+            # No visit alone is likely to turn a choice: make surer what would.
+            return _LEAST_REGRET * self._contrasts(moves, means)
+        return np.maximum(found, 0)
+
+    def open(self, covariance: Array, means: Array) -> float:
+        regret = [
+            means[:, group].min(axis=1).mean() - self.truth[:, group].min(axis=1).mean()
+            for group in self.groups
+        ]
+        return max(0.0, float(np.mean(regret)))
+
+    def _contrasts(self, moves: Array, means: Array) -> Array:
+        """How much surer the differences to the best count get, those of close counts first."""
+        found = np.zeros(len(moves))
+        for group in self.groups:
+            m = means[:, group].mean(axis=0)
+            best = int(np.argmin(m))
+            weight = 1 / (1e-4 + (m - m[best]) ** 2)
+            found += (moves[:, group] - moves[:, group][:, [best]]) ** 2 @ weight
+        return found
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a fit knows of the log times of cells that may be visited and of what is asked.
+
+    Attributes:
+        cells: draws of log times, a row a draw.
+        asked: of what is asked, the same rows.
+    """
+
+    cells: Array
+    asked: Array
 
     @property
-    def center(self) -> Array:
-        """Log time of each cell: median over the replicates."""
-        return np.asarray(np.median(self.replicates, axis=0), dtype=np.float64)
+    def covariance(self) -> Array:
+        """K of the module's derivation, cells first."""
+        rows = np.hstack([self.cells, self.asked])
+        off = np.clip(rows - np.median(rows, axis=0), -_LARGEST_LOG, _LARGEST_LOG)
+        off -= off.mean(axis=0)
+        return np.asarray(off.T @ off / len(rows), dtype=np.float64)
 
-    def covariance(self, cells: Pairs, measured: Sequence[int]) -> Array:
-        """K of the module's derivation; ``measured``: indices among ``cells``."""
-        total = _covariance(self.replicates, np.ones(len(self.replicates)))
-        total += _covariance(self.candidates, self.weights)
-        if self.misfit > 0:
-            total += _misfit(cells, measured, self.misfit, self.noise)
-        return total
+
+@dataclass(frozen=True)
+class Visits:
+    """Visits in the order in which they tell most per second.
+
+    Attributes:
+        cells: index of each visit's cell; a cell may be there several times.
+        gains: what each tells, per second.
+        open: what is left open before the first, and after each.
+    """
+
+    cells: list[int] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
+    open: list[float] = field(default_factory=list)
 
 
 def order(
-    covariance: Array,
-    noise: Array | float,
+    known: Known,
+    goal: Goal,
+    noise: Array,
     seconds: Array,
     *,
-    budget: float = np.inf,
+    most: Sequence[int] | None = None,
     count: int | None = None,
-    among: Sequence[int] | None = None,
-) -> list[tuple[int, float]]:
-    """The cells to measure next, the one that tells most per second first; nats/s of each.
+    budget: float = np.inf,
+) -> Visits:
+    """The visits to make next, the one that tells most per second first.
 
     Args:
-        covariance: K of log times, shape (cells, cells).
-        noise: relative standard deviation of each cell's measured time.
-        seconds: what measuring each cell costs.
-        budget: of the cells chosen, together; s. The first is chosen even if it costs more.
-        count: how many at most.
-        among: cells that may be chosen; all by default.
+        noise: relative standard deviation of each cell's time from visit to visit.
+        seconds: what a visit of each cell costs.
+        most: how often each cell may be visited; once if not said.
+        count: how many visits at most.
+        budget: seconds of all visits together. The first is made even if it costs more.
     """
-    left = list(range(len(covariance)) if among is None else among)
-    variance = np.broadcast_to(np.square(noise), (len(covariance),))
-    K = covariance.copy()
-    chosen: list[tuple[int, float]] = []
+    cells = known.cells.shape[1]
+    room = np.ones(cells, dtype=int) if most is None else np.array(most)
+    K = known.covariance
+    means = np.tile(known.asked.mean(axis=0), (_DRAWS, 1))
+    draws = np.random.default_rng(0)
+    found = Visits(open=[goal.open(K[cells:, cells:], means)])
     spent = 0.0
-    while left and (count is None or len(chosen) < count):
-        gains = np.log1p(np.maximum(np.diag(K)[left], 0) / variance[left]) / (2 * seconds[left])
-        best = int(np.argmax(gains))
-        j = left[best]
-        if chosen and spent + seconds[j] > budget:
+    while room.any() and (count is None or len(found.cells) < count):
+        seen = np.maximum(np.diag(K)[:cells], 0) + noise**2
+        moves = K[:cells, cells:] / np.sqrt(seen)[:, None]
+        gains = np.where(room > 0, goal.gains(moves, means) / seconds, -np.inf)
+        c = int(np.argmax(gains))
+        if found.cells and spent + seconds[c] > budget:
             break
-        chosen.append((j, float(gains[best])))
-        spent += float(seconds[j])
-        left.remove(j)
-        K -= np.outer(K[:, j], K[j]) / (K[j, j] + variance[j])
-    return chosen
-
-
-def left(covariance: Array, noise: Array | float, chosen: Sequence[int]) -> Array:
-    """Covariance of log times after the ``chosen`` cells have been measured; arguments as above."""
-    at = list(chosen)
-    variance = np.broadcast_to(np.square(noise), (len(covariance),))[at]
-    K = covariance
-    return K - K[:, at] @ np.linalg.solve(K[np.ix_(at, at)] + np.diag(variance), K[at])
+        means = means + draws.permutation(_normals(_DRAWS))[:, None] * moves[c]
+        K = K - np.outer(K[:, c], K[c]) / seen[c]
+        found.cells.append(c)
+        found.gains.append(float(gains[c]))
+        found.open.append(goal.open(K[cells:, cells:], means))
+        spent += float(seconds[c])
+        room[c] -= 1
+    return found
 
 
 def start_design(cells: Pairs, count: int = START, done: Sequence[int] = ()) -> list[int]:
     """Cells spread over the grid: each next one is the farthest from those before.
 
-    Distances are in log n and log N over the reach of a misfit: what lies far beyond it from all
-    cells measured is anybody's guess, be it between them. Few cells so leave no large gap in n.
+    Distances are in log n and log N over the reach of what one cell says of another: what lies far
+    beyond it from all cells measured is anybody's guess, be it between them. Few cells so leave no
+    large gap in n.
 
-    ``done``: cells that have been measured; they count and are not chosen again.
+    ``done``: cells that have been measured or chosen; they count and are not chosen again.
     """
     if not cells:
         return []
@@ -150,57 +232,6 @@ def start_design(cells: Pairs, count: int = START, done: Sequence[int] = ()) -> 
     return [j for j in chosen if j not in set(done)]
 
 
-def choose(
-    cells: Pairs,
-    count: int,
-    ensemble_of: Callable[[list[int]], Ensemble | None],
-    *,
-    seconds: Array | None = None,
-    start: int = START,
-    batch: int | None = None,
-) -> list[int]:
-    """The design on a grid that has been measured: what it would have chosen, in its order.
-
-    Args:
-        cells: n and GPU count of each.
-        count: how many to choose.
-        ensemble_of: fits the cells of these indices; None while that is not possible.
-        seconds: what measuring each cell costs; by default all cost the same.
-        start: how many cells are chosen before the first fit.
-        batch: how many between fits; by default a sixth of ``count``.
-    """
-    costs = np.ones(len(cells)) if seconds is None else seconds
-    count = min(count, len(cells))
-    step = batch or max(1, round(count / 6))
-    chosen = start_design(cells, min(start, count))
-    while len(chosen) < count:
-        room = min(step, count - len(chosen))
-        open_ = [j for j in range(len(cells)) if j not in set(chosen)]
-        found = ensemble_of(chosen)
-        if found is None:
-            chosen += start_design(cells, len(chosen) + room, chosen)
-        else:
-            K = found.covariance(cells, chosen)
-            chosen += [j for j, _ in order(K, found.noise, costs, count=room, among=open_)]
-    return chosen
-
-
-def _covariance(rows: Array, weights: Array) -> Array:
-    share = weights / weights.sum()
-    center = np.median(rows, axis=0)
-    off = np.clip(rows - center, -_LARGEST_LOG, _LARGEST_LOG)
-    off = off - share @ off
-    return np.asarray((off * share[:, None]).T @ off, dtype=np.float64)
-
-
-def _misfit(cells: Pairs, measured: Sequence[int], size: float, noise: float) -> Array:
-    at = _scaled(cells)
-    M: Array = size**2 * np.exp(-0.5 * ((at[:, None] - at[None]) ** 2).sum(axis=2))
-    for j in measured:
-        M -= np.outer(M[:, j], M[j]) / (M[j, j] + noise**2)
-    return M
-
-
 def _scaled(cells: Pairs) -> Array:
-    """log n and log N of each cell in units of a misfit's reach."""
+    """log n and log N of each cell in units of the reach."""
     return np.asarray(np.log(np.array(cells, dtype=np.float64)) / np.array(_REACH))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
 from gpucast.design.cells import MPI, Cell, Timing, grid
-from gpucast.design.ensembles import Fitted
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure import programs
 from gpucast.measure.identity import identified
@@ -18,6 +17,7 @@ from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import HOST, NATIVE, Path, occupants
 from gpucast.measure.store import Store
 from gpucast.measure.work import PathReport, Request, Watcher, Work
+from gpucast.model.fitted import Model
 
 
 @dataclass(frozen=True)
@@ -171,16 +171,16 @@ def usual_launcher() -> str:
     raise InputError("schedule mpi: neither srun nor mpirun is here", field="launcher")
 
 
-def _report_of(path: Path, series: StepSelection, fitted: Fitted | str) -> FitReport:
+def _report_of(path: Path, series: StepSelection, fitted: Model | str) -> FitReport:
     which = FitReport(path.label, series.schedule, series.kernel, series.memory)
     if isinstance(fitted, str):
         return replace(which, why_not=fitted)
-    found, quality = fitted.model.observations, fitted.model.quality
+    found, quality = fitted.observations, fitted.quality
     assert found is not None  # it was fitted, not read
     assert quality is not None
     return replace(
         which,
-        model=fitted.model.chosen,
+        model=fitted.chosen,
         cells=found.step_cells,
         median_relative_error=quality.median_relative_error,
         p95_relative_error=quality.p95_relative_error,

@@ -8,18 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpucast.data.records import Note, Record, Step
+from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell, series_of
-from gpucast.design.ensembles import Fitted, fit_on_the_way
 from gpucast.errors import InputError
+from gpucast.fitting.fit import fit_own
 from gpucast.measure import programs
 from gpucast.measure.programs import ProgramError
 from gpucast.measure.rounds import CheapestFirst, Costs, Designed, Rounds
 from gpucast.measure.store import Store
 from gpucast.measure.suite import Suite
 from gpucast.measure.work import PathReport, Watcher, Work
+from gpucast.model.fitted import Model
+
+VISITS = 6
+"""Visits that a cell gets at most where a budget is shared out: their mean has 40 % of the noise of
+one, and more of them would lower it slowly."""
 
 MISSING_LIBRARY = "needs NCCL"
 
@@ -37,7 +42,8 @@ class PathRun:
         self._costs = Costs(work.path.kind, work.timing)
         self._left: list[Cell] = []  # of this pass over the cells
         self._visits: Counter[Cell] = Counter()
-        self._fits: dict[StepSelection, Fitted] = {}
+        self._most = work.request.visits or (VISITS if work.has_budget else 1)
+        self._fits: dict[StepSelection, Model] = {}
         self._why_not: dict[StepSelection, str] = {}
         self._fit_seconds = 0.0
         self._unfitted: set[StepSelection] = set()
@@ -45,7 +51,7 @@ class PathRun:
         self._reasons: set[tuple[StepSelection, str]] = set()
         self.report = PathReport(self._path, self._machine)
 
-    def fit_of(self, series: StepSelection) -> Fitted | str:
+    def fit_of(self, series: StepSelection) -> Model | str:
         """The last fit of a series, or why there is none."""
         return self._fits.get(series) or self._why_not.get(series, "nothing measured")
 
@@ -80,7 +86,7 @@ class PathRun:
         for cell in self._work.cells:
             if cell in found:
                 self._costs.learn(cell, float(np.median(found[cell].seconds)))
-                self.report.skipped += self._visits[cell] >= self._work.request.visits
+                self.report.skipped += self._visits[cell] >= self._most
                 self._unfitted.add(cell.series)
 
     def _measure_transfers(self) -> None:
@@ -103,7 +109,8 @@ class PathRun:
         with programs.Stepper(
             work.path, self._environment, self._machine, work.timing, work.launcher
         ) as stepper:
-            for visit in range(work.request.visits):
+            # With a budget, the design says which cells are visited again.
+            for visit in [self._most - 1] if work.has_budget else range(self._most):
                 self._left = [cell for cell in work.cells if self._visits[cell] <= visit]
                 self._pass(rounds, stepper)
         if self._to_do() and self.report.status == "complete":
@@ -124,7 +131,15 @@ class PathRun:
     def _rounds(self) -> Rounds:
         if not self._work.has_budget:
             return CheapestFirst(self._costs, lambda: self._fit_seconds)
-        return Designed(self._work.cells, self._costs, self._fits, lambda: self._fit_seconds)
+        return Designed(
+            self._work.cells,
+            self._costs,
+            self._fits,
+            lambda: self._fit_seconds,
+            visits=self._visits,
+            most=self._most,
+            sms=_multiprocessors(self._work.machine),
+        )
 
     def _measure_cell(self, stepper: programs.Stepper, cell: Cell) -> None:
         self._watcher.under_way(self._path, str(cell), *self._progress())
@@ -149,6 +164,8 @@ class PathRun:
             self._costs.learn(cell, step)
             self._unfitted.add(cell.series)
             self.report.measured += 1
+            if self._work.has_budget and self._visits[cell] < self._most:
+                self._left.append(cell)
             self._watcher.finished(self._path, str(cell), *self._progress(), step)
 
     def _failed(self, cell: Cell, text: str) -> None:
@@ -165,7 +182,7 @@ class PathRun:
             self._left = [left for left in self._left if left.series != series]
             for given_up in self._work.cells:
                 if given_up.series == series:
-                    self._visits[given_up] = self._work.request.visits
+                    self._visits[given_up] = self._most
             if rest:
                 self._watcher.say(f"{self._path}: {len(rest)} more cells of {series} left out")
         self._reasons.add((series, reason))
@@ -176,17 +193,16 @@ class PathRun:
         """Fit the series that have new cells; what cannot be fitted yet is none the worse."""
         if not self._unfitted:
             return
-        others = self._work.has_budget
         begin = time.monotonic()
         data = coarsened(self._store.dataset().select(machine=self._machine))
         for series in sorted(self._unfitted):
             try:
                 here = replace(series, path=self._path)
-                self._fits[series] = fit_on_the_way(data, here, others=others)
+                model = fit_own(data, here, replicates=0)
             except InputError as error:
                 self._why_not[series] = error.message
                 continue
-            model = self._fits[series].model
+            self._fits[series] = model
             self._costs.take([cell for cell in self._work.cells if cell.series == series], model)
             assert model.quality is not None  # it was fitted, not read
             self._watcher.fitted(self._path, series, model.quality.median_relative_error)
@@ -197,12 +213,16 @@ class PathRun:
 
     def _progress(self) -> tuple[int, int, float]:
         """Cells done and in all, and about how many seconds are left."""
-        total = self._work.request.visits * len(self._work.cells)
+        total = self._most * len(self._work.cells)
         to_do = self._to_do()
         left = self._work.seconds_left() if self._work.has_budget else sum(map(self._costs, to_do))
         return total - len(to_do), total, max(0.0, left)
 
     def _to_do(self) -> list[Cell]:
         """A cell for each visit that is left."""
-        visits = self._work.request.visits
-        return [cell for cell in self._work.cells for _ in range(visits - self._visits[cell])]
+        return [cell for cell in self._work.cells for _ in range(self._most - self._visits[cell])]
+
+
+def _multiprocessors(machine: Machine) -> int:
+    """Of the first GPU; 0 where there is none."""
+    return (machine.gpus[0].sms or 0) if machine.gpus else 0

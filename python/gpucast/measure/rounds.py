@@ -8,9 +8,9 @@ from contextlib import suppress
 import numpy as np
 
 from gpucast.data.selection import StepSelection
-from gpucast.design.cells import Cell, PathKind, Timing, guess_seconds, pairs_of
-from gpucast.design.ensembles import Fitted
-from gpucast.design.optimal import START, order, start_design
+from gpucast.design.cells import Cell, PathKind, Timing, full, guess_seconds, pairs_of
+from gpucast.design.next_cells import Advice, Ask, next_cells
+from gpucast.design.optimal import START, start_design
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 
@@ -71,31 +71,83 @@ class CheapestFirst:
 
 
 class Designed:
-    """A start design of each series, then what tells most per second (``design``)."""
+    """Visits spread over the time: in each part of it a visit of the start design's cells of each
+    series, then what tells most per second about forecasts of all cells (``design.next_cells``).
+    Within a part no cell is visited twice: what differs from minute to minute would hardly differ.
+    """
 
     def __init__(
         self,
         cells: Sequence[Cell],
         costs: Costs,
-        fits: Mapping[StepSelection, Fitted],
+        fits: Mapping[StepSelection, Model],
         fit_seconds: Callable[[], float],
+        *,
+        visits: Mapping[Cell, int],
+        most: int = 1,
+        sms: int = 0,
     ) -> None:
-        """``fits``: of each series that could be fitted, kept up to date by the caller;
-        ``fit_seconds``: as ``CheapestFirst``."""
+        """
+        Args:
+            fits: of each series that could be fitted, kept up to date by the caller.
+            fit_seconds: as ``CheapestFirst``.
+            visits: how often cells have been visited, kept up to date by the caller.
+            most: parts of the time, and visits of a cell at most.
+            sms: multiprocessors of a GPU; 0 where not known.
+        """
         self._series: dict[StepSelection, list[Cell]] = {}
         for cell in cells:
             self._series.setdefault(cell.series, []).append(cell)
         self._costs = costs
         self._fits = fits
         self._fit_seconds = fit_seconds
+        self._visits = visits
+        self._most = most
+        self._sms = sms
+        self._all: float | None = None  # seconds of the whole path
+        self._part = 0
+        self._seen: set[Cell] = set()  # in this part
+        self._again: list[Cell] = []  # of the start design, in this part
 
     def next_round(self, left: Sequence[Cell], seconds_left: float) -> list[Cell]:
         """As ``CheapestFirst``."""
+        self._enter_part(seconds_left)
+        open_ = set(left) - self._seen
+        if not open_:  # all was visited in this part: there is time for more than was thought
+            self._seen.clear()
+            open_ = set(left)
+        batch = self._chosen(open_, seconds_left)
+        self._seen.update(batch)
+        return batch
+
+    def _chosen(self, open_: Set[Cell], seconds_left: float) -> list[Cell]:
         round_seconds = min(_round_seconds(self._fit_seconds()), seconds_left)
-        start = self._start(set(left), seconds_left)
+        again = [cell for cell in self._again if cell in open_]
+        start = self._start(open_, seconds_left) or sorted(again, key=self._costs)
         if start:
             return _up_to(round_seconds, start, self._costs)
-        return self._best(set(left), round_seconds, seconds_left)
+        return self._best(open_, round_seconds, seconds_left)
+
+    def _enter_part(self, seconds_left: float) -> None:
+        """Where another part of the time begins, the start design's cells are due again, unless
+        they would take more than half of it."""
+        if self._all is None:
+            self._all = seconds_left
+        part = min(self._most - 1, int(self._most * (1 - seconds_left / self._all)))
+        if part == self._part:
+            return
+        self._part = part
+        self._seen.clear()
+        due = [cell for cells in self._series.values() for cell in self._started(cells)]
+        share = seconds_left / (2 * (self._most - part))
+        self._again = due if sum(map(self._costs, due)) <= share else []
+
+    def _started(self, cells: Sequence[Cell]) -> list[Cell]:
+        """A start design among the cells of a series that have been visited."""
+        visited = [cell for cell in cells if self._visits.get(cell, 0) > 0]
+        chosen = [visited[j] for j in start_design(pairs_of(visited), START)]
+        filled = full(cells, self._sms)
+        return chosen + [cell for cell in visited if cell == filled and cell not in chosen]
 
     def _start(self, left: Set[Cell], seconds_left: float) -> list[Cell]:
         """What the series' start designs lack, the cheapest first; no cell that would cost much
@@ -103,11 +155,16 @@ class Designed:
         share = seconds_left / (2 * len(self._series))
         lacking: list[Cell] = []
         for cells in self._series.values():
-            done = set(cells) - left
+            done = {cell for cell in cells if self._visits.get(cell, 0) > 0 or cell not in left}
             usable = [c for c in cells if c in done or self._costs(c) <= share]
+            filled = full(cells, self._sms)
+            if filled in usable and filled not in done:
+                lacking.append(filled)
+                done.add(filled)
             measured = [i for i, cell in enumerate(usable) if cell in done]
-            if len(measured) < START:
-                chosen = start_design(pairs_of(usable), START, measured)
+            wanted = START + (filled in usable)
+            if len(measured) < wanted:
+                chosen = start_design(pairs_of(usable), wanted, measured)
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
 
@@ -115,39 +172,36 @@ class Designed:
         """The cells that tell most per second, of all series together."""
         ranked: list[tuple[float, Cell]] = []
         for series, cells in self._series.items():
-            measured = [j for j, cell in enumerate(cells) if cell not in left]
-            among = [
-                j
-                for j, cell in enumerate(cells)
-                if cell in left and self._costs(cell) <= seconds_left
-            ]
+            among = [c for c in cells if c in left and self._costs(c) <= seconds_left]
             if among:
-                ranked += self._ranked(series, measured, among, seconds)
+                ranked += self._ranked(series, among, seconds)
         ranked.sort(key=lambda item: -item[0])
         return _up_to(seconds, [cell for _, cell in ranked], self._costs)
 
     def _ranked(
-        self, series: StepSelection, measured: Sequence[int], among: Sequence[int], seconds: float
+        self, series: StepSelection, among: Sequence[Cell], seconds: float
     ) -> list[tuple[float, Cell]]:
         """Cells of one series with what each tells per second, given those before it."""
         cells = self._series[series]
         fitted = self._fits.get(series)
-        pairs = pairs_of(cells)
-        try:
-            found = None if fitted is None else fitted.ensemble(pairs)
-        except InputError:
-            found = None
+        found = None if fitted is None else self._advice(fitted, cells, among, seconds)
         if found is None:
             # What cannot be fitted yet needs cells more than anything else.
-            spread = start_design(pairs, len(measured) + 2, measured)
-            return [(float("inf"), cells[j]) for j in spread if j in set(among)]
-        costs = np.array([self._costs(cell) for cell in cells])
-        return [
-            (gain, cells[j])
-            for j, gain in order(
-                found.covariance(pairs, measured), found.noise, costs, budget=seconds, among=among
-            )
-        ]
+            visited = [j for j, cell in enumerate(cells) if cell not in set(among)]
+            spread = start_design(pairs_of(cells), len(visited) + 2, visited)
+            return [(float("inf"), cells[j]) for j in spread]
+        at = {(cell.n, cell.gpus): cell for cell in among}
+        return [(each.gain, at[int(each.n), each.gpus]) for each in found.cells]
+
+    def _advice(
+        self, model: Model, cells: Sequence[Cell], among: Sequence[Cell], seconds: float
+    ) -> Advice | None:
+        ask = Ask.forecasts(*zip(*pairs_of(cells), strict=True))
+        costs = np.array([self._costs(cell) for cell in among])
+        try:
+            return next_cells(model, ask, pairs_of(among), costs=costs, count=None, budget=seconds)
+        except InputError:  # a GPU count whose communication the data cannot know
+            return None
 
 
 Rounds = CheapestFirst | Designed

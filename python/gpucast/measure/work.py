@@ -63,7 +63,8 @@ class Request:
     Attributes:
         paths: None for those that are there.
         budget: seconds for all of it; None: the whole grid.
-        visits: how often each cell is measured, in passes over all cells.
+        visits: how often each cell is measured, in passes over all cells; with a budget, at most.
+            None: once, or with a budget up to six times.
         cell_seconds: of timed steps of a cell at most, each visit; None: what suits the budget.
         machine: name of this machine in the records; None: the file's, or a new one.
         launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
@@ -73,7 +74,7 @@ class Request:
     choice: Choice = field(default_factory=Choice)
     budget: float | None = None
     transfers: bool = True
-    visits: int = 1
+    visits: int | None = None
     cell_seconds: float | None = None
     machine: str | None = None
     launcher: str | None = None

@@ -1,22 +1,21 @@
-"""What to measure next: the cells that tell most about the forecasts for the time they take."""
+"""What to measure next: the cells that tell most about what is asked for the time they take."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.limits import LARGEST_N
-from gpucast.design.cells import GPU_SIZES, KERNELS, SCHEDULES, Timing
-from gpucast.design.ensembles import REPLICATES, Fitted
-from gpucast.design.optimal import left, order
+from gpucast.design.cells import GPU_SIZES, KERNELS, SCHEDULES
+from gpucast.design.next_cells import Advice, Ask
+from gpucast.design.next_cells import next_cells as designed
 from gpucast.errors import InputError
-from gpucast.model.fitted import Model
-from gpucast.model.forecaster import grain_of
+from gpucast.model.forecaster import Forecaster, grain_of
 from gpucast.util import JsonObject
+from gpucast.util.units import number, percent
 
 COUNT = 5
 """Cells that are named."""
@@ -27,11 +26,17 @@ EVERY_COUNT = 128
 BEYOND = 4.0
 """Sizes up to so many times the largest measured one are considered."""
 
+NAMED = 3
+"""Cells that a line names."""
+
 
 def next_cells(
-    model: Model, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
+    model: Forecaster,
+    measured: Sequence[tuple[float, int]],
+    machine_gpus: int,
+    data: Dataset,
 ) -> JsonObject | None:
-    """The next cells (n, GPU count) to measure, the one that tells most per second first.
+    """The next cells (n, GPU count) to measure so that forecasts of all become surer.
 
     Args:
         model: fitted to the measured cells.
@@ -41,44 +46,71 @@ def next_cells(
 
     Returns:
         ``cells`` [{n, gpus, seconds, uncertainty, cost}] (uncertainty: relative standard deviation
-        of the forecast; cost: seconds of measuring), ``before`` and ``after`` (the same over all
-        cells considered, root mean square, without and with them), ``considered`` (how many) and
+        of the forecast; cost: seconds of measuring, None for programs that gpucast does not run),
+        ``before`` and ``after`` (half-width of the 90 % interval of the expected time, root
+        mean square over all cells considered, without and with them), ``considered`` (how many) and
         ``commands``; None where nothing is left to measure or the model says nothing about it.
     """
     cells = _cells(measured, machine_gpus)
-    known = set(measured)
-    open_ = [i for i, cell in enumerate(cells) if cell not in known]
-    if not open_:
+    n, gpus = np.array(cells, dtype=np.float64).T
+    found = _advice(model, Ask.forecasts(n, gpus), cells, set(measured), COUNT)
+    if found is None:
         return None
-    try:
-        lean = replace(
-            model, replicates=model.replicates[:REPLICATES], integers=model.integers[:REPLICATES]
-        )
-        ensemble = Fitted(lean).ensemble(cells)
-    except InputError:  # a GPU count whose communication the data cannot know
-        return None
-    K = ensemble.covariance(cells, [i for i, cell in enumerate(cells) if cell in known])
-    seconds = np.exp(ensemble.center)
-    costs = np.array([Timing().cell_seconds(float(each)) for each in seconds])
-    chosen = [j for j, _ in order(K, ensemble.noise, costs, count=COUNT, among=open_)]
-    after = left(K, ensemble.noise, chosen)
-    spread = np.sqrt(np.maximum(np.diag(K), 0))
     return {
         "cells": [
             {
-                "n": cells[j][0],
-                "gpus": cells[j][1],
-                "seconds": float(seconds[j]),
-                "uncertainty": float(spread[j]),
-                "cost": float(costs[j]),
+                "n": each.n,
+                "gpus": each.gpus,
+                "seconds": each.seconds,
+                "uncertainty": each.uncertainty,
+                "cost": each.cost if _is_ours(model) else None,
             }
-            for j in chosen
+            for each in found.cells
         ],
-        "before": float(np.sqrt(np.mean(spread**2))),
-        "after": float(np.sqrt(np.mean(np.maximum(np.diag(after), 0)))),
+        "before": found.before,
+        "after": found.after,
         "considered": len(cells),
-        "commands": _commands(model, [cells[j] for j in chosen], data),
+        "commands": _commands(model, [(each.n, each.gpus) for each in found.cells], data),
     }
+
+
+def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice | None:
+    """The cells to measure so that a question's answer becomes surer: none that was measured, and
+    none that is asked for. None where the model does not say what was measured."""
+    if model.timed is None:
+        return None
+    measured = list(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
+    known = {*measured, *zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True)}
+    return _advice(model, ask, _cells(measured, int(ask.gpus.max())), known, count)
+
+
+def in_words(ask: Ask, found: Advice) -> str:
+    """What to measure, and what becomes of the answer, in a line."""
+    cells = ", ".join(f"(n = {number(each.n)}, N = {each.gpus})" for each in found.cells)
+    said = f"{percent(found.before)} to {percent(found.after)}"
+    if ask.counts:
+        return f"measure {cells} next: what a wrong best count costs falls from {said}"
+    return f"measure {cells} next: the 90 % interval of the expected time shrinks from ± {said}"
+
+
+def _advice(
+    model: Forecaster,
+    ask: Ask,
+    cells: Sequence[tuple[float, int]],
+    known: set[tuple[float, int]],
+    count: int,
+) -> Advice | None:
+    open_ = [cell for cell in cells if cell not in known]
+    # What a run of somebody's program costs nobody has said: all runs are alike.
+    costs = None if _is_ours(model) else np.ones(len(open_))
+    try:
+        return designed(model, ask, open_, costs=costs, count=count)
+    except InputError:  # a GPU count whose communication the data cannot know
+        return None
+
+
+def _is_ours(model: Forecaster) -> bool:
+    return model.data.schedule in SCHEDULES and model.data.kernel in KERNELS
 
 
 def _cells(measured: Sequence[tuple[float, int]], machine_gpus: int) -> list[tuple[float, int]]:
@@ -97,10 +129,10 @@ def _cells(measured: Sequence[tuple[float, int]], machine_gpus: int) -> list[tup
     return [(n, gpus) for n in sizes for gpus in counts]
 
 
-def _commands(model: Model, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
+def _commands(model: Forecaster, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
     """``gpucast measure`` for the cells, a line a GPU count; none for programs it cannot run."""
     about = model.data
-    if about.schedule not in SCHEDULES or about.kernel not in KERNELS or about.what_if:
+    if not _is_ours(model) or about.what_if:
         return []
     path = about.path
     reached = path if path in ("host", "native") else f"{path}=HOST:PORT"
@@ -109,8 +141,8 @@ def _commands(model: Model, cells: Sequence[tuple[float, int]], data: Dataset) -
     for gpus in sorted({gpus for _, gpus in cells}):
         sizes = ",".join(str(n) for n in sorted(n for n, count in cells if count == gpus))
         words = [
-            *("gpucast", "measure", "--paths", reached, "--schedules", about.schedule),
-            *("--kernels", about.kernel, "-n", sizes, "--gpus", str(gpus)),
+            *("gpucast", "measure", "--paths", reached, "--schedules", str(about.schedule)),
+            *("--kernels", str(about.kernel), "-n", sizes, "--gpus", str(gpus)),
             *("--no-transfers", "-o", output),
         ]
         lines.append(shlex.join(words))

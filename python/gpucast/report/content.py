@@ -324,7 +324,7 @@ def _cells(model: Forecaster, data: Dataset | None, interval: Interval) -> list[
 
 
 def _next(model: Forecaster, cells: Sequence[Cell], data: Dataset | None) -> JsonObject | None:
-    if data is None or not cells or not isinstance(model, Model):
+    if data is None or not cells:
         return None
     machine = data.machines.get(str(model.machine.id))
     gpus = len(machine.gpus or []) if machine is not None else 0
