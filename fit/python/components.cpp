@@ -59,16 +59,15 @@ Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
     }
     const bool has_cpu = !std::isnan(visits(v, 3));
     result.visits.push_back({cell, std::log(visits(v, 1)), visits(v, 2), has_cpu,
-                             has_cpu ? std::log(visits(v, 3)) : 0.0,
-                             has_cpu ? visits(v, 4) : 0.0});
+                             has_cpu ? std::log(visits(v, 3)) : 0.0, has_cpu ? visits(v, 4) : 0.0});
   }
   return result;
 }
 
 // Model, weight, z, its prior's medians and standard deviations, log amplitudes, variances added to
 // visits (of step, of cpu) and cells (of kernels) that the rest did not expect.
-using ComponentState = std::tuple<StepModel, double, Vector, Vector, Vector, Vector, Vector, Vector,
-                                  Vector>;
+using ComponentState =
+    std::tuple<StepModel, double, Vector, Vector, Vector, Vector, Vector, Vector, Vector>;
 
 components::Component component(const ComponentState& from, const Measured& of) {
   const auto& [model, weight, z, median, sd, amplitudes, step, cpu, kernel] = from;
@@ -83,9 +82,15 @@ components::Component component(const ComponentState& from, const Measured& of) 
 }
 
 ComponentState state_of(const components::Component& of) {
-  return {of.form.model,       of.weight,           of.point.z,
-          of.form.median,      of.form.sd,          of.point.amplitudes,
-          of.point.disturbed.step, of.point.disturbed.cpu, of.point.disturbed.kernel};
+  return {of.form.model,
+          of.weight,
+          of.point.z,
+          of.form.median,
+          of.form.sd,
+          of.point.amplitudes,
+          of.point.disturbed.step,
+          of.point.disturbed.cpu,
+          of.point.disturbed.kernel};
 }
 
 }  // namespace
@@ -136,8 +141,7 @@ void bind_components(nb::module_& m) {
       .def(
           "forecast",
           [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
-             const Vector& visits, const Vector& variance, const Vector& common,
-             unsigned threads) {
+             const Vector& visits, const Vector& variance, const Vector& common, unsigned threads) {
             require_alike(n.size(), {gpus.size(), visits.size(), variance.size(), common.size()});
             nb::gil_scoped_release release;
             auto found = self.forecast({n, gpus, visits, variance, common}, threads);
@@ -161,8 +165,8 @@ void bind_components(nb::module_& m) {
           "Means and variances of ln T_gpu and ln T_cpu, in columns, whatever is communicated.")
       .def(
           "draws",
-          [](const ComponentMixture& self, const Vector& n, const Vector& gpus,
-             Eigen::Index count, std::uint64_t seed) {
+          [](const ComponentMixture& self, const Vector& n, const Vector& gpus, Eigen::Index count,
+             std::uint64_t seed) {
             require_alike(n.size(), {gpus.size()});
             nb::gil_scoped_release release;
             return Eigen::MatrixXd(self.draws(n, gpus, count, seed).array().exp());
@@ -180,8 +184,8 @@ void bind_components(nb::module_& m) {
         std::vector<components::Candidate> candidates;
         candidates.reserve(tried.size());
         for (const auto& [model, log_odds, known] : tried) {
-          components::Candidate& each = candidates.emplace_back(
-              components::Candidate{model, log_odds, {}});
+          components::Candidate& each =
+              candidates.emplace_back(components::Candidate{model, log_odds, {}});
           for (const auto& [name, prior] : known)
             each.known.push_back({name, {std::log(prior.first), prior.second}});
         }
@@ -191,8 +195,10 @@ void bind_components(nb::module_& m) {
       "n"_a, "gpus"_a, "kernel"_a, "kernel_variance"_a, "visits"_a, "candidates"_a,
       "threads"_a = 0U,
       "The mixture for measured visits. Cells: n, GPU count, seconds of the kernel (not a number: "
-      "not timed) and the variance of its logarithm. Visits, a row each: cell, seconds of the step, "
-      "variance of its logarithm, the same of the host's part. Candidates: (model, log odds, priors "
+      "not timed) and the variance of its logarithm. Visits, a row each: cell, seconds of the "
+      "step, "
+      "variance of its logarithm, the same of the host's part. Candidates: (model, log odds, "
+      "priors "
       "of parameters by name as (median, standard deviation of the logarithm)).");
   nb::list names;
   for (const auto& each : components::about_amplitudes)

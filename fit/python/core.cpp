@@ -23,13 +23,13 @@
 #include <tuple>
 #include <vector>
 
+#include "components.h"
 #include "gpucast/fit/breakpoints.h"
 #include "gpucast/fit/cross_validation.h"
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/workload.h"
-#include "components.h"
 #include "scaling.h"
 
 namespace nb = nanobind;

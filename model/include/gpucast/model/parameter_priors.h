@@ -13,9 +13,9 @@ namespace gpucast::model {
 inline constexpr Prior scale_of_data{.median = 0, .log_sd = 2};
 
 // GPU
-inline constexpr Prior plausible_start_up{.median = 6e-6, .log_sd = 1};    // s, a kernel's
+inline constexpr Prior plausible_start_up{.median = 6e-6, .log_sd = 1};  // s, a kernel's
 inline constexpr Prior plausible_sharpness{.median = 3, .log_sd = 0.5};  // p of occupancy.h
-inline constexpr Prior plausible_root{.median = 0, .log_sd = 1.5};         // t_root of work.h
+inline constexpr Prior plausible_root{.median = 0, .log_sd = 1.5};       // t_root of work.h
 
 // Host
 inline constexpr Prior plausible_host_particle{.median = 8e-9, .log_sd = 1.5};  // s
@@ -29,6 +29,6 @@ inline constexpr Prior plausible_queueing{.median = 6e-6, .log_sd = 0.9};     //
 inline constexpr Prior plausible_latency{.median = 1e-5, .log_sd = 1};        // s
 inline constexpr Prior plausible_throughput{.median = 1.5e10, .log_sd = 1};   // B/s
 inline constexpr Prior plausible_shared_host{.median = 3e10, .log_sd = 1.2};  // B/s
-inline constexpr Prior plausible_share{.median = 0.78, .log_sd = 0.3};         // s_next
+inline constexpr Prior plausible_share{.median = 0.78, .log_sd = 0.3};        // s_next
 
 }  // namespace gpucast::model
