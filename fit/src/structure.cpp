@@ -62,24 +62,14 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
   return {-model::poll_tick / 4, -model::poll_tick / 2};
 }
 
-// Pure numbers of the GPU and CPU term: what values to begin with. Linear start values are found as
-// if regimes were added up, so that a fit that may move everything at once does not get away from
-// that: it goes to where the number is without effect. Each value is therefore fitted around first.
-std::vector<Eigen::VectorXd> around_numbers(const model::StepModel& model,
-                                            const Eigen::VectorXd& start) {
-  std::vector<Eigen::VectorXd> starts;
+// Pure numbers of the GPU and CPU term, by their place in the parameter vector.
+std::vector<std::size_t> numbers_of(const model::StepModel& model) {
+  std::vector<std::size_t> numbers;
   const auto& list = model.parameter_list();
   for (std::size_t i = 0; model.terms() && i < model.first_communication_parameter(); ++i) {
-    if (!list[i].is_ratio()) {
-      continue;
-    }
-    for (const double deviate : {-1.5, -0.5, 0.5, 1.5}) {
-      starts.push_back(start);
-      starts.back()[static_cast<Eigen::Index>(i)] =
-          std::log(list[i].prior.median) + deviate * list[i].prior.log_sd;
-    }
+    if (list[i].is_ratio()) numbers.push_back(i);
   }
-  return starts;
+  return numbers;
 }
 
 // The rough fit that needs the least noise: from `start`, or from it with other pure numbers or its
@@ -91,14 +81,24 @@ Estimate rough_estimate(const model::StepModel& model, const Observations& obser
     return estimate(model, observations, from, {}, rough_tolerance, Loss::tukey, times);
   };
   Estimate best = rough(start);
-  if (const auto starts = around_numbers(model, start); !starts.empty()) {
+  if (const auto numbers = numbers_of(model); !numbers.empty()) {
+    // Linear start values are found as if regimes were added up, so that a fit that may move
+    // everything at once does not get away from that: it goes to where a number is without effect.
+    // Some values of each are therefore fitted around first, one number after another.
     Estimate held = best;
-    for (const Eigen::VectorXd& from : starts) {
-      Estimate found = estimate(model, observations, from, {}, rough_tolerance, Loss::tukey, times,
-                                Numbers::held);
-      if (noise_needed(observations, found) < noise_needed(observations, held)) {
-        held = std::move(found);
+    Eigen::VectorXd from = start;
+    for (const std::size_t number : numbers) {
+      const model::Prior& prior = model.parameter_list()[number].prior;
+      for (const double deviate : {-1.8, -0.9, 0.0, 1.0}) {
+        Eigen::VectorXd z = from;
+        z[static_cast<Eigen::Index>(number)] = std::log(prior.median) + deviate * prior.log_sd;
+        Estimate found = estimate(model, observations, z, {}, rough_tolerance, Loss::tukey, times,
+                                  Numbers::held);
+        if (noise_needed(observations, found) < noise_needed(observations, held)) {
+          held = std::move(found);
+        }
       }
+      from = held.z;
     }
     Estimate found = rough(held.z);
     if (noise_needed(observations, found) < noise_needed(observations, best)) {

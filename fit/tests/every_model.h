@@ -54,7 +54,10 @@ inline std::vector<Cell> cells_for(const model::StepModel& model) {
       cells.push_back({.kind = Kind::kernel, .n = n, .gpus = gpus});
       cells.push_back({.kind = Kind::skeleton, .n = n, .gpus = gpus, .busy = 1e-4});
     }
-    cells.push_back({.kind = Kind::cpu, .n = n});
+    // A term without host work leaves no time to take the logarithm of.
+    if (!model.terms() || name(model.terms()->cpu) != "none") {
+      cells.push_back({.kind = Kind::cpu, .n = n});
+    }
   }
   for (const auto route : model::all_routes) {
     if (model.has_curve(route)) {

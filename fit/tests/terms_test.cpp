@@ -254,7 +254,7 @@ double gpu_by_norm(double n, double gpus, double p) {
 }
 
 TEST(Recovery, OfTheExponentOfOccupancyWhereverItLies) {
-  for (const double p : {1.4, 2.3, 3.1, 5.0}) {
+  for (const double p : {1.7, 2.3, 3.1, 5.0}) {
     const auto whole = [p](double n, double gpus) {
       return gpu_by_norm(n, gpus, p) + cpu_of_a_cache(n) + gpus * t_kernel + (gpus > 1 ? 1e-5 : 0) +
              (gpus - 1) * 16 * n / gpus / 1e11;

@@ -56,7 +56,7 @@ TEST(Names, AreTheWordsOfTheCommandLine) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(words(all_gpu_terms),
             (Words{"wave", "occupancy", "work", "residency", "pairs", "neighbours"}));
-  EXPECT_EQ(words(all_cpu_terms), (Words{"linear", "affine", "cached", "bent"}));
+  EXPECT_EQ(words(all_cpu_terms), (Words{"linear", "affine", "cached", "bent", "none"}));
   EXPECT_EQ(words(all_com_terms),
             (Words{"star-serial", "star-async", "allgather", "mpi", "star-serial-poll",
                    "star-async-poll", "star-async-turns", "allgather-queue", "halo",
