@@ -47,16 +47,16 @@ display(steps)
 # %% [markdown]
 # ## 2. Fit
 #
-# gpucast tries several forms of each term and takes what forecasts left-out cells best.
+# gpucast tries several forms of each term and averages over those that the times make plausible.
 
 # %%
 first = gc.fit(steps)
-candidates = pd.Series({each.model: each.cv_error for each in first.candidates})
-display(candidates.sort_values().head(4).map("{:.1%}".format).to_frame("held-out error"))
-Markdown(
-    f"Chosen: **{first.chosen}**. Where errors are as close as the first of these,"
-    " gpucast takes the simpler form."
-)
+forms = pd.DataFrame(
+    {each.model: (each.weight, each.cv_error) for each in first.candidates},
+    index=["weight", "error of cells left out"],
+).T
+display(forms.head(4).map("{:.1%}".format))
+Markdown(f"Parameters are those of **{first.chosen}**.")
 
 # %% [markdown]
 # ## 3. What is known, and what is not

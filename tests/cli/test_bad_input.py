@@ -74,11 +74,6 @@ RECORDS: dict[str, tuple[str | bytes, str]] = {
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", "data.jsonl:1: not valid JSON"),
     "no UTF-8": (lines(machine()).encode() + b'{"path": "\xe4"}\n', "data.jsonl:2: "),
     "a machine alone": (lines(machine()), "data.jsonl: there are no steps and no transfers"),
-    "fewer observations than parameters": (
-        lines(machine(), step(1000, 1, [0.5]), step(2000, 2, [0.4])),
-        "2 observations cannot determine",
-    ),
-    "one measurement": (lines(machine(), step(1000, 1, [0.5])), "1 observations cannot determine"),
 }
 
 

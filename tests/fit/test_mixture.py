@@ -376,6 +376,7 @@ def test_forecasts_of_measured_cells_lie_in_the_range_of_what_was_measured(
     assert isinstance(model, Model)
     assert model.cells is not None
     found = model.forecasts(model.cells.n, np.array(model.cells.gpus, float))
-    widened = np.max(found.high / found.low)
+    # A cell that all others contradict is forecast by them: so far single steps scatter.
+    widened = np.max(found.high / found.low) * np.exp(3 * sigma)
     assert found.seconds.max() <= max(model.cells.seconds) * widened
     assert found.seconds.min() >= min(model.cells.seconds) / widened

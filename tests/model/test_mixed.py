@@ -330,16 +330,9 @@ def test_a_damaged_mixture_is_refused_in_a_line(
         (1e4, ("forms", 0, "amplitudes", 0)),
     ],
 )
-def test_numbers_of_no_fit_are_refused_where_they_forecast_nothing(
+def test_numbers_of_no_fit_are_refused_in_a_line(
     tmp_path: Path, value: float, keys: tuple[str | int, ...]
 ) -> None:
-    wrong = gc.load_model(damaged(tmp_path, value, *keys))
-    answers = (
-        lambda: wrong.forecasts([1000.0], [2.0]),
-        lambda: wrong.seconds(np.array([1000.0]), np.array([2.0])),
-        lambda: wrong.draws(np.array([1000.0]), np.array([2.0]), 5),
-        lambda: wrong.best([1000]),
-    )
-    for answer in answers:
-        with pytest.raises(gc.InputError, match="no finite time; fit it again"):
-            answer()
+    with pytest.raises(gc.InputError, match="is a damaged model file: ") as caught:
+        gc.load_model(damaged(tmp_path, value, *keys))
+    assert "\n" not in str(caught.value)

@@ -28,6 +28,9 @@ constexpr int most_halvings = 6;    // of a step
 constexpr double converged = 1e-3;  // change of z
 constexpr double suspicious = 3;    // standard deviations
 
+// Among fewer cells a form that does not hold makes some look disturbed.
+constexpr Eigen::Index fewest_to_judge = 6;
+
 // The factor of a covariance; empty where it has none. Eigen takes what is not a number for
 // success.
 Eigen::MatrixXd cholesky(const Eigen::MatrixXd& matrix) {
@@ -75,7 +78,7 @@ class Fitting {
       find_parameters(most_iterations);
       linearize();
       if (round > 0) find_amplitudes();
-      if (round + 1 < rounds) find_disturbed();
+      if (round + 1 < rounds && measured_.size() >= fewest_to_judge) find_disturbed();
     }
     find_parameters(most_iterations / 2);
     return point_;

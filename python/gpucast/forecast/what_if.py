@@ -73,7 +73,9 @@ def what_if(
             "fitted",
             file=model.name,
         )
-    _refuse_mixed(model)
+    if model.mixture is None:
+        # A mixture tells computing from communication by what is plausible of either.
+        _refuse_mixed(model)
     problem = _microbenchmarks(model, data, path, machine, memory)
     if problem.skeletons and launch == "auto":
         return _by_skeletons(model, problem, seed)

@@ -25,7 +25,7 @@ _SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "static/report.js")
 _PIECE = re.compile(r"_[1-9]\d*$")
 
 # What the page's scripts need; the rest of the content is text in the page already.
-_PAGE_KEYS = ("n", "gpus", "models", "extra", "unit")
+_PAGE_KEYS = ("n", "gpus", "models", "extra", "unit", "steps")
 _MODEL_KEYS = (
     *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
     *("parts", "timestep", "timed"),

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "gpucast/model/priors.h"
+#include "gpucast/model/parameter_priors.h"
 
 namespace gpucast::model {
 

@@ -8,7 +8,7 @@
 // where data show them; this has room for one where nothing was measured yet.
 #pragma once
 
-#include "gpucast/model/priors.h"
+#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

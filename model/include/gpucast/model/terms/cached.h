@@ -3,8 +3,8 @@
 // grows where a level is full.
 #pragma once
 
+#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/piecewise.h"
-#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

@@ -1,7 +1,7 @@
 // What communication terms are written with: routes, and parameters that several share.
 #pragma once
 
-#include "gpucast/model/priors.h"
+#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/routes.h"
 #include "gpucast/model/term.h"
 

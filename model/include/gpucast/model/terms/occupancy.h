@@ -17,7 +17,7 @@
 #include <cmath>
 
 #include "gpucast/model/blocks.h"
-#include "gpucast/model/priors.h"
+#include "gpucast/model/parameter_priors.h"
 
 namespace gpucast::model {
 

@@ -5,8 +5,8 @@
 // f is a row of straight pieces as in residency.h; `work` is the special case of one piece.
 #pragma once
 
+#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/piecewise.h"
-#include "gpucast/model/priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {

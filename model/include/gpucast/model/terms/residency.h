@@ -10,8 +10,8 @@
 #pragma once
 
 #include "gpucast/model/blocks.h"
+#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/piecewise.h"
-#include "gpucast/model/priors.h"
 
 namespace gpucast::model {
 

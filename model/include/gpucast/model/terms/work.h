@@ -13,7 +13,7 @@
 
 #include <cmath>
 
-#include "gpucast/model/priors.h"
+#include "gpucast/model/parameter_priors.h"
 #include "gpucast/model/term.h"
 
 namespace gpucast::model {
