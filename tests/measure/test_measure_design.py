@@ -160,13 +160,15 @@ def test_the_start_design_goes_on_from_cells_that_are_there() -> None:
 
 
 def made(truth: Truth, seed: int) -> Dataset:
-    """Eight steps of every cell; 0.5 % noise, and as much from cell to cell. No transfers."""
+    """Three visits of eight steps of every cell; 0.5 % noise, and as much from cell to cell. No
+    transfers."""
     rng = np.random.default_rng(seed)
     records = [made_data.machine(truth.c)]
     for n, gpus in GRID:
         cell = noisy(truth.seconds(np.array([n]), np.array([gpus])), rng, 0.005)
-        steps = noisy(np.full(8, cell[0]), rng, 0.005)
-        records.append(made_data.step(n, gpus, list(steps), memory="pageable"))
+        for _ in range(3):
+            steps = noisy(np.full(8, cell[0]), rng, 0.005)
+            records.append(made_data.step(n, gpus, list(steps), memory="pageable"))
     return dataset.from_records("made", [jsonl.record(record) for record in records])
 
 
@@ -218,13 +220,12 @@ def designed(data: Dataset, count: int) -> set[tuple[float, int]]:
 
 
 @pytest.mark.slow
-# All cells together have four times the samples: where noise is all that is wrong, a quarter of
-# them, not chosen, have twice the error.
-@pytest.mark.parametrize(("name", "than_all"), [("native", 2.0), ("virtualized", 2.5)])
-def test_a_quarter_of_the_cells_forecasts_nearly_as_all_do(name: str, than_all: float) -> None:
-    """And half as wrong (p95) as as many random cells, which now and then miss what matters."""
+@pytest.mark.parametrize("name", ["native", "virtualized"])
+def test_a_third_of_the_cells_forecasts_nearly_as_all_do(name: str) -> None:
+    """At most twice as wrong (p95), as where noise is all that is wrong and a quarter of the data
+    is there; and half as wrong as as many random cells, which now and then miss what matters."""
     truth = TRUTHS[name]
-    count = len(GRID) // 4
+    count = len(GRID) // 3
     all_, chosen, random = [], [], []
     for seed in range(6):
         data = made(truth, seed)
@@ -234,6 +235,6 @@ def test_a_quarter_of_the_cells_forecasts_nearly_as_all_do(name: str, than_all: 
         for _ in range(4):
             picked = {GRID[j] for j in rng.permutation(len(GRID))[:count]}
             random.append(p95_error(data, truth, picked))
-    assert np.median(chosen) <= than_all * np.median(all_)
+    assert np.median(chosen) <= 2 * np.median(all_)
     assert np.mean(chosen) <= 0.5 * np.mean(random)
     assert np.median(chosen) < np.median(random)

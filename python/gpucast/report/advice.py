@@ -51,7 +51,7 @@ def next_cells(
         mean square over all cells considered, without and with them), ``considered`` (how many) and
         ``commands``; None where nothing is left to measure or the model says nothing about it.
     """
-    cells = _cells(measured, machine_gpus)
+    cells = _cells(model, measured, machine_gpus)
     n, gpus = np.array(cells, dtype=np.float64).T
     found = _advice(model, Ask.forecasts(n, gpus), cells, set(measured), COUNT)
     if found is None:
@@ -81,7 +81,7 @@ def for_question(model: Forecaster, ask: Ask, *, count: int = NAMED) -> Advice |
         return None
     measured = list(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
     known = {*measured, *zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True)}
-    return _advice(model, ask, _cells(measured, int(ask.gpus.max())), known, count)
+    return _advice(model, ask, _cells(model, measured, int(ask.gpus.max())), known, count)
 
 
 def in_words(ask: Ask, found: Advice) -> str:
@@ -113,19 +113,23 @@ def _is_ours(model: Forecaster) -> bool:
     return model.data.schedule in SCHEDULES and model.data.kernel in KERNELS
 
 
-def _cells(measured: Sequence[tuple[float, int]], machine_gpus: int) -> list[tuple[float, int]]:
-    """Measured sizes, the usual ones, and some beyond, on all GPUs of the machine."""
+def _cells(
+    model: Forecaster, measured: Sequence[tuple[float, int]], machine_gpus: int
+) -> list[tuple[float, int]]:
+    """Measured sizes, some beyond, and of our own programs the usual ones between, on all GPUs of
+    the machine; of other programs on counts that people use."""
     least, largest = min(n for n, _ in measured), max(n for n, _ in measured)
+    ours = _is_ours(model)
     whole = grain_of(least, largest) == 1
     wanted = (largest * factor for factor in (BEYOND**0.5, BEYOND))
     beyond = (round(n) if whole else n for n in wanted if n <= LARGEST_N)
-    usual = (n for n in GPU_SIZES if least < n < largest)
+    usual = (n for n in GPU_SIZES if ours and least < n < largest)
     sizes = sorted({*(n for n, _ in measured), *usual, *beyond})
     most = max(machine_gpus, *(gpus for _, gpus in measured))
     counts: Iterable[int] = range(1, most + 1)
-    if most > EVERY_COUNT:
+    if most > EVERY_COUNT or not ours:
         powers = {1 << power for power in range(most.bit_length())}
-        counts = sorted({*powers, *(gpus for _, gpus in measured)})
+        counts = sorted({*powers, *(gpus for _, gpus in measured), most})
     return [(n, gpus) for n in sizes for gpus in counts]
 
 
