@@ -47,14 +47,14 @@ class Lines:
         """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
         if not self._quiet:
             text = f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}"
-            print(text, file=sys.stderr)
+            _print(text)
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
         """Nothing: the table at the end says it."""
 
     def say(self, text: str) -> None:
         """A line, quiet or not."""
-        print(f"gpucast: {' '.join(text.split())}", file=sys.stderr)
+        _print(f"gpucast: {' '.join(text.split())}")
 
 
 class Bar:
@@ -83,6 +83,11 @@ class Bar:
     def say(self, text: str) -> None:
         """A line above the bar."""
         self._bar.console.print(f"gpucast: {' '.join(text.split())}", highlight=False, markup=False)
+
+
+def _print(line: str) -> None:
+    # In one piece: an interruption between a line and its end would let the next one join it.
+    sys.stderr.write(f"{line}\n")
 
 
 def _left(value: float) -> str:

@@ -73,9 +73,7 @@ def what_if(
             "fitted",
             file=model.name,
         )
-    if model.mixture is None:
-        # A mixture tells computing from communication by what is plausible of either.
-        _refuse_mixed(model)
+    _refuse_mixed(model)
     problem = _microbenchmarks(model, data, path, machine, memory)
     if problem.skeletons and launch == "auto":
         return _by_skeletons(model, problem, seed)
@@ -246,6 +244,9 @@ def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "kee
 def _refuse_mixed(model: Model) -> None:
     """A combination of kept and replaced parameters cannot be taken apart."""
     communication = set(model.core.communication)
+    if model.mixture is not None:
+        # What launches usually take tells them from what kernels need to start.
+        communication -= {"t_kernel"}
     for combination in model.combinations:
         names = set(combination.parameters)
         if names & communication and names - communication:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-3
-"""So far (in the values' own unit) a point in the middle may lie from the line between its
-neighbours; what is then interpolated on either side of it is off by a quarter of that."""
+"""What is interpolated is off by no more (in the values' own unit)."""
+
+# So far a point in the middle may lie from the line between its neighbours. What is interpolated on
+# either side of it is off by a quarter of that where the curve bends evenly, and by more where not.
+_BENT = TOLERANCE / 2
 
 _FIRST = 33
 
@@ -39,7 +42,7 @@ def between(of: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_
         share = (points[middle] - points[low]) / (points[high] - points[low])
         line = values[low] + share * (values[high] - values[low])
         values[middle] = of(points[middle])
-        bent = np.abs(values[middle] - line) > TOLERANCE
+        bent = np.abs(values[middle] - line) > _BENT
         low, middle, high = low[bent], middle[bent], high[bent]
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     there = ~np.isnan(values)
