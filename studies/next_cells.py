@@ -1,6 +1,6 @@
 """Do the cells that the design chooses make a forecast surer than others?
 
-    .venv/bin/python studies/next_cells.py [--seeds 3] [--data h200-x4]
+    .venv/bin/python studies/next_cells.py [--seeds 5] [--data h200-x4]
 
 Of each group of steps eight random cells are known by one visit each. Asked is the step time of
 n = 110592 on four GPUs, or the best count for it; no cell of that n or a larger one may be visited.
@@ -162,7 +162,7 @@ def _figures(medians: Array, of_all: Array) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="h200-x4")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     chosen = parser.parse_args()
     groups = groups_of(coarsened(gpucast.load(chosen.data)))
     counts = sorted({gpus for group in groups for n, gpus in group.visits if n == N})
