@@ -613,6 +613,8 @@ void bind_forecast(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // Models that a program keeps to its end are no leak of ours.
+  nb::set_leak_warnings(false);
   m.doc() = "Step-time model and its fit.";
   bind_workload(m);
   bind_model(m);

@@ -107,15 +107,23 @@ class Elsewhere:
         return ResidualProcess(n, gpus, deviation, variance, amplitudes)
 
     def parts(
-        self, core: _core.Model, values: Array, n: Array, gpus: Array, deviation: Array | float = 0
+        self,
+        core: _core.Model,
+        values: Array,
+        n: Array,
+        gpus: Array,
+        deviation: Array | float = 0,
+        computed: Array | None = None,
     ) -> Parts:
-        """The parts of a step where ln S deviates from its form by so much."""
+        """The parts of a step where ln S deviates from its form by so much; ``computed``: T_gpu and
+        T_cpu of the native steps, where they are there already."""
         none = np.empty((0, values.size))
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus)
         moved = moved_alone(core, values, n, gpus)
         hidden = np.maximum(t_com - moved, -t_gpu)
-        if self.native is not None:
+        if computed is None and self.native is not None:
             computed, _ = self.native.computing(n, gpus)
+        if computed is not None:
             hidden *= computed[:, 0] / t_gpu
             t_gpu, t_cpu = computed.T
         busy = t_gpu + hidden
@@ -162,25 +170,26 @@ class Elsewhere:
         mean, spread = self._deviations(n, gpus)
         unseen = self._unseen(gpus)
         rows = []
+        computed, variance = (None, None) if self.native is None else self.native.computing(n, gpus)
         for core, values in models:
             common = known.beyond * rng.standard_normal() + unseen * rng.standard_normal()
             deviation = mean + spread @ rng.standard_normal(spread.shape[1]) + common
-            parts = self.parts(core, values, n, gpus, deviation)
+            parts = self.parts(core, values, n, gpus, deviation, computed)
             host = np.exp(known.host * rng.standard_normal())
             wake = np.exp(_WAKE_LOG_SD * rng.standard_normal())
-            gpu, cpu = self._computing_drawn(n, gpus, rng)
+            gpu, cpu = self._computing_drawn(n.size, variance, rng)
             rows.append(gpu * parts.gpu + cpu * parts.cpu * host + parts.moved + parts.woken * wake)
         return np.array(rows)
 
     def _computing_drawn(
-        self, n: Array, gpus: Array, rng: np.random.Generator
+        self, cells: int, variance: Array | None, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Factors on T_gpu and T_cpu of each cell."""
-        if self.native is None:
-            own = np.exp(self.known.computing * rng.standard_normal(n.size))
+        """Factors on T_gpu and T_cpu of each cell; ``variance``: of their logarithms, as the native
+        steps leave them."""
+        if variance is None:
+            own = np.exp(self.known.computing * rng.standard_normal(cells))
             return own, own
         # Cells near one another deviate together.
-        _, variance = self.native.computing(n, gpus)
         gpu, cpu = np.exp(np.sqrt(variance) * rng.standard_normal(2)).T
         return gpu, cpu
 
