@@ -24,7 +24,7 @@ std::string describe(const model::StepModel& model) {
   return std::string(name(terms.gpu)) + "+" + std::string(name(terms.com));
 }
 
-Forecast forecast_of(const Mixture& mixture, const VectorXd& n, const VectorXd& gpus,
+AveragedForecast forecast_of(const Mixture& mixture, const VectorXd& n, const VectorXd& gpus,
                      unsigned threads = 1) {
   const VectorXd none = VectorXd::Zero(n.size());
   return mixture.forecast({n, gpus, VectorXd::Ones(n.size()), none, none}, threads);
@@ -68,7 +68,7 @@ TEST(Components, ForecastsWhatItWasMadeWith) {
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
   const VectorXd n{{3e3, 20e3, 100e3, 128e3, 256e3}};
   const VectorXd gpus{{2, 3, 1, 4, 4}};
-  const Forecast found = forecast_of(mixture, n, gpus);
+  const AveragedForecast found = forecast_of(mixture, n, gpus);
   for (Index i = 0; i < n.size(); ++i) {
     const auto time = truth.model.step_seconds(truth.values.data(), n[i], gpus[i]);
     EXPECT_LT(ratio_off(found.seconds[i], time.total()), .08);
@@ -116,8 +116,8 @@ TEST(Components, AnswersTheSameOnOneThreadAndOnTwo) {
   ASSERT_EQ(one.components().size(), two.components().size());
   const VectorXd n = VectorXd::LinSpaced(150, 1e3, 1e6);
   const VectorXd gpus = VectorXd::Constant(150, 4);
-  const Forecast a = forecast_of(one, n, gpus, 1);
-  const Forecast b = forecast_of(two, n, gpus, 2);
+  const AveragedForecast a = forecast_of(one, n, gpus, 1);
+  const AveragedForecast b = forecast_of(two, n, gpus, 2);
   EXPECT_EQ(a.seconds, b.seconds);
   EXPECT_EQ(a.low, b.low);
   EXPECT_EQ(a.mean_high, b.mean_high);
@@ -146,8 +146,8 @@ TEST(Components, AVisitThreeTimesAsLongMovesForecastsLittle) {
   const VectorXd gpus{{3, 2, 4, 4}};
   const Candidate candidate{truth.model, 0, {}};
   const Mixture with = fit_components(disturbed, {candidate}, 1);
-  const Forecast a = forecast_of(fit_components(clean, {candidate}, 1), n, gpus);
-  const Forecast b = forecast_of(with, n, gpus);
+  const AveragedForecast a = forecast_of(fit_components(clean, {candidate}, 1), n, gpus);
+  const AveragedForecast b = forecast_of(with, n, gpus);
   EXPECT_LT((b.seconds.array() / a.seconds.array() - 1).abs().maxCoeff(), .02);
   EXPECT_GT(with.components()[0].point.disturbed.step[45], .1);
 }
@@ -157,7 +157,7 @@ TEST(Components, OneVisitOfOneCellForecastsWidely) {
   for (const bool phases : {false, true}) {
     const Measured one = measure(truth, {{32e3}, {1}, 1, phases, phases}, 1);
     const Mixture mixture = fit_components(one, several_forms(), 1);
-    const Forecast found = forecast_of(mixture, VectorXd{{32e3, 1e6}}, VectorXd{{1, 8}});
+    const AveragedForecast found = forecast_of(mixture, VectorXd{{32e3, 1e6}}, VectorXd{{1, 8}});
     EXPECT_TRUE(found.seconds.allFinite());
     EXPECT_LT(ratio_off(found.seconds[0], std::exp(one.visits[0].step)), .1);
     EXPECT_GT(found.high[1] / found.low[1], 2);
@@ -169,7 +169,7 @@ TEST(Components, CellsWithoutPhasesAndTwoCellsAreEnough) {
   for (const auto& gpus : {std::vector<double>{1}, std::vector<double>{1, 2}}) {
     const Measured few = measure(truth, {{8e3, 64e3}, gpus, 2, false, false}, 1);
     const Mixture mixture = fit_components(few, {{truth.model, 0, {}}}, 1);
-    const Forecast found = forecast_of(mixture, VectorXd{{8e3, 64e3, 1e6}}, VectorXd{{1, 1, 4}});
+    const AveragedForecast found = forecast_of(mixture, VectorXd{{8e3, 64e3, 1e6}}, VectorXd{{1, 1, 4}});
     EXPECT_TRUE(found.high.allFinite());
     EXPECT_TRUE((found.low.array() < found.seconds.array()).all());
     EXPECT_TRUE((found.seconds.array() < found.high.array()).all());
@@ -189,7 +189,7 @@ TEST(Components, TimesAThousandTimesAsLongAreForecastSo) {
   }
   const VectorXd n{{16e3, 256e3}};
   const VectorXd gpus{{2, 8}};
-  const Forecast before = forecast_of(fit_components(measured, {candidate}, 1), n, gpus);
+  const AveragedForecast before = forecast_of(fit_components(measured, {candidate}, 1), n, gpus);
   const double by = std::log(1000.0);
   for (Visit& visit : measured.visits) {
     visit.step += by;
@@ -197,7 +197,7 @@ TEST(Components, TimesAThousandTimesAsLongAreForecastSo) {
   }
   for (auto& [name, prior] : candidate.known)
     prior.log_median += name.starts_with("B_") ? -by : by;
-  const Forecast after = forecast_of(fit_components(measured, {candidate}, 1), n, gpus);
+  const AveragedForecast after = forecast_of(fit_components(measured, {candidate}, 1), n, gpus);
   EXPECT_LT((after.seconds.array() / before.seconds.array() / 1000 - 1).abs().maxCoeff(), 1e-6);
   EXPECT_LT((after.high.array() / before.high.array() / 1000 - 1).abs().maxCoeff(), 1e-6);
 }
@@ -209,7 +209,7 @@ TEST(Components, VisitsThatRepeatExactlyAreFitted) {
   for (Visit& visit : measured.visits)
     visit.step_variance = 0;
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
-  const Forecast found = forecast_of(mixture, VectorXd{{16e3}}, VectorXd{{2}});
+  const AveragedForecast found = forecast_of(mixture, VectorXd{{16e3}}, VectorXd{{2}});
   const auto time = truth.model.step_seconds(truth.values.data(), 16e3, 2);
   EXPECT_LT(ratio_off(found.seconds[0], time.total()), .005);
 }
@@ -218,7 +218,7 @@ TEST(Components, HugeSizesAndCountsAreForecast) {
   const True truth = by_blocks();
   const Measured measured = measure(truth, {{8e3, 64e3}, {1, 2}, 2, true, false}, 1);
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
-  const Forecast found =
+  const AveragedForecast found =
       forecast_of(mixture, VectorXd{{1, 1e18, 1e18, 1}}, VectorXd{{1, 1, 1e6, 1e6}});
   EXPECT_TRUE(found.seconds.allFinite());
   EXPECT_TRUE(found.high.allFinite());

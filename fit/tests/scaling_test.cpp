@@ -48,7 +48,7 @@ Cells cells_of(const std::vector<double>& sizes, const std::vector<double>& coun
 }
 
 VectorXd errors(const Mixture& mixture, const Cells& at) {
-  const Forecast found = mixture.forecast(at, 1);
+  const AveragedForecast found = mixture.forecast(at, 1);
   return (found.seconds.array() / at.log_seconds.array().exp() - 1).abs();
 }
 
@@ -166,7 +166,7 @@ TEST(Scaling, LeavesThePowerOfWorkOpen) {
   const Cells next = cells_of({4e3}, {4}, power);
   const Mixture known = fit_scaling(cells_of({250, 500, 1000, 2000}, {1, 2, 4}, power), 1);
   EXPECT_LT(errors(known, next).maxCoeff(), .1);
-  const Forecast found = fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
+  const AveragedForecast found = fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
   EXPECT_LT(found.low[0], power(4e3, 4));
   EXPECT_GT(found.high[0], power(4e3, 4));
 }
@@ -186,7 +186,7 @@ TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
     const VectorXd zero = VectorXd::Zero(count);
     const Cells cells{n, gpus, zero, uniform(-20, 14), zero, zero};
     const Mixture mixture = fit_scaling(cells, 1);
-    const Forecast found = mixture.forecast(cells, 1);
+    const AveragedForecast found = mixture.forecast(cells, 1);
     ASSERT_TRUE(found.seconds.allFinite() && found.low.allFinite() && found.high.allFinite());
     EXPECT_TRUE((found.seconds.array() > 0).all());
     const double widest = 4 * mixture.noise();
@@ -194,7 +194,7 @@ TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
     EXPECT_GE(found.seconds.array().log().minCoeff(), cells.log_seconds.minCoeff() - widest);
     const Cells far{VectorXd{{1e18, .1, 1e18}}, VectorXd{{1, 1e6, 1e6}}, VectorXd::Zero(3),
                     VectorXd::Zero(3),          VectorXd::Zero(3),       VectorXd::Zero(3)};
-    const Forecast beyond = mixture.forecast(far, 1);
+    const AveragedForecast beyond = mixture.forecast(far, 1);
     EXPECT_TRUE(beyond.seconds.allFinite() && (beyond.seconds.array() > 0).all());
     EXPECT_TRUE(beyond.high.allFinite() && (beyond.low.array() > 0).all());
   }
@@ -202,7 +202,7 @@ TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
 
 TEST(Scaling, KnowsLessOfMoreGpusWhereOnlyOneCountWasTimed) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1}, cutoff), 1);
-  const Forecast found = mixture.forecast(cells_of({1e6}, {1, 8}, cutoff), 1);
+  const AveragedForecast found = mixture.forecast(cells_of({1e6}, {1, 8}, cutoff), 1);
   EXPECT_LT(std::log(found.high[0] / found.low[0]), .2);
   EXPECT_GT(std::log(found.high[1] / found.low[1]), .4);
 }
@@ -233,7 +233,7 @@ TEST(Scaling, LogDensityIsOfADistribution) {
   const VectorXd density = mixture.log_density(at).array().exp();
   EXPECT_NEAR(density.sum() * step, 1, 1e-4);
   // 5 % lie below the interval.
-  const Forecast found = mixture.forecast(at.some(std::vector<Index>{0}), 1);
+  const AveragedForecast found = mixture.forecast(at.some(std::vector<Index>{0}), 1);
   double below = 0;
   for (Index i = 0; i < count; ++i) {
     if (at.log_seconds[i] < std::log(found.low[0])) below += density[i] * step;
@@ -245,7 +245,7 @@ TEST(Scaling, LogDensityIsOfADistribution) {
 TEST(Scaling, DrawsAreOfTheForecast) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
   const Cells at = cells_of({5e6}, {4, 16}, cutoff);
-  const Forecast found = mixture.forecast(at, 1);
+  const AveragedForecast found = mixture.forecast(at, 1);
   const Index count = 4000;
   const MatrixXd draws = mixture.draws(at, count, 1);
   for (Index cell = 0; cell < 2; ++cell) {
@@ -278,7 +278,7 @@ TEST(Scaling, IsWhatItsComponentsSay) {
 TEST(Scaling, PartsOfAStepSumToIt) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
   const Cells at = cells_of({5e6}, {1, 4, 16}, cutoff);
-  const Forecast found = mixture.forecast(at, 1);
+  const AveragedForecast found = mixture.forecast(at, 1);
   EXPECT_TRUE(found.parts.rowwise().sum().isApprox(found.seconds, 1e-12));
   EXPECT_LT(found.parts(0, 2), 1e-9 * found.seconds[0]);  // one GPU exchanges nothing
 }

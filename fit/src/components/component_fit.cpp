@@ -11,13 +11,11 @@
 #include <vector>
 
 #include "gpucast/fit/components/covariance.h"
+#include "gpucast/fit/correlation.h"
 
 namespace gpucast::fit::components {
 
 namespace {
-
-// Of log time: far below any clock, so that cells that repeat exactly leave a factor.
-constexpr double least_variance = 1e-10;
 
 constexpr double start_noise = .1;  // of log time, while the parameters are looked for
 constexpr int start_iterations = 25;
@@ -409,17 +407,16 @@ FormFit::Predicted FormFit::predict_parts(const Sites& at) const {
   z[z.size() - 1] = -std::numeric_limits<double>::infinity();
   RowTimes times = row_times(*form_, at, z);
   times.slopes.rightCols(1).setZero();
-  return conditioned(at, std::move(times), false);
+  return conditioned(at, times, false);
 }
 
-FormFit::Predicted FormFit::conditioned(const Sites& at, RowTimes times, bool joint) const {
+FormFit::Predicted FormFit::conditioned(const Sites& at, const RowTimes& times, bool joint) const {
   const Eigen::MatrixXd known = whiten(
       factor_, sum(Correlations(sites_, at).pieces(weights_, times.weights), point_.amplitudes));
   const Eigen::MatrixXd slope = times.slopes - known.transpose() * jacobian_;
   const Eigen::MatrixXd half = whiten(precision_, Eigen::MatrixXd(slope.transpose()));
   Predicted result{times.log_seconds + times.slopes * step_ + known.transpose() * residuals_,
                    variances(times.weights, point_.amplitudes),
-                   {},
                    {},
                    visit_variances(times.weights, point_.amplitudes)};
   if (joint) {
@@ -429,7 +426,6 @@ FormFit::Predicted FormFit::conditioned(const Sites& at, RowTimes times, bool jo
   }
   result.variance += (half.colwise().squaredNorm() - known.colwise().squaredNorm()).transpose();
   result.variance = result.variance.cwiseMax(least_variance);
-  result.weights = std::move(times.weights);
   return result;
 }
 

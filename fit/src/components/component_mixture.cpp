@@ -15,8 +15,6 @@ namespace gpucast::fit::components {
 
 namespace {
 
-constexpr Eigen::Index piece = 64;
-
 // Scale of Student's t for a standard deviation of 1: its tails are wider than a normal
 // distribution's, so that its middle may be narrower (by the density of cells left out of fits to
 // h200-x2).
@@ -104,24 +102,15 @@ FormFit::Predicted Mixture::predict(std::size_t component, const Eigen::VectorXd
   return fits_[component].predict(sites(components_[component].form.model, steps(n, gpus)), joint);
 }
 
-Forecast Mixture::forecast(const Asked& asked, unsigned threads) const {
-  const Eigen::Index count = asked.n.size();
-  Forecast result;
-  for (Eigen::VectorXd* each : {&result.seconds, &result.low, &result.high, &result.mean_low,
-                                &result.mean_high, &result.spread}) {
-    each->resize(count);
-  }
-  result.parts.resize(count, 3);
-  const auto pieces = static_cast<std::size_t>((count + piece - 1) / piece);
-  parallel_for(pieces, threads, 1, [&](std::size_t i) {
-    const Eigen::Index first = static_cast<Eigen::Index>(i) * piece;
-    forecast_piece(asked, first, std::min(piece, count - first), result);
-  });
-  return result;
+AveragedForecast Mixture::forecast(const Asked& asked, unsigned threads) const {
+  return forecast_in_pieces(asked.n.size(), threads,
+                            [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
+                              forecast_piece(asked, first, count, into);
+                            });
 }
 
 void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
-                             Forecast& into) const {
+                             AveragedForecast& into) const {
   const Eigen::VectorXd n = asked.n.segment(first, count);
   const Eigen::VectorXd gpus = asked.gpus.segment(first, count);
   std::vector<FormFit::Predicted> predicted;
@@ -160,12 +149,7 @@ void Mixture::forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Inde
       square += weight * (variance + one.mean[j] * one.mean[j]);
       shares += weight * parts[i].row(j);
     }
-    into.seconds[at] = std::exp(measured.quantile(.5));
-    into.low[at] = std::exp(measured.quantile(.05));
-    into.high[at] = std::exp(measured.quantile(.95));
-    into.mean_low[at] = std::exp(expected.quantile(.05));
-    into.mean_high[at] = std::exp(expected.quantile(.95));
-    into.spread[at] = std::sqrt(std::max(0.0, square - mean * mean));
+    into.set(at, expected, measured, mean, square);
     into.parts.row(at) = into.seconds[at] * shares;
   }
 }

@@ -2,20 +2,9 @@
 
 #include <cmath>
 
+#include "gpucast/fit/correlation.h"
+
 namespace gpucast::fit::components {
-
-namespace {
-
-Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns,
-                            double length) {
-  const Eigen::ArrayXXd distance = (rows.rowwise().replicate(columns.size()) -
-                                    columns.transpose().colwise().replicate(rows.size()))
-                                       .array()
-                                       .abs();
-  return (-distance / length).exp();
-}
-
-}  // namespace
 
 Correlations::Correlations(const Sites& a, const Sites& b)
     : gpu_(correlation(a.coordinate, b.coordinate, gpu_length)),

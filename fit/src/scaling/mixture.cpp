@@ -13,12 +13,6 @@
 
 namespace gpucast::fit::scaling {
 
-namespace {
-
-constexpr Eigen::Index piece = 64;
-
-}  // namespace
-
 Mixture::Mixture(Cells cells, std::vector<Component> components, const Priors& priors)
     : cells_(std::move(cells)), components_(std::move(components)), priors_(priors) {
   if (cells_.size() == 0 || components_.empty()) {
@@ -123,23 +117,14 @@ std::vector<Mixture::Predicted> Mixture::predict(const Cells& at, bool joint) co
   return result;
 }
 
-Forecast Mixture::forecast(const Cells& at, unsigned threads) const {
-  const Eigen::Index count = at.size();
-  Forecast result;
-  for (Eigen::VectorXd* each : {&result.seconds, &result.low, &result.high, &result.mean_low,
-                                &result.mean_high, &result.spread}) {
-    each->resize(count);
-  }
-  result.parts.resize(count, 3);
-  const auto pieces = static_cast<std::size_t>((count + piece - 1) / piece);
-  parallel_for(pieces, threads, 1, [&](std::size_t i) {
-    const Eigen::Index first = static_cast<Eigen::Index>(i) * piece;
-    forecast_piece(at.some(Eigen::seqN(first, std::min(piece, count - first))), first, result);
-  });
-  return result;
+AveragedForecast Mixture::forecast(const Cells& at, unsigned threads) const {
+  return forecast_in_pieces(at.size(), threads,
+                            [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
+                              forecast_piece(at.some(Eigen::seqN(first, count)), first, into);
+                            });
 }
 
-void Mixture::forecast_piece(const Cells& at, Eigen::Index first, Forecast& into) const {
+void Mixture::forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const {
   const std::vector<Predicted> predicted = predict(at, false);
   StudentMixture expected;
   StudentMixture measured;
@@ -163,12 +148,7 @@ void Mixture::forecast_piece(const Cells& at, Eigen::Index first, Forecast& into
       }
     }
     const Eigen::Index i = first + j;
-    into.seconds[i] = std::exp(measured.quantile(.5));
-    into.low[i] = std::exp(measured.quantile(.05));
-    into.high[i] = std::exp(measured.quantile(.95));
-    into.mean_low[i] = std::exp(expected.quantile(.05));
-    into.mean_high[i] = std::exp(expected.quantile(.95));
-    into.spread[i] = std::sqrt(std::max(0.0, square - mean * mean));
+    into.set(i, expected, measured, mean, square);
     into.parts.row(i) = into.seconds[i] * shares / shares.sum();
   }
 }

@@ -2,23 +2,9 @@
 
 #include <cmath>
 
+#include "gpucast/fit/correlation.h"
+
 namespace gpucast::fit::scaling {
-
-namespace {
-
-// Of log time: far below any clock, so that cells that repeat exactly leave a factor.
-constexpr double least_variance = 1e-10;
-
-Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::VectorXd& columns,
-                            double length) {
-  const Eigen::ArrayXXd distance = (rows.rowwise().replicate(columns.size()) -
-                                    columns.transpose().colwise().replicate(rows.size()))
-                                       .array()
-                                       .abs();
-  return (-distance / length).exp();
-}
-
-}  // namespace
 
 Amplitudes amplitudes(const Priors& priors, const Deviates& deviates) {
   const auto value = [](const LogNormal& prior, double deviate) {

@@ -49,7 +49,6 @@ class FormFit {
     Eigen::VectorXd mean;
     Eigen::VectorXd variance;
     Eigen::MatrixXd covariance;  // empty unless asked for
-    Eigen::MatrixXd weights;     // shares of the parts in the form's time
     Eigen::VectorXd of_visit;    // variance of one visit beyond
   };
   Predicted predict(const Sites& at, bool joint) const;
@@ -58,7 +57,7 @@ class FormFit {
   Predicted predict_parts(const Sites& at) const;
 
  private:
-  Predicted conditioned(const Sites& at, RowTimes times, bool joint) const;
+  Predicted conditioned(const Sites& at, const RowTimes& times, bool joint) const;
 
   const Form* form_;
   Point point_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpucast/fit/averaged_forecast.h"
 #include "gpucast/fit/components/component_fit.h"
 #include "gpucast/fit/components/component_form.h"
 #include "gpucast/fit/components/visits.h"
@@ -28,15 +29,6 @@ struct Asked {
   Eigen::VectorXd visits;    // that a measured time is the mean of
   Eigen::VectorXd variance;  // of a measured log time, beyond
   Eigen::VectorXd common;    // of the expected log time, beyond, too: of another time or machine
-};
-
-// An entry a cell; intervals hold 90 %. Times in seconds.
-struct Forecast {
-  Eigen::VectorXd seconds;              // median
-  Eigen::VectorXd low, high;            // of a measurement
-  Eigen::VectorXd mean_low, mean_high;  // of the expected time
-  Eigen::VectorXd spread;               // standard deviation of ln T, visits' noise left out
-  Eigen::MatrixXd parts;                // seconds of T_gpu, T_cpu, T_com; a row a cell
 };
 
 // What GPUs and host compute in some cells, a row a cell: columns ln T_gpu and ln T_cpu.
@@ -61,7 +53,7 @@ class Mixture {
   const FormFit& fit_of(std::size_t component) const { return fits_[component]; }
 
   // By `threads` threads (0: one a core).
-  Forecast forecast(const Asked& asked, unsigned threads) const;
+  AveragedForecast forecast(const Asked& asked, unsigned threads) const;
 
   // T_gpu and T_cpu alone; forms without host work have none.
   Computing computing(const Eigen::VectorXd& n, const Eigen::VectorXd& gpus) const;
@@ -72,7 +64,7 @@ class Mixture {
 
  private:
   void forecast_piece(const Asked& asked, Eigen::Index first, Eigen::Index count,
-                      Forecast& into) const;
+                      AveragedForecast& into) const;
   FormFit::Predicted predict(std::size_t component, const Eigen::VectorXd& n,
                              const Eigen::VectorXd& gpus, bool joint) const;
 

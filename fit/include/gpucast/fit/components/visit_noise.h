@@ -48,9 +48,9 @@ class VisitNoise {
   void add_to(Eigen::MatrixXd& covariance) const;        // covariance of the means
   double log_density() const { return log_density_; }    // of the visits about the means
 
-  // Half the derivative of twice the negative log density with respect to each log amplitude of
-  // visits, and the average information about them (Gilmour, Thompson and Cullis, Biometrics 51
-  // (1995) 1440). `inverse`: of the rows' whole covariance; `alpha`: it times the rows' residuals.
+  // The derivative of the negative log density with respect to each log amplitude of visits, and
+  // the average information about them (Gilmour, Thompson and Cullis, Biometrics 51 (1995) 1440).
+  // `inverse`: of the rows' whole covariance; `alpha`: it times the rows' residuals.
   struct Slopes {
     Eigen::Vector4d gradient;
     Eigen::Matrix4d information;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpucast/fit/averaged_forecast.h"
 #include "gpucast/fit/scaling/cells.h"
 #include "gpucast/fit/scaling/form_fit.h"
 #include "gpucast/fit/scaling/priors.h"
@@ -26,15 +27,6 @@ struct Component {
   Deviates deviates{};
   Eigen::VectorXd parameters;
   double weight = 0;  // all weights sum to 1
-};
-
-// Step times of some cells. Entries are a cell each; intervals hold 90 %.
-struct Forecast {
-  Eigen::VectorXd seconds;              // median
-  Eigen::VectorXd low, high;            // of one measurement
-  Eigen::VectorXd mean_low, mean_high;  // of the expected time
-  Eigen::VectorXd spread;               // standard deviation of ln T, noise left out
-  Eigen::MatrixXd parts;                // seconds of T_gpu, T_cpu, T_com; a row a cell
 };
 
 class Mixture {
@@ -52,7 +44,7 @@ class Mixture {
 
   // Cells::variance is added to that of one measurement's ln T. By `threads` threads (0: one a
   // core).
-  Forecast forecast(const Cells& at, unsigned threads) const;
+  AveragedForecast forecast(const Cells& at, unsigned threads) const;
 
   // Log density of the cells' measured times, one by one; Cells::variance is added.
   Eigen::VectorXd log_density(const Cells& measured) const;
@@ -83,7 +75,7 @@ class Mixture {
   Eigen::MatrixXd local_covariance(const Cells& at) const;
 
   std::vector<Predicted> predict(const Cells& at, bool joint) const;
-  void forecast_piece(const Cells& at, Eigen::Index first, Forecast& into) const;
+  void forecast_piece(const Cells& at, Eigen::Index first, AveragedForecast& into) const;
 
   Cells cells_;
   std::vector<Component> components_;

@@ -26,4 +26,12 @@ inline Parameter share_parameter() {
   return {"s_next", "", "share of a further GPU's copies that is not hidden", plausible_share};
 }
 
+// What a host pays for the copies and launches of a step on N GPUs, where a share s_next of each
+// further GPU's copies is not hidden; parameters t_kernel and s_next.
+template <class T, class Curves>
+T copies_by_share(const T* parameter, const Curves& curve, const ComStep<T>& step) {
+  const T copies = curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out());
+  return (1.0 + (step.gpus - 1) * parameter[1]) * copies + step.gpus * parameter[0];
+}
+
 }  // namespace gpucast::model

@@ -31,8 +31,7 @@ struct StarSerialPoll {
   static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step) {
     const T& t_kernel = parameter[0];
     const double others = step.gpus - 1;
-    const T copies = curve(Route::h2d, step.bytes_in()) + curve(Route::d2h, step.bytes_out());
-    const T sent = (1.0 + others * parameter[1]) * copies + step.gpus * t_kernel;
+    const T sent = copies_by_share(parameter, curve, step);
     return step.linear
                ? sent
                : T(sent + polled(T(step.t_gpu - others * t_kernel - poll_lead)) - step.t_gpu);
