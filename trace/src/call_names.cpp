@@ -104,6 +104,8 @@ std::string plain_name(std::string_view cupti_name) {
   // Several of them, in any order: `cudaStreamGetCaptureInfo_v2_ptsz_v11030`.
   while (cut_version(cupti_name) || cut(cupti_name, "_ptsz") || cut(cupti_name, "_ptds")) {
   }
+  // What nvcc's code calls from CUDA 13 on.
+  if (cupti_name == "__cudaLaunchKernel") cupti_name.remove_prefix(2);
   return std::string(cupti_name);
 }
 

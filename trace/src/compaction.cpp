@@ -130,7 +130,8 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
   }
 }
 
-// Nothing calls the runtime but the program and its libraries, so such a call is an outermost one.
+// What a call makes in turn ends before it does, so its records come first; a thread's last calls are
+// kept until one comes that they are no part of. The driver never calls the runtime.
 void Compaction::add_runtime_call(Thread& thread, const Call& call) {
   for (const Pending& each : thread.pending) {
     if (within(each.call, call)) {
@@ -140,10 +141,15 @@ void Compaction::add_runtime_call(Thread& thread, const Call& call) {
     }
   }
   thread.pending.clear();
+  if (within(call, thread.last_runtime_call)) {
+    leave_out(call, thread.last_runtime_call);
+    return;
+  }
   thread.last_runtime_call = call;
-  keep(call);
+  thread.pending.push_back({call, 0});
 }
 
+// Of a runtime's call that is on record, or of one that has not ended.
 void Compaction::add_driver_call(Thread& thread, const Call& call) {
   if (within(call, thread.last_runtime_call)) {
     leave_out(call, thread.last_runtime_call);

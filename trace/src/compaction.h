@@ -40,7 +40,7 @@ class Compaction {
   [[nodiscard]] const RecordCounts& counts() const { return counts_; }
 
  private:
-  // A driver's call may have been made by the runtime, whose own record comes before or after it.
+  // A call that may have been made by another, whose own record comes before or after it.
   struct Pending {
     Call call;
     int age;  // settlements that it has seen

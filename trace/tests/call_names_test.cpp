@@ -7,6 +7,7 @@ namespace {
 
 TEST(CallNames, LeaveOffVersionsAndTheDefaultStreamsMeaning) {
   EXPECT_EQ(plain_name("cudaLaunchKernel_v7000"), "cudaLaunchKernel");
+  EXPECT_EQ(plain_name("__cudaLaunchKernel_ptsz_v13000"), "cudaLaunchKernel");
   EXPECT_EQ(plain_name("cudaMemcpyAsync_ptsz_v7000"), "cudaMemcpyAsync");
   EXPECT_EQ(plain_name("cudaMemcpy_ptds_v7000"), "cudaMemcpy");
   EXPECT_EQ(plain_name("cudaStreamGetCaptureInfo_v2_ptsz_v11030"), "cudaStreamGetCaptureInfo");
