@@ -46,7 +46,7 @@ struct State {
 };
 
 State& state() {
-  static State it;
+  static State& it = *new State;  // is called at the very end, too
   return it;
 }
 

@@ -130,8 +130,8 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
   }
 }
 
-// What a call makes in turn ends before it does, so its records come first; a thread's last calls are
-// kept until one comes that they are no part of. The driver never calls the runtime.
+// What a call makes in turn ends before it does, so its records come first; a thread's last calls
+// are kept until one comes that they are no part of. The driver never calls the runtime.
 void Compaction::add_runtime_call(Thread& thread, const Call& call) {
   for (const Pending& each : thread.pending) {
     if (within(each.call, call)) {
