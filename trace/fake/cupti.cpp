@@ -89,7 +89,8 @@ void append(const std::vector<std::byte>& record) {
 bool wanted(const std::vector<std::byte>& record) {
   CUpti_ActivityAPI head{};
   std::memcpy(&head, record.data(), std::min(record.size(), sizeof(head)));
-  const State& it = state();
+  State& it = state();
+  const std::scoped_lock lock(it.mutex);
   if (!it.kinds.contains(static_cast<int>(head.kind))) return false;
   const std::uint32_t cbid = head.cbid;  // packed
   return !it.calls_left_out.contains({static_cast<int>(head.kind), cbid});
