@@ -67,6 +67,7 @@ class Process:
         names: of calls, kernels and ranges, by id.
         folder: of the process in the trace.
         cut: tables whose files end within a batch of rows, which is left out.
+        untimed: rows left out because the recorder could not tell their times.
     """
 
     pid: int
@@ -82,6 +83,7 @@ class Process:
     names: dict[int, str] = field(default_factory=dict)
     folder: str = "0"
     cut: tuple[str, ...] = ()
+    untimed: int = 0
 
     def name_of(self, number: int) -> str:
         """A call's, kernel's or range's name; ``?`` where the trace does not hold it."""
