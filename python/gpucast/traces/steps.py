@@ -42,6 +42,7 @@ _KINDS_COMPARED = 5000
 _KINDS_COMPARED_WITH = 16
 _AS_OFTEN = 0.25
 """A part that comes less often than this times the most frequent one comes now and then."""
+_KINDS = 8
 _OFTEN = 3
 NO_KIND = -1
 _OUTLIER = 1.2
@@ -58,8 +59,8 @@ class ProcessSteps:
         begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
         kept: of each step, whether it is typical: neither warm-up nor outlier.
         kind: of each step, 0 for the usual sequence of calls, 1 for the next most frequent one,
-            ...; all that come once or twice and are nearly the usual one are the last kind; -1 for
-            what is no step: something else was done between two.
+            ...; all that come seldom and are nearly the usual one are the last kind; -1 for what
+            is no step: something else was done between two.
         how: in words, what a step is.
         range_name: the range they were found by, or None.
         call_step, work_step: of each row of calls and of work, the step; -1 for none.
@@ -287,7 +288,7 @@ def _kinds(tokens: Ints, edges: Ints) -> Ints:
     found = repetition.classes(tokens, begins, ends)
     _, first, counts = np.unique(found, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    often = max(1, int(np.count_nonzero(counts >= _OFTEN)))
+    often = min(max(1, int(np.count_nonzero(counts >= _OFTEN))), _KINDS)
     rank = np.full(counts.size, NO_KIND)
     rank[order[:often]] = np.arange(often)
     rare = order[often:][:_KINDS_COMPARED]
