@@ -11,6 +11,8 @@ from gpucast.util.typed_json import to_json
 from gpucast.util.units import duration, percent
 
 MOST_ROWS = 12
+FEW = 0.5
+"""Of the GPUs' time: steps that hold less may not be those that are meant."""
 
 
 def answer(trace: Trace, summaries: list[Summary], notes: list[str]) -> dict[str, Any]:
@@ -45,6 +47,12 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
     ]
     if left:
         said.append(f"no repeating step in process {', '.join(map(str, left))}")
+    said += [
+        f"process {each.pid}: {percent(1 - each.steps.gpu_share, 0)} of the GPUs' time in the trace "
+        "is not in steps, but before or after them"
+        for each in summaries
+        if each.steps.gpu_share < FEW
+    ]
     said += [line for summary in summaries for line in _of_clocks(summary)]
     return said
 
