@@ -28,9 +28,7 @@ class Built:
     ends: list[int]
 
 
-kernels = st.lists(
-    st.tuples(st.sampled_from("abcde"), st.integers(1, 200)), min_size=1, max_size=8
-)
+kernels = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(1, 200)), min_size=1, max_size=8)
 
 
 @st.composite
