@@ -213,6 +213,8 @@ def _between(
     first, edges = _first_bound(sequence, ends, token)
     bounds = np.concatenate([[first], _cuts(sequence, ends, token)])
     kinds = _kinds(sequence.tokens, edges)
+    if kinds[0] == NO_KIND:  # warm-up
+        bounds, edges, kinds = bounds[1:], edges[1:], kinds[1:]
     usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0]))
     call = process.name_of(process.calls["name"].iloc[int(sequence.first[ends[-1]])])
     where = "cut at a pause of the thread" if token is None else f"ends where {call} waits"
@@ -255,7 +257,8 @@ def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> list[Ints]:
 def _first_bound(sequence: Sequence, ends: Ints, token: int | None) -> tuple[int, Ints]:
     """Where the first step begins, and the edges of all steps in the sequence.
 
-    What comes before the first end is warm-up and a step, which is taken to be as long as most.
+    What comes before the first end is warm-up and a step, which is taken to have as many calls as
+    most.
     """
     length = int(np.bincount(np.diff(ends)).argmax())
     begin = max(0, int(ends[0]) + 1 - length)
