@@ -334,3 +334,48 @@ def test_streams_taken_in_turn_do_not_make_steps_longer() -> None:
         made.launch("a", seconds=20 * US, stream=stream)
         made.wait_stream(stream)
     assert np.median(found(made).calls) == 3
+
+
+def test_a_second_wait_now_and_then_makes_no_step_of_its_own() -> None:
+    made = MadeTrace()
+    for at in range(60):
+        for kernel in "abcdef":
+            made.launch(kernel, seconds=20 * US)
+        made.copy(4, "d2h", blocking=False, waits=False)
+        made.wait_stream()
+        if at % 10 == 5:
+            made.copy(4, "d2h", blocking=False, waits=False)
+            made.wait_stream()
+    steps = found(made)
+    assert steps.count == 60
+    # What follows a wait belongs to the next step.
+    assert np.flatnonzero(steps.kind == 1).tolist() == [6, 16, 26, 36, 46, 56]
+
+
+def test_bytes_that_follow_the_data_do_not_hide_the_steps() -> None:
+    made = MadeTrace()
+    random = np.random.default_rng(2)
+    for _ in range(40):
+        made.launch("pack", seconds=10 * US)
+        made.copy(int(random.integers(900, 1100)), "d2h")
+        made.copy(int(random.integers(900, 1100)), "h2d")
+        made.launch("force", seconds=100 * US)
+        made.wait_stream()
+    steps = found(made)
+    assert steps.count >= 39
+    assert np.median(steps.calls) == 5
+
+
+def test_iterations_of_a_solver_are_the_steps_whatever_their_number() -> None:
+    made = MadeTrace()
+    random = np.random.default_rng(2)
+    iterations = 0
+    for _ in range(20):
+        made.launch("right-hand side", seconds=50 * US)
+        for _ in range(int(random.integers(20, 31))):
+            iterations += 1
+            made.launch("spmv", seconds=20 * US)
+            made.launch("dot", seconds=4 * US)
+            made.copy(8, "d2h")
+            made.launch("axpy", seconds=5 * US)
+    assert iterations - 1 <= found(made).count <= iterations
