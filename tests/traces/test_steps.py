@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from command_line import Run, assert_refused
 from gpucast.errors import InputError
-from gpucast.traces import ProcessSteps, Trace, find_steps
+from gpucast.traces import ProcessSteps, Trace, find_steps, perfetto
 from gpucast.traces.steps import NO_KIND
+from gpucast.traces.summary import summarize
 from made_traces import LATENCY, WAKE, MadeTrace
 
 US = 1e-6
@@ -379,3 +380,60 @@ def test_iterations_of_a_solver_are_the_steps_whatever_their_number() -> None:
             made.copy(8, "d2h")
             made.launch("axpy", seconds=5 * US)
     assert iterations - 1 <= found(made).count <= iterations
+
+
+operations = st.lists(
+    st.tuples(
+        st.sampled_from(["launch", "d2h", "h2d", "wait", "poll", "call", "set", "device 1"]),
+        st.integers(0, 3),
+        st.integers(0, 1),
+    ),
+    max_size=8,
+)
+
+
+def ask(made: MadeTrace, what: str, number: int, thread: int) -> None:
+    """One operation of a program made up at random."""
+    if what == "launch":
+        made.launch(f"k{number}", seconds=number * 7 * US, thread=thread)
+    elif what in ("d2h", "h2d"):
+        made.copy(4**number, what, blocking=number > 1, thread=thread)
+    elif what == "wait":
+        made.wait_stream(thread=thread)
+    elif what == "poll":
+        made.call("cudaEventQuery", thread=thread)
+    elif what == "set":
+        made.set(64, thread=thread)
+    elif what == "device 1":
+        made.launch("other", seconds=5 * US, device=1, thread=thread)
+    else:
+        made.call(f"call{number}", thread=thread)
+
+
+@settings(max_examples=150, deadline=None)
+@given(operations, operations, st.integers(0, 12), operations, st.sampled_from([0, 3, 7]))
+def test_whatever_a_program_does_it_is_summed_up_or_refused(
+    before: list[tuple[str, int, int]],
+    step: list[tuple[str, int, int]],
+    times: int,
+    after: list[tuple[str, int, int]],
+    unrecorded: int,
+) -> None:
+    made = MadeTrace()
+    for operation in [*before, *step * times, *after]:
+        ask(made, *operation)
+    process = made.process()
+    if unrecorded:  # rows that the recorder lost
+        keep = process.calls["correlation"] % unrecorded != 0
+        process = replace(process, calls=process.calls[keep].reset_index(drop=True))
+    trace = replace(made.trace(), processes=(process,))
+    try:
+        steps = find_steps(trace).main
+    except InputError:
+        return
+    found = summarize(process, steps)
+    assert found.steps.found == steps.count >= 5
+    assert (np.diff(steps.begins_ns) >= 0).all()
+    whole = found.host.waiting + found.host.calls + found.host.outside
+    assert whole == pytest.approx(found.steps.mean, abs=1e-12)
+    assert perfetto.content(trace, find_steps(trace))
