@@ -149,7 +149,8 @@ def test_nothing_hides_in_a_mixture_whose_path_waits() -> None:
         return (1 - plain) / plain
 
     # Launches that were submitted took as long on both paths, so that nothing else differs.
-    assert odds(5e-6) / odds(10e-6) == pytest.approx(np.exp(-4), rel=1e-3)
+    # Forms of less than a thousandth of the heaviest are dropped.
+    assert odds(5e-6) / odds(10e-6) == pytest.approx(np.exp(-4), rel=0.05)
 
 
 # ---- which forms ----
