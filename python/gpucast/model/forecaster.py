@@ -63,7 +63,8 @@ _WIDEST = 100.0
 class Forecasts:
     """Forecasts of cells, as arrays of one length.
 
-    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
+    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement: one sample,
+    or, where the fit chose the form, the median of a visit like those that were fitted;
     ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
     ``interval``: what they are of: a time now, later or on another machine. ``spread``: standard
     deviation of the log of the expected time; ``common``: its variance by factors that all cells
