@@ -238,12 +238,13 @@ class Forecaster(ABC):
         Args:
             parts: T_gpu, T_cpu, T_com of each cell, (cells, 3); s.
         """
-        covariance = self.common_factors.covariance(interval, self.machine_factors)
+        covariance = self.common_factors.covariance(interval, self.machine_factors, self.t90)
         return common_variance(parts, covariance) if covariance.any() else np.zeros(len(parts))
 
     def drawn_factors(self, count: int, interval: Interval) -> Array:
         """Draws of the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
-        covariance = self.common_factors.covariance(interval, self.machine_factors)
+        # They are normal, whatever the intervals are.
+        covariance = self.common_factors.covariance(interval, self.machine_factors, Z90)
         # Of each model its own: two models are of two paths, mostly of two hosts.
         seed = zlib.crc32(str(self.data).encode())
         return drawn(self.log_factors, covariance, count, seed)
