@@ -149,7 +149,20 @@ def test_nothing_hides_in_a_mixture_whose_path_waits() -> None:
         return (1 - plain) / plain
 
     # Launches that were submitted took as long on both paths, so that nothing else differs.
-    assert odds(5e-6) / odds(10e-6) == pytest.approx(np.exp(-4), rel=1e-3)
+    # Forms of less than a thousandth of the heaviest are dropped.
+    assert odds(5e-6) / odds(10e-6) == pytest.approx(np.exp(-4), rel=0.05)
+
+
+def test_the_tick_at_which_a_kernel_is_seen_to_end_is_found() -> None:
+    """The host sees kernels of these steps end at ticks of 8 us, which makes a valley of parameters
+    for each of them; begun in another one, the form that has ticks got a weight of 0.01."""
+    steps = gc.load("h200-x4-mixed").where(lambda each: each.gpus < 3)
+    chosen = {"path": "native", "schedule": "star-serial", "kernel": "tuned", "memory": "pinned"}
+    model = gc.fit(steps, replicates=0, **chosen)  # type: ignore[arg-type]
+    assert isinstance(model, Model)
+    assert model.mixture is not None
+    ticks = sum(e.weight for e in model.mixture.forms if e.terms.com == "star-serial-poll")
+    assert ticks > 0.2
 
 
 # ---- which forms ----
@@ -324,6 +337,20 @@ tables = st.dictionaries(
     table={(8000, gpus): [[1e-3 * gpus**3]] * 2 for gpus in (1, 2, 4)},
     schedule="allgather",
     cores=64,
+)
+@example(  # the median of what is measured was beyond the interval of the expected time
+    table={
+        (374, 1): [[559.0, 1e-4, 1.0], [204.5, 599.2, 155.1]],
+        (489, 8): [[134.6], [571.5]],
+        (170, 3): [[297.8, 243.1]],
+        (10444, 1): [[886.7, 31.7, 437.0], [38.4, 493.2]],
+        (3866, 2): [[1000.0, 253.6]],
+        (2834, 8): [[869.1]],
+        (3999, 7): [[292.6, 214.5, 232.5], [0.09572]],
+        (10, 1): [[995.8]],
+    },
+    schedule="star-serial",
+    cores=None,
 )
 @given(
     table=tables,
