@@ -116,7 +116,8 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
     connection.unread += bytes + header_bytes;
   }
   connection.up_free = arrives;
-  agenda_.add(arrives + messages.flight[c], What::arrived, call);
+  connection.up_last = std::max(connection.up_last, arrives + messages.flight[c]);
+  agenda_.add(connection.up_last, What::arrived, call);
   return sent;
 }
 
@@ -282,7 +283,8 @@ void Forwarded::bring(std::int32_t call, What what) {
   const double line = over_line(line_down_free_, ready, bytes + header_bytes);
   connection.down_free =
       std::max({ready, connection.down_free, path_.line > 0 ? line : 0.0}) + messages.down[c];
-  agenda_.add(connection.down_free + messages.flight[c], what, call);
+  connection.down_last = std::max(connection.down_last, connection.down_free + messages.flight[c]);
+  agenda_.add(connection.down_last, what, call);
 }
 
 // ---- the host again ----

@@ -33,6 +33,8 @@ class Forwarded {
   struct Connection {
     double up_free = 0;  // of the ordered connection,
     double down_free = 0;
+    double up_last = 0;  // when what was sent last is there
+    double down_last = 0;
     double bulk_up_free = 0;  // and of the channels
     double bulk_down_free = 0;
     std::int64_t unread = 0;  // bytes that the server has yet to read

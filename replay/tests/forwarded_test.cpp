@@ -190,6 +190,21 @@ TEST(Forwarded, AllConnectionsShareTheLine) {
   EXPECT_NEAR(times.work[1], (2000.256 + 1 + 5 + 2 + 3) * us, tolerance);
 }
 
+TEST(Forwarded, AMessageDoesNotOvertakeAnother) {
+  const Call query{.operation = Operation::query};
+  const Program calls = program({launch(first, 1), query});
+  Path path = forwarding(calls);
+  path.messages.flight[0] = 100 * us;
+  // The launch is there at 105, and so is the query, which is served when that is done.
+  EXPECT_NEAR(simulate(calls, path).end[1], (105 + 2 + 2 + 1 + 1 + 5 + 0.5) * us, tolerance);
+}
+
+TEST(Forwarded, ABlockingCopyBetweenDevicesWaitsForItsStream) {
+  Call peer = copy(apart, Direction::peer, 10, true, Memory::none);
+  peer.engine = up;
+  EXPECT_NEAR(remotely(program({peer})).end[0], 32.5 * us, tolerance);
+}
+
 TEST(Forwarded, SleepersHaveToBeWoken) {
   Call late = launch(first, 3000);
   late.gap = 5000;

@@ -13,10 +13,11 @@
 //
 // Of those that are sent, a copy to the device occupies the host until its data is in the socket
 // (but for a large one from pinned memory that is not waited for), and if the program takes it for
-// done, waits for what its stream's copies still bring to the host. A copy into pinned memory that
-// is not waited for is sent, and its data comes by itself. A stream that waits for an event of
-// another device makes the host wait for it. With GPUCAST_REMOTE_SYNC=1 what is sent is answered
-// when the server has done it, which does not wait for the GPU, and every copy to the host waits.
+// done, waits for what its stream's copies still bring to the host. A blocking copy from one device
+// to another waits for its stream behind it. A copy into pinned memory that is not waited for is
+// sent, and its data comes by itself. A stream that waits for an event of another device makes the
+// host wait for it. With GPUCAST_REMOTE_SYNC=1 what is sent is answered when the server has done it,
+// which does not wait for the GPU, and every copy to the host waits.
 #pragma once
 
 #include "gpucast/replay/path.h"
@@ -76,6 +77,7 @@ inline Manner manner(Transport transport, Operation operation, Direction directi
       return elsewhere ? Manner::wait : sent;
     case Operation::copy:
       if (direction == Direction::host) return Manner::here;
+      if (direction == Direction::peer && blocking) return Manner::wait;
       if (direction != Direction::d2h) return sent;
       return blocking || synchronous || memory != Memory::pinned ? Manner::wait : Manner::send;
     case Operation::other:
