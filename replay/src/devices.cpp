@@ -20,6 +20,7 @@ Devices::Devices(const Program& program, const Path& path, Agenda& agenda)
       dependents_(2 * program.size(), none),
       done_(2 * program.size()),
       submitted_(2 * program.size()),
+      through_(2 * program.size(), none),
       eligible_(program.size()),
       left_(program.seconds),
       begun_(program.size(), no_time),
@@ -101,16 +102,18 @@ void Devices::release(Item item, double eligible) {
   if (eligible > agenda_.now()) {
     agenda_.add(eligible, What::eligible, item);
   } else {
-    let_go(item, agenda_.now(), false);
+    let_go(item, agenda_.now(), none);
   }
 }
 
-void Devices::let_go(Item item, double ready, bool by_work) {
-  if (by_work && is_work(item)) ready += program_.delay[at(item / 2)];
+// `by`: what it waited for and is done; none where it has only been asked for long enough.
+void Devices::let_go(Item item, double ready, Item by) {
+  if (by != none) through_[at(item)] = is_work(by) ? engine(by) : through_[at(by)];
+  if (by != none && is_work(item)) ready += program_.delay[at(item / 2)];
   ready_[at(item)] = std::max(ready_[at(item)], ready);
   if (--holds_[at(item)] > 0) return;
   double begins = ready_[at(item)];
-  if (by_work && ticks(item)) {
+  if (ticks(item, by)) {
     // W(x) = q ceil(x / q) of model/poll.h, counted from when the copy could first have begun.
     const double waits_since = eligible_[at(item / 2)];
     begins = waits_since + path_.tick * std::ceil((begins - waits_since) / path_.tick);
@@ -125,9 +128,11 @@ void Devices::let_go(Item item, double ready, bool by_work) {
   }
 }
 
-bool Devices::ticks(Item item) const {
-  return path_.tick > 0 && is_work(item) && program_.operation[at(item / 2)] == Operation::copy &&
-         program_.direction[at(item / 2)] == Direction::d2h;
+// A copy that waits for another engine than its own.
+bool Devices::ticks(Item item, Item by) const {
+  return path_.tick > 0 && by != none && is_work(item) &&
+         program_.operation[at(item / 2)] == Operation::copy && through_[at(item)] != none &&
+         through_[at(item)] != engine(item);
 }
 
 void Devices::begin(Item item) {
@@ -169,7 +174,7 @@ Item Devices::end(Item item) {
     const Edge of = edges_[at(edge)];
     edges_[at(edge)].next = free_edge_;
     free_edge_ = edge;
-    let_go(of.item, agenda_.now(), true);
+    let_go(of.item, agenda_.now(), item);
     edge = of.next;
   }
   return item;

@@ -41,7 +41,7 @@ class Devices {
   // Of the engine's seconds only so many are left.
   void shorten(Item item, double seconds) { left_[at(item / 2)] = seconds; }
 
-  void eligible(Item item) { let_go(item, agenda_.now(), false); }
+  void eligible(Item item) { let_go(item, agenda_.now(), none); }
   // At What::finished and What::shares: what is done by that, or none.
   Item finish(Item item);
   Item finish_shared(std::int32_t engine, std::uint32_t version);
@@ -58,10 +58,10 @@ class Devices {
     std::int32_t next = none;
   };
   std::int32_t engine(Item item) const { return program_.engine[at(item / 2)]; }
-  void let_go(Item item, double ready, bool by_work);
+  void let_go(Item item, double ready, Item by);
   void begin(Item item);
   Item end(Item item);
-  bool ticks(Item item) const;
+  bool ticks(Item item, Item by) const;
   void note_begun();
 
   const Program& program_;
@@ -75,6 +75,7 @@ class Devices {
   std::vector<std::int32_t> dependents_;
   std::vector<std::uint8_t> done_;
   std::vector<std::uint8_t> submitted_;
+  std::vector<std::int32_t> through_;  // the engine of the last work that it waited for
   // An entry a call.
   std::vector<double> eligible_;
   std::vector<double> left_;

@@ -258,6 +258,7 @@ void Forwarded::answer(std::int32_t call) {
   Connection& connection = connection_of(call);
   const double begin = std::max(agenda_.now(), connection.free);
   connection.free = begin + path_.messages.answer[c];
+  connection.last_seen = connection.free;
   bring(call, manner_of(call) == Manner::send ? What::data : What::answered);
 }
 

@@ -43,7 +43,7 @@ class Forwarded {
     std::deque<std::int32_t> messages;
     bool busy = false;            // with a message
     double free = 0;              // to do anything
-    double last_seen = 0;         // of a message
+    double last_seen = 0;         // doing something
     std::int32_t waits = 0;       // that the GPU has not come to
     std::int32_t blocked = none;  // a message that waits for room in the device's queue
     std::int32_t freeing = none;  // a free, which waits for the whole device

@@ -169,6 +169,20 @@ TEST(Direct, ACopyBehindAKernelSeesItsEndAtTicks) {
               21 * us, tolerance);
 }
 
+TEST(Direct, AnEventDoesNotHideWhichEngineIsWaitedFor) {
+  Path path;
+  path.tick = 8 * us;
+  const Call record{.operation = Operation::record, .stream = apart};
+  const Call wait{.operation = Operation::wait_stream_event, .stream = other, .recording = 1};
+  // The kernel 3..14; the copy waits from 5 on: until 21. A kernel would not.
+  EXPECT_NEAR(
+      simulate(program({launch(apart, 11), record, wait, copy(other, Direction::d2h, 1)}), path)
+          .work[3],
+      21 * us, tolerance);
+  EXPECT_NEAR(simulate(program({launch(apart, 11), record, wait, launch(other, 1)}), path).work[3],
+              14 * us, tolerance);
+}
+
 TEST(Direct, WhatIsNoProgramIsRefused) {
   Program bad = program({launch(first, 10)});
   bad.stream[0] = 99;

@@ -19,6 +19,9 @@ FEWEST_STEPS = 5
 
 SMS = {"H200": 132, "H100 PCIe": 114, "H100": 132, "A100": 108, "L40": 142, "V100": 80}
 """Multiprocessors by a part of the GPU's name; others are taken for an H200."""
+TICK = 8.192e-6
+TICKS = ("H100", "H200", "GH200")
+"""GPUs whose copies look for the end of a kernel at ticks (docs/copy-waits.md: measured on H200)."""
 # Of a multiprocessor, compute capability 7 to 9 (CUDA C++ Programming Guide, table 24).
 _THREADS, _BLOCKS, _REGISTERS, _SHARED = 2048, 32, 65536, 228 * 1024
 
@@ -71,12 +74,14 @@ def program_of(
         delay=native.delay,
         seconds=native.seconds,
         share=share,
+        switches=native.switches,
         step=_steps_of(asked, bounds),
         name=name,
         names=tuple(process.name_of(each) for each in names),
         bound_call=bound_call,
         bound_offset=bound_offset,
         recorded=np.diff(bounds) / 1e9,
+        tick=TICK if any(part in name for name in trace.run.machine.gpus for part in TICKS) else 0,
         warnings=tuple(_warnings(trace, process, asked)),
     )
 

@@ -23,7 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.replay.asked import Asked
-from gpucast.replay.program import NONE, SYNCS, Direction, Engine, Memory, Operation, Seconds
+from gpucast.replay.program import (
+    NONE,
+    SYNCS,
+    Direction,
+    Engine,
+    Ints,
+    Memory,
+    Operation,
+    Seconds,
+)
 from gpucast.traces import tables
 
 USUAL_LATENCY = 4e-6
@@ -47,6 +56,7 @@ class Native:
     delay: Seconds
     seconds: Seconds
     skew: Seconds
+    switches: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -56,10 +66,12 @@ class _Order:
     Attributes:
         before: what the call's work waits for, its engine aside.
         waited: what the host waits for.
+        through: the engine of what ``before`` is the end of; -1: none.
     """
 
     before: Seconds
     waited: Seconds
+    through: Ints
 
 
 def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Native:
@@ -83,7 +95,8 @@ def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Nati
     seconds = np.where(asked.works, np.maximum(end - begun, 0), 0.0)
     _unslow(asked, share, begun, end, seconds)
     cost, tail = _host(asked, base, order, end, waits)
-    return Native(_gaps(asked), cost, tail, latency, delay, seconds, skew)
+    switches = (order.through != NONE) & (order.through != asked.engine) & (order.before > base)
+    return Native(_gaps(asked), cost, tail, latency, delay, seconds, skew, switches)
 
 
 def _staged(asked: Asked) -> NDArray[np.bool_]:
@@ -98,7 +111,9 @@ def _staged(asked: Asked) -> NDArray[np.bool_]:
 
 def _order(asked: Asked, end: Seconds) -> _Order:
     streams = asked.streams
-    stream_end = [-np.inf] * streams.device.size
+    none = (-np.inf, NONE)
+    # When what a stream was given is done, and by which engine.
+    stream_end = [none] * streams.device.size
     blocking: dict[int, list[int]] = {}
     legacy: dict[int, int] = {}
     of_device: dict[int, list[int]] = {}
@@ -112,25 +127,25 @@ def _order(asked: Asked, end: Seconds) -> _Order:
             blocking.setdefault(device, []).append(at)
     device_of, kind_of = streams.device.tolist(), streams.kind.tolist()
 
-    def reached(stream: int) -> float:
+    def reached(stream: int) -> tuple[float, int]:
         device, kind = device_of[stream], kind_of[stream]
         if kind == tables.LEGACY_DEFAULT:
             others = (stream_end[each] for each in blocking.get(device, ()))
-            return max(stream_end[stream], max(others, default=-np.inf))
+            return max(stream_end[stream], max(others, default=none))
         if kind != tables.NON_BLOCKING and device in legacy:
             return max(stream_end[stream], stream_end[legacy[device]])
         return stream_end[stream]
 
     size = asked.start.size
-    before, waited, marked = [-np.inf] * size, [-np.inf] * size, [-np.inf] * size
+    before, waited, marked = [none] * size, [none] * size, [none] * size
     listed = zip(
         asked.operation.tolist(), asked.stream.tolist(), asked.device.tolist(),
-        asked.recording.tolist(), asked.works.tolist(), end.tolist(), strict=True,
+        asked.recording.tolist(), asked.engine.tolist(), end.tolist(), strict=True,
     )  # fmt: skip
-    for call, (operation, stream, device, recording, works, ended) in enumerate(listed):
-        if works:
+    for call, (operation, stream, device, recording, engine, ended) in enumerate(listed):
+        if engine != NONE:
             before[call] = reached(stream)
-            stream_end[stream] = max(ended, before[call])
+            stream_end[stream] = max((ended, engine), before[call])
         elif operation == Operation.record:
             marked[call] = reached(stream)
         elif operation == Operation.wait_stream_event and recording != NONE:
@@ -141,7 +156,11 @@ def _order(asked: Asked, end: Seconds) -> _Order:
             waited[call] = reached(stream)
         elif operation in (Operation.sync_device, Operation.free, Operation.alloc):
             waited[call] = max(stream_end[each] for each in of_device[device])
-    return _Order(np.array(before), np.array(waited))
+    return _Order(
+        np.array([each for each, _ in before]),
+        np.array([each for each, _ in waited]),
+        np.array([each for _, each in before]),
+    )
 
 
 def _skews(asked: Asked, order: _Order, start: Seconds) -> Seconds:

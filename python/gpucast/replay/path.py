@@ -43,7 +43,7 @@ WINDOW = 4 << 20
 """Bytes that one connection has under way."""
 SPIN = 2e-3
 """s that either side looks for a message before it sleeps (limits.h)."""
-WAKE = 60e-6
+WAKE = 40e-6
 """s until a thread runs that a message woke, where it was not measured: Linux, an idle core."""
 
 PCIE = 50e9
@@ -53,6 +53,8 @@ GPU_PART = 3.3e-6
 SUBMISSION = 2e-6
 """s of the driver's launch call, which a traced latency includes, and the server's part as well."""
 LEAST_LATENCY = 0.5e-6
+SWITCH = 1e-6
+"""s from when a copy sees the end of a kernel until it begins, on GPUs that look at ticks."""
 SERVED = 0.3
 """Share of a turn that is the server's before an answer, where rows of launches do not say it."""
 ANSWERED = 0.1
@@ -362,4 +364,9 @@ def _at_servers(
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
     latency = np.maximum(program.latency - SUBMISSION, np.minimum(program.latency, LEAST_LATENCY))
-    return replace(program, seconds=seconds, latency=latency)
+    # What copies waited for kernels natively, they wait by ticks of their own.
+    delay = program.delay.copy()
+    if program.tick > 0:
+        ticked = program.switches & (program.operation == Operation.copy)
+        delay[ticked] = np.minimum(delay[ticked], SWITCH)
+    return replace(program, seconds=seconds, latency=latency, delay=delay)

@@ -116,11 +116,13 @@ class CallProgram:
         thread, operation, direction, memory, blocking, device, stream, bytes, recording, engine:
             what each call asks for.
         gap, cost, tail, latency, delay, seconds, share: what it takes, s.
+        switches: works that waited for another engine than their own.
         step: of each call; -1 for what belongs to none.
         name: of each call, in ``names``.
         bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
             the begin of that call (number of calls: behind the end of the last).
         recorded: s of each step as it was recorded.
+        tick: s at which a copy looks for the end of a kernel that it waits for, on these GPUs.
         warnings: what could not be told, or may be wrong elsewhere; one line each.
     """
 
@@ -144,12 +146,14 @@ class CallProgram:
     delay: Seconds
     seconds: Seconds
     share: Seconds
+    switches: NDArray[np.bool_]
     step: Ints
     name: Ints
     names: tuple[str, ...]
     bound_call: Ints
     bound_offset: Seconds
     recorded: Seconds
+    tick: float = 0.0
     warnings: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
@@ -188,13 +192,17 @@ class CallProgram:
         # A bound before a call that is gone lies before the next that is kept.
         following = np.append(place + ~keep, kept.size)
         columns: dict[str, NDArray[np.generic]] = {
-            name: getattr(self, name)[kept] for name in (*_ASKED, *_TAKES, "step", "name")
+            name: getattr(self, name)[kept] for name in (*_ASKED, *_TAKES, "switches", "step", "name")
         }
         columns["gap"], columns["recording"] = gap[kept], recording[kept]
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
 
-    def simulate(self, messages: Messages | None = None, *, tick: float = 0.0) -> Times:
-        """The calls made again: natively, or by messages. ``tick``: model/poll.h's, s; 0: none."""
+    def simulate(self, messages: Messages | None = None) -> Times:
+        """The calls made again: natively, or by messages.
+
+        Natively, what copies wait for kernels is as recorded; where calls come at other times, it
+        follows ``tick`` (model/poll.h).
+        """
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
         # EngineKind: kernels share, copies take turns.
@@ -216,7 +224,7 @@ class CallProgram:
             takes,
             0 if messages is None else messages.transport,
             np.empty((0, 0)) if messages is None else np.ascontiguousarray(messages.times),
-            tick=tick,
+            tick=0.0 if messages is None else self.tick,
             **options,
         )
         return Times(*found)
