@@ -31,9 +31,9 @@ from gpucast.traces.trace import Process, Trace
 Ints = NDArray[np.int64]
 
 LEAST_SHARE = 0.8
-"""Of the GPUs' time, that steps must hold: between the first and the last of them."""
-LEAST_OF_RUN = 0.3
-"""Of the GPUs' time in the whole trace: warm-up may take the rest."""
+"""Of the GPUs' time between the first and the last step, that is in steps."""
+LEAST_OF_REST = 0.5
+"""Of the GPUs' time from the first step to the trace's end. What comes before is warm-up."""
 USUAL = 0.75
 """Share of the parts that are of one kind where each part is a step."""
 _WAITS_TRIED = 6
@@ -42,6 +42,7 @@ _KINDS_COMPARED = 5000
 _KINDS_COMPARED_WITH = 16
 _AS_OFTEN = 0.25
 """A part that comes less often than this times the most frequent one comes now and then."""
+_KINDS = 8
 _OFTEN = 3
 NO_KIND = -1
 _OUTLIER = 1.2
@@ -58,8 +59,8 @@ class ProcessSteps:
         begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
         kept: of each step, whether it is typical: neither warm-up nor outlier.
         kind: of each step, 0 for the usual sequence of calls, 1 for the next most frequent one,
-            ...; all that come once or twice and are nearly the usual one are the last kind; -1 for
-            what is no step: something else was done between two.
+            ...; all that come seldom and are nearly the usual one are the last kind; -1 for what
+            is no step: something else was done between two.
         how: in words, what a step is.
         range_name: the range they were found by, or None.
         call_step, work_step: of each row of calls and of work, the step; -1 for none.
@@ -208,6 +209,9 @@ def _cut(process: Process, at: int, sequence: Sequence, token: int | None) -> Pr
     where = "cut at a pause of the thread" if token is None else f"ends where {call} waits"
     times = f"{usual} call{'s' * (usual != 1)} that repeat, {where}"
     made = _made(process, at, sequence.thread, bounds, kinds, times)
+    if edges[0] == 0 and made.count > FEWEST_REPEATS:
+        # What the host did before its first call of all is not known.
+        made.kept[0] = False
     return _accepted(process, made)
 
 
@@ -287,7 +291,7 @@ def _kinds(tokens: Ints, edges: Ints) -> Ints:
     found = repetition.classes(tokens, begins, ends)
     _, first, counts = np.unique(found, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    often = max(1, int(np.count_nonzero(counts >= _OFTEN)))
+    often = min(max(1, int(np.count_nonzero(counts >= _OFTEN))), _KINDS)
     rank = np.full(counts.size, NO_KIND)
     rank[order[:often]] = np.arange(often)
     rare = order[often:][:_KINDS_COMPARED]
@@ -318,10 +322,14 @@ def _accepted(process: Process, steps: ProcessSteps) -> ProcessSteps | None:
     if np.count_nonzero(steps.kind == 0) < FEWEST_REPEATS:
         return None
     taken = (process.work["end_ns"] - process.work["start_ns"]).to_numpy().astype(float)
-    regular = np.isin(steps.work_step, np.flatnonzero(steps.kind >= 0))
+    regular = taken[np.isin(steps.work_step, np.flatnonzero(steps.kind >= 0))].sum()
     between = taken[steps.work_step >= 0].sum()
-    within = taken[regular].sum()
-    if within < LEAST_SHARE * between or within < LEAST_OF_RUN * taken.sum() or within == 0:
+    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+    asked = np.where(
+        rows >= 0, process.calls["start_ns"].to_numpy()[rows], process.work["start_ns"].to_numpy()
+    )
+    rest = taken[asked >= steps.begins_ns[0]].sum()
+    if regular == 0 or regular < LEAST_SHARE * between or regular < LEAST_OF_REST * rest:
         return None
     return steps
 

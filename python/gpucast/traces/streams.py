@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_MESSAGE = b"\xff\xff\xff\xff"
+"""What each message of a stream begins with."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a table stands, for messages: the trace's file, and the table's name within it."""
@@ -66,6 +70,8 @@ def _whole_batches(content: bytes, place: Place) -> tuple[pa.Table | None, bool]
     """The batches that are there whole; None where not even the schema is."""
     import pyarrow as pa
 
+    if not _MESSAGE.startswith(content[:4]):
+        raise place.error("is no Arrow stream")
     source = pa.BufferReader(content)
     batches: list[pa.RecordBatch] = []
     try:
