@@ -11,8 +11,6 @@ namespace {
 
 using namespace made;
 
-constexpr double tolerance = 1e-12;  // s
-
 Times natively(const Program& program) { return simulate(program, {}); }
 
 TEST(Direct, AKernelBeginsAfterTheLaunchAndASynchronizationReturnsAfterItsEnd) {

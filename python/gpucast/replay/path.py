@@ -4,12 +4,12 @@ A small message is sent in c, and a call that is answered takes a turn X more:
 
     X = flight + serve + answer + flight + after
 
-which is what can be told from outside: by a synchronization with nothing to wait for (a ``call``
-record), S = c + X; else where every call is answered, by a launch, which returns after c + X; else
+which is what can be told from outside: by a wait for a stream that has nothing to do (``launch``
+records, method idle), S = c + X; else where every call is answered, by a launch, which returns after c + X; else
 by a launch and the synchronization behind it, T = c + X + G, in which the GPU takes G, as natively.
 Of X, the server's part matters where many calls follow one another: a row of launches takes
-max(c, serve, GPU) for each (``launch`` records of many launches, method sync). The rest is split
-evenly, which no step can tell.
+max(c, serve, GPU) for each (``launch`` records, method drain). The rest is split evenly, which no
+step can tell.
 
 Of n bytes, a blocking copy to the device returns when they are sent: its curve h(n) is what the
 host pays. Where calls are answered it returns h_s(n) = h(n) + X + what the server does with them,
@@ -152,6 +152,7 @@ def path_costs(data: Dataset, path: str, *, machine: str | None = None) -> PathC
         down=down,
         pinned_up=_pinned(chosen, "h2d"),
         pinned_down=_pinned(chosen, "d2h"),
+        wake_server=_wake(chosen, path),
         warnings=tuple(warnings),
     )
 
@@ -180,7 +181,7 @@ def _send(
         found = launch_seconds(data, _plain(path), "submit", 1)
         sent = found if found is not None else SENT * submit
     else:
-        row = launch_seconds(data, path, "submit", 16)
+        row = launch_seconds(data, path, "row", 16)
         if row is None:
             warnings.append(
                 "launches were timed one at a time: those of a row may be sent faster "
@@ -196,6 +197,9 @@ def _turn(
     send: Mapping[Operation, float], warnings: list[str],
 ) -> float:  # fmt: skip
     sent = send[Operation.launch]
+    idle = launch_seconds(data, path, "idle", 1)
+    if idle is not None:
+        return max(idle - sent, 0.1 * idle)
     if synchronous:
         return max(submit - sent, 0.1 * submit)
     answered = launch_seconds(data, f"{path}-sync", "submit", 1)
@@ -211,14 +215,20 @@ def _turn(
 
 
 def _serve(data: Dataset, path: str, turn: float, sent: float, warnings: list[str]) -> float:
-    one, many = (launch_seconds(data, path, "sync", count) for count in (1, 256))
-    if path.endswith("sync") or one is None or many is None:
+    few, many = (launch_seconds(data, path, "drain", count) for count in (16, 256))
+    if path.endswith("sync") or few is None or many is None:
         return SERVED * turn
-    each = (many - one) / 255
+    each = (many - few) / 240
     # What limits a row is the server where it is slower than the host that sends.
     if each > 1.1 * sent:
         return min(each, 0.8 * turn)
     return min(SERVED * turn, each)
+
+
+def _wake(data: Dataset, path: str) -> float:
+    """What a call takes longer that comes when the server sleeps."""
+    rested, idle = (launch_seconds(data, path, each, 1) for each in ("rest", "idle"))
+    return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
 
 
 def _by_memory(data: Dataset, path: str, route: str, named: Dataset) -> dict[Memory, Curve]:
