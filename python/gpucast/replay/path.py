@@ -5,8 +5,9 @@ A small message is sent in c, and a call that is answered takes a turn X more:
     X = flight + serve + answer + flight + after
 
 which is what can be told from outside: by a wait for a stream that has nothing to do (``launch``
-records, method idle), S = c + X; else where every call is answered, by a launch, which returns after c + X; else
-by a launch and the synchronization behind it, T = c + X + G, in which the GPU takes G, as natively.
+records, method idle), S = c + X; else where every call is answered, by a launch, which returns
+after c + X; else by a launch and the synchronization behind it, T = c + X + G, in which the GPU
+takes G, as natively.
 Of X, the server's part matters where many calls follow one another: a row of launches takes
 max(c, serve, GPU) for each (``launch`` records, method drain). The rest is split evenly, which no
 step can tell.
@@ -76,6 +77,7 @@ class PathCosts:
         up: host's s of sending n bytes, by host memory; served: the server's beside a message.
         down: s of n bytes that come back beyond a small answer's, by host memory.
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
+        in_step: times as much as n bytes cost in a step, over n; None: as much.
         wake_server, wake_client, spin: see Messages.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
@@ -91,6 +93,7 @@ class PathCosts:
     down: Mapping[Memory, Curve]
     pinned_up: Curve
     pinned_down: Curve
+    in_step: Curve | None = None
     wake_server: float = WAKE
     wake_client: float = WAKE
     spin: float = SPIN
@@ -334,15 +337,16 @@ def _add_up(
     costs: PathCosts, program: CallProgram, up: np.ndarray, large: np.ndarray, size: Seconds,
     rows: dict[str, Seconds],
 ) -> None:  # fmt: skip
+    more = _in_step(costs, size)
     for memory, curve in costs.up.items():
         own = up & (program.memory == memory)
-        sending = curve.at(size)
+        sending = curve.least + more * (curve.at(size) - curve.least)
         inline, bulk = own & ~large, own & large
         rows["cost"][inline] = sending[inline]
         rows["up"][bulk] = np.maximum(sending - rows["cost"], 0)[bulk]
         served = (
             SERVED_BYTES * (sending - curve.least) if costs.served is None
-            else costs.served.at(size)
+            else more * costs.served.at(size)
         )  # fmt: skip
         rows["serve"][inline] += served[inline]
 
@@ -353,14 +357,30 @@ def _add_down(
 ) -> None:  # fmt: skip
     copied = costs.pinned_down.at(size)
     few = float(costs.pinned_down.at(np.array([4.0]))[0])
+    more = _in_step(costs, size)
     for memory, curve in costs.down.items():
         own = down & (program.memory == memory)
-        beyond = np.maximum(curve.at(size) - curve.least - (copied - few), 0)
+        beyond = more * np.maximum(curve.at(size) - curve.least - (copied - few), 0)
         inline, bulk = own & ~large, own & large
         for row, part in (("answer", 0.3), ("down", 0.4), ("after", 0.3)):
             rows[row][inline] += part * beyond[inline]
         # In pieces, while the GPU still copies.
-        rows["down"][bulk] = np.maximum(curve.at(size) - curve.least, 0)[bulk]
+        rows["down"][bulk] = (more * np.maximum(curve.at(size) - curve.least, 0))[bulk]
+
+
+def _in_step(costs: PathCosts, size: Seconds) -> Seconds:
+    """Times as much as bytes cost in a loop."""
+    if costs.in_step is None:
+        return np.ones(size.size)
+    ends = costs.in_step.sizes[[0, -1]]
+    return costs.in_step.at(np.clip(size, *ends))
+
+
+def data_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
+    """What each call's bytes cost, beside a message's and its answer's."""
+    _, messages = forwarded(program, costs)
+    empty = replace(program, bytes=np.where(program.bytes > 0, 4, 0))
+    return np.asarray((messages.times - forwarded(empty, costs)[1].times).sum(axis=0))
 
 
 def _at_servers(
