@@ -55,7 +55,7 @@ SUBMISSION = 2e-6
 """s of the driver's launch call, which a traced latency includes, and the server's part as well."""
 LEAST_LATENCY = 0.5e-6
 SWITCH = 1e-6
-"""s from when a copy sees the end of a kernel until it begins, on GPUs that look at ticks."""
+"""s from when work sees another engine's end until it begins, on GPUs that look at ticks."""
 SERVED = 0.3
 """Share of a turn that is the server's before an answer, where rows of launches do not say it."""
 ANSWERED = 0.1
@@ -392,9 +392,8 @@ def _at_servers(
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
     latency = np.maximum(program.latency - SUBMISSION, np.minimum(program.latency, LEAST_LATENCY))
-    # What copies waited for kernels natively, they wait by ticks of their own.
+    # What engines waited for one another natively, they wait by ticks of their own.
     delay = program.delay.copy()
     if program.tick > 0:
-        ticked = program.switches & (program.operation == Operation.copy)
-        delay[ticked] = np.minimum(delay[ticked], SWITCH)
+        delay[program.switches] = np.minimum(delay[program.switches], SWITCH)
     return replace(program, seconds=seconds, latency=latency, delay=delay)

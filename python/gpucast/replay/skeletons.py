@@ -19,7 +19,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
 from gpucast.replay.measured import Curve
 from gpucast.replay.path import PathCosts, data_seconds, forwarded
-from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation
+from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
 WHOLE = 20e-6
@@ -49,14 +49,16 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     if len(by_size) < 2:
         return costs
     sizes = sorted(by_size)
-    factors = [_factor(costs, by_size[size]) for size in sizes]
+    gpus = [gpu.name for each in data.machines.values() for gpu in each.gpus or []]
+    tick = tick_of(gpus)
+    factors = [_factor(costs, by_size[size], tick) for size in sizes]
     return replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
 
 
-def _factor(costs: PathCosts, records: Iterable[Skeleton]) -> float:
+def _factor(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
     found = []
     for record in records:
-        program = skeleton_program(record)
+        program = skeleton_program(record, tick)
         there, messages = forwarded(program, costs)
         times = there.simulate(messages)
         calls = len(program) // _STEPS
@@ -67,7 +69,7 @@ def _factor(costs: PathCosts, records: Iterable[Skeleton]) -> float:
     return float(np.clip(statistics.median(found), LEAST, MOST))
 
 
-def skeleton_program(record: Skeleton) -> CallProgram:
+def skeleton_program(record: Skeleton, tick: float = 0.0) -> CallProgram:
     """The calls of a skeleton of a step, as microbench/src/engine/cuda/skeleton.cpp makes them."""
     blocking = record.schedule == "star-serial"
     memory = Memory.pageable if record.memory == "pageable" else Memory.pinned
@@ -117,5 +119,5 @@ def skeleton_program(record: Skeleton) -> CallProgram:
         bound_call=np.append(np.arange(0, count, calls), count),
         bound_offset=np.zeros(_STEPS + 1),
         recorded=np.full(_STEPS, np.nan),
-        tick=0.0,
+        tick=tick,
     )
