@@ -39,7 +39,9 @@ def test_a_newcomer_is_told_what_a_step_is_and_where_its_time_goes(run: Run, tra
     assert lines[1].startswith("step: ")
     assert "every 10th step makes 1 call more" in out
     assert "app::transform" in out
-    assert "cudaStreamSynchronize  stream  app::transform" in out
+    waits = [line for line in out.splitlines() if line.startswith("cudaStreamSynchronize")]
+    assert "app::transform" in waits[0]
+    assert "(step before)" in waits[1]
 
 
 def test_json_says_the_same(run: Run, trace: Path) -> None:
@@ -119,3 +121,9 @@ def test_a_trace_without_steps_is_exported_all_the_same(run: Run, tmp_path: Path
 
 def test_one_of_ours_is_not_imported(run: Run, trace: Path, tmp_path: Path) -> None:
     assert_refused(run("trace", "import", trace, "-o", tmp_path / "again"), "one of ours already")
+
+
+def test_import_of_records_says_what_takes_a_trace(run: Run, trace: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    assert_refused(run("import", trace, "-o", data), f"{trace}: is a trace", "gpucast trace show")
+    assert not data.exists()

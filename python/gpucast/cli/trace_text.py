@@ -48,8 +48,8 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
     if left:
         said.append(f"no repeating step in process {', '.join(map(str, left))}")
     said += [
-        f"process {each.pid}: {percent(1 - each.steps.gpu_share, 0)} of the GPUs' time in the trace "
-        "is not in steps, but before or after them"
+        f"process {each.pid}: {percent(1 - each.steps.gpu_share, 0)} of the GPUs' time in the "
+        "trace is not in steps, but before or after them"
         for each in summaries
         if each.steps.gpu_share < FEW
     ]
@@ -77,6 +77,10 @@ def print_summary(trace: Trace, summaries: list[Summary]) -> None:
     where = ", ".join(filter(None, (machine.name, gpus)))
     print(f"{command}{f' on {where}' if where else ''} (recorded by {trace.run.source})")
     _print_step(main)
+    untraced = trace.run.seconds_untraced
+    if untraced:
+        cost = percent(main.steps.seconds / untraced - 1)
+        print(f"      without recording {duration(untraced)}: recording costs {cost}")
     print()
     _print_times(main)
     print()
@@ -184,7 +188,7 @@ def _print_waits(main: Summary) -> None:
             (
                 each.call,
                 each.what,
-                each.after or None,
+                each.after or "(step before)",
                 f"{each.count:.3g}",
                 _bytes(each.bytes),
                 duration(each.seconds),
