@@ -13,6 +13,8 @@
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
+#   scripts/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
+#                                     recording costs (five minutes)
 #   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
 #                                     with PyTorch; parts of it: openmm FOLDER, ddp FOLDER. Wheels of
 #                                     what Python lacks may lie in GPUCAST_WHEELS
@@ -22,8 +24,9 @@
 #                                     cells FOLDER PATH ROUND KERNEL, concurrent FOLDER
 #
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
-# nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS; OpenSSL's headers and
-# libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
+# nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
+# nanoarrow that the recorder is built with (nanoarrow-0.9.0, which set-up puts into .venv/sources);
+# OpenSSL's headers and libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
 #
 # Variables that steer a dataset, and what its parts take, are in docs/measure.md.
 
@@ -35,7 +38,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
-dataset micro cells concurrent programs openmm ddp"
+trace dataset micro cells concurrent programs openmm ddp"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -189,6 +192,14 @@ remote() {
   python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
     --seconds 30 | tee "$out/remote-soak.txt" || status=$?
   return "$status"
+}
+
+trace() {
+  build
+  compile build-trace.log gpucast_trace gpucast-trace-probe gpucast-trace-probe-static ||
+    lines 'recorder' "$out/configure.log"
+  python3 -u benchmarks/trace.py --build build/gpu -o "$out" --seconds "${GPUCAST_SECONDS:-300}" \
+    ${GPUCAST_CASES:+--only "$GPUCAST_CASES"} 2>&1 | tee "$out/trace.txt"
 }
 
 # --- programs that are not ours -----------------------------------------------------------------

@@ -1,0 +1,337 @@
+#include "recorder.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "call_names.h"
+
+namespace gpucast::trace {
+namespace {
+
+constexpr std::array always{CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM,
+                            CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_RUNTIME};
+// In full phases.
+constexpr std::array of_work{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                             CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
+                             CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_CUDA_EVENT};
+
+// No CUDA has had more functions than this; their numbers have no gaps.
+constexpr std::size_t most_functions = 4000;
+
+// The first, of number 0, is none.
+std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDomain domain) {
+  std::vector<std::string> result{""};
+  while (result.size() < most_functions) {
+    const auto id = static_cast<CUpti_CallbackId>(result.size());
+    const char* name = nullptr;
+    if (cupti.GetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) break;
+    result.emplace_back(name);
+  }
+  return result;
+}
+
+void ignore_callback(void* /*mine*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
+                     const void* /*data*/) {}
+
+// The program's signals are for the program's threads.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+std::atomic<Recorder*>& Recorder::instance() {
+  static std::atomic<Recorder*> recorder{nullptr};
+  return recorder;
+}
+
+Recorder::Recorder(CuptiLibrary cupti, Settings settings)
+    : cupti_(std::move(cupti)),
+      settings_(std::move(settings)),
+      owner_(::getpid()),
+      begun_(read_clocks()),
+      folder_(settings_.folder),
+      from_ns_(settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()),
+      phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after),
+      phase_began_ns_(begun_.realtime),
+      tables_(folder_.path()),
+      compaction_(
+          tables_,
+          [this](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+            const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+            const auto& names = runtime ? runtime_names_ : driver_names_;
+            return id < names.size() ? names[id] : std::string();
+          },
+          from_ns_) {
+  instance() = this;
+  try {
+    enable();
+    folder_.describe({.cupti = cupti_.version,
+                      .phase = OpenPhase{.start_ns = phase_began_ns_, .full = true},
+                      .begun = begun_,
+                      .now = begun_});
+  } catch (...) {
+    disable();
+    instance() = nullptr;
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_.path(), ignored);
+    throw;
+  }
+  // A child that is forked has our memory, with locks as they were, and none of our threads.
+  pthread_atfork(nullptr, nullptr, [] { instance() = nullptr; });
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "gpucast-trace");
+}
+
+void Recorder::enable() {
+  // Also says whether a profiler is there already.
+  CUpti_SubscriberHandle subscriber = nullptr;
+  cupti_.require(cupti_.Subscribe(&subscriber, ignore_callback, nullptr), "subscribe");
+  std::uint8_t zeroed = 1;
+  std::size_t size = sizeof(zeroed);
+  // Older versions lack it, and clear the buffers themselves.
+  cupti_.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
+  cupti_.require(cupti_.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_done), "buffers");
+  learn_names_of_calls();
+  for (const CUpti_ActivityKind each : always)
+    cupti_.require(cupti_.ActivityEnable(each), "enable");
+  for (const CUpti_ActivityKind each : of_work)
+    cupti_.require(cupti_.ActivityEnable(each), "enable");
+  if (settings_.whole_graphs) {
+    cupti_.require(cupti_.ActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "graphs");
+  }
+  choose_calls();
+  // Queries that found nothing done are calls, and no waits.
+  cupti_.require(cupti_.ActivityEnableAllSyncRecords(0), "waits");
+}
+
+void Recorder::disable() {
+  for (const CUpti_ActivityKind each : of_work)
+    cupti_.ActivityDisable(each);
+  if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  for (const CUpti_ActivityKind each : always)
+    cupti_.ActivityDisable(each);
+  cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
+void Recorder::learn_names_of_calls() {
+  runtime_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_RUNTIME_API);
+  driver_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_DRIVER_API);
+}
+
+// After the runtime's kind was enabled, which enables all of its functions. The driver's kind is
+// not: its functions are enabled one by one.
+void Recorder::choose_calls() {
+  for (CUpti_CallbackId id = 1; id < runtime_names_.size(); ++id) {
+    if (!stays_on_host(plain_name(runtime_names_[id]))) continue;
+    cupti_.require(cupti_.ActivityEnableRuntimeApi(id, 0), "leave calls out");
+  }
+  for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
+    if (!goes_beyond_host(plain_name(driver_names_[id]))) continue;
+    cupti_.require(cupti_.ActivityEnableDriverApi(id, 1), "enable calls");
+  }
+}
+
+// --- the thread -------------------------------------------------------------------------------
+
+void Recorder::run() noexcept {
+  try {
+    std::unique_lock lock(stop_mutex_);
+    while (!stop_changed_.wait_for(lock, pause(), [this] { return stop_; })) {
+      lock.unlock();
+      flush(0, "open", 0);
+      if (enough()) {
+        end("enough");
+        return;
+      }
+      const Phases::Time now(read_clocks().monotonic);
+      if (phases_.over(now, rows_that_count(phases_.full()))) switch_phase();
+      lock.lock();
+    }
+  } catch (const std::exception& error) {
+    give_up(error.what());
+  }
+}
+
+std::chrono::nanoseconds Recorder::pause() const {
+  const Phases::Time left = phases_.left(Phases::Time(read_clocks().monotonic));
+  return left > Phases::Time{0} ? std::min(left, settings_.flush) : settings_.flush;
+}
+
+std::uint64_t Recorder::rows_that_count(bool full_phase) {
+  const std::scoped_lock lock(rows_mutex_);
+  const RecordCounts& counts = compaction_.counts();
+  return full_phase ? counts.work : counts.calls;
+}
+
+// What is called meanwhile is in neither phase.
+void Recorder::switch_phase() {
+  const std::int64_t ended = read_clocks().realtime;
+  const bool full = !phases_.full();
+  const auto turn = [&](CUpti_ActivityKind kind) {
+    cupti_.require(full ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind), "switch");
+  };
+  std::ranges::for_each(of_work, turn);
+  if (settings_.whole_graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  const ClockReading begun = read_clocks();
+  {
+    const std::scoped_lock lock(rows_mutex_);
+    add_phase(ended);
+  }
+  phases_.next(Phases::Time(begun.monotonic), rows_that_count(full));
+  phase_began_ns_ = begun.realtime;
+}
+
+// The one that is about to end.
+void Recorder::add_phase(std::int64_t end_ns) {
+  const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
+  if (start_ns >= end_ns) return;
+  tables_.phases.add({.start_ns = start_ns,
+                      .end_ns = end_ns,
+                      .full = static_cast<std::uint8_t>(phases_.full() ? 1 : 0)});
+}
+
+bool Recorder::enough() {
+  // Asked for by `gpucast trace`, which looks at what is there.
+  std::error_code ignored;
+  if (std::filesystem::exists(settings_.folder / "enough", ignored)) return true;
+  if (settings_.calls != 0) {
+    const std::scoped_lock lock(rows_mutex_);
+    if (compaction_.counts().calls >= settings_.calls) return true;
+  }
+  const std::int64_t recorded =
+      read_clocks().monotonic - begun_.monotonic - settings_.after.count();
+  return settings_.duration.count() != 0 && recorded >= settings_.duration.count();
+}
+
+// Hands over what CUPTI has, writes it, and says how far this process is.
+// The last time, all was recorded until `until_ns`.
+void Recorder::flush(std::uint32_t flag, const char* ended, std::int64_t until_ns) {
+  const bool last = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+  // Without the lock: CUPTI calls on_buffer_done in here. At the end it may be gone already, and
+  // what there is has to be written all the same.
+  const CUptiResult result = cupti_.ActivityFlushAll(flag);
+  if (!last) cupti_.require(result, "flush");
+  const std::scoped_lock lock(rows_mutex_);
+  if (finished_) return;
+  compaction_.settle(/*everything=*/last);
+  if (last) {
+    add_phase(until_ns);
+    tables_.close();
+    finished_ = true;
+  } else {
+    tables_.write();
+  }
+  const RecordCounts& counts = compaction_.counts();
+  const OpenPhase open{.start_ns = std::max(phase_began_ns_, from_ns_), .full = phases_.full()};
+  folder_.describe({.ended = ended,
+                    .cupti = cupti_.version,
+                    .calls = counts.calls,
+                    .work = counts.work,
+                    .lost = lost_,
+                    .untimed = counts.untimed,
+                    .inner = counts.inner,
+                    .polls = counts.polls,
+                    .phase = last ? std::nullopt : std::optional(open),
+                    .begun = begun_,
+                    .now = read_clocks()});
+}
+
+void Recorder::end(const char* how) {
+  const std::int64_t until_ns = read_clocks().realtime;
+  disable();
+  flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, how, until_ns);
+}
+
+void Recorder::finish() noexcept {
+  if (::getpid() != owner_) return;
+  try {
+    {
+      const std::scoped_lock lock(stop_mutex_);
+      stop_ = true;
+    }
+    stop_changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, "exit", read_clocks().realtime);
+  } catch (const std::exception& error) {
+    give_up(error.what());
+  }
+}
+
+void Recorder::give_up(const std::string& why) noexcept {
+  {
+    const std::scoped_lock lock(rows_mutex_);
+    if (finished_) return;
+    finished_ = true;
+  }
+  disable();
+  std::fprintf(stderr, "gpucast trace: recording ended early: %s\n", why.c_str());
+  report_problem(settings_.folder, "recording ended early: " + why);
+}
+
+// --- CUPTI's callbacks ------------------------------------------------------------------------
+
+void CUPTIAPI Recorder::on_buffer_wanted(std::uint8_t** buffer, std::size_t* size,
+                                         std::size_t* records) {
+  Recorder* const recorder = instance();
+  // In a child that was forked nobody empties it.
+  *buffer = recorder != nullptr ? recorder->buffers_.take()
+                                : static_cast<std::uint8_t*>(std::calloc(Buffers::bytes, 1));
+  *size = Buffers::bytes;
+  *records = 0;  // as many as fit
+}
+
+void CUPTIAPI Recorder::on_buffer_done(CUcontext /*context*/, std::uint32_t /*stream*/,
+                                       std::uint8_t* buffer, std::size_t /*size*/,
+                                       std::size_t written) {
+  if (Recorder* const recorder = instance()) recorder->take_in(buffer, written);
+}
+
+void Recorder::take_in(std::uint8_t* buffer, std::size_t written) {
+  if (buffer == nullptr) return;
+  std::string problem;
+  std::size_t dropped = 0;
+  if (cupti_.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
+  {
+    const std::scoped_lock lock(rows_mutex_);
+    try {
+      lost_ += dropped;
+      CUpti_Activity* record = nullptr;
+      while (!finished_ && written > 0 &&
+             cupti_.ActivityGetNextRecord(buffer, written, &record) == CUPTI_SUCCESS) {
+        compaction_.add(*record);
+      }
+      // Between two flushes, where a great deal is recorded.
+      constexpr std::size_t many_rows = 1 << 16;
+      if (tables_.calls.rows().size() + tables_.work.rows().size() > many_rows) tables_.write();
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+  }
+  buffers_.give_back(buffer, written);
+  if (!problem.empty()) give_up(problem);
+}
+
+}  // namespace gpucast::trace
