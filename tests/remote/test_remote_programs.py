@@ -14,6 +14,7 @@ from slow_network import slow_network
 
 MDAPP = built("..", "mdapp", "gpucast-mdapp")
 MICROBENCH = built("..", "microbench", "gpucast-microbench")
+TRACED = built("..", "trace", "programs")
 KERNELS = built("..", "tests", "remote_kernels")
 
 pytestmark = pytest.mark.skipif(
@@ -93,6 +94,53 @@ def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) ->
     assert "the CUDA runtime has no graphs" in notes
     (machine,) = records(path, "machine")
     assert [gpu["name"] for gpu in machine["gpus"]] == ["fake GPU 0", "fake GPU 1"]
+
+
+@pytest.mark.parametrize(
+    ("program", "sizes", "gpus", "cells"),
+    [
+        ("conjugate_gradients", "256,1024", "1", 2),
+        ("halo_exchange", "256,1024", "1-3", 12),
+        ("histogram", "5,1000", "1", 4),
+        ("many_kernels", "1,50", "1-2", 4),
+        ("pageable_copies", "1,70000", "1", 2),
+        ("pipeline", "1,300", "1", 2),
+        ("streams", "1,20", "1", 4),
+    ],
+)
+def test_small_programs_find_their_results_right(
+    program: str, sizes: str, gpus: str, cells: int, tmp_path: Path
+) -> None:
+    """Each compares what came back with what the host computes, and records no wrong cell."""
+    if not (TRACED / program).exists():
+        pytest.skip(f"no {TRACED / program}")
+    path = tmp_path / "records.jsonl"
+    several = () if gpus == "1" else ("--gpus", gpus)
+    with servers(3, **kernels_of("trace_programs")) as running:
+        finished = run_remote(
+            addresses(running), TRACED / program, "--n", sizes, *several, "--steps", 4,
+            "--warm-up", 0, "--path", "remote", "-o", path,
+        )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    steps = records(path, "step")
+    assert len(steps) == cells
+    assert all(len(step["seconds"]) == 4 and step["path"] == "remote" for step in steps)
+    assert {step["program"].replace("-", "_") for step in steps} == {program}
+
+
+def test_a_small_program_says_what_is_wrong_with_its_input(tmp_path: Path) -> None:
+    grid = TRACED / "conjugate_gradients"
+    if not grid.exists():
+        pytest.skip(f"no {grid}")
+    with servers(1, **kernels_of("trace_programs")) as running:
+        finished = run_remote(
+            addresses(running), grid, "--n", 200, "-o", tmp_path / "records.jsonl"
+        )
+    assert finished.returncode == 2
+    assert finished.stderr.splitlines() == [
+        "conjugate-gradients: error: --n: 200 is not the square of a number from 16 to 32768"
+    ]
+    assert not (tmp_path / "records.jsonl").exists()
 
 
 def test_a_copy_costs_a_round_trip_and_its_bytes_where_every_call_is_waited_for(
