@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned count = 1024;
 constexpr unsigned threads = 128;
 
-__global__ void scramble(std::uint32_t* data) {
+__global__ void scramble_once(std::uint32_t* data) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   data[i] = scrambled(data[i], 1);
 }
@@ -21,15 +21,14 @@ class Graph : public Program {
   explicit Graph(const Cell& cell) : kernels_(cell.n) {
     for (std::uint32_t i = 0; i < 2 * count; ++i)
       sent_[i] = i + 1;
-    const Stream main = Stream::independent();
-    check(cudaStreamBeginCapture(main.get(), cudaStreamCaptureModeThreadLocal),
-          "cudaStreamBeginCapture");
-    describe(main.get());
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(main.get(), &graph), "cudaStreamEndCapture");
-    const std::unique_ptr<CUgraph_st, devices::cuda::Destroy<cudaGraphDestroy>> owner(graph);
+    // Loads the kernel, which a stream that is captured may not do.
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    scramble_once<<<1, 1>>>(data_.data());
+    check(cudaGetLastError(), "launch of scramble_once");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    const auto graph = described();
     cudaGraphExec_t ready = nullptr;
-    check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+    check(cudaGraphInstantiate(&ready, graph.get(), 0), "cudaGraphInstantiate");
     ready_.reset(ready);
   }
 
@@ -39,6 +38,8 @@ class Graph : public Program {
   }
 
   std::string wrong() override {
+    for (std::uint32_t i = 0; i < 2 * count; ++i)
+      received_[i] = 0;
     step();
     for (std::uint32_t i = 0; i < 2 * count; ++i) {
       if (received_[i] != scrambled(i + 1, kernels_)) return "number " + std::to_string(i);
@@ -47,24 +48,32 @@ class Graph : public Program {
   }
 
  private:
-  void describe(cudaStream_t main) {
+  using Description = std::unique_ptr<CUgraph_st, devices::cuda::Destroy<cudaGraphDestroy>>;
+
+  Description described() {
+    const Stream main_stream = Stream::independent();
     const Stream side = Stream::independent();
     const Event copied(cudaEventDisableTiming);
     const Event done(cudaEventDisableTiming);
+    const cudaStream_t main = main_stream.get();
+    check(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     check(cudaMemcpyAsync(data_.data(), sent_.data(), sent_.bytes(), cudaMemcpyHostToDevice, main),
           "cudaMemcpyAsync");
     check(cudaEventRecord(copied.get(), main), "cudaEventRecord");
     check(cudaStreamWaitEvent(side.get(), copied.get(), 0), "cudaStreamWaitEvent");
     for (std::int64_t k = 0; k < kernels_; ++k) {
-      scramble<<<count / threads, threads, 0, main>>>(data_.data());
-      scramble<<<count / threads, threads, 0, side.get()>>>(data_.data() + count);
-      check(cudaGetLastError(), "launch of scramble");
+      scramble_once<<<count / threads, threads, 0, main>>>(data_.data());
+      scramble_once<<<count / threads, threads, 0, side.get()>>>(data_.data() + count);
+      check(cudaGetLastError(), "launch of scramble_once");
     }
     check(cudaEventRecord(done.get(), side.get()), "cudaEventRecord");
     check(cudaStreamWaitEvent(main, done.get(), 0), "cudaStreamWaitEvent");
     check(cudaMemcpyAsync(received_.data(), data_.data(), sent_.bytes(), cudaMemcpyDeviceToHost,
                           main),
           "cudaMemcpyAsync");
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(main, &graph), "cudaStreamEndCapture");
+    return Description(graph);
   }
 
   std::int64_t kernels_;

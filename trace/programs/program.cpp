@@ -71,7 +71,7 @@ std::vector<std::string> settings_of(const std::string& list, const About& about
     if (std::ranges::find(about.settings, word) == about.settings.end()) {
       std::string all;
       for (const std::string& each : about.settings)
-        all += (all.empty() ? "" : ", ") + each;
+        all.append(all.empty() ? "" : ", ").append(each);
       throw InputError("--case: \"" + word + "\" is none of " + all);
     }
     chosen.push_back(word);
