@@ -69,10 +69,10 @@ std::vector<std::string> settings_of(const std::string& list, const About& about
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const std::string word = list.substr(begin, end - begin);
     if (std::ranges::find(about.settings, word) == about.settings.end()) {
-      std::string all;
+      std::string choices;
       for (const std::string& each : about.settings)
-        all.append(all.empty() ? "" : ", ").append(each);
-      throw InputError("--case: \"" + word + "\" is none of " + all);
+        choices.append(choices.empty() ? "" : ", ").append(each);
+      throw InputError(std::string("--case: \"").append(word).append("\" is none of ") + choices);
     }
     chosen.push_back(word);
     begin = end + 1;
