@@ -13,6 +13,8 @@
 #   scripts/gpu.sh mpi FOLDER         the same with a process a GPU
 #   scripts/gpu.sh large FOLDER       a million particles on 1 GPU to all of them
 #   scripts/gpu.sh remote FOLDER      servers on loopback: checks, trajectories, costs, beside native runs
+#   scripts/gpu.sh trace FOLDER       gpucast trace: what traces hold of programs that are known, what
+#                                     recording costs (five minutes)
 #   scripts/gpu.sh programs FOLDER    programs that are not ours, on one GPU and on all: OpenMM, and training
 #                                     with PyTorch; parts of it: openmm FOLDER, ddp FOLDER. Wheels of
 #                                     what Python lacks may lie in GPUCAST_WHEELS
@@ -29,8 +31,9 @@
 #                                     record-torch FOLDER, pack FOLDER
 #
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
-# nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS; OpenSSL's headers and
-# libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
+# nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
+# nanoarrow that the recorder is built with (nanoarrow-0.9.0, which set-up puts into .venv/sources);
+# OpenSSL's headers and libcrypto.a, which remote GPUs need, in OPENSSL_ROOT_DIR.
 #
 # Variables that steer a dataset, and what its parts take, are in docs/measure.md.
 
@@ -42,7 +45,7 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
-dataset micro cells concurrent programs openmm ddp \
+trace dataset micro cells concurrent programs openmm ddp \
 traces build-traces costs visit record record-torch together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
@@ -197,6 +200,14 @@ remote() {
   python3 benchmarks/remote_soak.py --build build/gpu -o "$out" --gpus "$(gpus)" --connects 200 \
     --seconds 30 | tee "$out/remote-soak.txt" || status=$?
   return "$status"
+}
+
+trace() {
+  build
+  compile build-trace.log gpucast_trace gpucast-trace-probe gpucast-trace-probe-static ||
+    lines 'recorder' "$out/configure.log"
+  python3 -u benchmarks/trace.py --build build/gpu -o "$out" --seconds "${GPUCAST_SECONDS:-300}" \
+    ${GPUCAST_CASES:+--only "$GPUCAST_CASES"} 2>&1 | tee "$out/trace.txt"
 }
 
 # --- programs that are not ours -----------------------------------------------------------------
@@ -367,7 +378,7 @@ histogram streams graph"
 # The recorder is there where nanoarrow's sources and CUPTI's headers are (GPUCAST_HEADERS).
 build-traces() {
   compile build-traces.log trace_programs
-  if ! cmake --build build/gpu --target gpucast_trace >>"$out/build-traces.log"; then
+  if ! cmake --build build/gpu --target gpucast_trace >>"$out/build-traces.log" 2>&1; then
     echo "no recorder: nothing will be recorded; see configure.log and build-traces.log in $out" >&2
   fi
 }
@@ -455,46 +466,21 @@ record-torch() {
   done
 }
 
-# under_recorder NAME COMMAND...: traces/NAME, which is there once the command has ended well.
+# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s.
 under_recorder() {
-  local recorder=$built/trace/libgpucast-trace.so folder=$out/traces/$1 begun=$EPOCHREALTIME
-  [[ -e "$recorder" ]] || { echo "no recorder in $built" >&2; return 1; }
-  rm -rf "$folder" "$folder.part"
-  mkdir -p "$folder.part"
-  CUDA_INJECTION64_PATH=$recorder NVTX_INJECTION64_PATH=$recorder GPUCAST_TRACE=$folder.part \
-    GPUCAST_TRACE_CUPTI=$(cupti) GPUCAST_TRACE_SECONDS=5 "${@:2}"
-  python3 - "$folder.part/run.json" "$begun" "$EPOCHREALTIME" "${@:2}" <<'END'
-import json, platform, subprocess, sys
-path, begun, ended, *command = sys.argv[1:]
-asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-lines = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
-gpus = [line.split(", ") for line in lines]
-machine = {"name": platform.node(), "gpus": [name for name, _ in gpus], "driver": gpus[0][1]}
-run = {"schema": "gpucast.trace/1", "source": "cupti", "command": command, "machine": machine,
-       "started": float(begun), "seconds": float(ended) - float(begun), "exit": {"status": 0}}
-with open(path, "w") as file:
-    json.dump(run, file)
-END
-  mv "$folder.part" "$folder"
-}
-
-# Paths of CUPTI's library, the best first: the toolkit's, that of PyTorch's wheels.
-cupti() {
-  local site
-  site=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia
-  find -L /usr/local/cuda/extras/CUPTI/lib64 /usr/local/cuda/lib64 "$site/cu13/lib" \
-    "$site/cuda_cupti/lib" -maxdepth 1 -name 'libcupti.so.1[23]' 2>/dev/null | paste -sd:
+  mkdir -p "$out/traces"
+  PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} GPUCAST_TRACE_LIB=$built/trace \
+    python3 -m gpucast.cli trace --steps 0 --seconds 3 --force -o "$out/traces/$1.zip" -- "${@:2}"
 }
 
 # What is worth taking away, in few files of at most 15 MB.
 pack() {
   xz -T0 -kf "$out/dataset.jsonl"
-  rm -f "$out"/traces.tar.xz.*
-  [[ ! -d "$out/traces" ]] ||
-    tar -C "$out" -cf - traces | xz -T0 -6 | split -b 15M - "$out/traces.tar.xz."
+  rm -f "$out"/traces.tar.*
+  [[ ! -d "$out/traces" ]] || tar -C "$out" -cf - traces | split -b 15M - "$out/traces.tar."
   (cd "$out" && find . -maxdepth 1 -type f -name '*.[tldj]*' ! -name '*.jsonl*' ! -name '*.xz*' -print0 |
     tar --null -T - -cJf logs.tar.xz)
-  ls -l "$out"/*.xz*
+  find "$out" -maxdepth 1 \( -name '*.xz' -o -name 'traces.tar.*' \) -printf '%s %p\n'
 }
 
 # on PATH COMMAND...: with the devices of the path.

@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh system   compiler, CMake, libraries (apt; root or sudo)
 #   scripts/setup.sh venv     .venv with what the package needs to build and run
-#   scripts/setup.sh cuda     a CUDA compiler in .venv where the machine has none
+#   scripts/setup.sh cuda     in .venv: a CUDA compiler and CUPTI's headers where the machine has none;
+#                             nanoarrow's sources
 #   scripts/setup.sh dev      .venv: formatters, linters, test tools; a browser for tests
 #   scripts/setup.sh docs     .venv and apt: what the documentation site is built with
 #   scripts/setup.sh extrap   .venv-extrap: Extra-P, which one benchmark compares with
@@ -196,12 +197,36 @@ setup_cuda() {
   local nvcc
   if nvcc=$(scripts/nvcc.sh --machine); then
     say "set-up: CUDA compiler of this machine: $nvcc"
-    return
+  else
+    say "set-up: CUDA 13.0 compiler into $venv (no nvcc 12.4 or newer on this machine)"
+    install_groups pip-cuda.log cuda
+    add_missing_links "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)"
+    scripts/nvcc.sh >/dev/null || fail "the CUDA compiler in $venv does not run; see $logs/pip-cuda.log"
   fi
-  say "set-up: CUDA 13.0 compiler into $venv (no nvcc 12.4 or newer on this machine)"
-  install_groups pip-cuda.log cuda
-  add_missing_links "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)"
-  scripts/nvcc.sh >/dev/null || fail "the CUDA compiler in $venv does not run; see $logs/pip-cuda.log"
+  unpack_nanoarrow
+}
+
+# Its package for Python is compiled; its sources hold the C library and flatcc's runtime. Never fails:
+# without them all but the recorder of gpucast trace is built.
+unpack_nanoarrow() {
+  local sources=$venv/sources archive
+  [[ ! -e "$sources/nanoarrow-0.9.0" ]] || return 0
+  say "set-up: sources of nanoarrow into $sources"
+  mkdir -p "$sources"
+  if ! quietly nanoarrow.log "$venv/bin/python" -m pip --disable-pip-version-check download \
+    --no-input --no-deps --no-binary nanoarrow --require-hashes -r scripts/nanoarrow.txt \
+    -d "$sources"; then
+    say "set-up: could not ($(reason nanoarrow.log)); gpucast trace will record nothing"
+    return 0
+  fi
+  archive=$sources/nanoarrow-0.9.0.tar.gz
+  tar -xzf "$archive" -C "$sources" --transform 's,^nanoarrow-0.9.0/subprojects,nanoarrow-0.9.0.part,' \
+    --wildcards '*/subprojects/arrow-nanoarrow/src/nanoarrow/*' '*/subprojects/flatcc-*/include/*' \
+    '*/subprojects/flatcc-*/src/runtime/*' '*/subprojects/flatcc-*/LICENSE'
+  mv "$sources"/nanoarrow-0.9.0.part/arrow-nanoarrow/src "$sources/nanoarrow-0.9.0.part/"
+  mv "$sources"/nanoarrow-0.9.0.part/flatcc-* "$sources/nanoarrow-0.9.0.part/flatcc"
+  mv "$sources/nanoarrow-0.9.0.part" "$sources/nanoarrow-0.9.0"
+  rm "$archive"
 }
 
 case "${1:-}" in

@@ -90,6 +90,15 @@ fake_driver() {
     trace_programs trace_programs_kernels
 }
 
+# Stand-ins for CUPTI and for a CUDA program, which tests of the recorder run it with.
+fake_cupti() {
+  [[ -d build/wheel/trace/fake ]] || {
+    skip "gpucast trace over a fake CUPTI" "no headers of CUPTI or no sources of nanoarrow"
+    return
+  }
+  compile wheel fake_cupti fake_cuda_program
+}
+
 # python_tests NAME MARKS: each process gets half of them in order, so that mostly one alone makes
 # what a module's tests share, and takes over the other's when it is done.
 python_tests() {
@@ -113,6 +122,7 @@ lint() {
 quick() {
   built_and_typed
   step "C++ tests (warnings are errors)" cpp_tests quick
+  step "gpucast trace: fake CUPTI" fake_cupti
   step "Python tests: quick" python_tests quick "not slow"
 }
 

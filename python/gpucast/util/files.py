@@ -13,8 +13,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from gpucast.errors import InputError, from_os_error
 
@@ -56,13 +58,21 @@ def write_bytes(path: PathLike, content: bytes, *, force: bool = False) -> None:
     Raises:
         InputError: as ``check_output``; also where the file came into being meanwhile.
     """
+    write_stream(path, lambda stream: stream.write(content), force=force)
+
+
+def write_stream(
+    path: PathLike, write: Callable[[BinaryIO], object], *, force: bool = False
+) -> None:
+    """Let ``write`` write to ``path``, whole or not at all; otherwise as ``write_bytes``."""
     check_output(path, force=force)
     target = _target(path)
     try:
         if _is_device(target):
-            target.write_bytes(content)
+            with target.open("wb") as stream:
+                write(stream)
         else:
-            _write_beside_and_move(target, content, force=force)
+            _write_beside_and_move(target, write, force=force)
     except FileExistsError as error:
         raise InputError(_EXISTS, file=path) from error
     except OSError as error:
@@ -78,12 +88,14 @@ def _is_device(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def _write_beside_and_move(target: Path, content: bytes, *, force: bool) -> None:
+def _write_beside_and_move(
+    target: Path, write: Callable[[BinaryIO], object], *, force: bool
+) -> None:
     # The name is cut so that the suffix still fits where names are limited to 255 bytes.
     beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")
     try:
         with beside.open("xb") as stream:
-            stream.write(content)
+            write(stream)
             stream.flush()
             os.fsync(stream.fileno())
         if force and target.exists():

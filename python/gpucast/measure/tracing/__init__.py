@@ -1,0 +1,7 @@
+"""Recording what a program asks of its GPUs: what ``gpucast trace -- PROGRAM`` does."""
+
+from __future__ import annotations
+
+from gpucast.measure.tracing.recording import Limits, Recorded, Watcher, record
+
+__all__ = ["Limits", "Recorded", "Watcher", "record"]

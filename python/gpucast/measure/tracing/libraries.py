@@ -1,0 +1,67 @@
+"""Where the recorder's library and CUPTI lie."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpucast.errors import GpucastError, InputError
+
+RECORDER = "libgpucast-trace.so"
+CUPTI = ("libcupti.so.13", "libcupti.so.12")
+
+
+def recorder() -> Path:
+    """The library that programs load: in the folder ``GPUCAST_TRACE_LIB``, or as installed.
+
+    Raises:
+        GpucastError: gpucast was built without it.
+    """
+    named = os.environ.get("GPUCAST_TRACE_LIB")
+    folder = Path(named) if named else Path(sys.prefix) / "lib" / "gpucast-trace"
+    if not (folder / RECORDER).exists():
+        raise GpucastError(
+            f"{folder / RECORDER}: not there: gpucast was built without the recorder "
+            "(GPUCAST_TRACE_LIB names another folder)"
+        )
+    return (folder / RECORDER).resolve()
+
+
+def cupti() -> list[Path]:
+    """Files of CUPTI on this machine, the best first; what the loader finds is not among them.
+
+    ``GPUCAST_CUPTI`` alone where it is set, else this Python's packages, then toolkits.
+
+    Raises:
+        InputError: ``GPUCAST_CUPTI`` names no file.
+    """
+    named = os.environ.get("GPUCAST_CUPTI")
+    if named:
+        if not Path(named).is_file():
+            raise InputError("there is no such file", file=named, field="GPUCAST_CUPTI")
+        return [Path(named).resolve()]
+    there = (folder / name for name in CUPTI for folder in _folders())
+    return list(dict.fromkeys(each.resolve() for each in there if each.is_file()))
+
+
+def _folders() -> Iterator[Path]:
+    for packages in map(Path, dict.fromkeys([*site.getsitepackages(), *sys.path])):
+        yield packages / "nvidia" / "cu13" / "lib"
+        yield packages / "nvidia" / "cuda_cupti" / "lib"  # of CUDA 12
+    for toolkit in _toolkits():
+        yield toolkit / "extras" / "CUPTI" / "lib64"
+        yield toolkit / "lib64"
+
+
+def _toolkits() -> Iterator[Path]:
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable])
+    nvcc = shutil.which("nvcc")
+    if nvcc:
+        yield Path(nvcc).resolve().parent.parent
+    yield Path("/usr/local/cuda")

@@ -1,0 +1,264 @@
+"""One run of a program under the recorder: a folder while it runs, a zip archive at its end.
+
+The program stays as it is: the CUDA driver loads our library where ``CUDA_INJECTION64_PATH`` names
+it, in every process of the run that makes a CUDA call. Each writes a folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from gpucast.errors import GpucastError, InputError
+from gpucast.measure.tracing import libraries
+from gpucast.measure.tracing.description import describe, ended
+from gpucast.util import files
+
+_ENOUGH = "enough"  # the recorder looks for it
+_LOOK_EVERY = 0.1  # s
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is recorded of a run; 0: no limit.
+
+    Attributes:
+        after: s of a process, from its first CUDA call, that are left out.
+        seconds: s that are recorded.
+        calls: of a process, after which recording ends.
+        whole_graphs: a row for each launch of a CUDA graph instead of one for each node.
+    """
+
+    after: float = 0.0
+    seconds: float = 0.0
+    calls: int = 0
+    whole_graphs: bool = False
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording holds.
+
+    Attributes:
+        processes: of the run, that made CUDA calls.
+        calls, work: rows of these tables, all processes together.
+        lost: records that CUPTI dropped, or had no times for.
+        cut: processes that ended before their recorder did (killed, ``_exit``).
+        size: bytes on disk.
+        status: of the program; negative where a signal ended it.
+        problems: of processes that were not, or not wholly, recorded; a line each.
+    """
+
+    processes: int
+    calls: int
+    work: int
+    lost: int
+    cut: int
+    size: int
+    status: int
+    problems: tuple[str, ...] = ()
+
+
+class Watcher(Protocol):
+    """Who is told how far a recording is."""
+
+    def recording(self, so_far: Recorded) -> None:
+        """About ten times a second, while the program runs."""
+
+    def enough(self) -> None:
+        """Recording has ended, and the program goes on."""
+
+
+Enough = Callable[[Path], bool]
+"""Whether what is in the folder of a recording is all that is wanted; asked from time to time."""
+
+
+def record(
+    program: Sequence[str],
+    output: Path,
+    limits: Limits,
+    watcher: Watcher,
+    *,
+    enough: Enough | None = None,
+    force: bool = False,
+) -> Recorded:
+    """Run a program and write its trace.
+
+    While it runs, the trace is the folder ``OUTPUT.part``, which a recording that is cut off
+    leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same.
+
+    Raises:
+        InputError: the output exists (without ``force``), or there is no such program.
+        GpucastError: nothing was recorded; why.
+    """
+    files.check_output(output, force=force)
+    library, cupti = libraries.recorder(), libraries.cupti()
+    folder = _make_folder(output, force=force)
+    run = describe(program, time.time())
+    _write_json(folder / "run.json", run)
+    variables = _variables(folder, library, cupti, limits)
+    try:
+        status = _run(program, variables, folder, watcher, enough)
+    except InputError:
+        shutil.rmtree(folder)
+        raise
+    run |= {"seconds": time.time() - run["started"], "exit": ended(status)}
+    _write_json(folder / "run.json", run)
+    recorded = summary(folder, status)
+    if not recorded.processes:
+        shutil.rmtree(folder)
+        raise GpucastError(_why_nothing(recorded))
+    files.write_stream(output, lambda stream: _archive(folder, stream), force=force)
+    shutil.rmtree(folder)
+    return Recorded(**{**vars(recorded), "size": output.stat().st_size})
+
+
+def summary(folder: Path, status: int) -> Recorded:
+    """What a recording's folder holds, as its processes said last."""
+    said = [_read_json(each) for each in sorted(folder.glob("*/process.json"))]
+    problems = (each.read_text(errors="replace") for each in sorted(folder.glob("problem-*")))
+    return Recorded(
+        processes=len(said),
+        calls=sum(each["calls"] for each in said),
+        work=sum(each["work"] for each in said),
+        lost=sum(each["lost"] + each["untimed"] for each in said),
+        cut=sum(each["ended"] == "open" for each in said),
+        size=_size(folder),
+        status=status,
+        problems=tuple(" ".join(each.split()) for each in problems),
+    )
+
+
+def _why_nothing(recorded: Recorded) -> str:
+    if recorded.problems:
+        return f"nothing was recorded: {recorded.problems[0]}"
+    how = f"ended by signal {-recorded.status}" if recorded.status < 0 else (
+        f"ended with status {recorded.status}"
+    )  # fmt: skip
+    return f"nothing was recorded: the program {how}, and no process of it made a CUDA call"
+
+
+def _make_folder(output: Path, *, force: bool) -> Path:
+    folder = output.with_name(output.name + ".part").absolute()
+    if folder.exists() and not force:
+        raise InputError(
+            "is what a recording that was cut off has left (gpucast trace show reads it); "
+            "--force replaces it",
+            file=folder,
+        )
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    folder.mkdir()
+    return folder
+
+
+def _variables(
+    folder: Path, library: Path, cupti: Sequence[Path], limits: Limits
+) -> dict[str, str]:
+    wanted = {
+        "CUDA_INJECTION64_PATH": library,
+        "NVTX_INJECTION64_PATH": library,
+        "GPUCAST_TRACE": folder,
+        "GPUCAST_TRACE_CUPTI": os.pathsep.join(map(str, cupti)),
+        "GPUCAST_TRACE_GRAPHS": "whole" if limits.whole_graphs else "nodes",
+        "GPUCAST_TRACE_AFTER": limits.after,
+        "GPUCAST_TRACE_SECONDS": limits.seconds,
+        "GPUCAST_TRACE_CALLS": limits.calls,
+    }
+    return {**os.environ, **{name: str(value) for name, value in wanted.items()}}
+
+
+# --- while the program runs -----------------------------------------------------------------------
+
+
+def _run(
+    program: Sequence[str],
+    variables: Mapping[str, str],
+    folder: Path,
+    watcher: Watcher,
+    enough: Enough | None,
+) -> int:
+    try:
+        running = subprocess.Popen(list(program), env=dict(variables))
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=program[0]) from error
+    patience = _Patience()
+    with _signals_of(running):
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                return running.wait(_LOOK_EVERY)
+            so_far = summary(folder, 0)
+            watcher.recording(so_far)
+            if enough is not None and patience.is_due(so_far.size) and enough(folder):
+                (folder / _ENOUGH).touch()
+                watcher.enough()
+                enough = None
+
+
+class _Patience:
+    """When to look for enough steps again: reading takes longer the more there is."""
+
+    def __init__(self) -> None:
+        self._next = 1 << 15
+
+    def is_due(self, size: int) -> bool:
+        if size < self._next:
+            return False
+        self._next = 2 * size
+        return True
+
+
+@contextmanager
+def _signals_of(running: subprocess.Popen[bytes]) -> Iterator[None]:
+    # A terminal sends SIGINT to the program, too; SIGTERM comes to this process alone.
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: running.terminate()),
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _archive(folder: Path, stream: BinaryIO) -> None:
+    """Columns of numbers shrink to a fifth at the fastest level, and little more beyond it."""
+    names = ("run.json", "*/process.json", "*/*.arrows")
+    entries = [each for name in names for each in folder.glob(name)]
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for entry in sorted(entries, key=_order):
+            archive.write(entry, entry.relative_to(folder).as_posix())
+
+
+def _order(entry: Path) -> tuple[bool, int, str]:
+    process = entry.parent.name
+    return entry.name != "run.json", int(process) if process.isdecimal() else 0, entry.name
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(content) + "\n")
+    part.replace(path)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def _size(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.glob("*/*.arrows"))

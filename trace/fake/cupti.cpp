@@ -1,0 +1,207 @@
+// A libcupti.so.13 without a GPU. fake_cupti_emit() adds a record (record_text.h) to the buffer
+// that the client gave; flushing hands it back, as does its being full. Variables of the
+// environment:
+//
+//   FAKE_CUPTI_VERSION    what cuptiGetVersion says (130001)
+//   FAKE_CUPTI_SUBSCRIBE  what cuptiSubscribe returns (0)
+//   FAKE_CUPTI_DROPPED    records that were dropped, told once (0)
+#include <cupti.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "record_text.h"
+
+namespace gpucast::trace::fake {
+namespace {
+
+std::uint32_t variable(const char* name, std::uint32_t otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? otherwise
+                          : static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));
+}
+
+// By their numbers, from 1.
+constexpr std::array runtime_names{"cudaLaunchKernel_v7000",      "cudaMemcpy_v3020",
+                                   "cudaMemcpyAsync_ptsz_v7000",  "cudaGetLastError_v3020",
+                                   "cudaDeviceSynchronize_v3020", "cudaEventRecord_v3020"};
+constexpr std::array driver_names{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuCtxGetCurrent"};
+
+struct State {
+  std::mutex mutex;
+  CUpti_BuffersCallbackRequestFunc wanted = nullptr;
+  CUpti_BuffersCallbackCompleteFunc done = nullptr;
+  std::set<int> kinds;
+  std::set<std::pair<int, std::uint32_t>> calls_left_out;
+  std::uint8_t* buffer = nullptr;
+  std::size_t size = 0;
+  std::size_t used = 0;
+  std::size_t dropped = variable("FAKE_CUPTI_DROPPED", 0);
+};
+
+State& state() {
+  static State it;
+  return it;
+}
+
+// The buffer that was being filled, which is then nobody's.
+std::pair<std::uint8_t*, std::size_t> take_buffer() {
+  State& it = state();
+  it.size = 0;
+  return {std::exchange(it.buffer, nullptr), std::exchange(it.used, 0)};
+}
+
+void hand_back(std::pair<std::uint8_t*, std::size_t> buffer) {
+  if (buffer.first != nullptr) {
+    state().done(nullptr, 0, buffer.first, buffer.second, buffer.second);
+  }
+}
+
+// In a buffer each record is led by its size.
+void append(const std::vector<std::byte>& record) {
+  const std::size_t needed = sizeof(std::size_t) + record.size();
+  State& it = state();
+  std::unique_lock lock(it.mutex);
+  if (it.used + needed > it.size) {
+    const auto full = take_buffer();
+    lock.unlock();
+    hand_back(full);
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0;
+    std::size_t records = 0;
+    it.wanted(&buffer, &size, &records);
+    lock.lock();
+    it.buffer = buffer;
+    it.size = size;
+  }
+  const std::size_t size = record.size();
+  std::memcpy(it.buffer + it.used, &size, sizeof(size));
+  std::memcpy(it.buffer + it.used + sizeof(size), record.data(), size);
+  it.used += needed;
+}
+
+bool wanted(const std::vector<std::byte>& record) {
+  CUpti_ActivityAPI head{};
+  std::memcpy(&head, record.data(), std::min(record.size(), sizeof(head)));
+  const State& it = state();
+  if (!it.kinds.contains(static_cast<int>(head.kind))) return false;
+  const std::uint32_t cbid = head.cbid;  // packed
+  return !it.calls_left_out.contains({static_cast<int>(head.kind), cbid});
+}
+
+}  // namespace
+}  // namespace gpucast::trace::fake
+
+using gpucast::trace::fake::append;
+using gpucast::trace::fake::hand_back;
+using gpucast::trace::fake::state;
+using gpucast::trace::fake::take_buffer;
+
+extern "C" {
+
+void fake_cupti_emit(const char* line) {
+  const auto record = gpucast::trace::fake::record_from_text(line);
+  if (gpucast::trace::fake::wanted(record)) append(record);
+}
+
+CUptiResult cuptiGetVersion(uint32_t* version) {
+  *version = gpucast::trace::fake::variable("FAKE_CUPTI_VERSION", 130001);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* /*subscriber*/, CUpti_CallbackFunc /*callback*/,
+                           void* /*userdata*/) {
+  return static_cast<CUptiResult>(gpucast::trace::fake::variable("FAKE_CUPTI_SUBSCRIBE", 0));
+}
+
+CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
+  *timestamp = 0;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char** name) {
+  const auto look_up = [&](const auto& names) {
+    if (cbid == 0 || cbid > names.size()) return CUPTI_ERROR_INVALID_PARAMETER;
+    *name = names[cbid - 1];
+    return CUPTI_SUCCESS;
+  };
+  return domain == CUPTI_CB_DOMAIN_RUNTIME_API ? look_up(gpucast::trace::fake::runtime_names)
+                                               : look_up(gpucast::trace::fake::driver_names);
+}
+
+CUptiResult cuptiGetResultString(CUptiResult /*result*/, const char** words) {
+  *words = "FAKE_CUPTI_ERROR";
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute /*attribute*/, size_t* /*size*/,
+                                      void* /*value*/) {
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc wanted,
+                                           CUpti_BuffersCallbackCompleteFunc done) {
+  state().wanted = wanted;
+  state().done = done;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  const std::scoped_lock lock(state().mutex);
+  state().kinds.insert(static_cast<int>(kind));
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  const std::scoped_lock lock(state().mutex);
+  state().kinds.erase(static_cast<int>(kind));
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlushAll(uint32_t /*flag*/) {
+  std::unique_lock lock(state().mutex);
+  const auto buffer = take_buffer();
+  lock.unlock();
+  hand_back(buffer);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
+  std::size_t next = 0;  // of the size that leads the record
+  if (*record != nullptr) {
+    auto* const at = reinterpret_cast<std::uint8_t*>(*record);
+    std::size_t size = 0;
+    std::memcpy(&size, at - sizeof(size), sizeof(size));
+    next = static_cast<std::size_t>(at - buffer) + size;
+  }
+  if (next + sizeof(std::size_t) >= valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(buffer + next + sizeof(std::size_t));
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext /*context*/, uint32_t /*stream*/,
+                                              size_t* dropped) {
+  const std::scoped_lock lock(state().mutex);
+  *dropped = std::exchange(state().dropped, 0);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable) {
+  if (enable == 0) state().calls_left_out.insert({CUPTI_ACTIVITY_KIND_RUNTIME, cbid});
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
+  if (enable == 0) state().calls_left_out.insert({CUPTI_ACTIVITY_KIND_DRIVER, cbid});
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t /*enable*/) { return CUPTI_SUCCESS; }
+
+}  // extern "C"

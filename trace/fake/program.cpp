@@ -1,0 +1,98 @@
+// A CUDA program as its recorder sees one: loads the library that CUDA_INJECTION64_PATH names, as
+// the driver would, then does what lines on stdin say:
+//
+//   KIND FIELD=VALUE ...   a record of CUPTI's (record_text.h)
+//   init                   the first CUDA call, by which the driver loads the library
+//   fork                   the rest is done by a child alone, whose end the parent waits for
+//   say TEXT               on stdout
+//   wait FILE              until it is there
+//   exit N | _exit N | kill N | return
+//
+// What is to come is read only when it is due, so a test can look at what there is in between.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+template <class Function>
+Function symbol(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+void initialize() {
+  const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr) return;
+  void* const library = dlopen(path, RTLD_NOW);
+  if (library == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::exit(9);
+  }
+  symbol<int (*)()>(library, "InitializeInjection")();
+}
+
+void emit(const std::string& line) {
+  // Nothing where the program is not recorded.
+  void* const cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  if (cupti != nullptr) symbol<void (*)(const char*)>(cupti, "fake_cupti_emit")(line.c_str());
+}
+
+void wait_for(const std::string& file) {
+  while (!std::filesystem::exists(file))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+void become_child() {
+  const pid_t child = fork();
+  if (child == 0) return;
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+bool act(const std::string& line) {
+  std::istringstream words(line);
+  std::string verb;
+  std::string rest;
+  words >> verb;
+  std::getline(words >> std::ws, rest);
+  if (verb == "init") {
+    initialize();
+  } else if (verb == "fork") {
+    become_child();
+  } else if (verb == "say") {
+    std::cout << rest << std::endl;
+  } else if (verb == "wait") {
+    wait_for(rest);
+  } else if (verb == "exit") {
+    std::exit(std::stoi(rest));
+  } else if (verb == "_exit") {
+    _exit(std::stoi(rest));
+  } else if (verb == "kill") {
+    raise(std::stoi(rest));
+  } else if (verb == "return") {
+    return false;
+  } else if (!verb.empty()) {
+    emit(line);
+  }
+  return true;
+}
+
+}  // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    if (!act(line)) break;
+  }
+  return 0;
+}

@@ -1,0 +1,116 @@
+#include "call_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace gpucast::trace {
+namespace {
+
+// Cuts `_v` and digits off the end.
+bool cut_version(std::string_view& name) {
+  const std::size_t underscore = name.rfind("_v");
+  if (underscore == std::string_view::npos || underscore + 2 == name.size()) return false;
+  const std::string_view digits = name.substr(underscore + 2);
+  if (!std::ranges::all_of(digits, [](unsigned char each) { return std::isdigit(each) != 0; })) {
+    return false;
+  }
+  name.remove_suffix(name.size() - underscore);
+  return true;
+}
+
+bool cut(std::string_view& name, std::string_view end) {
+  if (!name.ends_with(end)) return false;
+  name.remove_suffix(end.size());
+  return true;
+}
+
+// Sorted. Our client answers these without its server (remote/src/client), DS-CUDA's and others'
+// do.
+constexpr std::array local = std::to_array<std::string_view>({
+    "__cudaGetKernel",
+    "__cudaGetProcAddress",
+    "__cudaInitModule",
+    "__cudaPopCallConfiguration",
+    "__cudaPushCallConfiguration",
+    "__cudaRegisterFatBinary",
+    "__cudaRegisterFatBinaryEnd",
+    "__cudaRegisterFunction",
+    "__cudaRegisterHostVar",
+    "__cudaRegisterManagedVar",
+    "__cudaRegisterUnifiedTable",
+    "__cudaRegisterVar",
+    "__cudaUnregisterFatBinary",
+    "cuCtxGetApiVersion",
+    "cuCtxGetCurrent",
+    "cuCtxGetDevice",
+    "cuCtxGetFlags",
+    "cuCtxGetId",
+    "cuCtxGetStreamPriorityRange",
+    "cuCtxPopCurrent",
+    "cuCtxPushCurrent",
+    "cuCtxSetCurrent",
+    "cuDeviceComputeCapability",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDeviceGetProperties",
+    "cuDeviceGetUuid",
+    "cuDevicePrimaryCtxGetState",
+    "cuDeviceTotalMem",
+    "cuDriverGetVersion",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuGetExportTable",
+    "cuGetProcAddress",
+    "cuStreamGetCaptureInfo",
+    "cuStreamGetCtx",
+    "cuStreamGetFlags",
+    "cuStreamGetId",
+    "cuStreamGetPriority",
+    "cuStreamIsCapturing",
+    "cuThreadExchangeStreamCaptureMode",
+    "cudaCreateChannelDesc",
+    "cudaDeviceGetAttribute",
+    "cudaDeviceGetStreamPriorityRange",
+    "cudaDriverGetVersion",
+    "cudaFuncGetName",
+    "cudaGetDevice",
+    "cudaGetDeviceCount",
+    "cudaGetDeviceFlags",
+    "cudaGetDriverEntryPoint",
+    "cudaGetDriverEntryPointByVersion",
+    "cudaGetErrorName",
+    "cudaGetErrorString",
+    "cudaGetExportTable",
+    "cudaGetLastError",
+    "cudaPeekAtLastError",
+    "cudaRuntimeGetVersion",
+    "cudaSetDevice",
+    "cudaStreamGetCaptureInfo",
+    "cudaStreamGetDevice",
+    "cudaStreamGetFlags",
+    "cudaStreamGetId",
+    "cudaStreamGetPriority",
+    "cudaStreamIsCapturing",
+    "cudaThreadExchangeStreamCaptureMode",
+});
+static_assert(std::ranges::is_sorted(local));
+
+}  // namespace
+
+std::string plain_name(std::string_view cupti_name) {
+  // Several of them, in any order: `cudaStreamGetCaptureInfo_v2_ptsz_v11030`.
+  while (cut_version(cupti_name) || cut(cupti_name, "_ptsz") || cut(cupti_name, "_ptds")) {
+  }
+  // What nvcc's code calls from CUDA 13 on.
+  if (cupti_name == "__cudaLaunchKernel") cupti_name.remove_prefix(2);
+  return std::string(cupti_name);
+}
+
+bool always_local(std::string_view plain_name) {
+  return std::ranges::binary_search(local, plain_name);
+}
+
+}  // namespace gpucast::trace

@@ -1,0 +1,91 @@
+// Turns CUPTI's activity records, 40 to 216 bytes each and in no particular order, into rows of a
+// trace's tables, as they come.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tables.h"
+
+namespace gpucast::trace {
+
+// Throughout a process; what of it there was, and what became of it.
+struct RecordCounts {
+  std::uint64_t calls = 0;  // that are in the table, or will be
+  std::uint64_t work = 0;
+  std::uint64_t inner = 0;    // calls that another one made, left out
+  std::uint64_t untimed = 0;  // GPU work for which CUPTI knows no time; left out
+  std::uint64_t unknown = 0;  // records of kinds that nobody asked for
+};
+
+class Compaction {
+ public:
+  // What CUPTI calls a function of the runtime or driver; "" where it does not know it.
+  using CallName = std::function<std::string(CUpti_CallbackDomain, CUpti_CallbackId)>;
+
+  // Rows that began before `from_ns` are left out; streams and names are kept.
+  Compaction(Tables& tables, CallName call_name, std::int64_t from_ns = 0);
+
+  void add(const CUpti_Activity& record);
+
+  // To be called from time to time: passes on calls that were kept because the call that made them
+  // may not have ended. `everything`: nothing is to come.
+  void settle(bool everything);
+
+  [[nodiscard]] const RecordCounts& counts() const { return counts_; }
+
+ private:
+  // A call that may have been made by another, whose own record comes before or after it.
+  struct Pending {
+    Call call;
+    int age;  // settlements that it has seen
+  };
+  struct Thread {
+    std::uint16_t number;
+    Call last_runtime_call{};
+    std::vector<Pending> pending;
+  };
+
+  void add_call(const CUpti_ActivityAPI& record);
+  void add_runtime_call(Thread& thread, const Call& call);
+  void add_driver_call(Thread& thread, const Call& call);
+  void keep(const Call& call);
+  void leave_out(const Call& inner, const Call& outer);
+  void add_kernel(const CUpti_ActivityKernel10& record);
+  void add_copy(const CUpti_ActivityMemcpy6& record);
+  void add_peer_copy(const CUpti_ActivityMemcpyPtoP4& record);
+  void add_memset(const CUpti_ActivityMemset4& record);
+  void add_graph(const CUpti_ActivityGraphTrace2& record);
+  void add_wait(const CUpti_ActivitySynchronization2& record);
+  void add_recorded_event(const CUpti_ActivityCudaEvent2& record);
+  void add_marker(const CUpti_ActivityMarker2& record);
+  void add_context(const CUpti_ActivityContext3& record);
+  void add_stream(const CUpti_ActivityStream& record);
+  void add_work(Work work);
+
+  Thread& thread(std::uint32_t id);
+  std::uint32_t name_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+  std::uint32_t name_of_kernel(const char* mangled);
+  std::uint32_t outermost(std::uint32_t correlation) const;
+
+  Tables& tables_;
+  Names names_;
+  CallName call_name_;
+  std::int64_t from_ns_;
+  RecordCounts counts_;
+  std::unordered_map<std::uint32_t, Thread> threads_;
+  std::unordered_map<std::uint64_t, std::uint32_t> call_names_;        // by domain and id
+  std::unordered_map<std::string, std::uint32_t> kernel_names_;        // by mangled name
+  std::unordered_map<std::uint32_t, std::uint32_t> outer_call_;        // of an inner call, newest
+  std::unordered_map<std::uint32_t, std::uint32_t> older_outer_call_;  // and those before them
+  std::unordered_map<std::uint32_t, std::uint16_t> device_of_context_;
+  std::vector<CUpti_ActivityStream> streams_without_device_;
+  std::unordered_map<std::uint32_t, Range> open_ranges_;  // by marker
+};
+
+}  // namespace gpucast::trace

@@ -1,0 +1,91 @@
+#include "cupti_library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace gpucast::trace {
+namespace {
+
+// The newest first. The first version that links an event's waits to its recordings, in the structs
+// that compaction.cpp reads, is 12.8's.
+constexpr std::array sonames{"libcupti.so.13", "libcupti.so.12"};
+constexpr std::uint32_t oldest = 26;
+constexpr std::uint32_t first_unknown = 140000;
+
+void* open_any(std::span<const std::string> candidates) {
+  for (const char* name : sonames) {
+    if (void* const loaded = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return loaded;
+  }
+  for (const std::string& path : candidates) {
+    if (void* const opened = dlopen(path.c_str(), RTLD_NOW)) return opened;
+  }
+  for (const char* name : sonames) {
+    if (void* const opened = dlopen(name, RTLD_NOW)) return opened;
+  }
+  throw CuptiError(
+      "CUPTI is missing (libcupti.so.13 or .12): install the CUDA toolkit's, or nvidia-cuda-cupti "
+      "from PyPI, or name the file in GPUCAST_CUPTI");
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  void* const symbol = dlsym(library, name);
+  if (symbol == nullptr) {
+    throw CuptiError("CUPTI is too old (it lacks " + std::string(name) +
+                     "): 12.8 or newer is needed");
+  }
+  function = reinterpret_cast<Function>(symbol);
+}
+
+std::string path_of(const void* symbol) {
+  Dl_info info;
+  return dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "libcupti";
+}
+
+}  // namespace
+
+CuptiLibrary open_cupti(std::span<const std::string> candidates) {
+  // Never closed: CUPTI has threads of its own, and the driver calls it until the process ends.
+  void* const library = open_any(candidates);
+  CuptiLibrary cupti;
+#define GPUCAST_CUPTI_FIND(name) find(library, "cupti" #name, cupti.name);
+  GPUCAST_CUPTI_FUNCTIONS(GPUCAST_CUPTI_FIND)
+#undef GPUCAST_CUPTI_FIND
+  cupti.NvtxInitialize2 =
+      reinterpret_cast<decltype(cupti.NvtxInitialize2)>(dlsym(library, "cuptiNvtxInitialize2"));
+  cupti.path = path_of(reinterpret_cast<const void*>(cupti.GetVersion));
+  cupti.require(cupti.GetVersion(&cupti.version), "its version");
+  if (cupti.version < oldest || cupti.version >= first_unknown) {
+    throw CuptiError(cupti.path + " is CUPTI of version " + std::to_string(cupti.version) +
+                     ", whose records are not known here: CUDA 12.8 to 13.x are");
+  }
+  return cupti;
+}
+
+void CuptiLibrary::require(CUptiResult result, const char* what) const {
+  if (result == CUPTI_SUCCESS) return;
+  const char* words = nullptr;
+  if (GetResultString(result, &words) != CUPTI_SUCCESS || words == nullptr) words = "unknown error";
+  const std::string said =
+      std::string(words) + " (" + std::to_string(static_cast<int>(result)) + ", " + what + ")";
+  switch (result) {
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+      throw CuptiError(
+          "another profiler or debugger is attached to the program (" + said +
+          "): run it without nsys, ncu, cuda-gdb, compute-sanitizer or torch.profiler");
+    case CUPTI_ERROR_NOT_INITIALIZED:
+      throw CuptiError("CUPTI cannot start, which is so where it is newer than the driver (" +
+                       said + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+    case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+      throw CuptiError("this GPU, or who administers it, does not let programs be traced: " + said);
+    default:
+      throw CuptiError("CUPTI: " + said);
+  }
+}
+
+}  // namespace gpucast::trace

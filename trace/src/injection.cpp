@@ -1,0 +1,59 @@
+// What the CUDA driver and NVTX call in a program that `gpucast trace` started: they load the
+// library that CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH name.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "cupti_library.h"
+#include "process_folder.h"
+#include "recorder.h"
+#include "settings.h"
+
+#define GPUCAST_EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace gpucast::trace {
+namespace {
+
+// Never destroyed: CUPTI calls it as long as the process lives.
+Recorder*& recorder() {
+  static Recorder* it = nullptr;
+  return it;
+}
+
+void finish() {
+  if (recorder() != nullptr) recorder()->finish();
+}
+
+int begin() noexcept {
+  const Settings settings = settings_from_environment();
+  if (settings.folder.empty() || recorder() != nullptr) return 1;
+  try {
+    recorder() = new Recorder(open_cupti(settings.cupti), settings);
+    std::atexit(finish);
+  } catch (const std::exception& error) {
+    // The program goes on, unrecorded.
+    std::fprintf(stderr, "gpucast trace: nothing is recorded: %s\n", error.what());
+    report_problem(settings.folder, error.what());
+  }
+  return 1;
+}
+
+int begin_ranges(void* get_export_table) noexcept {
+  const Settings settings = settings_from_environment();
+  if (settings.folder.empty()) return 0;
+  try {
+    const CuptiLibrary cupti = open_cupti(settings.cupti);
+    return cupti.NvtxInitialize2 == nullptr ? 0 : cupti.NvtxInitialize2(get_export_table);
+  } catch (const std::exception&) {
+    return 0;  // what is wrong is said where recording begins
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::trace
+
+GPUCAST_EXPORTED int InitializeInjection() { return gpucast::trace::begin(); }
+
+GPUCAST_EXPORTED int InitializeInjectionNvtx2(void* get_export_table) {
+  return gpucast::trace::begin_ranges(get_export_table);
+}

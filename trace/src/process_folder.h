@@ -1,0 +1,49 @@
+// A process's folder within a recording, and what is said there of the process.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace gpucast::trace {
+
+// Clocks at one moment, in nanoseconds: CUPTI's stamps are the wall clock's, which may be set.
+struct ClockReading {
+  std::int64_t realtime = 0;
+  std::int64_t monotonic = 0;
+};
+ClockReading read_clocks();
+
+struct ProcessFacts {
+  std::string ended = "open";  // `exit`, `enough` (recorded all that was asked for), `open`
+  std::uint32_t cupti = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t work = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t untimed = 0;
+  std::uint64_t inner = 0;
+  ClockReading begun;
+  ClockReading now;
+};
+
+class ProcessFolder {
+ public:
+  // Makes the first of RECORDING/0, RECORDING/1, ... that nobody has. Throws std::system_error.
+  explicit ProcessFolder(const std::filesystem::path& recording);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  // Writes process.json, whole or not at all.
+  void describe(const ProcessFacts& facts) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// This process's number among those of its job, where a launcher told it.
+std::optional<int> rank_of_process();
+
+// Tells `gpucast trace`, which reads RECORDING/problem-PID at the end, why there is no recording.
+void report_problem(const std::filesystem::path& recording, const std::string& line) noexcept;
+
+}  // namespace gpucast::trace

@@ -1,0 +1,71 @@
+// Records this process: CUPTI's buffers are emptied into the tables as they are handed back, by
+// CUPTI's own threads or by ours, which asks for them every tenth of a second. So memory is
+// bounded, and a process that is killed loses that much.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "buffers.h"
+#include "compaction.h"
+#include "cupti_library.h"
+#include "process_folder.h"
+#include "settings.h"
+#include "tables.h"
+
+namespace gpucast::trace {
+
+class Recorder {
+ public:
+  // Begins to record. Throws CuptiError or std::runtime_error where that cannot be; nothing of
+  // CUPTI is on then. CUPTI's callbacks know one recorder: there is one in a process, which is
+  // never destroyed, because CUPTI may call until the process has ended.
+  Recorder(CuptiLibrary cupti, Settings settings);
+  ~Recorder() = delete;
+
+  // At the end of the process. Does nothing in a child that was forked: it has CUPTI's memory but
+  // none of its threads, and the files are its parent's.
+  void finish() noexcept;
+
+ private:
+  void enable();
+  void leave_out_local_calls();
+  void run() noexcept;
+  void end(const char* how);
+  void flush(std::uint32_t flag, const char* ended);
+  [[nodiscard]] bool enough();
+  void take_in(std::uint8_t* buffer, std::size_t written);
+  void give_up(const std::string& why) noexcept;
+
+  static void CUPTIAPI on_buffer_wanted(std::uint8_t** buffer, std::size_t* size,
+                                        std::size_t* records);
+  static void CUPTIAPI on_buffer_done(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
+                                      std::size_t size, std::size_t written);
+  static std::atomic<Recorder*>& instance();
+
+  CuptiLibrary cupti_;
+  Settings settings_;
+  pid_t owner_;
+  ClockReading begun_;
+  ProcessFolder folder_;
+  Buffers buffers_;
+
+  std::mutex rows_mutex_;  // of what follows
+  Tables tables_;
+  Compaction compaction_;
+  std::uint64_t lost_ = 0;
+  bool finished_ = false;  // what still comes is dropped
+
+  std::mutex stop_mutex_;
+  std::condition_variable stop_changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gpucast::trace

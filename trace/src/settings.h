@@ -1,0 +1,33 @@
+// What `gpucast trace` tells the library within the program: variables of the environment.
+//
+//   GPUCAST_TRACE          folder of the recording; without it nothing is recorded
+//   GPUCAST_TRACE_CUPTI    CUPTI's library: paths, separated by colons, the best first
+//   GPUCAST_TRACE_GRAPHS   `nodes` (default) or `whole`: a row for each node of a graph, or for a
+//   launch GPUCAST_TRACE_AFTER    seconds of the process, from its first CUDA call, that are not
+//   recorded GPUCAST_TRACE_SECONDS  seconds that are recorded; 0 (default): all GPUCAST_TRACE_CALLS
+//   calls after which recording ends; 0 (default): never GPUCAST_TRACE_FLUSH    seconds after which
+//   at the latest a record is in the file (0.1)
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace gpucast::trace {
+
+struct Settings {
+  std::filesystem::path folder;
+  std::vector<std::string> cupti;
+  bool whole_graphs = false;
+  std::chrono::nanoseconds after{0};
+  std::chrono::nanoseconds duration{0};
+  std::uint64_t calls = 0;
+  std::chrono::nanoseconds flush = std::chrono::milliseconds(100);
+};
+
+// Those of this process. Values that are none count as absent: `gpucast trace` has checked them.
+Settings settings_from_environment();
+
+}  // namespace gpucast::trace

@@ -1,0 +1,104 @@
+// Rows of one kind on their way into their file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "arrow_stream.h"
+#include "rows.h"
+
+namespace gpucast::trace {
+
+template <class Value>
+constexpr ColumnType column_type() {
+  if constexpr (std::is_same_v<Value, std::uint8_t>) return ColumnType::uint8;
+  if constexpr (std::is_same_v<Value, std::uint16_t>) return ColumnType::uint16;
+  if constexpr (std::is_same_v<Value, std::uint32_t>) return ColumnType::uint32;
+  if constexpr (std::is_same_v<Value, std::uint64_t>) return ColumnType::uint64;
+  if constexpr (std::is_same_v<Value, std::int64_t>) return ColumnType::int64;
+  if constexpr (std::is_same_v<Value, std::string>) return ColumnType::text;
+}
+
+template <class Row>
+class Table {
+ public:
+  explicit Table(const std::filesystem::path& path) : stream_(path, schema()) {}
+
+  void add(Row row) { rows_.push_back(std::move(row)); }
+  // Of this batch.
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  [[nodiscard]] std::uint64_t written() const { return written_; }
+
+  // Puts what was added into the file, as one batch. Throws std::runtime_error.
+  void write() {
+    if (rows_.empty()) return;
+    std::apply([this](const auto&... column) { write_columns(column...); }, described);
+    written_ += rows_.size();
+    rows_.clear();
+  }
+
+  void close() {
+    write();
+    stream_.close();
+  }
+
+ private:
+  static constexpr auto described = columns(static_cast<const Row*>(nullptr));
+  static constexpr std::size_t count = std::tuple_size_v<decltype(described)>;
+
+  static std::array<ColumnSchema, count> schema() {
+    return std::apply(
+        []<class... Value>(const Column<Row, Value>&... column) {
+          return std::array<ColumnSchema, count>{
+              ColumnSchema{column.name, column_type<Value>()}...};
+        },
+        described);
+  }
+
+  // One column's values beside one another.
+  template <class Value>
+  struct Gathered {
+    Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
+      values.reserve(rows.size());
+      for (const Row& row : rows)
+        values.push_back(row.*(column.member));
+    }
+    [[nodiscard]] ColumnValues view() const { return {std::as_bytes(std::span(values))}; }
+    std::vector<Value> values;
+  };
+
+  template <class Value>
+    requires std::is_same_v<Value, std::string>
+  struct Gathered<Value> {
+    Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
+      for (const Row& row : rows) {
+        characters += row.*(column.member);
+        offsets.push_back(static_cast<std::int32_t>(characters.size()));
+      }
+    }
+    [[nodiscard]] ColumnValues view() const {
+      return {std::as_bytes(std::span(characters)), offsets};
+    }
+    std::string characters;
+    std::vector<std::int32_t> offsets{0};
+  };
+
+  template <class... Value>
+  void write_columns(const Column<Row, Value>&... column) {
+    const std::tuple<Gathered<Value>...> gathered{Gathered<Value>(rows_, column)...};
+    const auto views = std::apply(
+        [](const auto&... each) { return std::array<ColumnValues, count>{each.view()...}; },
+        gathered);
+    stream_.write(rows_.size(), views);
+  }
+
+  ArrowStream stream_;
+  std::vector<Row> rows_;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace gpucast::trace

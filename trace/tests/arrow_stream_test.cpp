@@ -1,0 +1,103 @@
+// What is written is read back by nanoarrow's reader; tests/trace/ reads it with pyarrow.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "nanoarrow/nanoarrow_ipc.h"
+#include "table.h"
+
+namespace gpucast::trace {
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "gpucast-XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path path;
+};
+
+// Rows of each batch that can be read of a file.
+std::vector<std::int64_t> rows_of_batches(const std::filesystem::path& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  EXPECT_NE(file, nullptr);
+  ArrowIpcInputStream input{};
+  EXPECT_EQ(ArrowIpcInputStreamInitFile(&input, file, /*close_on_release=*/1), NANOARROW_OK);
+  ArrowArrayStream stream{};
+  EXPECT_EQ(ArrowIpcArrayStreamReaderInit(&stream, &input, nullptr), NANOARROW_OK);
+  std::vector<std::int64_t> result;
+  ArrowArray batch{};
+  while (stream.get_next(&stream, &batch) == NANOARROW_OK && batch.release != nullptr) {
+    result.push_back(batch.length);
+    ArrowArrayRelease(&batch);
+  }
+  ArrowArrayStreamRelease(&stream);
+  return result;
+}
+
+Call call(std::uint32_t correlation) {
+  return {
+      .start_ns = 1, .end_ns = 2, .correlation = correlation, .thread = 0, .name = 3, .result = 0};
+}
+
+TEST(ArrowStream, HoldsEachWriteAsABatch) {
+  const Folder folder;
+  Table<Call> table(folder.path / "calls.arrows");
+  table.add(call(1));
+  table.add(call(2));
+  table.write();
+  table.write();  // of nothing
+  table.add(call(3));
+  table.close();
+  EXPECT_EQ(rows_of_batches(folder.path / "calls.arrows"), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(table.written(), 3U);
+}
+
+TEST(ArrowStream, WithoutRowsHasNoFile) {
+  const Folder folder;
+  Table<Work> table(folder.path / "work.arrows");
+  table.close();
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "work.arrows"));
+}
+
+TEST(ArrowStream, CutOffAnywhereGivesItsWholeBatches) {
+  const Folder folder;
+  const std::filesystem::path path = folder.path / "names.arrows";
+  std::vector<std::uintmax_t> ends;
+  {
+    Table<NameRow> table(path);
+    for (std::uint32_t each = 1; each <= 3; ++each) {
+      table.add({each, "kernel<" + std::to_string(each) + ">"});
+      table.write();
+      ends.push_back(std::filesystem::file_size(path));
+    }
+  }
+  for (std::uintmax_t size = ends.back(); size >= ends.front(); --size) {
+    std::filesystem::resize_file(path, size);
+    const auto whole = std::ranges::count_if(ends, [&](auto end) { return end <= size; });
+    EXPECT_EQ(std::ssize(rows_of_batches(path)), whole) << size << " bytes";
+  }
+}
+
+TEST(ArrowStream, SaysWhereItCannotBeWritten) {
+  Table<Call> table("/nowhere/calls.arrows");
+  table.add(call(1));
+  try {
+    table.write();
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("/nowhere/calls.arrows"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::trace

@@ -1,0 +1,36 @@
+#include "call_names.h"
+
+#include <gtest/gtest.h>
+
+namespace gpucast::trace {
+namespace {
+
+TEST(CallNames, LeaveOffVersionsAndTheDefaultStreamsMeaning) {
+  EXPECT_EQ(plain_name("cudaLaunchKernel_v7000"), "cudaLaunchKernel");
+  EXPECT_EQ(plain_name("__cudaLaunchKernel_ptsz_v13000"), "cudaLaunchKernel");
+  EXPECT_EQ(plain_name("cudaMemcpyAsync_ptsz_v7000"), "cudaMemcpyAsync");
+  EXPECT_EQ(plain_name("cudaMemcpy_ptds_v7000"), "cudaMemcpy");
+  EXPECT_EQ(plain_name("cudaStreamGetCaptureInfo_v2_ptsz_v11030"), "cudaStreamGetCaptureInfo");
+  EXPECT_EQ(plain_name("cuMemcpyHtoDAsync_v2"), "cuMemcpyHtoDAsync");
+  EXPECT_EQ(plain_name("cuMemcpyHtoDAsync_v2_ptsz"), "cuMemcpyHtoDAsync");
+}
+
+TEST(CallNames, KeepWhatOnlyLooksLikeAVersion) {
+  EXPECT_EQ(plain_name("cuDevice_value"), "cuDevice_value");
+  EXPECT_EQ(plain_name("call_v"), "call_v");
+  EXPECT_EQ(plain_name(""), "");
+}
+
+TEST(CallNames, OnlyCallsThatAskNothingOfAGpuAreLocal) {
+  for (const char* each : {"cudaGetLastError", "cudaGetDevice", "__cudaPushCallConfiguration",
+                           "cuCtxGetCurrent", "cudaThreadExchangeStreamCaptureMode"}) {
+    EXPECT_TRUE(always_local(each)) << each;
+  }
+  for (const char* each : {"cudaLaunchKernel", "cudaEventQuery", "cudaMalloc", "cuLaunchKernelEx",
+                           "cudaPointerGetAttributes", "cudaFuncGetAttributes", ""}) {
+    EXPECT_FALSE(always_local(each)) << each;
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::trace

@@ -1,0 +1,232 @@
+#include "compaction.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "record_text.h"
+
+namespace gpucast::trace {
+namespace {
+
+// Nothing here writes a table, so no file is made.
+class CompactionTest : public testing::Test {
+ protected:
+  void add(const std::string& line) {
+    const std::vector<std::byte> bytes = fake::record_from_text(line);
+    // As CUPTI's buffers, which are aligned to 8 bytes; vectors of bytes are, too.
+    compaction.add(*reinterpret_cast<const CUpti_Activity*>(bytes.data()));
+  }
+  [[nodiscard]] std::string name(std::uint32_t id) const {
+    return id == 0 ? "" : tables.names.rows().at(id - 1).text;
+  }
+
+  Tables tables{"/nowhere"};
+  Compaction compaction{
+      tables, [](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+        const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+        return id == 99 ? "" : (runtime ? "cudaCall" : "cuCall") + std::to_string(id) + "_v3020";
+      }};
+};
+
+TEST_F(CompactionTest, KeepsCallsOfTheRuntime) {
+  add("runtime start=10 end=30 correlationId=5 threadId=77 cbid=4 returnValue=2");
+  compaction.settle(true);
+  ASSERT_EQ(tables.calls.rows().size(), 1U);
+  const Call& call = tables.calls.rows()[0];
+  EXPECT_EQ(call.start_ns, 10);
+  EXPECT_EQ(call.end_ns, 30);
+  EXPECT_EQ(call.correlation, 5U);
+  EXPECT_EQ(call.thread, 0);
+  EXPECT_EQ(call.result, 2);
+  EXPECT_EQ(name(call.name), "cudaCall4");
+}
+
+TEST_F(CompactionTest, NumbersThreadsInTheOrderOfTheirFirstCalls) {
+  add("runtime start=1 end=2 threadId=900");
+  add("runtime start=1 end=2 threadId=5 cbid=5");
+  add("runtime start=3 end=4 threadId=900");
+  compaction.settle(true);
+  for (const Call& each : tables.calls.rows()) {
+    EXPECT_EQ(each.thread, name(each.name) == "cudaCall5" ? 1 : 0);
+  }
+}
+
+TEST_F(CompactionTest, LeavesOutWhatTheRuntimeAsksOfTheDriverWhicheverRecordComesFirst) {
+  add("driver start=12 end=14 correlationId=6");
+  add("driver start=15 end=18 correlationId=7");
+  add("runtime start=10 end=20 correlationId=5 cbid=1");
+  add("runtime start=30 end=40 correlationId=8 cbid=1");
+  add("driver start=32 end=34 correlationId=9");
+  compaction.settle(true);
+  ASSERT_EQ(tables.calls.rows().size(), 2U);
+  EXPECT_EQ(compaction.counts().inner, 3U);
+}
+
+TEST_F(CompactionTest, LeavesOutWhatTheRuntimeAsksOfItself) {
+  add("runtime start=12 end=14 correlationId=6 cbid=2");
+  add("runtime start=10 end=20 correlationId=5 cbid=1");
+  compaction.settle(true);
+  ASSERT_EQ(tables.calls.rows().size(), 1U);
+  EXPECT_EQ(tables.calls.rows()[0].correlation, 5U);
+}
+
+TEST_F(CompactionTest, KeepsDriverCallsThatTheProgramMakesItself) {
+  add("driver start=1 end=9 correlationId=6 cbid=2");
+  add("runtime start=10 end=20 correlationId=5 cbid=1");
+  add("driver start=21 end=22 correlationId=7 cbid=2");
+  compaction.settle(true);
+  ASSERT_EQ(tables.calls.rows().size(), 3U);
+  EXPECT_EQ(compaction.counts().inner, 0U);
+}
+
+TEST_F(CompactionTest, KeepsADriverCallWithinARuntimeCallOfAnotherThread) {
+  add("runtime start=10 end=20 correlationId=5 threadId=1");
+  add("driver start=12 end=14 correlationId=6 threadId=2");
+  compaction.settle(true);
+  EXPECT_EQ(tables.calls.rows().size(), 2U);
+}
+
+TEST_F(CompactionTest, PassesOnADriverCallAtTheSecondSettlement) {
+  add("driver start=12 end=14 correlationId=6");
+  compaction.settle(false);
+  EXPECT_TRUE(tables.calls.rows().empty());
+  compaction.settle(false);
+  EXPECT_EQ(tables.calls.rows().size(), 1U);
+}
+
+TEST_F(CompactionTest, GivesWorkOfAnInnerCallToTheOuterOne) {
+  add("driver start=12 end=14 correlationId=6");
+  add("runtime start=10 end=20 correlationId=5 cbid=1");
+  add("kernel start=30 end=40 correlationId=6");
+  EXPECT_EQ(tables.work.rows().at(0).correlation, 5U);
+}
+
+TEST_F(CompactionTest, DescribesKernels) {
+  add("kernel start=30 end=40 correlationId=6 deviceId=1 contextId=2 streamId=13 gridX=3 gridY=4 "
+      "blockX=32 blockY=2 staticSharedMemory=100 dynamicSharedMemory=28 registersPerThread=40 "
+      "graphId=4 graphNodeId=17179869185 name=_Z4axpyPf");
+  const Work& work = tables.work.rows().at(0);
+  EXPECT_EQ(work.kind, static_cast<int>(WorkKind::kernel));
+  EXPECT_EQ(work.start_ns, 30);
+  EXPECT_EQ(work.end_ns, 40);
+  EXPECT_EQ(work.device, 1);
+  EXPECT_EQ(work.context, 2);
+  EXPECT_EQ(work.stream, 13U);
+  EXPECT_EQ(work.blocks, 12U);
+  EXPECT_EQ(work.threads, 64U);
+  EXPECT_EQ(work.shared_bytes, 128U);
+  EXPECT_EQ(work.registers, 40U);
+  EXPECT_EQ(work.graph, 4U);
+  EXPECT_EQ(work.node, 17179869185U);
+  EXPECT_EQ(name(work.name), "axpy(float*)");
+}
+
+TEST_F(CompactionTest, DescribesCopies) {
+  add("copy start=30 end=40 correlationId=6 copyKind=2 srcKind=3 dstKind=1 flags=1 bytes=4");
+  add("peer-copy start=30 end=40 copyKind=10 bytes=5000000000 srcDeviceId=1 dstDeviceId=3");
+  const Work& copy = tables.work.rows().at(0);
+  EXPECT_EQ(copy.kind, static_cast<int>(WorkKind::copy));
+  EXPECT_EQ(copy.direction, 2);
+  EXPECT_EQ(copy.from_memory, 3);
+  EXPECT_EQ(copy.to_memory, 1);
+  EXPECT_EQ(copy.asynchronous, 1);
+  EXPECT_EQ(copy.bytes, 4);
+  const Work& peer = tables.work.rows().at(1);
+  EXPECT_EQ(peer.bytes, 5000000000);
+  EXPECT_EQ(peer.from_device, 1);
+  EXPECT_EQ(peer.to_device, 3);
+  EXPECT_EQ(peer.asynchronous, 0);
+}
+
+TEST_F(CompactionTest, DescribesMemsetsAndWholeGraphs) {
+  add("memset start=30 end=40 bytes=64 memoryKind=3 flags=1");
+  add("graph start=50 end=60 graphId=9");
+  EXPECT_EQ(tables.work.rows().at(0).kind, static_cast<int>(WorkKind::memset));
+  EXPECT_EQ(tables.work.rows().at(0).to_memory, 3);
+  EXPECT_EQ(tables.work.rows().at(1).kind, static_cast<int>(WorkKind::graph));
+  EXPECT_EQ(tables.work.rows().at(1).graph, 9U);
+}
+
+TEST_F(CompactionTest, CountsWorkWithoutTimesAndLeavesItOut) {
+  add("kernel correlationId=6");
+  EXPECT_TRUE(tables.work.rows().empty());
+  EXPECT_EQ(compaction.counts().untimed, 1U);
+}
+
+TEST_F(CompactionTest, JoinsWaitsToTheRecordingOfTheirEvent) {
+  add("event correlationId=1 contextId=1 streamId=13 eventId=4 cudaEventSyncId=21");
+  add("wait type=2 start=5 end=6 correlationId=2 contextId=1 streamId=14 cudaEventId=4 "
+      "cudaEventSyncId=21");
+  add("wait type=4 start=7 end=9 correlationId=3 contextId=1");
+  const std::vector<Wait>& waits = tables.waits.rows();
+  EXPECT_EQ(waits.at(0).kind, static_cast<int>(WaitKind::recorded));
+  EXPECT_EQ(waits.at(0).stream, 13U);
+  EXPECT_EQ(waits.at(1).kind, static_cast<int>(WaitKind::stream_for_event));
+  EXPECT_EQ(waits.at(1).recording, waits.at(0).recording);
+  EXPECT_EQ(waits.at(1).event, waits.at(0).event);
+  EXPECT_EQ(waits.at(2).kind, static_cast<int>(WaitKind::device));
+  EXPECT_EQ(waits.at(2).stream, 0U);
+  EXPECT_EQ(waits.at(2).event, 0U);
+  EXPECT_EQ(waits.at(2).recording, 0U);
+}
+
+TEST_F(CompactionTest, PairsMarkersToRangesThatNest) {
+  add("marker flags=2 id=1 timestamp=10 name=step threadId=7");
+  add("marker flags=2 id=2 timestamp=20 name=force domain=md threadId=7");
+  add("marker flags=4 id=2 timestamp=30");
+  add("marker flags=4 id=1 timestamp=40");
+  add("marker flags=4 id=9 timestamp=50");            // began before recording did
+  add("marker flags=2 id=3 timestamp=60 name=open");  // does not end
+  add("marker flags=1 id=4 timestamp=60 name=instant");
+  ASSERT_EQ(tables.ranges.rows().size(), 2U);
+  const Range& inner = tables.ranges.rows()[0];
+  EXPECT_EQ(name(inner.name), "force");
+  EXPECT_EQ(name(inner.domain), "md");
+  EXPECT_EQ(inner.start_ns, 20);
+  EXPECT_EQ(inner.end_ns, 30);
+  EXPECT_EQ(name(tables.ranges.rows()[1].name), "step");
+}
+
+TEST_F(CompactionTest, KnowsTheDeviceOfAStreamByItsContextWhicheverRecordComesFirst) {
+  add("stream contextId=2 streamId=13 flag=2");
+  add("context contextId=2 deviceId=1 nullStreamId=7");
+  add("stream contextId=2 streamId=14 flag=1");
+  add("stream contextId=2 streamId=7 flag=3");  // said already
+  compaction.settle(false);
+  const std::vector<Stream>& streams = tables.streams.rows();
+  ASSERT_EQ(streams.size(), 3U);
+  EXPECT_EQ(streams[0].stream, 7U);
+  EXPECT_EQ(streams[0].flags, 3);
+  EXPECT_EQ(streams[1].stream, 14U);
+  EXPECT_EQ(streams[2].stream, 13U);
+  EXPECT_EQ(streams[2].flags, 2);
+  for (const Stream& each : streams)
+    EXPECT_EQ(each.device, 1);
+}
+
+TEST_F(CompactionTest, NamesACallThatCuptiDoesNotKnowByItsNumber) {
+  add("runtime start=1 end=2 cbid=99");
+  compaction.settle(true);
+  EXPECT_EQ(name(tables.calls.rows().at(0).name), "cuda#99");
+}
+
+TEST(CompactionFrom, LeavesOutWhatBeganEarlierButKeepsStreams) {
+  Tables tables{"/nowhere"};
+  Compaction compaction{tables, [](auto, auto) { return "cudaCall"; }, 100};
+  for (const char* line :
+       {"runtime start=90 end=99", "runtime start=100 end=120", "kernel start=99 end=120",
+        "kernel start=100 end=120", "context contextId=1 nullStreamId=7"}) {
+    const std::vector<std::byte> bytes = fake::record_from_text(line);
+    compaction.add(*reinterpret_cast<const CUpti_Activity*>(bytes.data()));
+  }
+  compaction.settle(true);
+  EXPECT_EQ(tables.calls.rows().size(), 1U);
+  EXPECT_EQ(tables.work.rows().size(), 1U);
+  EXPECT_EQ(tables.streams.rows().size(), 1U);
+}
+
+}  // namespace
+}  // namespace gpucast::trace

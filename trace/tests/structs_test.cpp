@@ -1,0 +1,31 @@
+// CUPTI fills the struct of its own version. Those of 12.8 and 12.9 have to begin as those of 13.0
+// do, which compaction.cpp reads.
+#include <cupti.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#define GPUCAST_SAME_PLACE(field) \
+  static_assert(offsetof(CUpti_ActivityKernel9, field) == offsetof(CUpti_ActivityKernel10, field))
+
+GPUCAST_SAME_PLACE(registersPerThread);
+GPUCAST_SAME_PLACE(start);
+GPUCAST_SAME_PLACE(end);
+GPUCAST_SAME_PLACE(deviceId);
+GPUCAST_SAME_PLACE(contextId);
+GPUCAST_SAME_PLACE(streamId);
+GPUCAST_SAME_PLACE(gridX);
+GPUCAST_SAME_PLACE(blockZ);
+GPUCAST_SAME_PLACE(staticSharedMemory);
+GPUCAST_SAME_PLACE(dynamicSharedMemory);
+GPUCAST_SAME_PLACE(correlationId);
+GPUCAST_SAME_PLACE(name);
+GPUCAST_SAME_PLACE(graphNodeId);
+GPUCAST_SAME_PLACE(graphId);
+// As documented, byte by byte.
+static_assert(offsetof(CUpti_ActivityKernel10, start) == 16);
+static_assert(offsetof(CUpti_ActivityMemcpy6, bytes) == 8);
+static_assert(sizeof(CUpti_ActivityAPI) == 40);
+static_assert(sizeof(CUpti_ActivitySynchronization2) == 56);
+
+TEST(CuptiStructs, OfOlderVersionsBeginAsTheNewestDoes) { SUCCEED(); }
