@@ -30,6 +30,7 @@
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/workload.h"
+#include "replay.h"
 #include "scaling.h"
 
 namespace nb = nanobind;
@@ -623,5 +624,6 @@ NB_MODULE(_core, m) {
   bind_terms(m);
   bind_scaling(m);
   bind_components(m);
+  bind_replay(m);
   m.attr("ROUTES") = words(model::all_routes);
 }

@@ -13,3 +13,6 @@ _core.ROUTES:
 
 _core.AMPLITUDES:
     AMPLITUDES: list[str]
+
+_core.REPLAY_(ASKED|TAKES|MESSAGES):
+    REPLAY_\1: tuple[str, ...]

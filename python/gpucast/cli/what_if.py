@@ -1,4 +1,7 @@
-"""``gpucast what-if``: one path's steps, another path's communication."""
+"""``gpucast what-if``: one path's steps, another path's communication.
+
+Of a model file, or of a trace (``what_if_trace``).
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,26 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import print_json, warn
+from gpucast.errors import InputError
 from gpucast.util.tables import print_table
 from gpucast.util.units import quantity
 
 
 def command(
-    model: Annotated[str, typer.Argument(help="Model file of the path whose steps are known.")],
-    transfers: Annotated[
-        list[str],
-        typer.Option(
-            help="Dataset with skeletons of steps, or transfers and launches, of the other path."
-        ),
+    model: Annotated[
+        str,
+        typer.Argument(help="Model file of the path whose steps are known, or a native trace."),
     ],
-    output: options.Output,
+    transfers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--transfers",
+            "--data",
+            help="Dataset with skeletons of steps, or transfers and launches, of the other path.",
+            show_default=False,
+        ),
+    ] = None,
+    output: options.OptionalOutput = None,
     path: options.PathName = None,
     machine: options.Machine = None,
     memory: options.Memory = None,
@@ -31,13 +41,49 @@ def command(
             "it with the latencies; auto: skeletons, else launch records, else kept."
         ),
     ] = "auto",
+    network: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a trace: another network than the path was measured on: 25Gb/s,30us "
+            "(bandwidth, round trip).",
+            show_default=False,
+        ),
+    ] = None,
+    range_name: Annotated[
+        str | None,
+        typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
+    ] = None,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
-    """Replace a model's communication by that of another path.
+    """Forecast the steps of one path on another.
 
-    Skeletons (steps without their work, of gpucast-microbench) say which term describes it.
+    Of a model file: its communication is replaced, and the model written. Skeletons (steps without
+    their work, of gpucast-microbench) say which term describes it. Of a trace: its calls are made
+    again in a simulation, each at what it costs on the path.
     """
+    from gpucast.traces.reading import is_trace
+
+    if is_trace(model):
+        from gpucast.cli import what_if_trace
+
+        what_if_trace.answer(
+            model,
+            transfers or [],
+            path,
+            machine=machine,
+            network=network,
+            range_name=range_name,
+            json=json,
+        )
+        return
+    for name, value in (("--network", network), ("--range", range_name)):
+        if value is not None:
+            raise InputError("is for traces; this is a model file", file=model, field=name)
+    if not transfers:
+        raise InputError("a dataset of the other path is needed", field="--transfers")
+    if output is None:
+        raise InputError("where to write the model is needed", field="-o")
     from gpucast.cli.loading import load
     from gpucast.forecast.what_if import what_if
     from gpucast.model.files import load_model

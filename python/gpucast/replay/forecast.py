@@ -1,0 +1,192 @@
+"""What a step of a traced program takes on another path.
+
+The program's calls are simulated natively, which has to give the recorded step, and on the path.
+What the extra is spent on: the same without what a kind of calls costs more there than natively.
+
+**Interval.** Of a measurement now: the 5 % and 95 % points of draws. Each draw has the path's costs
+times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as much) and
+factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open), a sample of
+the recorded steps, and what a visit of the program differs by (``VISIT``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpucast.replay.kinds import changes_of, kinds_of
+from gpucast.replay.path import PathCosts, forwarded
+from gpucast.replay.program import CallProgram, Messages, Seconds
+
+DRAWS = 100
+MOST_CALLS = 4_000_000
+"""That all draws simulate together."""
+FEWEST_DRAWS = 8
+
+COMMON = 0.05
+APART = 0.04
+VISIT = 0.03
+
+SETTLING = 0.2
+"""Share of the simulated steps that come before the steady ones."""
+WORTH_SAYING = 0.02
+"""Of the extra time, or of the step."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Calls that are alike, ``per_step`` of them: without what they cost more on the path, a step
+    would take ``seconds`` less, a ``share`` of the extra."""
+
+    words: str
+    per_step: float
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Help:
+    """What could be done, and the seconds that a step would then take."""
+
+    words: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TraceForecast:
+    """A step on a path.
+
+    Attributes:
+        path: its name, with the network if another was asked for.
+        native: s of a recorded step, median; replayed: of the same simulated natively.
+        seconds: on the path; low, high: 90 % interval of a measurement.
+        causes, helps: largest first.
+        warnings: of the program and of the path's costs.
+    """
+
+    path: str
+    native: float
+    replayed: float
+    seconds: float
+    low: float
+    high: float
+    causes: tuple[Cause, ...]
+    helps: tuple[Help, ...]
+    steps: int
+    calls: float
+    warnings: tuple[str, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Times as long as natively."""
+        return self.seconds / self.native
+
+    @property
+    def extra(self) -> float:
+        """s that a step takes longer."""
+        return self.seconds - self.native
+
+    @property
+    def replay_error(self) -> float:
+        """Relative error of the native replay."""
+        return self.replayed / self.native - 1
+
+
+def forecast(
+    program: CallProgram, costs: PathCosts, *, draws: int = DRAWS, seed: int = 1
+) -> TraceForecast:
+    """The step on the path, its interval, and what the extra is spent on.
+
+    The native step's error is taken along: what a replay misses natively, it misses on the path.
+    """
+    native = float(np.median(steady(program.recorded)))
+    replayed = _median(program)
+    seconds = _median(program, costs)
+    spread = _spread(program, costs, seconds, draws, seed)
+    low, high = np.quantile(spread, (0.05, 0.95))
+    missed = native - replayed
+    causes = _causes(program, costs, seconds, replayed)
+    helps = _helps(program, costs, seconds)
+    name = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
+    return TraceForecast(
+        path=name,
+        native=native,
+        replayed=replayed,
+        seconds=seconds + missed,
+        low=float(low) + missed,
+        high=float(high) + missed,
+        causes=causes,
+        helps=tuple(replace(each, seconds=each.seconds + missed) for each in helps),
+        steps=program.steps,
+        calls=len(program) / program.steps,
+        warnings=(*program.warnings, *costs.warnings),
+    )
+
+
+def steady(seconds: Seconds) -> Seconds:
+    """Without the first steps, which find streams and queues empty."""
+    return seconds[int(np.ceil(SETTLING * seconds.size)) :]
+
+
+def _steps(program: CallProgram, messages: Messages | None = None) -> Seconds:
+    return steady(program.step_seconds(program.simulate(messages)))
+
+
+def _median(program: CallProgram, costs: PathCosts | None = None) -> float:
+    if costs is None:
+        return float(np.median(_steps(program)))
+    return float(np.median(_steps(*forwarded(program, costs))))
+
+
+def _spread(
+    program: CallProgram, costs: PathCosts, seconds: float, draws: int, seed: int
+) -> Seconds:
+    """Step times of draws around ``seconds``."""
+    random = np.random.default_rng(seed)
+    count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
+    found = np.empty(count)
+    for at in range(count):
+        common = np.exp(COMMON * random.standard_normal())
+        apart = np.exp(APART * random.standard_normal(3))
+        steps = _steps(*forwarded(program, costs.scaled(common, *apart)))
+        found[at] = np.median(random.choice(steps, steps.size))
+    if count < draws:
+        # Few draws tell a width, not its ends.
+        deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
+        found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
+    return np.asarray(found * np.exp(VISIT * random.standard_normal(found.size)))
+
+
+def _causes(
+    program: CallProgram, costs: PathCosts, seconds: float, native: float
+) -> tuple[Cause, ...]:
+    extra = seconds - native
+    there, messages = forwarded(program, costs)
+    found = []
+    for kind in kinds_of(program):
+        times = messages.times.copy()
+        times[:, kind.calls] = 0
+        times[0, kind.calls] = np.minimum(program.cost, messages.times[0])[kind.calls]
+        without = float(np.median(_steps(there, replace(messages, times=times))))
+        less = seconds - without
+        if less > WORTH_SAYING * max(extra, 0.1 * native):
+            share = less / extra if extra > 0 else 0.0
+            found.append(Cause(kind.words, kind.per_step(program), less, min(share, 1.0)))
+    return tuple(sorted(found, key=lambda each: -each.seconds))
+
+
+def _helps(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
+    found = [Help(each.words, _median(each.program, costs)) for each in changes_of(program)]
+    if costs.synchronous:
+        found.append(
+            Help(
+                "let calls go out without waiting for each (remote instead of remote-sync)",
+                _median(program, replace(costs, synchronous=False)),
+            )
+        )
+    worth: Sequence[Help] = [
+        each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds
+    ]
+    return tuple(sorted(worth, key=lambda each: each.seconds))

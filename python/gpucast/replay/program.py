@@ -1,0 +1,238 @@
+"""A program of calls: what a program asked of its GPUs in some consecutive steps, and what it took.
+
+The core simulates it (replay/include/gpucast/replay holds the rules and their derivations).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast import _core
+
+Ints = NDArray[np.int64]
+Seconds = NDArray[np.float64]
+
+NONE = -1
+"""Of a stream, an engine or a recording: there is none."""
+
+
+class Operation(IntEnum):
+    """What a call asks for, in the core's numbers (program.h)."""
+
+    launch = 0
+    copy = 1
+    set = 2
+    record = 3
+    wait_stream_event = 4
+    sync_stream = 5
+    sync_event = 6
+    sync_device = 7
+    alloc = 8
+    free = 9
+    query = 10
+    graph_launch = 11
+    other = 12
+
+
+class Direction(IntEnum):
+    """Of a copy."""
+
+    none = 0
+    h2d = 1
+    d2h = 2
+    local = 3
+    peer = 4
+    host = 5
+
+
+class Memory(IntEnum):
+    """Of the host's end of a copy."""
+
+    none = 0
+    pageable = 1
+    pinned = 2
+
+
+class Engine(IntEnum):
+    """A device's engines; engine k of device d is number ``d * len(Engine) + k``."""
+
+    compute = 0
+    h2d = 1
+    d2h = 2
+    peer = 3
+
+
+SYNCS = (Operation.sync_stream, Operation.sync_event, Operation.sync_device)
+
+_ASKED: tuple[str, ...] = _core.REPLAY_ASKED
+_TAKES: tuple[str, ...] = _core.REPLAY_TAKES
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What calls cost where they are forwarded (path.h): seconds, an entry a call.
+
+    Attributes:
+        transport: 1: answered only where the program waits; 2: every call is.
+        times: rows cost, up, flight, serve, answer, down, after.
+        line: s a byte of the wire that all connections share; 0: none.
+        spin: s that either side looks for a message before it sleeps.
+        wake_server, wake_client: s that waking it then takes.
+    """
+
+    transport: int
+    times: Seconds
+    line: float = 0.0
+    spin: float = 2e-3
+    wake_server: float = 0.0
+    wake_client: float = 0.0
+
+
+@dataclass(frozen=True)
+class Times:
+    """What a simulation gave: s since the first thread began; an entry a call.
+
+    Attributes:
+        begin, end: of the call, on the host.
+        work, work_done: of its work; not a number where it asks for none.
+    """
+
+    begin: Seconds
+    end: Seconds
+    work: Seconds
+    work_done: Seconds
+
+
+@dataclass(frozen=True)
+class CallProgram:
+    """Calls of all threads in the order of their begin, as recorded; columns as in program.h.
+
+    Attributes:
+        streams: rows device and kind (1 blocking, 2 non-blocking, 3 legacy, 4 per thread).
+        thread, operation, direction, memory, blocking, device, stream, bytes, recording, engine:
+            what each call asks for.
+        gap, cost, tail, latency, delay, seconds, share: what it takes, s.
+        switches: works that waited for another engine than their own.
+        step: of each call; -1 for what belongs to none.
+        name: of each call, in ``names``.
+        bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
+            the begin of that call (number of calls: behind the end of the last).
+        recorded: s of each step as it was recorded.
+        tick: s at which a copy looks for the end of a kernel that it waits for, on these GPUs.
+        warnings: what could not be told, or may be wrong elsewhere; one line each.
+    """
+
+    threads: int
+    devices: int
+    streams: Ints
+    thread: Ints
+    operation: Ints
+    direction: Ints
+    memory: Ints
+    blocking: Ints
+    device: Ints
+    stream: Ints
+    bytes: Ints
+    recording: Ints
+    engine: Ints
+    gap: Seconds
+    cost: Seconds
+    tail: Seconds
+    latency: Seconds
+    delay: Seconds
+    seconds: Seconds
+    share: Seconds
+    switches: NDArray[np.bool_]
+    step: Ints
+    name: Ints
+    names: tuple[str, ...]
+    bound_call: Ints
+    bound_offset: Seconds
+    recorded: Seconds
+    tick: float = 0.0
+    warnings: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        """How many calls."""
+        return int(self.thread.size)
+
+    @property
+    def steps(self) -> int:
+        """How many steps."""
+        return int(self.bound_call.size) - 1
+
+    @property
+    def elsewhere(self) -> NDArray[np.bool_]:
+        """Calls by which a stream waits for another device's event."""
+        recorded = self.recording >= 0
+        found = np.zeros(len(self), bool)
+        found[recorded] = self.device[self.recording[recorded]] != self.device[recorded]
+        return found & (self.operation == Operation.wait_stream_event)
+
+    def only(self, keep: NDArray[np.bool_]) -> CallProgram:
+        """Without some calls, whose gaps the threads spend all the same.
+
+        A recording that is left out is waited for by nobody.
+        """
+        place = np.cumsum(keep) - 1
+        kept = np.flatnonzero(keep)
+        gap = self.gap.copy()
+        for thread in range(self.threads):
+            own = np.flatnonzero(self.thread == thread)
+            # What was spent before calls that are left out comes before the next that is kept.
+            spent = np.cumsum(self.gap[own])[keep[own]]
+            gap[own[keep[own]]] = np.diff(spent, prepend=0.0)
+        recording = self.recording.copy()
+        there = recording >= 0
+        recording[there] = np.where(keep[recording[there]], place[recording[there]], NONE)
+        # A bound before a call that is gone lies before the next that is kept.
+        following = np.append(place + ~keep, kept.size)
+        columns: dict[str, NDArray[np.generic]] = {
+            name: getattr(self, name)[kept] for name in (*_ASKED, *_TAKES, "switches", "step", "name")
+        }
+        columns["gap"], columns["recording"] = gap[kept], recording[kept]
+        return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
+
+    def simulate(self, messages: Messages | None = None) -> Times:
+        """The calls made again: natively, or by messages.
+
+        Natively, what copies wait for kernels is as recorded; where calls come at other times, it
+        follows ``tick`` (model/poll.h).
+        """
+        asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
+        takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
+        # EngineKind: kernels share, copies take turns.
+        engines = [int(kind == Engine.compute) for _ in range(self.devices) for kind in Engine]
+        options = {}
+        if messages is not None:
+            options = {
+                "line": messages.line,
+                "spin": messages.spin,
+                "wake_server": messages.wake_server,
+                "wake_client": messages.wake_client,
+            }
+        found = _core.replay(
+            self.threads,
+            self.devices,
+            np.ascontiguousarray(self.streams, np.int64),
+            engines,
+            asked,
+            takes,
+            0 if messages is None else messages.transport,
+            np.empty((0, 0)) if messages is None else np.ascontiguousarray(messages.times),
+            tick=0.0 if messages is None else self.tick,
+            **options,
+        )
+        return Times(*found)
+
+    def step_seconds(self, times: Times) -> Seconds:
+        """Seconds of each step in a simulation: between its bounds, on the host."""
+        if not len(self):
+            return np.zeros(self.steps)
+        begin = np.append(times.begin, times.end.max())
+        return np.diff(begin[self.bound_call] - self.bound_offset)
+

@@ -1,0 +1,174 @@
+"""Traces from files: a zip archive, a folder, and what other recorders wrote.
+
+A recording that was cut off is read as far as it is whole, and says which tables were cut.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from gpucast.errors import InputError, from_os_error
+from gpucast.traces import kineto, nsys
+from gpucast.traces.streams import Place, names_of, rows_of
+from gpucast.traces.tables import COLUMNS, SCHEMA, frame
+from gpucast.traces.trace import Process, RunDescription, Trace
+from gpucast.util.files import PathLike
+from gpucast.util.typed_json import WrongValueError, from_json
+
+T = TypeVar("T")
+
+_RUN = "run.json"
+_ZIP = b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What ``process.json`` says."""
+
+    pid: int = 0
+    rank: int | None = None
+    program: str = "?"
+    lost: int = 0
+    ended: str = "open"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a trace: how to get the content of each, by name."""
+
+    file: str
+    content: Mapping[str, Callable[[], bytes]]
+
+    def json(self, name: str, kind: type[T]) -> T:
+        try:
+            return from_json(kind, json.loads(self.content[name]()))
+        except WrongValueError as error:
+            raise InputError(
+                error.message, file=self.file, field=f"{name}: {error.field}"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"is no JSON ({error})", file=self.file, field=name) from None
+
+
+def read(path: PathLike) -> Trace:
+    """The trace in a file or folder; also Nsight Systems' sqlite export and Kineto's JSON.
+
+    Raises:
+        InputError: no trace, or one whose tables are wrong: file, table, column, what is wrong.
+    """
+    name = os.fspath(path)
+    try:
+        if Path(path).is_dir():
+            return _trace(_folder(Path(path), name))
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+        if head.startswith(_ZIP):
+            with zipfile.ZipFile(path) as archive:
+                return _trace(_archive(archive, name))
+    except (zipfile.BadZipFile, zlib.error, EOFError):
+        raise InputError("is a zip archive that is cut off or damaged", file=path) from None
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    if nsys.detect(head):
+        return nsys.read(path)
+    if kineto.detect(head):
+        return kineto.read(path)
+    raise InputError(
+        "is no trace: neither what gpucast trace wrote, nor an sqlite export of Nsight Systems, "
+        "nor a Kineto trace",
+        file=path,
+    )
+
+
+def is_trace(path: PathLike) -> bool:
+    """Whether a file or folder looks like one that ``read`` takes."""
+    try:
+        if Path(path).is_dir():
+            return (Path(path) / _RUN).is_file()
+        with open(path, "rb") as stream:
+            head = stream.read(4096)
+        if head.startswith(_ZIP):
+            with zipfile.ZipFile(path) as archive:
+                return _RUN in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return nsys.detect(head) or kineto.detect(head)
+
+
+def _folder(path: Path, name: str) -> _Files:
+    files = [each for each in (*path.glob("*.json"), *path.glob("*/*")) if each.is_file()]
+    return _Files(name, {each.relative_to(path).as_posix(): each.read_bytes for each in files})
+
+
+def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
+    def content(entry: str) -> bytes:
+        try:
+            return archive.read(entry)
+        except (NotImplementedError, RuntimeError) as error:  # encrypted, an unknown compression
+            raise InputError(f"cannot be read ({error})", file=name, field=entry) from None
+
+    return _Files(name, {entry: partial(content, entry) for entry in archive.namelist()})
+
+
+def _trace(files: _Files) -> Trace:
+    folders = {name.partition("/")[0] for name in files.content if "/" in name}
+    numbers = sorted(int(each) for each in folders if each.isascii() and each.isdigit())
+    if _RUN not in files.content:
+        raise InputError("is no trace: it has no run.json", file=files.file)
+    run = files.json(_RUN, RunDescription)
+    if run.schema != SCHEMA:
+        raise InputError(
+            f"is {run.schema!r}; this gpucast reads {SCHEMA!r}", file=files.file, field=_RUN
+        )
+    processes = tuple(_process(files, str(number)) for number in numbers)
+    if not processes:
+        raise InputError(
+            "holds no process: the program made no CUDA call, or ended before one was recorded",
+            file=files.file,
+        )
+    return Trace(run=run, processes=processes, file=files.file)
+
+
+def _process(files: _Files, folder: str) -> Process:
+    described = _Described()
+    if f"{folder}/process.json" in files.content:  # a recorder that is killed may not get to it
+        described = files.json(f"{folder}/process.json", _Described)
+    tables: dict[str, pd.DataFrame] = {}
+    cut: list[str] = []
+    untimed = 0
+    for table in COLUMNS:
+        stream = f"{folder}/{table}.arrows"
+        content = files.content[stream]() if stream in files.content else None
+        rows, ended = _read_rows(content, table, Place(files.file, stream))
+        if "start_ns" in rows and table != "waits":
+            timed = rows[(rows["start_ns"] > 0) & (rows["end_ns"] >= rows["start_ns"])]
+            untimed += len(rows) - len(timed)
+            rows = timed.sort_values("start_ns", kind="stable", ignore_index=True)
+        tables[table] = rows
+        cut += [table] * ended
+    stream = f"{folder}/names.arrows"
+    names: dict[int, str] = {}
+    if stream in files.content:
+        names, ended = names_of(files.content[stream](), Place(files.file, stream))
+        cut += ["names"] * ended
+    return Process(
+        pid=described.pid, rank=described.rank, program=described.program, lost=described.lost,
+        ended=described.ended, names=names, folder=folder, cut=tuple(cut), untimed=untimed,
+        **tables,
+    )  # fmt: skip
+
+
+def _read_rows(content: bytes | None, table: str, place: Place) -> tuple[pd.DataFrame, bool]:
+    if content is None:
+        return frame(table), False
+    return rows_of(content, table, place)

@@ -1,0 +1,184 @@
+"""Where a sequence of numbers repeats, with parts that only some repeats have.
+
+Everything is O(n log n) for n numbers, in numpy.
+
+Stretches are compared by a hash: with r(t) a fixed random 64-bit number of token t and B odd,
+S(i) = sum over j < i of r(x_j) B^j modulo 2^64, and (S(b) - S(a)) B^-a is the same for equal
+stretches [a, b) wherever they begin, and for different ones with a chance of about 2^-64.
+
+How well a sequence repeats after p is the share of i with x_i = x_(i+p). For all p at once it is an
+autocorrelation: each token becomes a random point z of the unit circle, the mean of z_i conj
+z_(i+p) is that share, but for noise of 1/sqrt(n), and an FFT gives it. What looks good is then
+counted exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FEWEST_REPEATS = 5
+NOTICEABLE = 0.02
+"""A longer period is no better unless so much more of the sequence repeats after it."""
+FAIR_SHARE = 0.5
+"""Of a sequence that repeats after a period."""
+
+_ROUNDS = 4
+_COUNTED_EXACTLY = 64
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+
+
+def classes(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
+    """A number for each stretch [begin, end): equal stretches have equal ones, from 0."""
+    size = tokens.size
+    with np.errstate(over="ignore"):
+        powers = np.full(size + 1, _BASE)
+        powers[0] = 1
+        powers = np.cumprod(powers, dtype=np.uint64)
+        inverse = np.full(size + 1, np.uint64(pow(int(_BASE), -1, 2**64)))
+        inverse[0] = 1
+        inverse = np.cumprod(inverse, dtype=np.uint64)
+        sums = np.zeros(size + 1, np.uint64)
+        np.cumsum(_random(tokens) * powers[:-1], out=sums[1:], dtype=np.uint64)
+        hashes = (sums[ends] - sums[begins]) * inverse[begins]
+    numbers: Ints = np.unique(hashes, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def _random(tokens: Ints) -> NDArray[np.uint64]:
+    """A number of each token that looks random (splitmix64)."""
+    with np.errstate(over="ignore"):
+        z = (tokens.astype(np.uint64) + np.uint64(1)) * _BASE
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def period(tokens: Ints) -> int | None:
+    """The smallest number after which the sequence repeats as well as after any other.
+
+    None where no period that fits in ``FEWEST_REPEATS`` times has a fair share.
+    """
+    most = tokens.size // FEWEST_REPEATS
+    if most < 1:
+        return None
+    looked = _shares(tokens)[1 : most + 1]
+    noise = 3 / np.sqrt(_ROUNDS * tokens.size)
+    candidates = np.flatnonzero(looked >= looked.max() - NOTICEABLE - 2 * noise)[:_COUNTED_EXACTLY]
+    best = np.argsort(-looked, kind="stable")[:_COUNTED_EXACTLY]
+    lags = np.unique(np.concatenate([candidates, best])) + 1
+    shares = np.array([np.mean(tokens[:-lag] == tokens[lag:]) for lag in lags])
+    best_share = float(shares.max())
+    if best_share < FAIR_SHARE:
+        return None
+    # Of many multiples of a period one repeats best by chance.
+    chance = 3 * np.sqrt(best_share * (1 - best_share) / tokens.size)
+    return int(lags[np.flatnonzero(shares >= best_share - max(NOTICEABLE, chance))[0]])
+
+
+def _shares(tokens: Ints) -> Floats:
+    """Roughly the share of the sequence that is the same after each lag."""
+    size = tokens.size
+    padded = 1 << (2 * size - 1).bit_length()
+    random = np.random.default_rng(20)
+    numbers = np.unique(tokens, return_inverse=True)[1]
+    total = np.zeros(size)
+    for _ in range(_ROUNDS):
+        points = np.exp(2j * np.pi * random.random(int(numbers.max()) + 1))[numbers]
+        spectrum = np.fft.fft(points, padded)
+        total += np.fft.ifft(np.abs(spectrum) ** 2).real[:size]
+    return np.asarray(total / _ROUNDS / (size - np.arange(size)))
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """How a sequence repeats.
+
+    Attributes:
+        period: length of what repeats.
+        lasts: positions at which a repeat ends, ascending.
+    """
+
+    period: int
+    lasts: Ints
+
+
+def rhythm(tokens: Ints, weights: Floats) -> Rhythm | None:
+    """Where repeats end: at that place of the period where the weights are largest in the mean.
+
+    Between two ends may lie more than a period, where something was done between.
+    """
+    length = period(tokens)
+    if length is None:
+        return None
+    if length == 1:
+        usual = np.bincount(tokens - tokens.min()).argmax() + tokens.min()
+        return Rhythm(1, np.flatnonzero(tokens == usual))
+    word_end = _steady_end(tokens, length)
+    suffix_end, context = _best_end(tokens, weights, word_end, length)
+    begins = np.arange(tokens.size - context + 1)
+    found = classes(tokens, begins, begins + context)
+    lasts = np.flatnonzero(found == found[suffix_end - context]) + context - 1
+    return Rhythm(length, lasts)
+
+
+def _steady_end(tokens: Ints, length: int) -> int:
+    """The end (exclusive) of a period in the middle of the longest stretch in rhythm."""
+    same = tokens[length:] == tokens[:-length]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
+    starts, stops = edges[::2], edges[1::2]
+    longest = int(np.argmax(stops - starts))
+    # The stretch [start, stop + length) has the period; its ends may belong to something else.
+    start, stop = int(starts[longest]), int(stops[longest]) + length
+    if stop - start < 3 * length:
+        return stop
+    return start + length * ((stop - start) // length // 2 + 1)
+
+
+def _best_end(tokens: Ints, weights: Floats, word_end: int, length: int) -> tuple[int, int]:
+    """The end (exclusive) of a period, within the one before ``word_end``, with the largest mean
+    weight, and how many tokens up to there tell it from all other places of the period."""
+    if word_end < 2 * length:  # each place needs a whole period before it
+        word_end += length
+    if word_end > tokens.size:
+        return word_end - length, length
+    ends = np.arange(length) + word_end - length + 1
+    context = 1
+    while True:
+        found = classes(tokens, ends - context, ends)
+        if context >= length or np.unique(found).size == length:
+            break
+        context = min(2 * context, length)
+    begins = np.arange(tokens.size - context + 1)
+    everywhere = classes(tokens, begins, begins + context)
+    of_place = everywhere[ends - context]
+    counts = np.bincount(everywhere)
+    sums = np.bincount(everywhere, weights[context - 1 :])
+    best = int(np.argmax(sums[of_place] / counts[of_place]))
+    return int(ends[best]), context
+
+
+def similar(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> NDArray[np.bool_]:
+    """Whether stretches are another one with something more, or something less.
+
+    They share nine tenths of the shorter one's tokens, and none is more than twice as long.
+
+    Args:
+        usual, others: which of the stretches are compared.
+    """
+    kinds = int(tokens.max()) + 1 if tokens.size else 1
+    own = np.bincount(tokens[begins[usual] : ends[usual]], minlength=kinds)
+    size = int(own.sum())
+    found = np.zeros(others.size, bool)
+    for at, other in enumerate(others):
+        length = int(ends[other] - begins[other])
+        if not size / 2 <= length <= 2 * size:
+            continue
+        there = np.bincount(tokens[begins[other] : ends[other]], minlength=kinds)
+        found[at] = np.minimum(own, there).sum() >= 0.9 * min(size, length)
+    return found

@@ -1,0 +1,364 @@
+"""The steps of a traced program: by a named range, or by what it asks again and again.
+
+Without a name: in the thread that asks for most of the GPUs' time, the call in which the host
+waits longest in all ends a step. What lies between two of these waits is a part; parts that are
+equal, or nearly so (one has something more), are of one kind. Where one kind makes up most of the
+parts and of the time, each part is a step, and those with something more (every tenth step writes)
+are steps of another kind; else the smallest number of parts after which the sequence repeats is a
+step, cut where the host waits longest. A program that never waits is cut in the sequence of its
+calls, where the thread pauses longest.
+
+Found steps count only where there are at least five of a kind, with most of the GPUs' time.
+Casas, Badia, Labarta (Euro-Par 2007) find periods by the autocorrelation of a signal in time; here
+it is that of the calls, which neither noise in times nor waiting blurs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.errors import InputError
+from gpucast.traces import repetition, waiting
+from gpucast.traces.ranges import named_ranges
+from gpucast.traces.repetition import FEWEST_REPEATS
+from gpucast.traces.sequence import Sequence, of_threads
+from gpucast.traces.trace import Process, Trace
+
+Ints = NDArray[np.int64]
+
+LEAST_SHARE = 0.8
+"""Of the GPUs' time between the first and the last step, that is in steps."""
+LEAST_OF_REST = 0.5
+"""Of the GPUs' time from the first step to the trace's end. What comes before is warm-up."""
+USUAL = 0.75
+"""Share of the parts that are of one kind where each part is a step."""
+_WAITS_TRIED = 6
+_THREADS_TRIED = 4
+_KINDS_COMPARED = 5000
+_KINDS_COMPARED_WITH = 16
+_AS_OFTEN = 0.25
+"""A part that comes less often than this times the most frequent one comes now and then."""
+_KINDS = 8
+_OFTEN = 3
+NO_KIND = -1
+_OUTLIER = 1.2
+"""A step beyond the outer fence of its kind is left out if it took so many times the median."""
+
+
+@dataclass(frozen=True)
+class ProcessSteps:
+    """The steps of one process.
+
+    Attributes:
+        process: its place in ``Trace.processes``.
+        thread: the thread that drives them.
+        begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
+        kept: of each step, whether it is typical: neither warm-up nor outlier.
+        kind: of each step, 0 for the usual sequence of calls, 1 for the next most frequent one,
+            ...; all that come seldom and are nearly the usual one are the last kind; -1 for what
+            is no step: something else was done between two.
+        how: in words, what a step is.
+        range_name: the range they were found by, or None.
+        call_step, work_step: of each row of calls and of work, the step; -1 for none.
+        gpu_share: of the GPUs' time in the trace, what is in steps.
+    """
+
+    process: int
+    thread: int
+    begins_ns: Ints
+    kept: NDArray[np.bool_]
+    kind: Ints
+    how: str
+    range_name: str | None
+    call_step: Ints = field(repr=False)
+    work_step: Ints = field(repr=False)
+    gpu_share: float
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Of each step, s."""
+        return np.diff(self.begins_ns) / 1e9
+
+    @property
+    def count(self) -> int:
+        """How many steps there are, typical or not."""
+        return self.kept.size
+
+    @property
+    def calls(self) -> Ints:
+        """Calls of each step, all threads together."""
+        return np.bincount(self.call_step[self.call_step >= 0], minlength=self.count)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a trace: one entry for each process that has some."""
+
+    processes: tuple[ProcessSteps, ...]
+
+    @property
+    def main(self) -> ProcessSteps:
+        """Those of the first process that has some."""
+        return self.processes[0]
+
+
+def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
+    """The steps of each process that uses a GPU.
+
+    Args:
+        range_name: name of the NVTX ranges that are steps, with or without a number behind it.
+
+    Raises:
+        InputError: no such range, or no repeating step; what to do.
+    """
+    found = []
+    for at, process in enumerate(trace.processes):
+        steps = (
+            _repeated(process, at) if range_name is None else _of_ranges(process, at, range_name)
+        )
+        if steps is not None:
+            found.append(steps)
+    if found:
+        return Steps(tuple(found))
+    if range_name is not None:
+        raise _no_range(trace, range_name)
+    raise InputError(_none_repeats(trace), file=trace.file or None)
+
+
+# -- by a range ---------------------------------------------------------------------------------
+
+
+def _of_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
+    """From each range's begin to the next one's: work between two ranges belongs to the first."""
+    rows = named_ranges(process, name)
+    if rows is None or len(rows) < 2:
+        return None
+    starts, last_end = rows["start_ns"].to_numpy(), int(rows["end_ns"].iloc[-1])
+    lengths = (rows["end_ns"] - rows["start_ns"]).to_numpy()
+    bounds = starts
+    # The last range is a step, too, where nothing comes between ranges.
+    if np.median(np.diff(starts) - lengths[:-1]) <= 0.01 * np.median(lengths):
+        bounds = np.append(starts, last_end)
+    thread = int(rows["thread"].iloc[0])
+    sequence = next(
+        (each for each in of_threads(process, waiting.of_calls(process)) if each.thread == thread),
+        None,
+    )
+    kinds = np.zeros(bounds.size - 1, np.int64)
+    if sequence is not None:
+        edges = np.searchsorted(sequence.start_ns, bounds)
+        kinds = _kinds(sequence.tokens, edges)
+    calls = bounds.size - 1
+    made = _made(process, at, thread, bounds, kinds, f"range {name!r}, {calls} times")
+    return replace(made, range_name=name, kept=_typical(made.seconds, np.maximum(kinds, 0)))
+
+
+# -- by repetition ------------------------------------------------------------------------------
+
+
+def _repeated(process: Process, at: int) -> ProcessSteps | None:
+    sequences = of_threads(process, waiting.of_calls(process))
+    for sequence in sequences[:_THREADS_TRIED]:
+        if sequence.gpu_ns.sum() == 0:
+            break
+        for token in [*_longest_waits(sequence), None]:
+            found = _cut(process, at, sequence, token)
+            if found is not None:
+                return found
+    return None
+
+
+def _longest_waits(sequence: Sequence) -> list[int]:
+    """Tokens in which the host waits, those that take longest in all first."""
+    waits = sequence.waits != waiting.NOTHING
+    taken = np.bincount(
+        sequence.tokens[waits], (sequence.end_ns - sequence.start_ns)[waits].astype(float)
+    )
+    often = np.bincount(sequence.tokens[waits], minlength=taken.size) >= FEWEST_REPEATS
+    order = np.argsort(-taken, kind="stable")
+    return [int(token) for token in order if often[token]][:_WAITS_TRIED]
+
+
+def _cut(process: Process, at: int, sequence: Sequence, token: int | None) -> ProcessSteps | None:
+    """Steps that end at some of the calls of a token; at any call where it is None."""
+    size = sequence.tokens.size
+    lasts = np.arange(size) if token is None else np.flatnonzero(sequence.tokens == token)
+    if lasts.size < FEWEST_REPEATS:
+        return None
+    # Pauses of a thread that never waits; else how long it waits.
+    pause = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
+    weights = (pause if token is None else (sequence.end_ns - sequence.start_ns))[lasts]
+    parts = (
+        sequence.tokens
+        if token is None
+        else _parts(sequence, np.append(-1, lasts[:-1]) + 1, lasts + 1)
+    )
+    found = repetition.rhythm(parts, weights.astype(float))
+    if found is None or found.lasts.size < FEWEST_REPEATS:
+        return None
+    ends = lasts[found.lasts]
+    first, edges = _first_bound(sequence, ends, token)
+    bounds = np.concatenate([[first], _cuts(sequence, ends, token)])
+    kinds = _kinds(sequence.tokens, edges)
+    usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0])) if (kinds == 0).any() else 0
+    call = process.name_of(process.calls["name"].iloc[int(sequence.first[ends[-1]])])
+    where = "cut at a pause of the thread" if token is None else f"ends where {call} waits"
+    times = f"{usual} call{'s' * (usual != 1)} that repeat, {where}"
+    made = _made(process, at, sequence.thread, bounds, kinds, times)
+    if edges[0] == 0 and made.count > FEWEST_REPEATS:
+        # What the host did before its first call of all is not known.
+        made.kept[0] = False
+    return _accepted(process, made)
+
+
+def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> Ints:
+    """A number for each part between waits; all the same where each of them is a step.
+
+    Parts that come now and then count as the frequent one that they nearly are.
+    """
+    kinds = repetition.classes(sequence.tokens, begins, ends)
+    _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    often = int(np.count_nonzero(counts >= counts.max() * _AS_OFTEN))
+    rare = order[often:][:_KINDS_COMPARED]
+    stands_for = np.arange(counts.size)
+    for usual in order[: min(often, _KINDS_COMPARED_WITH)]:
+        alike = repetition.similar(sequence.tokens, begins, ends, int(first[usual]), first[rare])
+        stands_for[rare[alike]] = usual
+        rare = rare[~alike]
+    kinds = stands_for[kinds]
+    of_usual = kinds == np.bincount(kinds).argmax()
+    # The first part holds all that the program did before.
+    seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
+    if np.mean(of_usual) >= USUAL and seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
+        return np.zeros(kinds.size, np.int64)
+    return kinds
+
+
+def _first_bound(sequence: Sequence, ends: Ints, token: int | None) -> tuple[int, Ints]:
+    """Where the first step begins, and the edges of all steps in the sequence.
+
+    What comes before the first end is warm-up and a step, which is taken to be as long as most.
+    """
+    length = int(np.bincount(np.diff(ends)).argmax())
+    begin = max(0, int(ends[0]) + 1 - length)
+    edges = np.concatenate([[begin], ends + 1])
+    if begin > 0:
+        return int(_cuts(sequence, np.array([begin - 1]), token)[0]), edges
+    return int(sequence.start_ns[begin]), edges
+
+
+def _cuts(sequence: Sequence, ends: Ints, token: int | None) -> Ints:
+    """The times at which steps end: when a wait is over, or the next call begins."""
+    if token is not None:
+        return sequence.end_ns[ends]
+    following = np.minimum(ends + 1, sequence.tokens.size - 1)
+    return np.where(
+        ends + 1 < sequence.tokens.size, sequence.start_ns[following], sequence.end_ns[ends]
+    )
+
+
+# -- what both share ----------------------------------------------------------------------------
+
+
+def _made(
+    process: Process, at: int, thread: int, bounds: Ints, kinds: Ints, how: str
+) -> ProcessSteps:
+    call_step = _within(process.calls["start_ns"].to_numpy(), bounds)
+    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+    work_step = np.where(rows >= 0, call_step[rows], -1) if call_step.size else rows
+    taken = (process.work["end_ns"] - process.work["start_ns"]).to_numpy()
+    share = float(taken[work_step >= 0].sum() / max(1, taken.sum()))
+    made = ProcessSteps(
+        process=at, thread=thread, begins_ns=bounds, kept=np.ones(kinds.size, bool), kind=kinds,
+        how=how, range_name=None, call_step=call_step, work_step=work_step, gpu_share=share,
+    )  # fmt: skip
+    return replace(made, kept=_typical(made.seconds, kinds))
+
+
+def _within(starts: Ints, bounds: Ints) -> Ints:
+    step = np.searchsorted(bounds, starts, side="right") - 1
+    return np.where(step < bounds.size - 1, step, -1)
+
+
+def _kinds(tokens: Ints, edges: Ints) -> Ints:
+    """Kinds of steps, as in ``ProcessSteps``."""
+    begins, ends = edges[:-1], edges[1:]
+    found = repetition.classes(tokens, begins, ends)
+    _, first, counts = np.unique(found, return_index=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    often = min(max(1, int(np.count_nonzero(counts >= _OFTEN))), _KINDS)
+    rank = np.full(counts.size, NO_KIND)
+    rank[order[:often]] = np.arange(often)
+    rare = order[often:][:_KINDS_COMPARED]
+    alike = repetition.similar(tokens, begins, ends, int(first[order[0]]), first[rare])
+    rank[rare[alike]] = often
+    return rank[found]
+
+
+def _typical(seconds: NDArray[np.float64], kinds: Ints) -> NDArray[np.bool_]:
+    """Steps that are of a kind that comes again, without outliers and slow first ones."""
+    kept = kinds >= 0
+    for kind in np.unique(kinds[kept]):
+        own = kinds == kind
+        # A kind of a few steps has no quartiles of its own.
+        judged = seconds[own if np.count_nonzero(own) >= _OFTEN else kinds == 0]
+        low, median, high = np.quantile(judged, [0.25, 0.5, 0.75])
+        # Tukey's outer fence.
+        kept[own] = seconds[own] <= max(high + 3 * (high - low), _OUTLIER * median)
+    usual = (kinds == 0) & kept
+    if np.count_nonzero(usual) > FEWEST_REPEATS:
+        settled = np.quantile(seconds[usual], 0.9)
+        kept[: int(np.argmax(usual & (seconds <= settled)))] = False
+    return kept
+
+
+def _accepted(process: Process, steps: ProcessSteps) -> ProcessSteps | None:
+    """The steps, if they are enough of a kind and hold enough of the GPUs' time."""
+    if np.count_nonzero(steps.kind == 0) < FEWEST_REPEATS:
+        return None
+    taken = (process.work["end_ns"] - process.work["start_ns"]).to_numpy().astype(float)
+    regular = taken[np.isin(steps.work_step, np.flatnonzero(steps.kind >= 0))].sum()
+    between = taken[steps.work_step >= 0].sum()
+    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+    asked = np.where(
+        rows >= 0, process.calls["start_ns"].to_numpy()[rows], process.work["start_ns"].to_numpy()
+    )
+    rest = taken[asked >= steps.begins_ns[0]].sum()
+    if regular == 0 or regular < LEAST_SHARE * between or regular < LEAST_OF_REST * rest:
+        return None
+    return steps
+
+
+def _no_range(trace: Trace, name: str) -> InputError:
+    counted = Counter(
+        process.name_of(number)
+        for process in trace.processes
+        for number in process.ranges["name"].to_numpy()
+    )
+    if not counted:
+        said = "the trace has no NVTX ranges"
+    else:
+        known = ", ".join(f"{text!r} ({count})" for text, count in counted.most_common(5))
+        said = f"no two ranges of that name; there are {known}"
+    return InputError(said, file=trace.file or None, field=f"--range {name}")
+
+
+def _none_repeats(trace: Trace) -> str:
+    if not any(len(process.work) for process in trace.processes):
+        return "no GPU did any work in this trace"
+    repeats = Counter(
+        process.name_of(number)
+        for process in trace.processes
+        for number in process.ranges["name"].to_numpy()
+    )
+    often = [text for text, count in repeats.most_common(1) if count >= 2]
+    hint = f" (--range {often[0]!r}, for instance)" if often else ""
+    return (
+        f"no repeating step: fewer than {FEWEST_REPEATS} repeats with most of the GPUs' time; "
+        f"record more steps, or name an NVTX range that is a step by --range{hint}"
+    )

@@ -1,0 +1,246 @@
+"""Where the time of a step goes, and which calls make the host wait.
+
+The host's time is that of the thread that drives the steps: waiting (in calls that return when the
+GPU is done), other CUDA calls, and outside of them; the three add up to the step. A GPU's time
+falls into kernels alone, copies alone, both at once, and idle, which add up to it as well. Both are
+means over the typical steps; a step's own time is their median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gpucast.traces import tables, waiting
+from gpucast.traces.clocks import Skew, skew_of
+from gpucast.traces.intervals import Union
+from gpucast.traces.steps import ProcessSteps
+from gpucast.traces.trace import Process
+from gpucast.traces.wait_summary import Wait, waits_of
+from gpucast.traces.work_names import labels_of
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The steps of a process.
+
+    Attributes:
+        how: what a step is.
+        found, kept: steps, and typical ones of them.
+        seconds, low, high, mean: s of a typical step: median, 5 % and 95 % quantile, mean.
+        calls: CUDA calls of the usual step (median).
+        others: kinds of steps beside the usual one.
+        gpu_share: of the GPUs' time in the trace, what is in steps.
+    """
+
+    how: str
+    found: int
+    kept: int
+    seconds: float
+    low: float
+    high: float
+    mean: float
+    calls: int
+    others: list[OtherKind]
+    gpu_share: float
+
+
+@dataclass(frozen=True)
+class OtherKind:
+    """Steps that do more or less than the usual one.
+
+    ``every``: steps from one to the next, where that is always the same. ``seconds``: median, s.
+    """
+
+    steps: int
+    every: int | None
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """Seconds a step of the driving thread."""
+
+    waiting: float
+    calls: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class GpuTime:
+    """Seconds a step of a GPU; ``busy`` is the share that is not idle."""
+
+    device: int
+    kernels: float
+    copies: float
+    both: float
+    idle: float
+    busy: float
+
+
+@dataclass(frozen=True)
+class WorkTime:
+    """A kind of work: how often in a step, seconds and bytes of a step, all GPUs together."""
+
+    kind: str
+    name: str
+    count: float
+    seconds: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A process: its steps and where their time goes."""
+
+    process: int
+    pid: int
+    rank: int | None
+    program: str
+    steps: StepTimes
+    host: HostTime
+    gpus: list[GpuTime]
+    work: list[WorkTime]
+    waits: list[Wait]
+    skew: Skew
+
+
+def summarize(process: Process, steps: ProcessSteps) -> Summary:
+    """Where the time of a process's steps goes."""
+    typical = steps.kept if steps.kept.any() else np.ones(steps.count, bool)
+    begins, ends = steps.begins_ns[:-1][typical], steps.begins_ns[1:][typical]
+    waits = waiting.of_calls(process)
+    return Summary(
+        process=steps.process,
+        pid=process.pid,
+        rank=process.rank,
+        program=process.program,
+        steps=_times(steps, typical),
+        host=_host(process, steps, waits, begins, ends),
+        gpus=_gpus(process, begins, ends),
+        work=_work(process, steps, typical),
+        waits=waits_of(process, steps, waits, typical),
+        skew=skew_of(process),
+    )
+
+
+def _times(steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
+    seconds, calls = steps.seconds[typical], steps.calls[typical]
+    kinds = steps.kind[typical]
+    usual = kinds == 0 if (kinds == 0).any() else np.ones(kinds.size, bool)
+    low, high = np.quantile(seconds, [0.05, 0.95])
+    others = [
+        OtherKind(
+            steps=int(own.sum()),
+            every=_spacing(steps.kind == kind),
+            calls=int(np.median(calls[own])),
+            seconds=float(np.median(seconds[own])),
+        )
+        for kind in np.unique(kinds[~usual])
+        for own in (kinds == kind,)
+    ]
+    return StepTimes(
+        how=steps.how,
+        found=steps.count,
+        kept=int(steps.kept.sum()),
+        seconds=float(np.median(seconds)),
+        low=float(low),
+        high=float(high),
+        mean=float(np.mean(seconds)),
+        calls=int(np.median(calls[usual])),
+        others=others,
+        gpu_share=steps.gpu_share,
+    )
+
+
+def _spacing(where: NDArray[np.bool_]) -> int | None:
+    distances = np.diff(np.flatnonzero(where))
+    same = distances.size > 0 and bool((distances == distances[0]).all())
+    return int(distances[0]) if same else None
+
+
+def _host(
+    process: Process, steps: ProcessSteps, waits: waiting.Kinds, begins: Ints, ends: Ints
+) -> HostTime:
+    own = process.calls["thread"].to_numpy() == steps.thread
+    starts = process.calls["start_ns"].to_numpy()
+    stops = process.calls["end_ns"].to_numpy()
+    waiting_calls = own & (waits != waiting.NOTHING)
+    in_calls = Union.of(starts[own], stops[own]).within(begins, ends).mean()
+    in_waits = Union.of(starts[waiting_calls], stops[waiting_calls]).within(begins, ends).mean()
+    step = (ends - begins).mean()
+    return HostTime(in_waits / 1e9, (in_calls - in_waits) / 1e9, (step - in_calls) / 1e9)
+
+
+def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
+    found = []
+    step = (ends - begins).mean()
+    for device, work in process.work.groupby("device"):
+        copying = work["kind"] == tables.COPY
+        copies = Union.of(work["start_ns"][copying], work["end_ns"][copying])
+        others = Union.of(work["start_ns"][~copying], work["end_ns"][~copying])
+        any_of, in_copies, in_others = (
+            float(each.within(begins, ends).mean()) for each in (copies | others, copies, others)
+        )
+        found.append(
+            GpuTime(
+                device=int(str(device)),
+                kernels=(any_of - in_copies) / 1e9,
+                copies=(any_of - in_others) / 1e9,
+                both=(in_copies + in_others - any_of) / 1e9,
+                idle=(step - any_of) / 1e9,
+                busy=any_of / step,
+            )
+        )
+    return found
+
+
+def _work(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) -> list[WorkTime]:
+    work = process.work[_in_steps(steps.work_step, typical)]
+    if work.empty:
+        return []
+    labels = labels_of(process, work)
+    table = pd.DataFrame(
+        {
+            "kind": [kind for kind, _ in labels],
+            "name": [name for _, name in labels],
+            "seconds": (work["end_ns"] - work["start_ns"]).to_numpy() / 1e9,
+            "bytes": work["bytes"].to_numpy(),
+        }
+    )
+    count = np.count_nonzero(typical)
+    sums = table.groupby(["kind", "name"], as_index=False).agg(
+        count=("bytes", "size"), seconds=("seconds", "sum"), bytes=("bytes", "sum")
+    )
+    sums = sums.sort_values("seconds", ascending=False, kind="stable")
+    return [
+        WorkTime(
+            str(row.kind), str(row.name), row.count / count, row.seconds / count, row.bytes / count
+        )
+        for row in _Rows.of(sums)
+    ]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    kind: str
+    name: str
+    count: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> list[_Rows]:
+        columns = [table[name].tolist() for name in ("kind", "name", "count", "seconds", "bytes")]
+        return [cls(*row) for row in zip(*columns, strict=True)]
+
+
+def _in_steps(step: Ints, typical: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (step >= 0) & typical[step]
+    return found

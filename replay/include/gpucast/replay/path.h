@@ -1,0 +1,57 @@
+// What reaching GPUs over a path costs. Natively a call costs what the program's columns say; on a
+// forwarding path, calls become messages to the server of their device:
+//
+//   sent    = max(host, room in the socket) + cost
+//   arrives = max(sent, wire free) + up + flight            the wire is free again after `up`
+//   served  = max(arrives, server free) + serve             one server thread a device, in order
+//   answer  = max(end of what is waited for, server free) + answer, then `down` and `flight`
+//   host    = answer + after
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "gpucast/replay/program.h"
+
+namespace gpucast::replay {
+
+enum class Transport : std::uint8_t {
+  direct,        // the host asks the driver itself
+  asynchronous,  // messages, answered only where the program waits for something
+  synchronous,   // messages, each of which is answered
+};
+
+// Columns of an entry a call, used by forwarding paths only.
+struct Messages {
+  std::vector<double> cost;    // of the host: packing, and writing into the socket
+  std::vector<double> up;      // seconds that the message occupies the wire
+  std::vector<double> flight;  // one way, beside that
+  std::vector<double> serve;   // of the server's thread
+  std::vector<double> answer;  // of the server's thread, where there is an answer
+  std::vector<double> down;    // seconds that the answer occupies the wire
+  std::vector<double> after;   // of the host, from the answer until the call returns
+};
+
+struct Path {
+  Transport transport = Transport::direct;
+  Messages messages;
+  // Copies beyond this many bytes go over connections of their own, in pieces.
+  std::int64_t most_inline = std::int64_t{1} << 20;
+  std::int64_t piece = std::int64_t{1} << 20;
+  // Bytes that a connection takes before who writes has to wait for the server to read.
+  std::int64_t socket = std::int64_t{4} << 20;
+  // All devices' connections share one wire, up and down, for what lies between hosts; `line` is
+  // its seconds a byte, 0 for none.
+  double line = 0;
+  // Either side looks for a message for so long; then it sleeps, and a message has to wake it.
+  double spin = 2e-3;
+  double wake_server = 0;
+  double wake_client = 0;
+  // Works that a device takes before who asks for more has to wait; 0: any number.
+  std::int32_t queue = 1024;
+  // A copy that waits for another engine (for a kernel) looks for its end this often
+  // (model/poll.h); 0: it sees it at once.
+  double tick = 0;
+};
+
+}  // namespace gpucast::replay

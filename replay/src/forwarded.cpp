@@ -1,0 +1,323 @@
+#include "forwarded.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "direct.h"
+
+namespace gpucast::replay {
+namespace {
+
+// Of a message that carries no data.
+constexpr std::int64_t header_bytes = 128;
+
+}  // namespace
+
+Forwarded::Forwarded(const Program& program, const Path& path, Agenda& agenda, Devices& devices,
+                     Hosts& hosts, const Times& times)
+    : program_(program),
+      path_(path),
+      agenda_(agenda),
+      devices_(devices),
+      hosts_(hosts),
+      times_(times),
+      connections_(at(program.devices)),
+      data_at_server_(program.size()),
+      receiving_(program.streams.device.size()),
+      data_until_(program.streams.device.size()) {}
+
+// A wait for an event goes to the server of the stream that recorded it.
+std::int32_t Forwarded::device_of(std::int32_t call) const {
+  const std::int32_t recording = program_.recording[at(call)];
+  return program_.device[at(recording == none ? call : recording)];
+}
+
+Manner Forwarded::manner_of(std::int32_t call) const {
+  const std::size_t c = at(call);
+  return manner(path_.transport, program_.operation[c], program_.direction[c], program_.memory[c],
+                program_.blocking[c] != 0, device_of(call) != program_.device[c]);
+}
+
+bool Forwarded::to_device(std::int32_t call) const {
+  return program_.operation[at(call)] == Operation::copy &&
+         program_.direction[at(call)] == Direction::h2d;
+}
+
+bool Forwarded::to_host(std::int32_t call) const {
+  return program_.operation[at(call)] == Operation::copy &&
+         program_.direction[at(call)] == Direction::d2h;
+}
+
+bool Forwarded::large(std::int32_t call) const {
+  return program_.bytes[at(call)] > path_.most_inline && (to_device(call) || to_host(call));
+}
+
+// ---- the host ----
+
+void Forwarded::call(std::int32_t call) {
+  const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  const Manner manner = manner_of(call);
+  if (manner == Manner::here) return hosts_.returns(call, agenda_.now() + messages.cost[c]);
+  Connection& connection = connection_of(call);
+  if (held_up(call, connection)) return;
+  const double sent = send(call, connection);
+  if (manner != Manner::send) return;
+  const std::int32_t stream = program_.stream[c];
+  if (to_host(call)) ++receiving_[at(stream)];
+  if (to_device(call) && program_.blocking[c] != 0 && receiving_[at(stream)] > 0) {
+    waiting_for_data_.push_back(call);
+    return;
+  }
+  hosts_.returns(call, sent);
+}
+
+bool Forwarded::held_up(std::int32_t call, Connection& connection) {
+  const std::int32_t recording = program_.recording[at(call)];
+  if (recording != none && !hosts_.returned(recording)) {
+    hosts_.wait_for(call, recording);
+    return true;
+  }
+  if (connection.unread > path_.socket) {
+    connection.waiting_for_room.push_back(call);
+    return true;
+  }
+  return false;
+}
+
+// When `bytes` that want to go from `begin` on have gone over the line that all share.
+double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes) const {
+  if (path_.line <= 0) return begin;
+  line_free = std::max(line_free, begin) + path_.line * static_cast<double>(bytes);
+  return line_free;
+}
+
+// When the host is free of it.
+double Forwarded::send(std::int32_t call, Connection& connection) {
+  const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  const std::int64_t bytes = to_device(call) ? program_.bytes[c] : 0;
+  const double now = agenda_.now();
+  double sent = now + messages.cost[c];
+  double arrives = sent;
+  if (large(call) && to_device(call)) {
+    const double begin = std::max(sent, connection.bulk_up_free);
+    connection.bulk_up_free =
+        std::max(begin + messages.up[c], over_line(line_up_free_, begin, bytes));
+    data_at_server_[c] = connection.bulk_up_free + messages.flight[c];
+    const bool waits = program_.blocking[c] != 0 || program_.memory[c] != Memory::pinned;
+    if (waits) sent = connection.bulk_up_free;
+    arrives = std::max(arrives, connection.up_free);
+    connection.unread += header_bytes;
+  } else {
+    // A copy goes out while the host still writes.
+    const double line = over_line(line_up_free_, now, bytes + header_bytes);
+    arrives = std::max({arrives, connection.up_free, line}) + messages.up[c];
+    connection.unread += bytes + header_bytes;
+  }
+  connection.up_free = arrives;
+  connection.up_last = std::max(connection.up_last, arrives + messages.flight[c]);
+  agenda_.add(connection.up_last, What::arrived, call);
+  return sent;
+}
+
+// ---- the server ----
+
+void Forwarded::handle(const Event& event) {
+  switch (event.what) {
+    case What::arrived:
+      return arrived(event.about);
+    case What::served:
+      return served(event.about);
+    case What::answered:
+      return answered(event.about);
+    case What::data:
+      return data(event.about);
+    default:
+      return;
+  }
+}
+
+void Forwarded::arrived(std::int32_t call) {
+  Connection& connection = connection_of(call);
+  connection.messages.push_back(call);
+  if (!connection.busy) serve_next(connection);
+}
+
+void Forwarded::serve_next(Connection& connection) {
+  const std::int32_t call = connection.messages.front();
+  const std::size_t c = at(call);
+  connection.messages.pop_front();
+  connection.busy = true;
+  const double now = agenda_.now();
+  double begin = std::max(now, connection.free);
+  if (now - connection.last_seen > path_.spin && connection.waits == 0) begin += path_.wake_server;
+  connection.last_seen = now;
+  const double taken = begin + path_.messages.serve[c];
+  connection.free = taken;
+  connection.unread -= header_bytes + (to_device(call) && !large(call) ? program_.bytes[c] : 0);
+  for (const std::int32_t waiting : std::exchange(connection.waiting_for_room, {}))
+    agenda_.add(begin, What::again, waiting);
+  // Of a large copy all has to be there; answers go out meanwhile.
+  agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
+}
+
+void Forwarded::served(std::int32_t call) {
+  const std::size_t c = at(call);
+  Connection& connection = connection_of(call);
+  if (program_.engine[c] != none && path_.queue > 0 &&
+      devices_.queued(device_of(call)) >= path_.queue) {
+    connection.blocked = call;
+    return;
+  }
+  act(call, connection);
+  if (connection.freeing == none) next_message(connection);
+}
+
+void Forwarded::next_message(Connection& connection) {
+  connection.busy = false;
+  connection.last_seen = agenda_.now();
+  connection.free = std::max(connection.free, agenda_.now());
+  if (!connection.messages.empty()) serve_next(connection);
+}
+
+void Forwarded::act(std::int32_t call, Connection& connection) {
+  const std::size_t c = at(call);
+  const Item item = Devices::work_of(call);
+  const Manner manner = manner_of(call);
+  switch (program_.operation[c]) {
+    case Operation::record:
+      mark(program_, devices_, call);
+      devices_.release(item, agenda_.now());
+      break;
+    case Operation::wait_stream_event:
+      if (manner == Manner::wait) break;
+      mark(program_, devices_, call);
+      devices_.release(item, agenda_.now());
+      break;
+    case Operation::free:
+      devices_.hold(item);
+      devices_.wait_for_device(item, program_.device[c]);
+      connection.freeing = call;
+      devices_.release(item, agenda_.now());
+      return;
+    default:
+      if (program_.engine[c] != none) ask_for_work(call);
+  }
+  if (manner == Manner::reply) return answer(call);
+  if (manner == Manner::wait || to_host(call)) {
+    ++connection.waits;
+    if (program_.engine[c] == none) {
+      mark_set(program_, devices_, call);
+      devices_.release(item, agenda_.now());
+    }
+  }
+}
+
+void Forwarded::ask_for_work(std::int32_t call) {
+  const std::size_t c = at(call);
+  const Item item = Devices::work_of(call);
+  devices_.submit(item, program_.stream[c]);
+  if (to_device(call) && large(call)) {
+    // All but the last piece went to the GPU as it came.
+    const double share = static_cast<double>(path_.piece) / static_cast<double>(program_.bytes[c]);
+    devices_.shorten(item, program_.seconds[c] * std::min(1.0, share));
+  }
+  // Who made a blocking copy or memset takes it for done, and so does whatever any stream is given.
+  const bool fences =
+      program_.blocking[c] != 0 && !to_host(call) &&
+      (program_.operation[c] == Operation::copy || program_.operation[c] == Operation::set);
+  if (fences) devices_.fence(item, program_.device[c]);
+  devices_.release(item, agenda_.now() + program_.latency[c]);
+}
+
+void Forwarded::finished(Item item) {
+  const std::int32_t call = Devices::call_of(item);
+  Connection& connection = connection_of(call);
+  if (connection.blocked != none && devices_.queued(device_of(call)) < path_.queue)
+    agenda_.add(agenda_.now(), What::served, std::exchange(connection.blocked, none));
+  if (connection.freeing == call) {
+    connection.freeing = none;
+    if (manner_of(call) == Manner::reply) answer(call);
+    for (const std::int32_t held : std::exchange(connection.held_answers, {}))
+      answer(held);
+    return next_message(connection);
+  }
+  if (manner_of(call) != Manner::wait && !to_host(call)) return;
+  --connection.waits;
+  if (connection.freeing != none) {
+    connection.held_answers.push_back(call);
+  } else {
+    answer(call);
+  }
+}
+
+// Between two messages.
+void Forwarded::answer(std::int32_t call) {
+  const std::size_t c = at(call);
+  Connection& connection = connection_of(call);
+  const double begin = std::max(agenda_.now(), connection.free);
+  connection.free = begin + path_.messages.answer[c];
+  connection.last_seen = connection.free;
+  bring(call, manner_of(call) == Manner::send ? What::data : What::answered);
+}
+
+void Forwarded::bring(std::int32_t call, What what) {
+  const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  Connection& connection = connection_of(call);
+  const std::int64_t bytes = to_host(call) ? program_.bytes[c] : 0;
+  const double ready = connection.free;
+  if (to_host(call) && large(call)) {
+    // Pieces go out as the GPU brings them: the last a little after it has ended.
+    const double first = std::max(devices_.work_begun(call), connection.bulk_down_free);
+    const double rest = messages.down[c] * static_cast<double>(std::min(path_.piece, bytes)) /
+                        static_cast<double>(bytes);
+    const double through = std::max(first + messages.down[c], ready + rest);
+    connection.bulk_down_free = std::max(through, over_line(line_down_free_, first, bytes));
+    const double there = connection.bulk_down_free + messages.flight[c];
+    double& until = data_until_[at(program_.stream[c])];
+    until = std::max(until, there);
+    agenda_.add(there, what, call);
+    return;
+  }
+  const double line = over_line(line_down_free_, ready, bytes + header_bytes);
+  connection.down_free =
+      std::max({ready, connection.down_free, path_.line > 0 ? line : 0.0}) + messages.down[c];
+  connection.down_last = std::max(connection.down_last, connection.down_free + messages.flight[c]);
+  agenda_.add(connection.down_last, what, call);
+}
+
+// ---- the host again ----
+
+// What the stream of a call has brought and a wait for it includes.
+double Forwarded::data_until(std::int32_t call) const {
+  const std::size_t c = at(call);
+  double result = 0;
+  if (program_.stream[c] != none) result = data_until_[at(program_.stream[c])];
+  if (program_.operation[c] != Operation::sync_device) return result;
+  for (std::size_t s = 0; s < data_until_.size(); ++s) {
+    if (program_.streams.device[s] == program_.device[c]) result = std::max(result, data_until_[s]);
+  }
+  return result;
+}
+
+void Forwarded::answered(std::int32_t call) {
+  const std::size_t c = at(call);
+  double there = agenda_.now();
+  if (manner_of(call) == Manner::wait) there = std::max(there, data_until(call));
+  if (there - times_.begin[c] > path_.spin) there += path_.wake_client;
+  hosts_.returns(call, there + path_.messages.after[c]);
+}
+
+void Forwarded::data(std::int32_t call) {
+  const std::int32_t stream = program_.stream[at(call)];
+  if (--receiving_[at(stream)] > 0) return;
+  std::erase_if(waiting_for_data_, [&](std::int32_t waiting) {
+    if (program_.stream[at(waiting)] != stream) return false;
+    hosts_.returns(waiting, agenda_.now());
+    return true;
+  });
+}
+
+}  // namespace gpucast::replay

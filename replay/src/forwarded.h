@@ -1,0 +1,89 @@
+// Calls that become messages to the server of their device: rules.h and path.h say which, and what
+// they cost.
+//
+// One ordered connection to each server takes messages both ways, and large copies have channels of
+// their own beside it. A server does its messages one after another. Between them it looks for what
+// the GPU has come to, and answers. Where nothing has come for `spin`, it sleeps, as does a thread
+// that has waited for its answer for so long.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "agenda.h"
+#include "devices.h"
+#include "gpucast/replay/path.h"
+#include "gpucast/replay/rules.h"
+#include "hosts.h"
+
+namespace gpucast::replay {
+
+class Forwarded {
+ public:
+  Forwarded(const Program& program, const Path& path, Agenda& agenda, Devices& devices,
+            Hosts& hosts, const Times& times);
+
+  void call(std::int32_t call);
+  void finished(Item item);
+  // What::arrived, served, answered and data.
+  void handle(const Event& event);
+
+ private:
+  // What lies between a thread and one server.
+  struct Connection {
+    double up_free = 0;  // of the ordered connection,
+    double down_free = 0;
+    double up_last = 0;  // when what was sent last is there
+    double down_last = 0;
+    double bulk_up_free = 0;  // and of the channels
+    double bulk_down_free = 0;
+    std::int64_t unread = 0;  // bytes that the server has yet to read
+    std::vector<std::int32_t> waiting_for_room;
+    // The server.
+    std::deque<std::int32_t> messages;
+    bool busy = false;            // with a message
+    double free = 0;              // to do anything
+    double last_seen = 0;         // doing something
+    std::int32_t waits = 0;       // that the GPU has not come to
+    std::int32_t blocked = none;  // a message that waits for room in the device's queue
+    std::int32_t freeing = none;  // a free, which waits for the whole device
+    std::vector<std::int32_t> held_answers;
+  };
+
+  Manner manner_of(std::int32_t call) const;
+  std::int32_t device_of(std::int32_t call) const;
+  Connection& connection_of(std::int32_t call) { return connections_[at(device_of(call))]; }
+  bool to_device(std::int32_t call) const;
+  bool to_host(std::int32_t call) const;
+  bool large(std::int32_t call) const;
+  bool held_up(std::int32_t call, Connection& connection);
+  double over_line(double& line_free, double begin, std::int64_t bytes) const;
+  double send(std::int32_t call, Connection& connection);
+  void arrived(std::int32_t call);
+  void serve_next(Connection& connection);
+  void served(std::int32_t call);
+  void act(std::int32_t call, Connection& connection);
+  void ask_for_work(std::int32_t call);
+  void next_message(Connection& connection);
+  void answer(std::int32_t call);
+  void bring(std::int32_t call, What what);
+  void answered(std::int32_t call);
+  void data(std::int32_t call);
+  double data_until(std::int32_t call) const;
+
+  const Program& program_;
+  const Path& path_;
+  Agenda& agenda_;
+  Devices& devices_;
+  Hosts& hosts_;
+  const Times& times_;
+  std::vector<Connection> connections_;  // a device's
+  double line_up_free_ = 0;
+  double line_down_free_ = 0;
+  std::vector<double> data_at_server_;          // of a large copy to the device
+  std::vector<std::int32_t> receiving_;         // copies of a stream whose data is on its way
+  std::vector<double> data_until_;              // of a stream
+  std::vector<std::int32_t> waiting_for_data_;  // blocking copies to the device
+};
+
+}  // namespace gpucast::replay

@@ -1,0 +1,335 @@
+"""Steps found in traces whose steps are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from command_line import Run, assert_refused
+from gpucast.errors import InputError
+from gpucast.traces import ProcessSteps, Trace, find_steps
+from gpucast.traces.steps import NO_KIND
+from made_traces import LATENCY, WAKE, MadeTrace
+
+US = 1e-6
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that was made up: its trace, and the calls at whose return each step ends."""
+
+    trace: Trace = field(repr=False)
+    ends: list[int]
+
+
+kernels = st.lists(
+    st.tuples(st.sampled_from("abcde"), st.integers(1, 200)), min_size=1, max_size=8
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Built:
+    """Warm-up, steps that end with a scalar read back, sometimes with more done before."""
+    made = MadeTrace()
+    for kernel, length in draw(kernels):
+        made.launch(f"warm-up {kernel}", seconds=length * US)
+        made.call(draw(st.sampled_from(["cudaMalloc", "cudaFree", "cudaStreamCreate"])))
+    step = draw(kernels)
+    often = draw(st.integers(5, 12))
+    more = draw(kernels)[: len(step)] if draw(st.booleans()) else []
+    noise = draw(st.integers(7, 30))
+    ends = []
+    for at in range(draw(st.integers(12, 40))):
+        for kernel, length in step:
+            made.launch(kernel, seconds=length * US)
+        if more and at % often == 0:
+            for kernel, length in more:
+                made.launch(f"more {kernel}", seconds=length * US)
+        if at % noise == noise - 1:
+            made.call("cudaMalloc")
+        made.host(draw(st.integers(0, 50)) * US)
+        ends.append(made.copy(8, "d2h"))
+    return Built(made.trace(), ends)
+
+
+def returns(trace: Trace, correlations: list[int]) -> list[int]:
+    """When calls returned, ns."""
+    calls = trace.processes[0].calls.set_index("correlation")["end_ns"]
+    return [int(calls[each]) for each in correlations]
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_found_steps_end_where_those_built_end(built: Built) -> None:
+    steps = find_steps(built.trace).main
+    assert steps.begins_ns[1:].tolist() == returns(built.trace, built.ends)
+    assert steps.kept.sum() >= 0.5 * len(built.ends)
+    assert not (steps.kind[1:] == NO_KIND).any()
+
+
+@settings(max_examples=30, deadline=None)
+@given(programs())
+def test_a_step_holds_its_calls_and_their_work(built: Built) -> None:
+    process, steps = built.trace.processes[0], find_steps(built.trace).main
+    step_of = dict(zip(process.calls["correlation"], steps.call_step, strict=True))
+    assert [step_of[each] for each in built.ends] == list(range(len(built.ends)))
+    asked = [step_of[each] for each in process.work["correlation"]]
+    assert steps.work_step.tolist() == asked
+    assert steps.calls.sum() == np.count_nonzero(steps.call_step >= 0)
+
+
+def one_step(made: MadeTrace) -> None:
+    """Two kernels and a scalar."""
+    made.launch("a", seconds=20 * US)
+    made.launch("b", seconds=30 * US)
+    made.copy(8, "d2h")
+
+
+def repeated(step: Callable[[MadeTrace], None], times: int, before: int = 0) -> MadeTrace:
+    """A program of steps after some warm-up."""
+    made = MadeTrace()
+    for _ in range(before):
+        made.call("cudaMalloc", cost=50 * US)
+    for _ in range(times):
+        step(made)
+    return made
+
+
+def found(made: MadeTrace, range_name: str | None = None) -> ProcessSteps:
+    """The steps of the only process."""
+    return find_steps(made.trace(), range_name).main
+
+
+def test_a_step_takes_what_it_takes_by_hand() -> None:
+    steps = found(repeated(one_step, 10))
+    # The copy takes 8 B / 10 GB/s and ends behind both kernels.
+    by_hand = LATENCY + 20 * US + 30 * US + 0.8e-9 + WAKE
+    assert steps.count == 10
+    assert steps.seconds == pytest.approx(np.full(10, by_hand), abs=3e-9)
+    assert steps.how == "3 calls that repeat, ends where cudaMemcpy waits"
+
+
+def test_five_steps_are_enough_and_four_are_not() -> None:
+    assert found(repeated(one_step, 5)).count == 5
+    with pytest.raises(InputError, match="no repeating step: fewer than 5 repeats"):
+        found(repeated(one_step, 4))
+
+
+def test_many_equal_kernels_and_one_wait_are_one_step() -> None:
+    def step(made: MadeTrace) -> None:
+        for _ in range(200):
+            made.launch("tiny", seconds=1 * US)
+        made.wait_stream()
+
+    steps = found(repeated(step, 10))
+    assert (steps.count, steps.calls.tolist()) == (10, [201] * 10)
+
+
+def test_waits_of_one_kind_within_a_step_do_not_end_it() -> None:
+    def step(made: MadeTrace) -> None:
+        for kernel, length in (("x", 5), ("y", 90), ("z", 5)):
+            made.launch(kernel, seconds=length * US)
+            made.launch(f"{kernel}2", seconds=length * US)
+            made.copy(8, "d2h")
+
+    made = repeated(step, 12)
+    steps = found(made)
+    assert steps.kept.sum() >= 11
+    assert np.median(steps.calls) == 9
+    # It is cut behind the longest wait, which is for y.
+    names = [made.process().name_of(each) for each in made.process().work["name"]]
+    first = next(at for at, step in enumerate(steps.work_step) if step == 3)
+    assert names[first] == "z"
+
+
+def test_a_step_that_never_waits_is_found_by_its_calls() -> None:
+    def step(made: MadeTrace) -> None:
+        for kernel in "abcab":
+            made.launch(kernel, seconds=10 * US)
+        made.host(40 * US)
+
+    steps = found(repeated(step, 20, before=3))
+    assert np.median(steps.calls) == 5
+    assert steps.kept.sum() >= 18
+    assert "cut at a pause" in steps.how
+
+
+def test_how_often_a_loop_polls_does_not_matter() -> None:
+    random = np.random.default_rng(3)
+
+    def step(made: MadeTrace) -> None:
+        made.launch("a", seconds=30 * US)
+        made.record(1)
+        for _ in range(int(random.integers(1, 40))):
+            made.call("cudaEventQuery", cost=1 * US)
+
+    steps = found(repeated(step, 20))
+    assert steps.count >= 19
+    assert (steps.kind[1:] == 0).all()
+
+
+def test_every_tenth_step_that_does_more_is_a_kind_of_its_own() -> None:
+    made = MadeTrace()
+    for at in range(60):
+        made.launch("a", seconds=20 * US)
+        made.launch("b", seconds=20 * US)
+        if at % 10 == 5:
+            made.launch("energy", seconds=50 * US)
+        made.copy(8, "d2h")
+    steps = found(made)
+    assert np.flatnonzero(steps.kind == 1).tolist() == [5, 15, 25, 35, 45, 55]
+    assert steps.kept[1:].all()
+
+
+def test_first_slow_steps_and_interrupted_ones_are_left_out() -> None:
+    made = MadeTrace()
+    for at in range(40):
+        made.host((200 - 40 * at if at < 5 else 0) * US)
+        if at == 20:
+            made.host(0.01)
+        one_step(made)
+    steps = found(made)
+    assert steps.count == 40
+    assert not steps.kept[:4].any()
+    assert not steps.kept[20]
+    assert steps.kept.sum() >= 33
+
+
+def test_the_thread_that_drives_the_gpu_gives_the_steps() -> None:
+    made = MadeTrace()
+    for at in range(20):
+        one_step(made)
+        made.at_least(made.now(0), thread=1)
+        for _ in range(1 + at % 3):
+            made.launch("preview", seconds=1 * US, thread=1, stream=13)
+    steps = found(made)
+    assert steps.thread == 0
+    assert steps.count == 20
+    # What the other thread does belongs to the step of its time.
+    assert set(steps.calls[1:-1]) == {4, 5, 6}
+
+
+def test_steps_of_ranges_begin_where_the_ranges_begin() -> None:
+    made = MadeTrace()
+    for number in range(8):
+        with made.range(f"step {number}"):
+            one_step(made)
+        with made.range("other"):
+            made.host(10 * US)
+    steps = found(made, "step")
+    starts = made.process().ranges["start_ns"].to_numpy()[::2]
+    # The last one has nothing behind it that says when it would end.
+    assert steps.begins_ns.tolist() == starts.tolist()
+    assert steps.range_name == "step"
+    assert steps.how == "range 'step', 7 times"
+
+
+def test_ranges_that_follow_one_another_are_all_steps() -> None:
+    made = MadeTrace()
+    for _ in range(6):
+        with made.range("step"):
+            one_step(made)
+    assert found(made, "step").count == 6
+
+
+def test_ranges_within_ranges_of_the_name_do_not_count() -> None:
+    made = MadeTrace()
+    for _ in range(6):
+        with made.range("step"):
+            with made.range("step"):
+                one_step(made)
+            one_step(made)
+    assert found(made, "step").count == 6
+
+
+def test_a_range_that_is_not_there_is_answered_with_those_that_are(
+    tmp_path: Path, run: Run
+) -> None:
+    made = MadeTrace()
+    for _ in range(6):
+        with made.range("iteration"):
+            one_step(made)
+    path = made.write(tmp_path / "T")
+    assert_refused(run("trace", "show", path, "--range", "step"), "'iteration' (6)")
+    bare = repeated(one_step, 6).write(tmp_path / "bare")
+    assert_refused(run("trace", "show", bare, "--range", "step"), "has no NVTX ranges")
+
+
+def test_a_program_that_never_does_the_same_is_refused_in_one_line(
+    tmp_path: Path, run: Run
+) -> None:
+    made = MadeTrace()
+    random = np.random.default_rng(5)
+    for at in range(200):
+        for _ in range(int(random.integers(1, 9))):
+            made.launch(f"k{random.integers(0, 500)}", seconds=20 * US)
+        made.copy(2 ** (at % 23), "d2h")
+    path = made.write(tmp_path / "T")
+    assert_refused(run("trace", "show", path), str(path), "no repeating step", "--range")
+
+
+def only_once(made: MadeTrace) -> None:
+    """Work that takes long and never comes again."""
+    for number in range(300):
+        made.launch(f"only once {number}", seconds=1e-3)
+    made.wait_device()
+
+
+def test_repeats_before_much_else_are_no_steps() -> None:
+    made = repeated(one_step, 6)
+    only_once(made)
+    with pytest.raises(InputError, match="no repeating step"):
+        found(made)
+
+
+def test_what_comes_before_the_steps_is_warm_up(tmp_path: Path, run: Run) -> None:
+    made = MadeTrace()
+    only_once(made)
+    for _ in range(8):
+        one_step(made)
+    assert found(made).count == 8
+    _, _, said = run("trace", "show", made.write(tmp_path / "T"))
+    assert "100 % of the GPUs' time in the trace is not in steps" in said
+
+
+def test_a_trace_without_gpu_work_says_so() -> None:
+    made = MadeTrace()
+    for _ in range(10):
+        made.call("cudaGetDeviceCount")
+    with pytest.raises(InputError, match="no GPU did any work"):
+        found(made)
+
+
+def test_each_process_has_its_steps_and_idle_ones_none() -> None:
+    idle = MadeTrace()
+    idle.call("cudaGetDeviceCount")
+    trace = idle.trace(repeated(one_step, 9), repeated(one_step, 7))
+    steps = find_steps(trace)
+    assert [each.process for each in steps.processes] == [1, 2]
+    assert [each.count for each in steps.processes] == [9, 7]
+
+
+def test_a_graph_is_one_call_and_all_its_work() -> None:
+    def step(made: MadeTrace) -> None:
+        made.graph([("a", 5 * US), ("b", 6 * US), ("c", 7 * US)])
+        made.wait_stream()
+
+    steps = found(repeated(step, 8))
+    assert np.bincount(steps.work_step).tolist() == [3] * 8
+    assert steps.calls.tolist() == [2] * 8
+
+
+def test_streams_taken_in_turn_do_not_make_steps_longer() -> None:
+    made = MadeTrace()
+    for at in range(20):
+        stream = 13 + at % 4
+        made.copy(1000, "h2d", memory="pinned", blocking=False, stream=stream)
+        made.launch("a", seconds=20 * US, stream=stream)
+        made.wait_stream(stream)
+    assert np.median(found(made).calls) == 3
