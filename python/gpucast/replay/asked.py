@@ -108,7 +108,7 @@ class Asked:
     @property
     def works(self) -> NDArray[np.bool_]:
         """Calls that ask for work."""
-        return self.engine != NONE
+        return np.asarray(self.engine != NONE)
 
 
 def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
@@ -131,8 +131,7 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
     names = calls["name"].to_numpy()[last].astype(np.int64)
     by_name = {number: operation_of(process.name_of(number)) for number in np.unique(names)}
     columns = {
-        name: np.full(size, NONE)
-        for name in ("device", "stream", "recording", "engine", "work")
+        name: np.full(size, NONE) for name in ("device", "stream", "recording", "engine", "work")
     }
     columns |= {name: np.zeros(size, np.int64) for name in ("direction", "memory", "blocking")}
     columns["bytes"] = np.zeros(size, np.int64)
@@ -264,9 +263,7 @@ def _add_works(
     columns["blocking"][call] = copies & ((picked["asynchronous"].to_numpy() == 0) | held)
 
 
-def _add_waits(
-    process: Process, place: Ints, streams: Streams, columns: dict[str, Ints]
-) -> None:
+def _add_waits(process: Process, place: Ints, streams: Streams, columns: dict[str, Ints]) -> None:
     waits = process.waits
     rows = waiting.calls_of(process, waits["correlation"].to_numpy())
     calls = np.where(rows >= 0, place[rows], NONE) if place.size else rows

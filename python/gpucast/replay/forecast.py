@@ -186,7 +186,5 @@ def _helps(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help
                 _median(program, replace(costs, synchronous=False)),
             )
         )
-    worth: Sequence[Help] = [
-        each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds
-    ]
+    worth: Sequence[Help] = [each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds]
     return tuple(sorted(worth, key=lambda each: each.seconds))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,12 +18,15 @@ from gpucast.traces.trace import Process, Trace
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
+HALVINGS = 12
+HALVINGS_BEGIN = 2.0
+"""Times what a call and the gap before it take: no recorder costs more."""
 
 SMS = {"H200": 132, "H100 PCIe": 114, "H100": 132, "A100": 108, "L40": 142, "V100": 80}
 """Multiprocessors by a part of the GPU's name; others are taken for an H200."""
 TICK = 8.192e-6
 TICKS = ("H100", "H200", "GH200")
-"""GPUs whose copies look for the end of a kernel at ticks (docs/copy-waits.md: measured on H200)."""
+"""GPUs whose copies look for a kernel's end at ticks (docs/copy-waits.md: measured on H200)."""
 # Of a multiprocessor, compute capability 7 to 9 (CUDA C++ Programming Guide, table 24).
 _THREADS, _BLOCKS, _REGISTERS, _SHARED = 2048, 32, 65536, 228 * 1024
 
@@ -50,10 +55,9 @@ def program_of(
     operation_waits = np.isin(asked.operation, SYNCS) | waits
     blocking = np.where(waits, 1, asked.blocking)
     native = native_times(asked, share, operation_waits)
-    gap, cost = _untraced(trace, of, last - first, asked, native.gap, native.cost)
-    bound_call, bound_offset = _bounds(asked, of, bounds, gap)
+    bound_call, bound_offset = _bounds(asked, of, bounds)
     names, name = np.unique(asked.name, return_inverse=True)
-    return CallProgram(
+    program = CallProgram(
         threads=int(asked.thread.max()) + 1,
         devices=int(asked.streams.devices.size),
         streams=np.array([asked.streams.device, asked.streams.kind]),
@@ -67,8 +71,8 @@ def program_of(
         bytes=asked.bytes,
         recording=asked.recording,
         engine=asked.engine,
-        gap=gap,
-        cost=cost,
+        gap=native.gap,
+        cost=native.cost,
         tail=native.tail,
         latency=native.latency,
         delay=native.delay,
@@ -84,6 +88,7 @@ def program_of(
         tick=TICK if any(part in name for name in trace.run.machine.gpus for part in TICKS) else 0,
         warnings=tuple(_warnings(trace, process, asked)),
     )
+    return _untraced(program, trace.run.seconds_untraced)
 
 
 def _run_of(steps: ProcessSteps, most: int) -> tuple[int, int]:
@@ -131,19 +136,29 @@ def _shares(process: Process, asked: Asked, gpus: list[str]) -> Seconds:
     return share
 
 
-def _untraced(
-    trace: Trace, steps: ProcessSteps, count: int, asked: Asked, gap: Seconds, cost: Seconds
-) -> tuple[Seconds, Seconds]:
-    """Without what recording cost: of each call as much, where a step took longer by it."""
-    untraced = trace.run.seconds_untraced
-    kept = steps.seconds[steps.kept]
-    more = 0.0 if untraced is None else float(np.median(kept)) - untraced
-    if more <= 0:
-        return gap, cost
-    calls = np.count_nonzero(asked.thread == asked.thread_of(steps.thread)) / count
-    each = more / max(1.0, calls)
-    of_gap = np.minimum(gap, each)
-    return gap - of_gap, np.maximum(cost - (each - of_gap), 0.5 * cost)
+def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
+    """Without what recording cost: of each call as much, so that a step takes what it took alone.
+
+    How much that is only a replay tells: what passes while the host waits anyway costs nothing.
+    """
+    recorded = float(np.median(program.recorded))
+    if untraced is None or untraced >= recorded:
+        return program
+    low, high = 0.0, HALVINGS_BEGIN * float(np.mean(program.gap + program.cost))
+    for _ in range(HALVINGS):
+        tried = (low + high) / 2
+        without = _each_less(program, tried)
+        seconds = float(np.median(without.step_seconds(without.simulate())))
+        low, high = (tried, high) if seconds > untraced else (low, tried)
+    found = _each_less(program, high)
+    return replace(found, recorded=program.recorded - (recorded - untraced))
+
+
+def _each_less(program: CallProgram, seconds: float) -> CallProgram:
+    """Every call's gap less so many seconds, and its cost by what the gap has not: half at most."""
+    of_gap = np.minimum(program.gap, seconds)
+    of_cost = np.minimum(seconds - of_gap, program.cost / 2)
+    return replace(program, gap=program.gap - of_gap, cost=program.cost - of_cost)
 
 
 def _steps_of(asked: Asked, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -152,19 +167,16 @@ def _steps_of(asked: Asked, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _bounds(
-    asked: Asked, steps: ProcessSteps, bounds: NDArray[np.int64], gap: Seconds
+    asked: Asked, steps: ProcessSteps, bounds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], Seconds]:
-    """Each bound as a time before the begin of the next call of the thread that drives the steps."""
+    """Each bound as a time before the next call of the thread that drives the steps."""
     times = (bounds - bounds[0]) / 1e9
     drives = np.flatnonzero(asked.thread == asked.thread_of(steps.thread))
     after = np.searchsorted(asked.start[drives], times)
     size = asked.start.size
     call = np.append(drives, size)[after]
     start = np.append(asked.start, asked.end.max())
-    offset = start[call] - times
-    within = call < size
-    offset[within] = np.minimum(offset[within], gap[call[within]])
-    return call, offset
+    return call, start[call] - times
 
 
 def _warnings(trace: Trace, process: Process, asked: Asked) -> list[str]:

@@ -1,4 +1,4 @@
-"""Calls that are alike, in words: what the extra time of a path is spent on, and what would help."""
+"""Calls that are alike, in words: what a path's extra time is spent on, and what would help."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Kind:
 
 
 def kinds_of(program: CallProgram) -> list[Kind]:
-    """Operations; copies by direction, memory, power of four of their bytes, and whether they block."""
+    """Operations; copies by direction, memory, bytes (powers of four), and whether they block."""
     size = np.maximum(program.bytes, 1).astype(float)
     copies = program.operation == Operation.copy
     power = np.where(copies, np.floor(np.log2(size) / 2), 0).astype(np.int64)
@@ -69,10 +69,7 @@ def kinds_of(program: CallProgram) -> list[Kind]:
     )
     found, place = np.unique(keys, axis=1, return_inverse=True)
     place = place.reshape(-1)
-    return [
-        Kind(_words(program, place == at), place == at)
-        for at in range(found.shape[1])
-    ]
+    return [Kind(_words(program, place == at), place == at) for at in range(found.shape[1])]
 
 
 def _words(program: CallProgram, calls: Mask) -> str:
@@ -117,9 +114,7 @@ def changes_of(program: CallProgram) -> list[Change]:
         changes.append(Change("wait for the GPU once a step", program.only(keep)))
     memory = np.isin(program.operation, (Operation.alloc, Operation.free))
     if memory.any():
-        changes.append(
-            Change("allocate once, before the steps", program.only(~memory))
-        )
+        changes.append(Change("allocate once, before the steps", program.only(~memory)))
     launches = program.operation == Operation.launch
     if np.count_nonzero(launches) >= 8 * program.steps:
         changes.append(Change("join kernels two by two", _joined(program, launches)))

@@ -101,7 +101,7 @@ def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Nati
 
 def _staged(asked: Asked) -> NDArray[np.bool_]:
     """Blocking copies from pageable memory: they wait for their stream first."""
-    return (
+    return np.asarray(
         (asked.operation == Operation.copy)
         & (asked.direction == Direction.h2d)
         & (asked.memory == Memory.pageable)
@@ -185,7 +185,7 @@ def _skews(asked: Asked, order: _Order, start: Seconds) -> Seconds:
 
 def _waits_for_own(asked: Asked) -> NDArray[np.bool_]:
     """Copies whose callers wait until they are done."""
-    return (
+    return np.asarray(
         (asked.operation == Operation.copy)
         & (asked.blocking != 0)
         & np.isin(asked.direction, (Direction.h2d, Direction.d2h, Direction.peer))
@@ -199,42 +199,43 @@ def _latencies(
 ) -> tuple[Seconds, Seconds]:
     latency, delay = np.zeros(base.size), np.zeros(base.size)
     kinds = asked.operation * len(Direction) + asked.direction
-    behind_others = _engine_busy_until(asked, start, end)
+    engine_free = _engine_free(asked, np.maximum(base, before), start, end)
+    shown, waited = np.maximum(start - base, 0), np.maximum(start - before, 0)
     for kind in np.unique(kinds[asked.works]):
         own = asked.works & (kinds == kind)
-        free = own & (before <= base) & (behind_others <= base)
-        shown = np.maximum(start - base, 0)
+        free = own & (before <= base) & (engine_free <= base)
         most = float(np.quantile(shown[free], 0.95)) if free.any() else USUAL_LATENCY
         usual = float(np.median(shown[free])) if free.any() else USUAL_LATENCY
         # Work that began sooner than is usual where it waited for nothing.
         usual = min(usual, float(np.median(shown[own])))
         queued = own & (before > base + most)
-        taken_turns = queued & (behind_others > before)
-        direct = queued & ~taken_turns
-        waited = np.maximum(start - before, 0)
+        direct = queued & (engine_free <= before)
         usual_delay = float(np.median(waited[direct])) if direct.any() else 0.0
         latency[own] = np.where(queued[own], usual, shown[own])
         delay[own] = np.where(direct[own], waited[own], np.minimum(waited[own], usual_delay))
         # Its engine did something else: the simulation says for how long.
-        held = own & ~queued & (behind_others > base + usual)
+        held = own & ~queued & (engine_free > base + usual)
         latency[held] = np.minimum(usual, shown[held])
     return latency, delay
 
 
-def _engine_busy_until(asked: Asked, start: Seconds, end: Seconds) -> Seconds:
-    """When the work before was over that went through the same copy engine; -inf: none."""
+def _engine_free(asked: Asked, ready: Seconds, start: Seconds, end: Seconds) -> Seconds:
+    """When the work before was over that went through the same copy engine; -inf: none.
+
+    And where that became ready later than the work itself: an engine that takes what is ready first
+    would not have held it back.
+    """
     result = np.full(start.size, -np.inf)
     queues = asked.works & (asked.engine % len(Engine) != Engine.compute)
     for engine in np.unique(asked.engine[queues]):
         own = np.flatnonzero(asked.engine == engine)
         own = own[np.argsort(start[own], kind="stable")]
-        result[own[1:]] = np.maximum.accumulate(end[own])[:-1]
+        fair = ready[own[:-1]] <= ready[own[1:]] + USUAL_LATENCY
+        result[own[1:]] = np.where(fair, np.maximum.accumulate(end[own])[:-1], -np.inf)
     return result
 
 
-def _unslow(
-    asked: Asked, share: Seconds, start: Seconds, end: Seconds, seconds: Seconds
-) -> None:
+def _unslow(asked: Asked, share: Seconds, start: Seconds, end: Seconds, seconds: Seconds) -> None:
     """Of kernels that ran beside others, what they would have taken alone.
 
     With W(t) the sum of the shares of those under way, work goes on at 1 / max(1, W): what is done

@@ -210,9 +210,7 @@ def _turn(
     return max(both - submit - of_gpu, 0.1 * submit)
 
 
-def _serve(
-    data: Dataset, path: str, turn: float, sent: float, warnings: list[str]
-) -> float:
+def _serve(data: Dataset, path: str, turn: float, sent: float, warnings: list[str]) -> float:
     one, many = (launch_seconds(data, path, "sync", count) for count in (1, 256))
     if path.endswith("sync") or one is None or many is None:
         return SERVED * turn

@@ -77,7 +77,8 @@ class Messages:
     """What calls cost where they are forwarded (path.h): seconds, an entry a call.
 
     Attributes:
-        transport: 1: answered only where the program waits; 2: every call is.
+        transport: 0: none, the host asks the driver; 1: messages that are answered only where the
+            program waits; 2: every one is.
         times: rows cost, up, flight, serve, answer, down, after.
         line: s a byte of the wire that all connections share; 0: none.
         spin: s that either side looks for a message before it sleeps.
@@ -171,7 +172,7 @@ class CallProgram:
         recorded = self.recording >= 0
         found = np.zeros(len(self), bool)
         found[recorded] = self.device[self.recording[recorded]] != self.device[recorded]
-        return found & (self.operation == Operation.wait_stream_event)
+        return np.asarray(found & (self.operation == Operation.wait_stream_event))
 
     def only(self, keep: NDArray[np.bool_]) -> CallProgram:
         """Without some calls, whose gaps the threads spend all the same.
@@ -192,7 +193,8 @@ class CallProgram:
         # A bound before a call that is gone lies before the next that is kept.
         following = np.append(place + ~keep, kept.size)
         columns: dict[str, NDArray[np.generic]] = {
-            name: getattr(self, name)[kept] for name in (*_ASKED, *_TAKES, "switches", "step", "name")
+            name: getattr(self, name)[kept]
+            for name in (*_ASKED, *_TAKES, "switches", "step", "name")
         }
         columns["gap"], columns["recording"] = gap[kept], recording[kept]
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
@@ -203,18 +205,11 @@ class CallProgram:
         Natively, what copies wait for kernels is as recorded; where calls come at other times, it
         follows ``tick`` (model/poll.h).
         """
+        path = messages or Messages(0, np.empty((0, 0)))
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
         # EngineKind: kernels share, copies take turns.
         engines = [int(kind == Engine.compute) for _ in range(self.devices) for kind in Engine]
-        options = {}
-        if messages is not None:
-            options = {
-                "line": messages.line,
-                "spin": messages.spin,
-                "wake_server": messages.wake_server,
-                "wake_client": messages.wake_client,
-            }
         found = _core.replay(
             self.threads,
             self.devices,
@@ -222,10 +217,13 @@ class CallProgram:
             engines,
             asked,
             takes,
-            0 if messages is None else messages.transport,
-            np.empty((0, 0)) if messages is None else np.ascontiguousarray(messages.times),
+            path.transport,
+            np.ascontiguousarray(path.times),
+            line=path.line,
+            spin=path.spin,
+            wake_server=path.wake_server,
+            wake_client=path.wake_client,
             tick=0.0 if messages is None else self.tick,
-            **options,
         )
         return Times(*found)
 
@@ -235,4 +233,3 @@ class CallProgram:
             return np.zeros(self.steps)
         begin = np.append(times.begin, times.end.max())
         return np.diff(begin[self.bound_call] - self.bound_offset)
-
