@@ -22,6 +22,8 @@ RECORDED = "native-recorded"
 MOST_CALLS = 100_000
 """That are simulated of a trace, where they are of at least ``FEWEST`` of the program's steps."""
 FEWEST = 12
+PAUSE = 3.0
+"""Times the median step."""
 MOST_STEPS = 100
 WORTH_IT = 0.1
 """A path is good enough for a program where its steps take at most so much longer."""
@@ -135,8 +137,13 @@ def _spread(visits: Sequence[float]) -> float:
 
 
 def _repeats(steps: ProcessSteps, seconds: float) -> int:
-    """How many found steps one of the program's own is, which took so long."""
-    return max(1, round(seconds / float(steps.seconds[steps.kind >= 0].mean())))
+    """How many found steps one of the program's own is, which took so long.
+
+    Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
+    """
+    found = steps.seconds[steps.kind >= 0]
+    usual = float(found[found < PAUSE * np.median(found)].mean())
+    return max(1, round(seconds / usual))
 
 
 def _grouped(steps: ProcessSteps, repeats: int) -> ProcessSteps:
