@@ -13,6 +13,7 @@ import argparse
 import io
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+PATIENCE = 90  # s
 LARGEST, ALL = 3_000_000, 15_000_000  # bytes of a trace that is kept, and of them together
 
 
@@ -101,14 +103,7 @@ def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
         for recorded in (False, True) if number % 2 == 0 else (True, False):
             words = [*gpucast, "-o", str(trace), *case.options, "--"] if recorded else []
             begin = time.monotonic()
-            try:
-                done = subprocess.run(
-                    [*words, *case.command], env=variables, capture_output=True, text=True,
-                    timeout=120, check=False,
-                )  # fmt: skip
-                status, out, error = done.returncode, done.stdout, done.stderr
-            except subprocess.TimeoutExpired as late:
-                status, out, error = -1, "", f"takes longer than {late.timeout} s"
+            status, out, error = finished([*words, *case.command], variables)
             yield {
                 "case": case.name,
                 "recorded": recorded,
@@ -118,6 +113,21 @@ def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
                 "stderr": error[-600:],
                 "bytes": trace.stat().st_size if recorded and trace.exists() else None,
             }
+
+
+def finished(command: list[str], variables: dict[str, str]) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr; what hangs is ended with all that it started."""
+    process = subprocess.Popen(
+        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, error = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, error = process.communicate()
+        error += f" hung for {PATIENCE} s"
+    return process.returncode, out, error
 
 
 def refusals(folder: Path, build: Path) -> Iterator[str]:

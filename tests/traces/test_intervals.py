@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,5 @@ def test_what_is_covered_within_bounds_is_counted_tick_by_tick(
     edges = np.sort(np.array(bounds, np.int64))
     found = union(pairs).within(edges[:-1], edges[1:])
     there = ticks(pairs)
-    expected = [
-        len(there & set(range(start, end))) for start, end in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    expected = [len(there & set(range(start, end))) for start, end in pairwise(edges.tolist())]
     assert found.tolist() == expected

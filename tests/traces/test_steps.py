@@ -28,9 +28,7 @@ class Built:
     ends: list[int]
 
 
-kernels = st.lists(
-    st.tuples(st.sampled_from("abcde"), st.integers(1, 200)), min_size=1, max_size=8
-)
+kernels = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(1, 200)), min_size=1, max_size=8)
 
 
 @st.composite
@@ -68,9 +66,11 @@ def returns(trace: Trace, correlations: list[int]) -> list[int]:
 @given(programs())
 def test_found_steps_end_where_those_built_end(built: Built) -> None:
     steps = find_steps(built.trace).main
-    assert steps.begins_ns[1:].tolist() == returns(built.trace, built.ends)
+    # Where the first one begins cannot always be told from warm-up.
+    assert len(built.ends) - 1 <= steps.count <= len(built.ends)
+    assert steps.begins_ns[1:].tolist() == returns(built.trace, built.ends)[-steps.count :]
     assert steps.kept.sum() >= 0.5 * len(built.ends)
-    assert not (steps.kind[1:] == NO_KIND).any()
+    assert not (steps.kind == NO_KIND).any()
 
 
 @settings(max_examples=30, deadline=None)
@@ -78,7 +78,8 @@ def test_found_steps_end_where_those_built_end(built: Built) -> None:
 def test_a_step_holds_its_calls_and_their_work(built: Built) -> None:
     process, steps = built.trace.processes[0], find_steps(built.trace).main
     step_of = dict(zip(process.calls["correlation"], steps.call_step, strict=True))
-    assert [step_of[each] for each in built.ends] == list(range(len(built.ends)))
+    ends = built.ends[-steps.count :]
+    assert [step_of[each] for each in ends] == list(range(steps.count))
     asked = [step_of[each] for each in process.work["correlation"]]
     assert steps.work_step.tolist() == asked
     assert steps.calls.sum() == np.count_nonzero(steps.call_step >= 0)

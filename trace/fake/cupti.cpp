@@ -4,8 +4,11 @@
 //
 //   FAKE_CUPTI_VERSION    what cuptiGetVersion says (130001)
 //   FAKE_CUPTI_SUBSCRIBE  what cuptiSubscribe returns (0)
+//   FAKE_CUPTI_REFUSES    the end of a path: a library there returns CUPTI_ERROR_NOT_INITIALIZED
 //   FAKE_CUPTI_DROPPED    records that were dropped, told once (0)
 #include <cupti.h>
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "record_text.h"
@@ -27,11 +31,19 @@ std::uint32_t variable(const char* name, std::uint32_t otherwise) {
                           : static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));
 }
 
+bool refuses() {
+  const char* const end = std::getenv("FAKE_CUPTI_REFUSES");
+  Dl_info info;
+  return end != nullptr && dladdr(reinterpret_cast<const void*>(&variable), &info) != 0 &&
+         std::string_view(info.dli_fname).ends_with(end);
+}
+
 // By their numbers, from 1.
 constexpr std::array runtime_names{"cudaLaunchKernel_v7000",      "cudaMemcpy_v3020",
                                    "cudaMemcpyAsync_ptsz_v7000",  "cudaGetLastError_v3020",
-                                   "cudaDeviceSynchronize_v3020", "cudaEventRecord_v3020"};
-constexpr std::array driver_names{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuCtxGetCurrent"};
+                                   "cudaDeviceSynchronize_v3020", "cudaEventRecord_v3020",
+                                   "cudaEventQuery_v3020"};
+constexpr std::array driver_names{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuKernelGetName"};
 
 struct State {
   std::mutex mutex;
@@ -39,6 +51,7 @@ struct State {
   CUpti_BuffersCallbackCompleteFunc done = nullptr;
   std::set<int> kinds;
   std::set<std::pair<int, std::uint32_t>> calls_left_out;
+  std::set<std::uint32_t> driver_calls;  // that are enabled one by one
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0;
   std::size_t used = 0;
@@ -46,7 +59,7 @@ struct State {
 };
 
 State& state() {
-  static State it;
+  static State& it = *new State;  // is called at the very end, too
   return it;
 }
 
@@ -89,9 +102,11 @@ void append(const std::vector<std::byte>& record) {
 bool wanted(const std::vector<std::byte>& record) {
   CUpti_ActivityAPI head{};
   std::memcpy(&head, record.data(), std::min(record.size(), sizeof(head)));
-  const State& it = state();
-  if (!it.kinds.contains(static_cast<int>(head.kind))) return false;
+  State& it = state();
+  const std::scoped_lock lock(it.mutex);
   const std::uint32_t cbid = head.cbid;  // packed
+  if (head.kind == CUPTI_ACTIVITY_KIND_DRIVER && it.driver_calls.contains(cbid)) return true;
+  if (!it.kinds.contains(static_cast<int>(head.kind))) return false;
   return !it.calls_left_out.contains({static_cast<int>(head.kind), cbid});
 }
 
@@ -117,6 +132,7 @@ CUptiResult cuptiGetVersion(uint32_t* version) {
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* /*subscriber*/, CUpti_CallbackFunc /*callback*/,
                            void* /*userdata*/) {
+  if (gpucast::trace::fake::refuses()) return CUPTI_ERROR_NOT_INITIALIZED;
   return static_cast<CUptiResult>(gpucast::trace::fake::variable("FAKE_CUPTI_SUBSCRIBE", 0));
 }
 
@@ -160,6 +176,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   const std::scoped_lock lock(state().mutex);
+  if (kind == CUPTI_ACTIVITY_KIND_DRIVER) state().driver_calls.clear();
   state().kinds.erase(static_cast<int>(kind));
   return CUPTI_SUCCESS;
 }
@@ -198,8 +215,17 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 }
 
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
-  if (enable == 0) state().calls_left_out.insert({CUPTI_ACTIVITY_KIND_DRIVER, cbid});
+  const std::scoped_lock lock(state().mutex);
+  if (enable == 0) {
+    state().calls_left_out.insert({CUPTI_ACTIVITY_KIND_DRIVER, cbid});
+  } else {
+    state().driver_calls.insert(cbid);
+  }
   return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiNvtxInitialize2(void* table) {
+  return table != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t /*enable*/) { return CUPTI_SUCCESS; }

@@ -3,6 +3,7 @@
 //
 //   KIND FIELD=VALUE ...   a record of CUPTI's (record_text.h)
 //   init                   the first CUDA call, by which the driver loads the library
+//   nvtx                   the first use of NVTX, which loads it, too; on stdout what it answers
 //   fork                   the rest is done by a child alone, whose end the parent waits for
 //   say TEXT               on stdout
 //   wait FILE              until it is there
@@ -41,9 +42,18 @@ void initialize() {
   symbol<int (*)()>(library, "InitializeInjection")();
 }
 
+// NVTX gives a table of its functions; it is the stand-in for CUPTI alone that sees it.
+void initialize_ranges() {
+  void* const library = dlopen(std::getenv("NVTX_INJECTION64_PATH"), RTLD_NOW);
+  int table = 0;
+  std::cout << "nvtx " << symbol<int (*)(void*)>(library, "InitializeInjectionNvtx2")(&table)
+            << std::endl;
+}
+
 void emit(const std::string& line) {
   // Nothing where the program is not recorded.
-  void* const cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  const char* const other = std::getenv("FAKE_CUPTI_EMITS");
+  void* const cupti = dlopen(other != nullptr ? other : "libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
   if (cupti != nullptr) symbol<void (*)(const char*)>(cupti, "fake_cupti_emit")(line.c_str());
 }
 
@@ -68,6 +78,8 @@ bool act(const std::string& line) {
   std::getline(words >> std::ws, rest);
   if (verb == "init") {
     initialize();
+  } else if (verb == "nvtx") {
+    initialize_ranges();
   } else if (verb == "fork") {
     become_child();
   } else if (verb == "say") {

@@ -35,7 +35,8 @@ class Fields {
 };
 
 const char* lasting(const std::string& text) {
-  static std::set<std::string> texts;
+  // Never destroyed: records are handed over at the very end, too.
+  static std::set<std::string>& texts = *new std::set<std::string>;
   return texts.insert(text).first->c_str();
 }
 

@@ -1,5 +1,5 @@
-// gpucast-trace-probe MODE [STEPS [LAUNCHES [BUSY_US]]]: does as many steps of one kind, and prints as
-// one line of JSON what it asked of the GPU in all, and how long a step took (us; median, mean).
+// gpucast-trace-probe MODE [STEPS [LAUNCHES [BUSY_US]]]: does as many steps of one kind, and prints
+// as one line of JSON what it asked of the GPU in all, and how long a step took (us; median, mean).
 //
 //   launches   LAUNCHES kernels of BUSY_US each, then a blocking copy of 4 bytes to the host
 //   copies     copies of all kinds, a memset, a wait for the stream
@@ -72,8 +72,9 @@ class Asked {
   void print(const Options& options, std::vector<double> us) {
     std::ranges::sort(us);
     const double mean = us.empty() ? 0 : std::accumulate(us.begin(), us.end(), 0.0) / us.size();
-    std::printf("{\"mode\": \"%s\", \"steps\": %d, \"median_us\": %.3f, \"mean_us\": %.3f, \"asked\": {",
-                options.mode.c_str(), options.steps, us.empty() ? 0 : us[us.size() / 2], mean);
+    std::printf(
+        "{\"mode\": \"%s\", \"steps\": %d, \"median_us\": %.3f, \"mean_us\": %.3f, \"asked\": {",
+        options.mode.c_str(), options.steps, us.empty() ? 0 : us[us.size() / 2], mean);
     const char* comma = "";
     for (const auto& [what, count] : counts_) {
       std::printf("%s\"%s\": %lld", comma, what.c_str(), count);
@@ -112,7 +113,8 @@ float* memory(std::size_t bytes) {
 
 void launch(const Options& options, float* out, cudaStream_t stream, int count) {
   const auto ns = static_cast<long long>(options.busy_us * 1e3);
-  for (int each = 0; each < count; ++each) busy<<<4, 32, 0, stream>>>(out, ns);
+  for (int each = 0; each < count; ++each)
+    busy<<<4, 32, 0, stream>>>(out, ns);
   CHECK(cudaGetLastError());
 }
 
@@ -238,7 +240,8 @@ std::vector<double> threads(const Options& options) {
       if (number == 0) first = us;
     });
   }
-  for (std::thread& each : all) each.join();
+  for (std::thread& each : all)
+    each.join();
   asked.add("kernels", 1LL * count * options.steps * options.launches);
   asked.add("cudaLaunchKernel", 1LL * count * options.steps * options.launches);
   asked.add("cudaStreamSynchronize", 1LL * count * options.steps);
@@ -252,7 +255,8 @@ std::vector<double> driver(const Options& options) {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
 #if CUDART_VERSION >= 13000
-  CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 12000, cudaEnableDefault, &found));
+  CHECK(
+      cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 12000, cudaEnableDefault, &found));
 #else
   CHECK(cudaGetDriverEntryPoint("cuLaunchKernel", &entry, cudaEnableDefault, &found));
 #endif
@@ -280,7 +284,8 @@ std::vector<double> run(const Options& options) {
   if (mode == "threads") return threads(options);
   if (mode == "driver") return driver(options);
   if (mode == "spin") {
-    for (;;) launches(options);
+    for (;;)
+      launches(options);
   }
   return launches(options);
 }

@@ -25,8 +25,8 @@ bool cut(std::string_view& name, std::string_view end) {
   return true;
 }
 
-// Sorted. Our client answers these without its server (remote/src/client), DS-CUDA's and others'
-// do.
+// Functions of the runtime, sorted. Our client answers these without its server
+// (remote/src/client), DS-CUDA's and others' do.
 constexpr std::array local = std::to_array<std::string_view>({
     "__cudaGetKernel",
     "__cudaGetProcAddress",
@@ -41,36 +41,6 @@ constexpr std::array local = std::to_array<std::string_view>({
     "__cudaRegisterUnifiedTable",
     "__cudaRegisterVar",
     "__cudaUnregisterFatBinary",
-    "cuCtxGetApiVersion",
-    "cuCtxGetCurrent",
-    "cuCtxGetDevice",
-    "cuCtxGetFlags",
-    "cuCtxGetId",
-    "cuCtxGetStreamPriorityRange",
-    "cuCtxPopCurrent",
-    "cuCtxPushCurrent",
-    "cuCtxSetCurrent",
-    "cuDeviceComputeCapability",
-    "cuDeviceGet",
-    "cuDeviceGetAttribute",
-    "cuDeviceGetCount",
-    "cuDeviceGetName",
-    "cuDeviceGetProperties",
-    "cuDeviceGetUuid",
-    "cuDevicePrimaryCtxGetState",
-    "cuDeviceTotalMem",
-    "cuDriverGetVersion",
-    "cuGetErrorName",
-    "cuGetErrorString",
-    "cuGetExportTable",
-    "cuGetProcAddress",
-    "cuStreamGetCaptureInfo",
-    "cuStreamGetCtx",
-    "cuStreamGetFlags",
-    "cuStreamGetId",
-    "cuStreamGetPriority",
-    "cuStreamIsCapturing",
-    "cuThreadExchangeStreamCaptureMode",
     "cudaCreateChannelDesc",
     "cudaDeviceGetAttribute",
     "cudaDeviceGetStreamPriorityRange",
@@ -98,6 +68,74 @@ constexpr std::array local = std::to_array<std::string_view>({
 });
 static_assert(std::ranges::is_sorted(local));
 
+// Beginnings of names of the driver's functions that make something happen beyond the host's
+// memory. What a program asks through the runtime comes as a call of that; cuKernelGetName, which
+// precedes each launch, would cost as much as the launch's own record.
+constexpr std::array beyond_host = std::to_array<std::string_view>({
+    "cuArray3DCreate",
+    "cuArrayCreate",
+    "cuArrayDestroy",
+    "cuCtxCreate",
+    "cuCtxDestroy",
+    "cuCtxRecordEvent",
+    "cuCtxSynchronize",
+    "cuCtxWaitEvent",
+    "cuDevicePrimaryCtxRe",
+    "cuEvent",
+    "cuGraphExecUpdate",
+    "cuGraphInstantiate",
+    "cuGraphLaunch",
+    "cuGraphUpload",
+    "cuGraphicsMap",
+    "cuGraphicsUnmap",
+    "cuGreenCtxCreate",
+    "cuGreenCtxDestroy",
+    "cuGreenCtxRecordEvent",
+    "cuGreenCtxStreamCreate",
+    "cuGreenCtxWaitEvent",
+    "cuIpcCloseMemHandle",
+    "cuIpcOpen",
+    "cuLaunch",
+    "cuLibraryLoad",
+    "cuLibraryUnload",
+    "cuLinkComplete",
+    "cuMemAlloc",
+    "cuMemBatchDecompressAsync",
+    "cuMemCreate",
+    "cuMemDiscard",
+    "cuMemFree",
+    "cuMemGetInfo",
+    "cuMemHostAlloc",
+    "cuMemHostRegister",
+    "cuMemHostUnregister",
+    "cuMemMap",
+    "cuMemPoolTrimTo",
+    "cuMemPrefetch",
+    "cuMemRelease",
+    "cuMemSetAccess",
+    "cuMemUnmap",
+    "cuMemcpy",
+    "cuMemset",
+    "cuMipmappedArrayCreate",
+    "cuMipmappedArrayDestroy",
+    "cuModuleLoad",
+    "cuModuleUnload",
+    "cuSignalExternalSemaphoresAsync",
+    "cuStreamAddCallback",
+    "cuStreamAttachMemAsync",
+    "cuStreamBatchMemOp",
+    "cuStreamBeginCapture",
+    "cuStreamCreate",
+    "cuStreamDestroy",
+    "cuStreamEndCapture",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+    "cuStreamWaitValue",
+    "cuStreamWriteValue",
+    "cuWaitExternalSemaphoresAsync",
+});
+
 }  // namespace
 
 std::string plain_name(std::string_view cupti_name) {
@@ -109,7 +147,17 @@ std::string plain_name(std::string_view cupti_name) {
   return std::string(cupti_name);
 }
 
-bool always_local(std::string_view plain_name) {
+bool goes_beyond_host(std::string_view plain_name) {
+  return std::ranges::any_of(beyond_host,
+                             [&](std::string_view begin) { return plain_name.starts_with(begin); });
+}
+
+bool is_query(std::string_view plain_name) {
+  return plain_name == "cudaEventQuery" || plain_name == "cudaStreamQuery" ||
+         plain_name == "cuEventQuery" || plain_name == "cuStreamQuery";
+}
+
+bool stays_on_host(std::string_view plain_name) {
   return std::ranges::binary_search(local, plain_name);
 }
 

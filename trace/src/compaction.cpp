@@ -130,8 +130,8 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
   }
 }
 
-// What a call makes in turn ends before it does, so its records come first; a thread's last calls are
-// kept until one comes that they are no part of. The driver never calls the runtime.
+// What a call makes in turn ends before it does, so its records come first; a thread's last calls
+// are kept until one comes that they are no part of. The driver never calls the runtime.
 void Compaction::add_runtime_call(Thread& thread, const Call& call) {
   for (const Pending& each : thread.pending) {
     if (within(each.call, call)) {
@@ -166,6 +166,10 @@ void Compaction::settle(bool everything) {
       return due;
     });
   }
+  for (Polling& each : polling_) {
+    if (everything && each.last) write(*each.last);
+    if (everything) each = {};
+  }
   // What is still without a device at the end has had its context before recording began.
   std::vector<CUpti_ActivityStream> streams;
   std::swap(streams, streams_without_device_);
@@ -175,8 +179,25 @@ void Compaction::settle(bool everything) {
   }
 }
 
+// A loop that polls makes millions of calls a second, of which the first and the last tell all
+// there is to know.
 void Compaction::keep(const Call& call) {
   if (call.start_ns < from_ns_) return;
+  if (call.thread >= polling_.size()) polling_.resize(std::size_t{call.thread} + 1);
+  Polling& polling = polling_[call.thread];
+  constexpr std::uint16_t not_ready = 600;  // of the runtime and of the driver
+  const bool polls = call.result == not_ready && queries_.contains(call.name);
+  if (polls && polling.name == call.name) {
+    if (polling.last) ++counts_.polls;
+    polling.last = call;
+    return;
+  }
+  if (polling.last) write(*polling.last);
+  polling = {.name = polls ? call.name : 0, .last = std::nullopt};
+  write(call);
+}
+
+void Compaction::write(const Call& call) {
   ++counts_.calls;
   tables_.calls.add(call);
 }
@@ -334,6 +355,7 @@ std::uint32_t Compaction::name_of_call(CUpti_CallbackDomain domain, CUpti_Callba
     const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
     found->second =
         names_.id(!known.empty() ? known : (runtime ? "cuda#" : "cu#") + std::to_string(id));
+    if (is_query(known)) queries_.insert(found->second);
   }
   return found->second;
 }

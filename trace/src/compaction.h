@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tables.h"
@@ -19,6 +21,7 @@ struct RecordCounts {
   std::uint64_t calls = 0;  // that are in the table, or will be
   std::uint64_t work = 0;
   std::uint64_t inner = 0;    // calls that another one made, left out
+  std::uint64_t polls = 0;    // queries within a row of the same that found nothing done, left out
   std::uint64_t untimed = 0;  // GPU work for which CUPTI knows no time; left out
   std::uint64_t unknown = 0;  // records of kinds that nobody asked for
 };
@@ -45,6 +48,11 @@ class Compaction {
     Call call;
     int age;  // settlements that it has seen
   };
+  // A thread that asks again and again whether something is done.
+  struct Polling {
+    std::uint32_t name = 0;    // of what it called last, if that found nothing done; else 0
+    std::optional<Call> last;  // which is left out if the same follows
+  };
   struct Thread {
     std::uint16_t number;
     Call last_runtime_call{};
@@ -55,6 +63,7 @@ class Compaction {
   void add_runtime_call(Thread& thread, const Call& call);
   void add_driver_call(Thread& thread, const Call& call);
   void keep(const Call& call);
+  void write(const Call& call);
   void leave_out(const Call& inner, const Call& outer);
   void add_kernel(const CUpti_ActivityKernel10& record);
   void add_copy(const CUpti_ActivityMemcpy6& record);
@@ -79,6 +88,8 @@ class Compaction {
   std::int64_t from_ns_;
   RecordCounts counts_;
   std::unordered_map<std::uint32_t, Thread> threads_;
+  std::vector<Polling> polling_;                                       // by a thread's number
+  std::unordered_set<std::uint32_t> queries_;                          // names
   std::unordered_map<std::uint64_t, std::uint32_t> call_names_;        // by domain and id
   std::unordered_map<std::string, std::uint32_t> kernel_names_;        // by mangled name
   std::unordered_map<std::uint32_t, std::uint32_t> outer_call_;        // of an inner call, newest

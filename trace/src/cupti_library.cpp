@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 
 namespace gpucast::trace {
@@ -13,15 +14,30 @@ constexpr std::array sonames{"libcupti.so.13", "libcupti.so.12"};
 constexpr std::uint32_t oldest = 26;
 constexpr std::uint32_t first_unknown = 140000;
 
-void* open_any(std::span<const std::string> candidates) {
+// The file that a library came from.
+std::string path_of(void* library) {
+  const void* const symbol = dlsym(library, "cuptiGetVersion");
+  Dl_info info;
+  return symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr
+             ? info.dli_fname
+             : "libcupti";
+}
+
+void* open_any(std::span<const std::string> candidates, std::span<const std::string> without) {
+  const auto open = [&](const std::string& name, int flags) -> void* {
+    void* const opened = dlopen(name.c_str(), flags);
+    const bool wanted =
+        opened != nullptr && std::ranges::find(without, path_of(opened)) == without.end();
+    return wanted ? opened : nullptr;
+  };
   for (const char* name : sonames) {
-    if (void* const loaded = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return loaded;
+    if (void* const loaded = open(name, RTLD_NOW | RTLD_NOLOAD)) return loaded;
   }
   for (const std::string& path : candidates) {
-    if (void* const opened = dlopen(path.c_str(), RTLD_NOW)) return opened;
+    if (void* const opened = open(path, RTLD_NOW)) return opened;
   }
   for (const char* name : sonames) {
-    if (void* const opened = dlopen(name, RTLD_NOW)) return opened;
+    if (void* const opened = open(name, RTLD_NOW)) return opened;
   }
   throw CuptiError(
       "CUPTI is missing (libcupti.so.13 or .12): install the CUDA toolkit's, or nvidia-cuda-cupti "
@@ -38,23 +54,19 @@ void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(symbol);
 }
 
-std::string path_of(const void* symbol) {
-  Dl_info info;
-  return dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "libcupti";
-}
-
 }  // namespace
 
-CuptiLibrary open_cupti(std::span<const std::string> candidates) {
+CuptiLibrary open_cupti(std::span<const std::string> candidates,
+                        std::span<const std::string> without) {
   // Never closed: CUPTI has threads of its own, and the driver calls it until the process ends.
-  void* const library = open_any(candidates);
+  void* const library = open_any(candidates, without);
   CuptiLibrary cupti;
 #define GPUCAST_CUPTI_FIND(name) find(library, "cupti" #name, cupti.name);
   GPUCAST_CUPTI_FUNCTIONS(GPUCAST_CUPTI_FIND)
 #undef GPUCAST_CUPTI_FIND
   cupti.NvtxInitialize2 =
       reinterpret_cast<decltype(cupti.NvtxInitialize2)>(dlsym(library, "cuptiNvtxInitialize2"));
-  cupti.path = path_of(reinterpret_cast<const void*>(cupti.GetVersion));
+  cupti.path = path_of(library);
   cupti.require(cupti.GetVersion(&cupti.version), "its version");
   if (cupti.version < oldest || cupti.version >= first_unknown) {
     throw CuptiError(cupti.path + " is CUPTI of version " + std::to_string(cupti.version) +
@@ -75,8 +87,8 @@ void CuptiLibrary::require(CUptiResult result, const char* what) const {
           "another profiler or debugger is attached to the program (" + said +
           "): run it without nsys, ncu, cuda-gdb, compute-sanitizer or torch.profiler");
     case CUPTI_ERROR_NOT_INITIALIZED:
-      throw CuptiError("CUPTI cannot start, which is so where it is newer than the driver (" +
-                       said + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");
+      throw CuptiCannotStart("CUPTI cannot start, which is so where it is newer than the driver (" +
+                             said + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:

@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cupti_library.h"
 #include "process_folder.h"
@@ -24,11 +27,33 @@ void finish() {
   if (recorder() != nullptr) recorder()->finish();
 }
 
+// With the first library of CUPTI that starts: one that is newer than the driver does not.
+Recorder* make_recorder(const Settings& settings) {
+  std::vector<std::string> refused;
+  std::string why;
+  for (;;) {
+    CuptiLibrary cupti;
+    try {
+      cupti = open_cupti(settings.cupti, refused);
+    } catch (const CuptiError&) {
+      if (why.empty()) throw;
+      throw CuptiError(why);  // of the best one
+    }
+    const std::string path = cupti.path;
+    try {
+      return new Recorder(std::move(cupti), settings);
+    } catch (const CuptiCannotStart& error) {
+      refused.push_back(path);
+      if (why.empty()) why = error.what();
+    }
+  }
+}
+
 int begin() noexcept {
   const Settings settings = settings_from_environment();
   if (settings.folder.empty() || recorder() != nullptr) return 1;
   try {
-    recorder() = new Recorder(open_cupti(settings.cupti), settings);
+    recorder() = make_recorder(settings);
     std::atexit(finish);
   } catch (const std::exception& error) {
     // The program goes on, unrecorded.
@@ -38,12 +63,14 @@ int begin() noexcept {
   return 1;
 }
 
+// Whether NVTX shall call what the table has been given: anything but 0. CUPTI fills it.
 int begin_ranges(void* get_export_table) noexcept {
   const Settings settings = settings_from_environment();
   if (settings.folder.empty()) return 0;
   try {
     const CuptiLibrary cupti = open_cupti(settings.cupti);
-    return cupti.NvtxInitialize2 == nullptr ? 0 : cupti.NvtxInitialize2(get_export_table);
+    if (!cupti.knows_ranges()) return 0;
+    return cupti.NvtxInitialize2(get_export_table) == CUPTI_SUCCESS ? 1 : 0;
   } catch (const std::exception&) {
     return 0;  // what is wrong is said where recording begins
   }

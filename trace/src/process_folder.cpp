@@ -57,6 +57,10 @@ void ProcessFolder::describe(const ProcessFacts& facts) const {
   content["lost"] = facts.lost;
   content["untimed"] = facts.untimed;
   content["inner"] = facts.inner;
+  content["polls"] = facts.polls;
+  if (facts.phase) {
+    content["phase"] = {{"start_ns", facts.phase->start_ns}, {"full", facts.phase->full}};
+  }
   content["clocks"] = {as_json(facts.begun), as_json(facts.now)};
   content["ended"] = facts.ended;
   const std::filesystem::path part = path_ / "process.json.part";

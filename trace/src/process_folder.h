@@ -15,6 +15,12 @@ struct ClockReading {
 };
 ClockReading read_clocks();
 
+// One that has not ended, and so is no row yet.
+struct OpenPhase {
+  std::int64_t start_ns = 0;
+  bool full = true;
+};
+
 struct ProcessFacts {
   std::string ended = "open";  // `exit`, `enough` (recorded all that was asked for), `open`
   std::uint32_t cupti = 0;
@@ -23,6 +29,8 @@ struct ProcessFacts {
   std::uint64_t lost = 0;
   std::uint64_t untimed = 0;
   std::uint64_t inner = 0;
+  std::uint64_t polls = 0;
+  std::optional<OpenPhase> phase;  // nullopt where recording has ended
   ClockReading begun;
   ClockReading now;
 };

@@ -3,12 +3,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "call_names.h"
@@ -16,26 +18,26 @@
 namespace gpucast::trace {
 namespace {
 
-// Those of each recording; graphs as a whole where that is wanted.
-constexpr std::array kinds{CUPTI_ACTIVITY_KIND_CONTEXT,
-                           CUPTI_ACTIVITY_KIND_STREAM,
-                           CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                           CUPTI_ACTIVITY_KIND_MEMCPY,
-                           CUPTI_ACTIVITY_KIND_MEMCPY2,
-                           CUPTI_ACTIVITY_KIND_MEMSET,
-                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-                           CUPTI_ACTIVITY_KIND_CUDA_EVENT,
-                           CUPTI_ACTIVITY_KIND_MARKER,
-                           CUPTI_ACTIVITY_KIND_RUNTIME,
-                           CUPTI_ACTIVITY_KIND_DRIVER};
+constexpr std::array always{CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM,
+                            CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_RUNTIME};
+// In full phases.
+constexpr std::array of_work{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                             CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
+                             CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_CUDA_EVENT};
 
 // No CUDA has had more functions than this; their numbers have no gaps.
-constexpr CUpti_CallbackId most_functions = 4000;
+constexpr std::size_t most_functions = 4000;
 
-std::string call_name(const CuptiLibrary& cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-  const char* name = nullptr;
-  if (cupti.GetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) return "";
-  return name;
+// The first, of number 0, is none.
+std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDomain domain) {
+  std::vector<std::string> result{""};
+  while (result.size() < most_functions) {
+    const auto id = static_cast<CUpti_CallbackId>(result.size());
+    const char* name = nullptr;
+    if (cupti.GetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) break;
+    result.emplace_back(name);
+  }
+  return result;
 }
 
 void ignore_callback(void* /*mine*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
@@ -70,20 +72,27 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
       owner_(::getpid()),
       begun_(read_clocks()),
       folder_(settings_.folder),
+      from_ns_(settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()),
+      phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after),
+      phase_began_ns_(begun_.realtime),
       tables_(folder_.path()),
       compaction_(
           tables_,
           [this](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-            return call_name(cupti_, domain, id);
+            const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+            const auto& names = runtime ? runtime_names_ : driver_names_;
+            return id < names.size() ? names[id] : std::string();
           },
-          settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()) {
+          from_ns_) {
   instance() = this;
   try {
     enable();
-    folder_.describe({.cupti = cupti_.version, .begun = begun_, .now = begun_});
+    folder_.describe({.cupti = cupti_.version,
+                      .phase = OpenPhase{.start_ns = phase_began_ns_, .full = true},
+                      .begun = begun_,
+                      .now = begun_});
   } catch (...) {
-    for (const CUpti_ActivityKind each : kinds)
-      cupti_.ActivityDisable(each);
+    disable();
     instance() = nullptr;
     std::error_code ignored;
     std::filesystem::remove_all(folder_.path(), ignored);
@@ -105,27 +114,43 @@ void Recorder::enable() {
   // Older versions lack it, and clear the buffers themselves.
   cupti_.ActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
   cupti_.require(cupti_.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_done), "buffers");
-  for (const CUpti_ActivityKind each : kinds) {
+  learn_names_of_calls();
+  for (const CUpti_ActivityKind each : always)
     cupti_.require(cupti_.ActivityEnable(each), "enable");
-  }
+  for (const CUpti_ActivityKind each : of_work)
+    cupti_.require(cupti_.ActivityEnable(each), "enable");
   if (settings_.whole_graphs) {
     cupti_.require(cupti_.ActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "graphs");
   }
-  leave_out_local_calls();
+  choose_calls();
   // Queries that found nothing done are calls, and no waits.
   cupti_.require(cupti_.ActivityEnableAllSyncRecords(0), "waits");
 }
 
-// After its kind was enabled, which enables all calls.
-void Recorder::leave_out_local_calls() {
-  for (const auto& [domain, enable] :
-       {std::pair{CUPTI_CB_DOMAIN_RUNTIME_API, cupti_.ActivityEnableRuntimeApi},
-        std::pair{CUPTI_CB_DOMAIN_DRIVER_API, cupti_.ActivityEnableDriverApi}}) {
-    for (CUpti_CallbackId id = 1; id < most_functions; ++id) {
-      const std::string name = call_name(cupti_, domain, id);
-      if (name.empty()) break;
-      if (always_local(plain_name(name))) cupti_.require(enable(id, 0), "leave calls out");
-    }
+void Recorder::disable() {
+  for (const CUpti_ActivityKind each : of_work)
+    cupti_.ActivityDisable(each);
+  if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  for (const CUpti_ActivityKind each : always)
+    cupti_.ActivityDisable(each);
+  cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
+void Recorder::learn_names_of_calls() {
+  runtime_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_RUNTIME_API);
+  driver_names_ = call_names(cupti_, CUPTI_CB_DOMAIN_DRIVER_API);
+}
+
+// After the runtime's kind was enabled, which enables all of its functions. The driver's kind is
+// not: its functions are enabled one by one.
+void Recorder::choose_calls() {
+  for (CUpti_CallbackId id = 1; id < runtime_names_.size(); ++id) {
+    if (!stays_on_host(plain_name(runtime_names_[id]))) continue;
+    cupti_.require(cupti_.ActivityEnableRuntimeApi(id, 0), "leave calls out");
+  }
+  for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
+    if (!goes_beyond_host(plain_name(driver_names_[id]))) continue;
+    cupti_.require(cupti_.ActivityEnableDriverApi(id, 1), "enable calls");
   }
 }
 
@@ -134,18 +159,58 @@ void Recorder::leave_out_local_calls() {
 void Recorder::run() noexcept {
   try {
     std::unique_lock lock(stop_mutex_);
-    while (!stop_changed_.wait_for(lock, settings_.flush, [this] { return stop_; })) {
+    while (!stop_changed_.wait_for(lock, pause(), [this] { return stop_; })) {
       lock.unlock();
       flush(0, "open");
       if (enough()) {
         end("enough");
         return;
       }
+      const Phases::Time now(read_clocks().monotonic);
+      if (phases_.over(now, rows_that_count(phases_.full()))) switch_phase();
       lock.lock();
     }
   } catch (const std::exception& error) {
     give_up(error.what());
   }
+}
+
+std::chrono::nanoseconds Recorder::pause() const {
+  const Phases::Time left = phases_.left(Phases::Time(read_clocks().monotonic));
+  return left > Phases::Time{0} ? std::min(left, settings_.flush) : settings_.flush;
+}
+
+std::uint64_t Recorder::rows_that_count(bool full_phase) {
+  const std::scoped_lock lock(rows_mutex_);
+  const RecordCounts& counts = compaction_.counts();
+  return full_phase ? counts.work : counts.calls;
+}
+
+// What is called meanwhile is in neither phase.
+void Recorder::switch_phase() {
+  const std::int64_t ended = read_clocks().realtime;
+  const bool full = !phases_.full();
+  const auto turn = [&](CUpti_ActivityKind kind) {
+    cupti_.require(full ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind), "switch");
+  };
+  std::ranges::for_each(of_work, turn);
+  if (settings_.whole_graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  const ClockReading begun = read_clocks();
+  {
+    const std::scoped_lock lock(rows_mutex_);
+    add_phase(ended);
+  }
+  phases_.next(Phases::Time(begun.monotonic), rows_that_count(full));
+  phase_began_ns_ = begun.realtime;
+}
+
+// The one that is about to end.
+void Recorder::add_phase(std::int64_t end_ns) {
+  const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
+  if (start_ns >= end_ns) return;
+  tables_.phases.add({.start_ns = start_ns,
+                      .end_ns = end_ns,
+                      .full = static_cast<std::uint8_t>(phases_.full() ? 1 : 0)});
 }
 
 bool Recorder::enough() {
@@ -164,6 +229,7 @@ bool Recorder::enough() {
 // Hands over what CUPTI has, writes it, and says how far this process is.
 void Recorder::flush(std::uint32_t flag, const char* ended) {
   const bool last = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+  const std::int64_t begun = read_clocks().realtime;
   // Without the lock: CUPTI calls on_buffer_done in here. At the end it may be gone already, and
   // what there is has to be written all the same.
   const CUptiResult result = cupti_.ActivityFlushAll(flag);
@@ -172,12 +238,14 @@ void Recorder::flush(std::uint32_t flag, const char* ended) {
   if (finished_) return;
   compaction_.settle(/*everything=*/last);
   if (last) {
+    add_phase(begun);
     tables_.close();
     finished_ = true;
   } else {
     tables_.write();
   }
   const RecordCounts& counts = compaction_.counts();
+  const OpenPhase open{.start_ns = std::max(phase_began_ns_, from_ns_), .full = phases_.full()};
   folder_.describe({.ended = ended,
                     .cupti = cupti_.version,
                     .calls = counts.calls,
@@ -185,14 +253,14 @@ void Recorder::flush(std::uint32_t flag, const char* ended) {
                     .lost = lost_,
                     .untimed = counts.untimed,
                     .inner = counts.inner,
+                    .polls = counts.polls,
+                    .phase = last ? std::nullopt : std::optional(open),
                     .begun = begun_,
                     .now = read_clocks()});
 }
 
 void Recorder::end(const char* how) {
-  for (const CUpti_ActivityKind each : kinds)
-    cupti_.ActivityDisable(each);
-  if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  disable();
   flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, how);
 }
 
@@ -217,8 +285,7 @@ void Recorder::give_up(const std::string& why) noexcept {
     if (finished_) return;
     finished_ = true;
   }
-  for (const CUpti_ActivityKind each : kinds)
-    cupti_.ActivityDisable(each);
+  disable();
   std::fprintf(stderr, "gpucast trace: recording ended early: %s\n", why.c_str());
   report_problem(settings_.folder, "recording ended early: " + why);
 }
@@ -244,17 +311,16 @@ void CUPTIAPI Recorder::on_buffer_done(CUcontext /*context*/, std::uint32_t /*st
 void Recorder::take_in(std::uint8_t* buffer, std::size_t written) {
   if (buffer == nullptr) return;
   std::string problem;
+  std::size_t dropped = 0;
+  if (cupti_.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
   {
     const std::scoped_lock lock(rows_mutex_);
     try {
+      lost_ += dropped;
       CUpti_Activity* record = nullptr;
       while (!finished_ && written > 0 &&
              cupti_.ActivityGetNextRecord(buffer, written, &record) == CUPTI_SUCCESS) {
         compaction_.add(*record);
-      }
-      std::size_t dropped = 0;
-      if (cupti_.ActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
-        lost_ += dropped;
       }
       // Between two flushes, where a great deal is recorded.
       constexpr std::size_t many_rows = 1 << 16;

@@ -6,15 +6,18 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "buffers.h"
 #include "compaction.h"
 #include "cupti_library.h"
+#include "phases.h"
 #include "process_folder.h"
 #include "settings.h"
 #include "tables.h"
@@ -35,10 +38,16 @@ class Recorder {
 
  private:
   void enable();
-  void leave_out_local_calls();
+  void disable();
+  void learn_names_of_calls();
+  void choose_calls();
   void run() noexcept;
   void end(const char* how);
   void flush(std::uint32_t flag, const char* ended);
+  void switch_phase();
+  void add_phase(std::int64_t end_ns);
+  [[nodiscard]] std::uint64_t rows_that_count(bool full_phase);
+  [[nodiscard]] std::chrono::nanoseconds pause() const;
   [[nodiscard]] bool enough();
   void take_in(std::uint8_t* buffer, std::size_t written);
   void give_up(const std::string& why) noexcept;
@@ -55,6 +64,15 @@ class Recorder {
   ClockReading begun_;
   ProcessFolder folder_;
   Buffers buffers_;
+
+  // Names of the runtime's and the driver's functions, by their numbers; as CUPTI gives them.
+  std::vector<std::string> runtime_names_;
+  std::vector<std::string> driver_names_;
+  std::int64_t from_ns_;  // what began earlier is left out
+
+  // Of our thread, and of `finish` when that has ended.
+  Phases phases_;
+  std::int64_t phase_began_ns_;
 
   std::mutex rows_mutex_;  // of what follows
   Tables tables_;

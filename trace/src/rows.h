@@ -71,6 +71,12 @@ struct Range {
   std::uint32_t domain;
 };
 
+struct Phase {
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::uint8_t full;  // 1 where the GPU's work was recorded, too
+};
+
 struct Stream {
   std::uint16_t context;
   std::uint16_t device;
@@ -136,6 +142,11 @@ constexpr auto columns(const Range*) {
   return std::tuple{Column{"start_ns", &Range::start_ns}, Column{"end_ns", &Range::end_ns},
                     Column{"thread", &Range::thread}, Column{"name", &Range::name},
                     Column{"domain", &Range::domain}};
+}
+
+constexpr auto columns(const Phase*) {
+  return std::tuple{Column{"start_ns", &Phase::start_ns}, Column{"end_ns", &Phase::end_ns},
+                    Column{"full", &Phase::full}};
 }
 
 constexpr auto columns(const Stream*) {

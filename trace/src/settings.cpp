@@ -41,6 +41,7 @@ Settings settings_from_environment() {
   result.after = seconds("GPUCAST_TRACE_AFTER", 0);
   result.duration = seconds("GPUCAST_TRACE_SECONDS", 0);
   result.calls = static_cast<std::uint64_t>(number("GPUCAST_TRACE_CALLS", 0));
+  result.phase = seconds("GPUCAST_TRACE_PHASE", 0.05);
   result.flush = seconds("GPUCAST_TRACE_FLUSH", 0.1);
   return result;
 }

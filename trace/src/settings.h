@@ -2,11 +2,12 @@
 //
 //   GPUCAST_TRACE          folder of the recording; without it nothing is recorded
 //   GPUCAST_TRACE_CUPTI    CUPTI's library: paths, separated by colons, the best first
-//   GPUCAST_TRACE_GRAPHS   `nodes` (default) or `whole`: a row for each node of a graph, or for a
-//   launch GPUCAST_TRACE_AFTER    seconds of the process, from its first CUDA call, that are not
-//   recorded GPUCAST_TRACE_SECONDS  seconds that are recorded; 0 (default): all GPUCAST_TRACE_CALLS
-//   calls after which recording ends; 0 (default): never GPUCAST_TRACE_FLUSH    seconds after which
-//   at the latest a record is in the file (0.1)
+//   GPUCAST_TRACE_GRAPHS   `nodes` (default): a row for each node of a graph; `whole`: for a launch
+//   GPUCAST_TRACE_AFTER    seconds of the process, from its first CUDA call, that are left out
+//   GPUCAST_TRACE_SECONDS  seconds that are recorded; 0 (default): all
+//   GPUCAST_TRACE_CALLS    calls after which recording ends; 0 (default): never
+//   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: all is one (0.05)
+//   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)
 #pragma once
 
 #include <chrono>
@@ -24,6 +25,7 @@ struct Settings {
   std::chrono::nanoseconds after{0};
   std::chrono::nanoseconds duration{0};
   std::uint64_t calls = 0;
+  std::chrono::nanoseconds phase = std::chrono::milliseconds(50);
   std::chrono::nanoseconds flush = std::chrono::milliseconds(100);
 };
 

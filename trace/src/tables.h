@@ -31,6 +31,7 @@ struct Tables {
         work(folder / "work.arrows"),
         waits(folder / "waits.arrows"),
         ranges(folder / "ranges.arrows"),
+        phases(folder / "phases.arrows"),
         streams(folder / "streams.arrows"),
         names(folder / "names.arrows") {}
 
@@ -42,6 +43,7 @@ struct Tables {
     work.write();
     waits.write();
     ranges.write();
+    phases.write();
   }
   void close() {
     names.close();
@@ -50,12 +52,14 @@ struct Tables {
     work.close();
     waits.close();
     ranges.close();
+    phases.close();
   }
 
   Table<Call> calls;
   Table<Work> work;
   Table<Wait> waits;
   Table<Range> ranges;
+  Table<Phase> phases;
   Table<Stream> streams;
   Table<NameRow> names;
 };

@@ -21,15 +21,35 @@ TEST(CallNames, KeepWhatOnlyLooksLikeAVersion) {
   EXPECT_EQ(plain_name(""), "");
 }
 
-TEST(CallNames, OnlyCallsThatAskNothingOfAGpuAreLocal) {
+TEST(CallNames, OnlyCallsOfTheRuntimeThatAskNothingOfAGpuStayOnTheHost) {
   for (const char* each : {"cudaGetLastError", "cudaGetDevice", "__cudaPushCallConfiguration",
-                           "cuCtxGetCurrent", "cudaThreadExchangeStreamCaptureMode"}) {
-    EXPECT_TRUE(always_local(each)) << each;
+                           "cudaThreadExchangeStreamCaptureMode"}) {
+    EXPECT_TRUE(stays_on_host(each)) << each;
   }
-  for (const char* each : {"cudaLaunchKernel", "cudaEventQuery", "cudaMalloc", "cuLaunchKernelEx",
+  for (const char* each : {"cudaLaunchKernel", "cudaEventQuery", "cudaMalloc",
                            "cudaPointerGetAttributes", "cudaFuncGetAttributes", ""}) {
-    EXPECT_FALSE(always_local(each)) << each;
+    EXPECT_FALSE(stays_on_host(each)) << each;
   }
+}
+
+TEST(CallNames, CallsOfTheDriverGoBeyondTheHostIfTheyMoveOrAllocateOrWait) {
+  for (const char* each : {"cuLaunchKernelEx", "cuMemcpyHtoDAsync", "cuMemAlloc", "cuStreamQuery",
+                           "cuEventRecordWithFlags", "cuCtxSynchronize", "cuGraphLaunch",
+                           "cuModuleLoadData", "cuDevicePrimaryCtxRetain"}) {
+    EXPECT_TRUE(goes_beyond_host(each)) << each;
+  }
+  for (const char* each : {"cuKernelGetName", "cuKernelGetFunction", "cuCtxGetCurrent",
+                           "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "cuInit",
+                           "cuLibraryGetKernel", "cuMemGetAddressRange", "cuStreamGetCaptureInfo",
+                           "cuGraphAddKernelNode", "cuDevicePrimaryCtxGetState", ""}) {
+    EXPECT_FALSE(goes_beyond_host(each)) << each;
+  }
+}
+
+TEST(CallNames, QueriesAskAndDoNotWait) {
+  EXPECT_TRUE(is_query("cudaEventQuery"));
+  EXPECT_TRUE(is_query("cuStreamQuery"));
+  EXPECT_FALSE(is_query("cudaEventSynchronize"));
 }
 
 }  // namespace

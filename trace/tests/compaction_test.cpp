@@ -27,6 +27,7 @@ class CompactionTest : public testing::Test {
   Compaction compaction{
       tables, [](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
         const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+        if (id == 50) return std::string("cudaEventQuery_v3020");
         return id == 99 ? "" : (runtime ? "cudaCall" : "cuCall") + std::to_string(id) + "_v3020";
       }};
 };
@@ -95,6 +96,36 @@ TEST_F(CompactionTest, PassesOnADriverCallAtTheSecondSettlement) {
   EXPECT_TRUE(tables.calls.rows().empty());
   compaction.settle(false);
   EXPECT_EQ(tables.calls.rows().size(), 1U);
+}
+
+// Call 50 is cudaEventQuery.
+TEST_F(CompactionTest, KeepsTheFirstAndTheLastOfQueriesThatFindNothingDone) {
+  for (int number = 1; number <= 5; ++number) {
+    const std::string at = std::to_string(number);
+    add("runtime start=" + at + "0 end=" + at + "5 correlationId=" + at +
+        " cbid=50 returnValue=600");
+  }
+  add("runtime start=60 end=65 correlationId=6 cbid=50 returnValue=0");
+  add("runtime start=70 end=75 correlationId=7 cbid=50 returnValue=600");
+  add("runtime start=80 end=85 correlationId=8 cbid=50 returnValue=600");
+  compaction.settle(true);
+  std::vector<std::uint32_t> kept;
+  for (const Call& each : tables.calls.rows())
+    kept.push_back(each.correlation);
+  EXPECT_EQ(kept, (std::vector<std::uint32_t>{1, 5, 6, 7, 8}));
+  EXPECT_EQ(compaction.counts().polls, 3U);
+  EXPECT_EQ(compaction.counts().calls, 5U);
+}
+
+TEST_F(CompactionTest, KeepsAllQueriesOfThreadsThatDoOtherThingsInBetween) {
+  for (int number = 1; number <= 4; ++number) {
+    const std::string at = std::to_string(number);
+    add("runtime start=" + at + "0 end=" + at + "4 threadId=1 cbid=50 returnValue=600");
+    add("runtime start=" + at + "0 end=" + at + "4 threadId=2 cbid=50 returnValue=600");
+    add("runtime start=" + at + "5 end=" + at + "9 threadId=2 cbid=51");
+  }
+  compaction.settle(true);
+  EXPECT_EQ(tables.calls.rows().size(), 2U + 8U);
 }
 
 TEST_F(CompactionTest, GivesWorkOfAnInnerCallToTheOuterOne) {

@@ -32,7 +32,7 @@ COMMANDS = (
     Command("data", "gpucast.cli.data:app", "Datasets: list, show, export, compare, contention."),
     Command("import", "gpucast.cli.importing:command", "Turn other programs' files into records."),
     Command("measure", "gpucast.cli.measure:command", "Turn this machine into a dataset."),
-    Command("trace", "gpucast.cli.trace:app", "Record one run of a CUDA program."),
+    Command("trace", "gpucast.cli.trace:app", "Record, show, export traces of programs."),
     Command("fit", "gpucast.cli.fit:command", "Fit a model to step times, or to transfer times."),
     Command("predict", "gpucast.cli.predict:command", "Forecast step times and best GPU counts."),
     Command("compare", "gpucast.cli.compare:command", "Native against remote, or any two models."),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from gpucast.cli import trace_show
+
 if TYPE_CHECKING:
     from gpucast.measure.tracing import Recorded
     from gpucast.measure.tracing.recording import Enough
@@ -25,6 +27,8 @@ class _Group(TyperGroup):
 
 
 app = typer.Typer(rich_markup_mode=None, cls=_Group, no_args_is_help=True)
+for _name, _function in trace_show.SUBCOMMANDS:
+    app.command(_name)(_function)
 
 
 @app.callback()

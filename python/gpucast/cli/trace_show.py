@@ -129,10 +129,6 @@ def import_file(
 SUBCOMMANDS = (("show", show), ("export", export), ("import", import_file))
 """Name and function of each sub-command of ``gpucast trace`` that is here."""
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-for _name, _function in SUBCOMMANDS:
-    app.command(_name)(_function)
-
 
 def _check_figure(output: Path, *, force: bool) -> None:
     from gpucast.cli.figure_files import ENDINGS, is_file

@@ -48,8 +48,8 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
     if left:
         said.append(f"no repeating step in process {', '.join(map(str, left))}")
     said += [
-        f"process {each.pid}: {percent(1 - each.steps.gpu_share, 0)} of the GPUs' time in the trace "
-        "is not in steps, but before or after them"
+        f"process {each.pid}: {percent(1 - each.steps.gpu_share, 0)} of the GPUs' time in the "
+        "trace is not in steps, but before or after them"
         for each in summaries
         if each.steps.gpu_share < FEW
     ]
@@ -184,7 +184,7 @@ def _print_waits(main: Summary) -> None:
             (
                 each.call,
                 each.what,
-                each.after or None,
+                each.after or "(step before)",
                 f"{each.count:.3g}",
                 _bytes(each.bytes),
                 duration(each.seconds),

@@ -96,9 +96,8 @@ class _Export:
         began = self._began(there)
         calls = self._table(_CALLS, ("start", "end", "globalTid", "correlationId", "nameId"))
         calls = calls.assign(process=calls["globalTid"] & ~_OF_THREAD)
-        work = pd.concat(
-            [self._work(name, kind, began) for name, kind in _WORK.items() if name in there]
-        )
+        made = [self._work(name, kind, began) for name, kind in _WORK.items() if name in there]
+        work = pd.concat(made, ignore_index=True).fillna(0)
         waits = self._waits(there, began)
         ranges = self._ranges(there, texts, began)
         owners = self._owners(work, waits, calls)

@@ -141,7 +141,7 @@ def _of_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
     lengths = (rows["end_ns"] - rows["start_ns"]).to_numpy()
     bounds = starts
     # The last range is a step, too, where nothing comes between ranges.
-    if np.median(np.diff(starts) - lengths[:-1]) <= 0.01 * np.median(lengths):
+    if np.median(np.diff(starts) - lengths[:-1]) <= 0.02 * np.median(lengths):
         bounds = np.append(starts, last_end)
     thread = int(rows["thread"].iloc[0])
     sequence = next(
@@ -192,19 +192,30 @@ def _cut(process: Process, at: int, sequence: Sequence, token: int | None) -> Pr
     # Pauses of a thread that never waits; else how long it waits.
     pause = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
     weights = (pause if token is None else (sequence.end_ns - sequence.start_ns))[lasts]
-    parts = (
-        sequence.tokens
+    readings = (
+        [sequence.tokens]
         if token is None
         else _parts(sequence, np.append(-1, lasts[:-1]) + 1, lasts + 1)
     )
-    found = repetition.rhythm(parts, weights.astype(float))
-    if found is None or found.lasts.size < FEWEST_REPEATS:
-        return None
-    ends = lasts[found.lasts]
+    for parts in readings:
+        rhythm = repetition.rhythm(parts, weights.astype(float))
+        if rhythm is not None and rhythm.lasts.size >= FEWEST_REPEATS:
+            found = _accepted(process, _between(process, at, sequence, lasts[rhythm.lasts], token))
+            if found is not None:
+                return found
+    return None
+
+
+def _between(
+    process: Process, at: int, sequence: Sequence, ends: Ints, token: int | None
+) -> ProcessSteps:
+    """Steps whose last tokens are these."""
     first, edges = _first_bound(sequence, ends, token)
     bounds = np.concatenate([[first], _cuts(sequence, ends, token)])
     kinds = _kinds(sequence.tokens, edges)
-    usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0])) if (kinds == 0).any() else 0
+    if kinds[0] == NO_KIND:  # warm-up
+        bounds, edges, kinds = bounds[1:], edges[1:], kinds[1:]
+    usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0]))
     call = process.name_of(process.calls["name"].iloc[int(sequence.first[ends[-1]])])
     where = "cut at a pause of the thread" if token is None else f"ends where {call} waits"
     times = f"{usual} call{'s' * (usual != 1)} that repeat, {where}"
@@ -212,11 +223,12 @@ def _cut(process: Process, at: int, sequence: Sequence, token: int | None) -> Pr
     if edges[0] == 0 and made.count > FEWEST_REPEATS:
         # What the host did before its first call of all is not known.
         made.kept[0] = False
-    return _accepted(process, made)
+    return made
 
 
-def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> Ints:
-    """A number for each part between waits; all the same where each of them is a step.
+def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> list[Ints]:
+    """A number for each part between waits, in one or two ways: all the same, where each part is a
+    step; by what they ask for.
 
     Parts that come now and then count as the frequent one that they nearly are.
     """
@@ -232,17 +244,21 @@ def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> Ints:
         rare = rare[~alike]
     kinds = stands_for[kinds]
     of_usual = kinds == np.bincount(kinds).argmax()
-    # The first part holds all that the program did before.
+    if np.mean(of_usual) < USUAL:
+        return [kinds]
+    # Where the others take most of the time, what they end is rather the step. The first part
+    # holds all that the program did before.
     seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
-    if np.mean(of_usual) >= USUAL and seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
-        return np.zeros(kinds.size, np.int64)
-    return kinds
+    same = np.zeros(kinds.size, np.int64)
+    rules = seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum()
+    return [same, kinds] if rules else [kinds, same]
 
 
 def _first_bound(sequence: Sequence, ends: Ints, token: int | None) -> tuple[int, Ints]:
     """Where the first step begins, and the edges of all steps in the sequence.
 
-    What comes before the first end is warm-up and a step, which is taken to be as long as most.
+    What comes before the first end is warm-up and a step, which is taken to have as many calls as
+    most.
     """
     length = int(np.bincount(np.diff(ends)).argmax())
     begin = max(0, int(ends[0]) + 1 - length)

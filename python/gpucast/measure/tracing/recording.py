@@ -192,17 +192,28 @@ def _run(
         running = subprocess.Popen(list(program), env=dict(variables))
     except OSError as error:
         raise InputError(error.strerror or str(error), file=program[0]) from error
-    patience = _Patience()
     with _signals_of(running):
-        while True:
-            with suppress(subprocess.TimeoutExpired):
-                return running.wait(_LOOK_EVERY)
-            so_far = summary(folder, 0)
-            watcher.recording(so_far)
-            if enough is not None and patience.is_due(so_far.size) and enough(folder):
-                (folder / _ENOUGH).touch()
-                watcher.enough()
-                enough = None
+        try:
+            return _watch(running, folder, watcher, enough)
+        except BaseException:
+            running.terminate()  # nobody would write what it records
+            running.wait()
+            raise
+
+
+def _watch(
+    running: subprocess.Popen[bytes], folder: Path, watcher: Watcher, enough: Enough | None
+) -> int:
+    patience = _Patience()
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return running.wait(_LOOK_EVERY)
+        so_far = summary(folder, 0)
+        watcher.recording(so_far)
+        if enough is not None and patience.is_due(so_far.size) and enough(folder):
+            (folder / _ENOUGH).touch()
+            watcher.enough()
+            enough = None
 
 
 class _Patience:

@@ -1,0 +1,49 @@
+#include "phases.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace gpucast::trace {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Phases, BeginWithAFullOneThatLastsUntilTheGpuWasAskedForSomething) {
+  const Phases phases(milliseconds(50), milliseconds(1000));
+  EXPECT_TRUE(phases.full());
+  EXPECT_EQ(phases.left(milliseconds(1010)), milliseconds(40));
+  EXPECT_FALSE(phases.over(milliseconds(1049), 9));
+  EXPECT_FALSE(phases.over(milliseconds(5000), 0));
+  EXPECT_TRUE(phases.over(milliseconds(1050), 1));
+}
+
+TEST(Phases, AreThreeTimesAsLongWhenLightAndDoubleFromPairToPair) {
+  Phases phases(milliseconds(50), milliseconds(0));
+  std::vector<long> lengths;
+  std::vector<bool> full;
+  for (int each = 0; each < 6; ++each) {
+    lengths.push_back(phases.length() / milliseconds(1));
+    full.push_back(phases.full());
+    phases.next(milliseconds(0), 0);
+  }
+  EXPECT_EQ(lengths, (std::vector<long>{50, 150, 100, 300, 200, 600}));
+  EXPECT_EQ(full, (std::vector<bool>{true, false, true, false, true, false}));
+}
+
+TEST(Phases, CountFromTheirOwnBegin) {
+  Phases phases(milliseconds(50), milliseconds(0));
+  phases.next(milliseconds(70), 100);
+  EXPECT_FALSE(phases.over(milliseconds(219), 101));
+  EXPECT_FALSE(phases.over(milliseconds(300), 100));  // nothing new: the program is idle
+  EXPECT_TRUE(phases.over(milliseconds(220), 101));
+}
+
+TEST(Phases, NeverEndWithoutALength) {
+  const Phases phases(milliseconds(0), milliseconds(0));
+  EXPECT_FALSE(phases.over(std::chrono::hours(24), 1'000'000));
+  EXPECT_GT(phases.left(std::chrono::hours(24)), std::chrono::hours(24));
+}
+
+}  // namespace
+}  // namespace gpucast::trace
