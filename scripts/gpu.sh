@@ -360,7 +360,7 @@ traces() {
     done
     for path in $paths; do part cells "$path" "$round" tuned || status=1; done
     if ((round == 1)); then
-      for item in $small_programs mdapp; do part record "$item" || status=1; done
+      for item in mdapp $small_programs; do part record "$item" || status=1; done
     fi
     if ((round == 2 && $(gpus) > 1)); then
       for path in $paths; do part together "$path" || status=1; done
@@ -372,8 +372,9 @@ traces() {
   return "$status"
 }
 
+# A loop that polls comes last: it may be what cannot be recorded.
 readonly small_programs="conjugate_gradients many_kernels pageable_copies pipeline halo_exchange \
-histogram streams graph"
+streams graph histogram"
 
 # The recorder is there where nanoarrow's sources and CUPTI's headers are (GPUCAST_HEADERS).
 build-traces() {
@@ -395,9 +396,9 @@ together() {
 # sizes_of, settings_of, counts_of PROGRAM: its cells are all combinations.
 sizes_of() {
   case "$1" in
-    conjugate_gradients) echo 1024 16384 262144 4194304 ;;
-    many_kernels) echo 20 60 200 600 ;;
-    pageable_copies) echo 4 16384 262144 4194304 67108864 ;;
+    conjugate_gradients) echo 1024 262144 4194304 ;;
+    many_kernels) echo 20 200 600 ;;
+    pageable_copies) echo 4 16384 262144 4194304 ;;
     pipeline) echo 4096 65536 524288 2097152 ;;
     halo_exchange) echo 16384 262144 4194304 ;;
     histogram) echo 4096 1048576 16777216 ;;
@@ -435,7 +436,8 @@ visit() {
   mv "$file.part" "$file"
 }
 
-# record PROGRAM: a run of each of its cells under the recorder.
+# record PROGRAM: a run of each of its cells under the recorder, which goes on where one fails. Its
+# phases want some tenths of a second of steps.
 record() {
   local n setting gpus name command
   for setting in $(settings_of "$1"); do
@@ -445,14 +447,16 @@ record() {
         name=${name/---/-}
         if [[ "$1" == mdapp ]]; then
           command=("$program" measure --engine cuda --kernel tuned --n "$n" --gpus "$gpus"
-            --schedule "${setting%/*}" --memory "${setting#*/}" --warm-up 0.02 --quiet)
+            --schedule "${setting%/*}" --memory "${setting#*/}" --quiet)
         else
-          command=("$built/trace/programs/$1" --n "$n" --warm-up 0.1)
+          command=("$built/trace/programs/$1" --n "$n")
           [[ "$setting" == - ]] || command+=(--case "$setting")
           [[ "$gpus" == 1 ]] || command+=(--gpus "$gpus")
         fi
-        under_recorder "$name" "${command[@]}" --steps 60 --path native-recorded \
-          --machine "${GPUCAST_MACHINE:-$(hostname)}/recorded" -o "$out/recorded-$name.jsonl" --force
+        under_recorder "$name" "${command[@]}" --warm-up 0.05 --interval 0.0001 \
+          --max-time "${GPUCAST_RECORD_SECONDS:-0.3}" --path native-recorded \
+          --machine "${GPUCAST_MACHINE:-$(hostname)}/recorded" -o "$out/recorded-$name.jsonl" \
+          --force || echo "$name: not recorded, exit status $?"
       done
     done
   done
@@ -461,15 +465,17 @@ record() {
 record-torch() {
   local job
   for job in train infer; do
-    under_recorder "torch-$job" python3 data/torch_steps.py --job "$job" --steps 40 \
-      -o "$out/torch-$job.json"
+    GPUCAST_RECORDING=60 under_recorder "torch-$job" python3 data/torch_steps.py --job "$job" \
+      --steps 400 -o "$out/torch-$job.json" || echo "torch-$job: not recorded, exit status $?"
   done
 }
 
 # under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s.
+# What does not end is ended, so that the others are recorded, too.
 under_recorder() {
   mkdir -p "$out/traces"
   PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} GPUCAST_TRACE_LIB=$built/trace \
+    timeout --kill-after=5 "${GPUCAST_RECORDING:-20}" \
     python3 -m gpucast.cli trace --steps 0 --seconds 3 --force -o "$out/traces/$1.zip" -- "${@:2}"
 }
 
@@ -478,8 +484,8 @@ pack() {
   xz -T0 -kf "$out/dataset.jsonl"
   rm -f "$out"/traces.tar.*
   [[ ! -d "$out/traces" ]] || tar -C "$out" -cf - traces | split -b 15M - "$out/traces.tar."
-  (cd "$out" && find . -maxdepth 1 -type f -name '*.[tldj]*' ! -name '*.jsonl*' ! -name '*.xz*' -print0 |
-    tar --null -T - -cJf logs.tar.xz)
+  (cd "$out" && find . -maxdepth 1 -type f \( -name '*.txt' -o -name '*.log' -o -name '*.done' -o -name '*.json' \) \
+    -print0 | tar --null -T - -cJf logs.tar.xz)
   find "$out" -maxdepth 1 \( -name '*.xz' -o -name 'traces.tar.*' \) -printf '%s %p\n'
 }
 
