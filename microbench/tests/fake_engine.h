@@ -56,8 +56,8 @@ class FakeLaunches : public Launches {
  public:
   explicit FakeLaunches(const Fake& fake) : fake_(fake) {}
   void next_queue() override {}
-  double submit() override { return fake_.latency; }
-  double sync() override { return 2 * fake_.latency; }
+  double submit(int count) override { return count * fake_.latency; }
+  double sync(int count) override { return (1 + count) * fake_.latency; }
   double gated(int count) override { return fake_.empty + count * fake_.latency / 2; }
   double graph(int count) override { return count * fake_.latency / 4; }
 

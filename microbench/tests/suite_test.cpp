@@ -49,6 +49,15 @@ TEST(Suite, NeverQueuesWhatBlocks) {
   }
 }
 
+TEST(Suite, TimesRowsOfLaunchesAndWaitsForNothing) {
+  std::set<std::string> asked;
+  for (const Cell& cell : cells_of(std::array{Question::launches}, suite_of(1)))
+    asked.insert(describe(cell));
+  for (const char* const each :
+       {"row of 16", "row of 256", "drain of 16", "drain of 256", "idle", "rest"})
+    EXPECT_TRUE(asked.contains(std::string("launch on gpu0, ") + each)) << each;
+}
+
 TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   std::set<std::string> pairs;
   for (const Cell& cell :

@@ -21,6 +21,7 @@ Devices::Devices(const Program& program, const Path& path, Agenda& agenda)
       done_(2 * program.size()),
       submitted_(2 * program.size()),
       through_(2 * program.size(), none),
+      freed_(2 * program.size()),
       eligible_(program.size()),
       left_(program.seconds),
       begun_(program.size(), no_time),
@@ -108,31 +109,33 @@ void Devices::release(Item item, double eligible) {
 
 // `by`: what it waited for and is done; none where it has only been asked for long enough.
 void Devices::let_go(Item item, double ready, Item by) {
-  if (by != none) through_[at(item)] = is_work(by) ? engine(by) : through_[at(by)];
-  if (by != none && is_work(item)) ready += program_.delay[at(item / 2)];
+  if (by != none) {
+    through_[at(item)] = is_work(by) ? engine(by) : through_[at(by)];
+    freed_[at(item)] = ready;
+    if (is_work(item)) ready += program_.delay[at(item / 2)];
+  }
   ready_[at(item)] = std::max(ready_[at(item)], ready);
   if (--holds_[at(item)] > 0) return;
-  double begins = ready_[at(item)];
-  if (ticks(item, by)) {
-    // W(x) = q ceil(x / q) of model/poll.h, counted from when the copy could first have begun.
-    const double waits_since = eligible_[at(item / 2)];
-    begins = waits_since + path_.tick * std::ceil((begins - waits_since) / path_.tick);
-  }
+  const double begins = std::max(ready_[at(item)], seen(item));
   if (begins > agenda_.now()) {
     // Held once more, until then.
     holds_[at(item)] = 1;
     ready_[at(item)] = begins;
+    freed_[at(item)] = 0;
     agenda_.add(begins, What::eligible, item);
   } else {
     begin(item);
   }
 }
 
-// A copy that waits for another engine than its own.
-bool Devices::ticks(Item item, Item by) const {
-  return path_.tick > 0 && by != none && is_work(item) &&
-         program_.operation[at(item / 2)] == Operation::copy && through_[at(item)] != none &&
-         through_[at(item)] != engine(item);
+// When work sees that another engine has done what it waits for: W(x) = q ceil(x / q) of
+// model/poll.h, counted from when it was asked for. 0 where it sees that at once.
+double Devices::seen(Item item) const {
+  if (path_.tick <= 0 || !is_work(item)) return 0;
+  if (through_[at(item)] == none || through_[at(item)] == engine(item)) return 0;
+  const double asked = eligible_[at(item / 2)] - program_.latency[at(item / 2)];
+  const double waited = freed_[at(item)] - asked;
+  return waited > 0 ? asked + path_.tick * std::ceil(waited / path_.tick) : 0;
 }
 
 void Devices::begin(Item item) {

@@ -61,7 +61,7 @@ class Devices {
   void let_go(Item item, double ready, Item by);
   void begin(Item item);
   Item end(Item item);
-  bool ticks(Item item, Item by) const;
+  double seen(Item item) const;
   void note_begun();
 
   const Program& program_;
@@ -76,6 +76,7 @@ class Devices {
   std::vector<std::uint8_t> done_;
   std::vector<std::uint8_t> submitted_;
   std::vector<std::int32_t> through_;  // the engine of the last work that it waited for
+  std::vector<double> freed_;          // when that was done
   // An entry a call.
   std::vector<double> eligible_;
   std::vector<double> left_;

@@ -27,11 +27,11 @@ class Engines {
  public:
   Engines(const std::vector<EngineKind>& kinds, Agenda& agenda);
 
-  void enter(std::int32_t engine, Item item, double seconds, double share);
+  void enter(std::int32_t index, Item item, double seconds, double share);
   // Of a queue: its work is done.
-  void leave(std::int32_t engine);
+  void leave(std::int32_t index);
   // Of a shared engine at What::shares: the work that is done, or none where the event is outdated.
-  Item done(std::int32_t engine, std::uint32_t version);
+  Item done(std::int32_t index, std::uint32_t version);
   // When the item began, asked right behind `enter` or `leave`.
   template <class Began>
   void on_begin(Began began) {

@@ -11,8 +11,6 @@ namespace {
 
 using namespace made;
 
-constexpr double tolerance = 1e-12;  // s
-
 Times natively(const Program& program) { return simulate(program, {}); }
 
 TEST(Direct, AKernelBeginsAfterTheLaunchAndASynchronizationReturnsAfterItsEnd) {
@@ -158,15 +156,27 @@ TEST(Direct, AFullQueueHoldsTheHost) {
   EXPECT_NEAR(times.end[2], 15 * us, tolerance);
 }
 
-TEST(Direct, ACopyBehindAKernelSeesItsEndAtTicks) {
+TEST(Direct, WorkBehindAnotherEnginesSeesItsEndAtTicks) {
   Path path;
   path.tick = 8 * us;
-  // Kernel 3..13; the copy waits from 5 on, and looks at 13, 21, ...; a kernel that ends at 14 is
-  // seen at 21.
+  // Kernel 3..13; the copy, asked for at 2, looks at 10 and 18.
   EXPECT_NEAR(simulate(program({launch(apart, 10), copy(apart, Direction::d2h, 1)}), path).work[1],
-              13 * us, tolerance);
-  EXPECT_NEAR(simulate(program({launch(apart, 11), copy(apart, Direction::d2h, 1)}), path).work[1],
-              21 * us, tolerance);
+              18 * us, tolerance);
+  // Copy 3..8; the kernel, asked for at 2, looks at 10; one of the same engine sees it at once.
+  EXPECT_NEAR(simulate(program({copy(apart, Direction::h2d, 5), launch(apart, 1)}), path).work[1],
+              10 * us, tolerance);
+  EXPECT_NEAR(simulate(program({launch(apart, 5), launch(apart, 1)}), path).work[1], 8 * us,
+              tolerance);
+}
+
+TEST(Direct, WhatWasDoneBeforeItWasAskedForIsNotWaitedFor) {
+  Path path;
+  path.tick = 8 * us;
+  Call late = launch(apart, 1);
+  late.gap = 20;
+  // Copy 3..8; the kernel is asked for at 22.
+  EXPECT_NEAR(simulate(program({copy(apart, Direction::h2d, 5), late}), path).work[1], 25 * us,
+              tolerance);
 }
 
 TEST(Direct, AnEventDoesNotHideWhichEngineIsWaitedFor) {
@@ -174,11 +184,11 @@ TEST(Direct, AnEventDoesNotHideWhichEngineIsWaitedFor) {
   path.tick = 8 * us;
   const Call record{.operation = Operation::record, .stream = apart};
   const Call wait{.operation = Operation::wait_stream_event, .stream = other, .recording = 1};
-  // The kernel 3..14; the copy waits from 5 on: until 21. A kernel would not.
+  // The kernel 3..14; the copy, asked for at 2, looks at 10 and 18. A kernel does not.
   EXPECT_NEAR(
       simulate(program({launch(apart, 11), record, wait, copy(other, Direction::d2h, 1)}), path)
           .work[3],
-      21 * us, tolerance);
+      18 * us, tolerance);
   EXPECT_NEAR(simulate(program({launch(apart, 11), record, wait, launch(other, 1)}), path).work[3],
               14 * us, tolerance);
 }

@@ -9,8 +9,6 @@ namespace {
 
 using namespace made;
 
-constexpr double tolerance = 1e-12;  // s
-
 Times remotely(const Program& program) { return simulate(program, forwarding(program)); }
 Times waiting(const Program& program) {
   return simulate(program, forwarding(program, Transport::synchronous));

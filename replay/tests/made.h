@@ -7,6 +7,7 @@
 namespace gpucast::replay::made {
 
 inline constexpr double us = 1e-6;
+inline constexpr double tolerance = 1e-12;  // s
 
 // What one call is, with what tests mostly want of the rest.
 struct Call {

@@ -40,8 +40,9 @@ def records(path: str, *, rows: bool = True) -> list[dict[str, Any]]:
         launch(1, [submit + SEND + TURN] * 7, path=path, method="sync"),
     ]
     if rows and not answered:
-        found.append(launch(16, [16 * SEND] * 7, path=path))
-        found.append(launch(256, [256 * SEND + TURN] * 7, path=path, method="sync"))
+        found.append(launch(16, [16 * SEND] * 7, path=path, method="row"))
+        found.append(launch(16, [16 * SEND + TURN] * 7, path=path, method="drain"))
+        found.append(launch(256, [256 * SEND + TURN] * 7, path=path, method="drain"))
     for memory in ("pageable", "pinned"):
         for size in SIZES:
             up = SEND + SENDING * size + (TURN + SERVING * size if answered else 0)
@@ -86,6 +87,25 @@ def test_without_answered_launches_an_answer_is_told_by_a_synchronization() -> N
 def test_launches_of_a_row_tell_what_one_of_many_costs() -> None:
     assert not any("a row" in each for each in costs().warnings)
     assert any("a row" in each for each in costs(rows=False).warnings)
+
+
+def test_a_wait_for_nothing_is_an_answer_and_a_rest_makes_the_server_sleep() -> None:
+    idle = launch(1, [SEND + 7e-6] * 7, path="remote", method="idle")
+    rest = launch(1, [SEND + 62e-6] * 7, path="remote", method="rest")
+    found = path_costs(dataset([machine(), *records("remote"), idle, rest]), "remote")
+    assert found.turn == pytest.approx(7e-6)
+    assert found.wake_server == pytest.approx(55e-6)
+    assert not any("an answer" in each for each in found.warnings)
+
+
+def test_a_slow_server_limits_a_row() -> None:
+    slow = [
+        launch(16, [16 * SEND] * 7, path="remote", method="row"),
+        launch(16, [16 * 5e-6 + TURN] * 7, path="remote", method="drain"),
+        launch(256, [256 * 5e-6 + TURN] * 7, path="remote", method="drain"),
+    ]
+    found = path_costs(dataset([machine(), *records("remote", rows=False), *slow]), "remote")
+    assert found.serve == pytest.approx(5e-6)
 
 
 def test_what_was_not_measured_is_named() -> None:

@@ -16,6 +16,7 @@ import pytest
 from command_line import Run, assert_refused
 from gpucast.errors import InputError
 from gpucast.traces import Trace, read
+from gpucast.traces.reading import is_trace
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS
 from made_traces import MadeTrace
@@ -236,6 +237,19 @@ def test_an_archive_damaged_anywhere_is_read_or_refused(tmp_path: Path) -> None:
         damaged.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
         with suppress(InputError):
             assert isinstance(read(damaged), Trace)
+
+
+def test_what_the_recorder_leaves_without_a_description_of_the_run_is_read(
+    tmp_path: Path,
+) -> None:
+    path = folder(tmp_path / "T", calls=stream(calls()))
+    (path / "run.json").unlink()
+    assert is_trace(path)
+    assert read(path).run.source == "cupti"
+    (path / "0" / "calls.arrows").unlink()
+    assert not is_trace(path)
+    with pytest.raises(InputError, match="it has no run"):
+        read(path)
 
 
 def test_a_trace_without_a_process_says_so(tmp_path: Path, run: Run) -> None:

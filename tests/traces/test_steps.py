@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from command_line import Run, assert_refused
 from gpucast.errors import InputError
-from gpucast.traces import ProcessSteps, Trace, find_steps
+from gpucast.traces import ProcessSteps, Trace, find_steps, perfetto
 from gpucast.traces.steps import NO_KIND
+from gpucast.traces.summary import summarize
 from made_traces import LATENCY, WAKE, MadeTrace
 
 US = 1e-6
@@ -334,3 +335,105 @@ def test_streams_taken_in_turn_do_not_make_steps_longer() -> None:
         made.launch("a", seconds=20 * US, stream=stream)
         made.wait_stream(stream)
     assert np.median(found(made).calls) == 3
+
+
+def test_a_second_wait_now_and_then_makes_no_step_of_its_own() -> None:
+    made = MadeTrace()
+    for at in range(60):
+        for kernel in "abcdef":
+            made.launch(kernel, seconds=20 * US)
+        made.copy(4, "d2h", blocking=False, waits=False)
+        made.wait_stream()
+        if at % 10 == 5:
+            made.copy(4, "d2h", blocking=False, waits=False)
+            made.wait_stream()
+    steps = found(made)
+    assert steps.count == 60
+    # What follows a wait belongs to the next step.
+    assert np.flatnonzero(steps.kind == 1).tolist() == [6, 16, 26, 36, 46, 56]
+
+
+def test_bytes_that_follow_the_data_do_not_hide_the_steps() -> None:
+    made = MadeTrace()
+    random = np.random.default_rng(2)
+    for _ in range(40):
+        made.launch("pack", seconds=10 * US)
+        made.copy(int(random.integers(900, 1100)), "d2h")
+        made.copy(int(random.integers(900, 1100)), "h2d")
+        made.launch("force", seconds=100 * US)
+        made.wait_stream()
+    steps = found(made)
+    assert steps.count >= 39
+    assert np.median(steps.calls) == 5
+
+
+def test_iterations_of_a_solver_are_the_steps_whatever_their_number() -> None:
+    made = MadeTrace()
+    random = np.random.default_rng(2)
+    iterations = 0
+    for _ in range(20):
+        made.launch("right-hand side", seconds=50 * US)
+        for _ in range(int(random.integers(20, 31))):
+            iterations += 1
+            made.launch("spmv", seconds=20 * US)
+            made.launch("dot", seconds=4 * US)
+            made.copy(8, "d2h")
+            made.launch("axpy", seconds=5 * US)
+    assert iterations - 1 <= found(made).count <= iterations
+
+
+operations = st.lists(
+    st.tuples(
+        st.sampled_from(["launch", "d2h", "h2d", "wait", "poll", "call", "set", "device 1"]),
+        st.integers(0, 3),
+        st.integers(0, 1),
+    ),
+    max_size=8,
+)
+
+
+def ask(made: MadeTrace, what: str, number: int, thread: int) -> None:
+    """One operation of a program made up at random."""
+    if what == "launch":
+        made.launch(f"k{number}", seconds=number * 7 * US, thread=thread)
+    elif what in ("d2h", "h2d"):
+        made.copy(4**number, what, blocking=number > 1, thread=thread)
+    elif what == "wait":
+        made.wait_stream(thread=thread)
+    elif what == "poll":
+        made.call("cudaEventQuery", thread=thread)
+    elif what == "set":
+        made.set(64, thread=thread)
+    elif what == "device 1":
+        made.launch("other", seconds=5 * US, device=1, thread=thread)
+    else:
+        made.call(f"call{number}", thread=thread)
+
+
+@settings(max_examples=150, deadline=None)
+@given(operations, operations, st.integers(0, 12), operations, st.sampled_from([0, 3, 7]))
+def test_whatever_a_program_does_it_is_summed_up_or_refused(
+    before: list[tuple[str, int, int]],
+    step: list[tuple[str, int, int]],
+    times: int,
+    after: list[tuple[str, int, int]],
+    unrecorded: int,
+) -> None:
+    made = MadeTrace()
+    for operation in [*before, *step * times, *after]:
+        ask(made, *operation)
+    process = made.process()
+    if unrecorded:  # rows that the recorder lost
+        keep = process.calls["correlation"] % unrecorded != 0
+        process = replace(process, calls=process.calls[keep].reset_index(drop=True))
+    trace = replace(made.trace(), processes=(process,))
+    try:
+        steps = find_steps(trace).main
+    except InputError:
+        return
+    found = summarize(process, steps)
+    assert found.steps.found == steps.count >= 5
+    assert (np.diff(steps.begins_ns) >= 0).all()
+    whole = found.host.waiting + found.host.calls + found.host.outside
+    assert whole == pytest.approx(found.steps.mean, abs=1e-12)
+    assert perfetto.content(trace, find_steps(trace))

@@ -57,11 +57,11 @@ class CopySet : public support::Interface {
 // Empty kernels of one device.
 class Launches : public support::Interface {
  public:
-  virtual void next_queue() = 0;        // as of copies
-  virtual double submit() = 0;          // seconds that the caller of one launch waits, queue empty
-  virtual double sync() = 0;            // seconds until one has run
-  virtual double gated(int count) = 0;  // seconds of `count`, by the device's clock; 0: of nothing
-  virtual double graph(int count) = 0;  // seconds until a graph of `count` nodes has run
+  virtual void next_queue() = 0;         // as of copies
+  virtual double submit(int count) = 0;  // seconds that the caller of `count` waits, queue empty
+  virtual double sync(int count) = 0;    // seconds until `count` have run; 0: of a wait for nothing
+  virtual double gated(int count) = 0;   // seconds of `count`, by the device's clock; 0: of nothing
+  virtual double graph(int count) = 0;   // seconds until a graph of `count` nodes has run
 };
 
 // A copy up, a copy down and a kernel of one device, each as long as the longer copy alone.

@@ -1,8 +1,10 @@
 #include "measure/sample.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "gpucast/devices/clock.h"
@@ -12,6 +14,8 @@
 namespace gpucast::microbench {
 namespace {
 
+// Longer than servers of remote GPUs and their clients look for messages before they sleep.
+constexpr std::chrono::milliseconds rest(5);
 constexpr double shortest = 1e-9;  // s: differences may come out as nothing, records hold no zeros
 
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
@@ -86,9 +90,16 @@ std::vector<double> sample(Launches& launches, const LaunchCell& cell, const Sam
     launches.next_queue();
     switch (cell.method) {
       case LaunchMethod::submit:
-        return launches.submit();
+      case LaunchMethod::row:
+        return launches.submit(cell.count);
       case LaunchMethod::sync:
-        return launches.sync();
+      case LaunchMethod::drain:
+        return launches.sync(cell.count);
+      case LaunchMethod::idle:
+        return launches.sync(0);
+      case LaunchMethod::rest:
+        std::this_thread::sleep_for(rest);
+        return launches.sync(0);
       case LaunchMethod::graph:
         return launches.graph(cell.count);
       case LaunchMethod::gated:

@@ -72,9 +72,17 @@ class Builder {
   }
 
   void launches() {
+    const int first = suite_.devices.front();
     for (const int arguments : {0, 1, 4, 16})
-      single_launches(suite_.devices.front(), arguments);
+      single_launches(first, arguments);
     rows_of_launches({1, 16, 256});
+    // What one of many costs, and what an answer takes that waits for nothing.
+    for (const int count : {16, 256}) {
+      for (const auto method : {LaunchMethod::row, LaunchMethod::drain})
+        cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
+    }
+    for (const auto method : {LaunchMethod::idle, LaunchMethod::rest})
+      cells_.emplace_back(LaunchCell{.device = first, .method = method});
     for (const int device : suite_.devices | std::views::drop(1))
       single_launches(device, 0);
   }

@@ -13,6 +13,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED, Options
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import GpuFacts, Imports, import_files
+from gpucast.errors import InputError
 from gpucast.util.files import check_output
 from gpucast.util.tables import one_line, print_table
 from gpucast.util.units import parse_timestep
@@ -143,6 +144,7 @@ def command(
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
+    _refuse_traces(files)
     given = Options(
         machine=machine,
         path=path,
@@ -169,6 +171,19 @@ def command(
         warn(line)
     data.dump(output, force=force)
     _answer(data, output, found, as_json)
+
+
+def _refuse_traces(files: list[str]) -> None:
+    """A trace holds no sizes, so it makes no records: say what takes it."""
+    from gpucast.traces.reading import is_trace
+
+    for name in files:
+        if is_trace(name):
+            raise InputError(
+                "is a trace, which gpucast trace show and gpucast what-if take; gpucast trace "
+                "import turns other programs' traces into ours",
+                file=name,
+            )
 
 
 def _answer(

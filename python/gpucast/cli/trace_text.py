@@ -77,6 +77,10 @@ def print_summary(trace: Trace, summaries: list[Summary]) -> None:
     where = ", ".join(filter(None, (machine.name, gpus)))
     print(f"{command}{f' on {where}' if where else ''} (recorded by {trace.run.source})")
     _print_step(main)
+    untraced = trace.run.seconds_untraced
+    if untraced:
+        cost = percent(main.steps.seconds / untraced - 1)
+        print(f"      without recording {duration(untraced)}: recording costs {cost}")
     print()
     _print_times(main)
     print()

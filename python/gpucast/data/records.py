@@ -245,7 +245,12 @@ class Launch(_Measurement):
 
     kind: Literal["launch"]
     path: Label
-    method: LaunchMethod
+    method: LaunchMethod = Field(
+        description="submit: what the host waits for one; sync: until it has run; gated: of a row, "
+        "by the device's clock; graph: the nodes of one; row: what the host waits for a row; "
+        "drain: until the row has run; idle: no launch, a wait for a stream that has nothing to "
+        "do; rest: that after 5 ms without a call"
+    )
     count: Count
     arguments: Total | None = Field(None, description="the kernel's arguments, 8 bytes each")
 

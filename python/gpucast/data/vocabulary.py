@@ -54,8 +54,12 @@ TransferMethod = Literal["call", "gated"]
 """How a transfer was timed. call: what the caller of a blocking copy waits; gated: the device's own
 time of one of many copies queued behind a gate.
 """
-LaunchMethod = Literal["submit", "sync", "gated", "graph"]
-"""How launches were timed."""
+LaunchMethod = Literal["submit", "sync", "gated", "graph", "row", "drain", "idle", "rest"]
+"""How launches were timed. submit: what the host waits for one; sync: until it has run; gated: of a
+row, by the device's clock; graph: the nodes of one; row: what the host waits for a row; drain:
+until the row has run. Without launches: idle: a wait for a stream that has nothing to do; rest:
+that after 5 ms without a call, when whoever looks for messages sleeps.
+"""
 OverlapPart = Literal["h2d", "d2h", "kernel"]
 """What one device does at the same time: copies up, copies down, a kernel."""
 

@@ -40,9 +40,9 @@ _LOOKS = {
     WAITS: ("host waits", "#D9D9D9", "////"),
     CALLS: ("CUDA call", style.COLOURS[4], ""),
     KERNELS: ("kernel", style.COLOURS[0], ""),
-    TO_GPU: ("copy to the GPU", style.COLOURS[2], ""),
-    TO_HOST: ("copy to the host", style.COLOURS[1], ""),
-    OTHER: ("other copy, memset, graph", style.COLOURS[3], ""),
+    TO_GPU: ("copy in", style.COLOURS[2], ""),
+    TO_HOST: ("copy out", style.COLOURS[1], ""),
+    OTHER: ("other GPU work", style.COLOURS[3], ""),
 }
 
 
@@ -71,11 +71,13 @@ def timeline(process: Process, steps: ProcessSteps) -> Figure:
     at = typical_step(steps)
     begin, end = int(steps.begins_ns[at]), int(steps.begins_ns[at + 1])
     rows = [*_threads(process, steps, begin, end), *_gpus(process, begin, end)]
+    left = _streams_left_out(process, begin, end)
     name = f"{process.program}{'' if process.rank is None else f', rank {process.rank}'}"
     kept = int(steps.kept.sum())
     caption = (
         f"Step {at} of {steps.count}, nearest to the median of {kept} typical ones: "
         f"{steps.how}. GPU times are mapped to the host's clock and may be microseconds off."
+        + (f" Not drawn: {left} streams that were less busy." if left else "")
     )
     figure, ((axes,),) = style.panels(
         1, 1, f"{name}: a step of {duration((end - begin) / 1e9)}", caption,
@@ -93,11 +95,13 @@ def _draw(axes: Axes, rows: list[Row], length: float) -> None:
         widths = np.maximum(row.ends - row.starts, _LEAST * length) * scale
         # Edges would hide narrow bars.
         narrow = widths < 4 * _LEAST * length * scale
+        # What begins at the very end is drawn before it.
+        starts = np.minimum(row.starts, length * (1 - _LEAST)) * scale
         for look, edged in dict.fromkeys(zip(row.looks, (~narrow).tolist(), strict=True)):
             own = np.array([each == look for each in row.looks]) & (narrow != edged)
             _, colour, hatch = _LOOKS[look]
             axes.broken_barh(
-                list(zip(row.starts[own] * scale, widths[own], strict=True)),
+                list(zip(starts[own], widths[own], strict=True)),
                 (place - _BAR / 2, _BAR),
                 facecolor=colour, hatch=hatch if edged else "",
                 edgecolor=("#777777" if hatch else "white") if edged else "none", linewidth=0.2,
@@ -178,6 +182,14 @@ def _gpus(process: Process, begin: int, end: int) -> list[Row]:
             ]
             rows.append(_row(f"{where}stream {stream}", done, begin, looks, texts))
     return rows
+
+
+def _streams_left_out(process: Process, begin: int, end: int) -> int:
+    work = process.work
+    there = work[(work["start_ns"] < end) & (work["end_ns"] > begin)]
+    rest = there[~((there["kind"] == tables.COPY) & there["direction"].isin((1, 2)))]
+    counts = rest.groupby("device")["stream"].nunique()
+    return int((counts - MOST_STREAMS).clip(lower=0).sum())
 
 
 def _row(label: str, table: pd.DataFrame, begin: int, looks: list[str], texts: list[str]) -> Row:

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch
+from gpucast.data.vocabulary import LaunchMethod
 from gpucast.plots import style
 from gpucast.transfers.contention import DISTURBED, Contention
 from gpucast.transfers.curves import FEWEST_SIZES, Array, TransferFit
@@ -32,7 +33,7 @@ ALIKE = 1.1
 DEARER_WIDTH = 4.6
 """Inches: its labels are long."""
 
-_METHODS = {"submit": 0, "sync": 1, "gated": 2, "graph": 3}
+_METHODS = {name: at for at, name in enumerate(get_args(LaunchMethod))}
 
 Scale = Callable[[Array, Array], Array]
 Corner = Literal["upper left", "lower right"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
-from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds
+from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
 from gpucast.traces import tables
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
@@ -24,9 +24,6 @@ HALVINGS_BEGIN = 2.0
 
 SMS = {"H200": 132, "H100 PCIe": 114, "H100": 132, "A100": 108, "L40": 142, "V100": 80}
 """Multiprocessors by a part of the GPU's name; others are taken for an H200."""
-TICK = 8.192e-6
-TICKS = ("H100", "H200", "GH200")
-"""GPUs whose copies look for a kernel's end at ticks (docs/copy-waits.md: measured on H200)."""
 # Of a multiprocessor, compute capability 7 to 9 (CUDA C++ Programming Guide, table 24).
 _THREADS, _BLOCKS, _REGISTERS, _SHARED = 2048, 32, 65536, 228 * 1024
 
@@ -85,7 +82,7 @@ def program_of(
         bound_call=bound_call,
         bound_offset=bound_offset,
         recorded=np.diff(bounds) / 1e9,
-        tick=TICK if any(part in name for name in trace.run.machine.gpus for part in TICKS) else 0,
+        tick=tick_of(trace.run.machine.gpus),
         warnings=tuple(_warnings(trace, process, asked)),
     )
     return _untraced(program, trace.run.seconds_untraced)

@@ -4,12 +4,13 @@ A small message is sent in c, and a call that is answered takes a turn X more:
 
     X = flight + serve + answer + flight + after
 
-which is what can be told from outside: by a synchronization with nothing to wait for (a ``call``
-record), S = c + X; else where every call is answered, by a launch, which returns after c + X; else
-by a launch and the synchronization behind it, T = c + X + G, in which the GPU takes G, as natively.
+which is what can be told from outside: by a wait for a stream that has nothing to do (``launch``
+records, method idle), S = c + X; else where every call is answered, by a launch, which returns
+after c + X; else by a launch and the synchronization behind it, T = c + X + G, in which the GPU
+takes G, as natively.
 Of X, the server's part matters where many calls follow one another: a row of launches takes
-max(c, serve, GPU) for each (``launch`` records of many launches, method sync). The rest is split
-evenly, which no step can tell.
+max(c, serve, GPU) for each (``launch`` records, method drain). The rest is split evenly, which no
+step can tell.
 
 Of n bytes, a blocking copy to the device returns when they are sent: its curve h(n) is what the
 host pays. Where calls are answered it returns h_s(n) = h(n) + X + what the server does with them,
@@ -54,7 +55,7 @@ SUBMISSION = 2e-6
 """s of the driver's launch call, which a traced latency includes, and the server's part as well."""
 LEAST_LATENCY = 0.5e-6
 SWITCH = 1e-6
-"""s from when a copy sees the end of a kernel until it begins, on GPUs that look at ticks."""
+"""s from when work sees another engine's end until it begins, on GPUs that look at ticks."""
 SERVED = 0.3
 """Share of a turn that is the server's before an answer, where rows of launches do not say it."""
 ANSWERED = 0.1
@@ -76,6 +77,7 @@ class PathCosts:
         up: host's s of sending n bytes, by host memory; served: the server's beside a message.
         down: s of n bytes that come back beyond a small answer's, by host memory.
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
+        in_step: times as much as n bytes cost in a step, over n; None: as much.
         wake_server, wake_client, spin: see Messages.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
@@ -91,6 +93,7 @@ class PathCosts:
     down: Mapping[Memory, Curve]
     pinned_up: Curve
     pinned_down: Curve
+    in_step: Curve | None = None
     wake_server: float = WAKE
     wake_client: float = WAKE
     spin: float = SPIN
@@ -152,6 +155,7 @@ def path_costs(data: Dataset, path: str, *, machine: str | None = None) -> PathC
         down=down,
         pinned_up=_pinned(chosen, "h2d"),
         pinned_down=_pinned(chosen, "d2h"),
+        wake_server=_wake(chosen, path),
         warnings=tuple(warnings),
     )
 
@@ -180,7 +184,7 @@ def _send(
         found = launch_seconds(data, _plain(path), "submit", 1)
         sent = found if found is not None else SENT * submit
     else:
-        row = launch_seconds(data, path, "submit", 16)
+        row = launch_seconds(data, path, "row", 16)
         if row is None:
             warnings.append(
                 "launches were timed one at a time: those of a row may be sent faster "
@@ -196,6 +200,9 @@ def _turn(
     send: Mapping[Operation, float], warnings: list[str],
 ) -> float:  # fmt: skip
     sent = send[Operation.launch]
+    idle = launch_seconds(data, path, "idle", 1)
+    if idle is not None:
+        return max(idle - sent, 0.1 * idle)
     if synchronous:
         return max(submit - sent, 0.1 * submit)
     answered = launch_seconds(data, f"{path}-sync", "submit", 1)
@@ -211,14 +218,20 @@ def _turn(
 
 
 def _serve(data: Dataset, path: str, turn: float, sent: float, warnings: list[str]) -> float:
-    one, many = (launch_seconds(data, path, "sync", count) for count in (1, 256))
-    if path.endswith("sync") or one is None or many is None:
+    few, many = (launch_seconds(data, path, "drain", count) for count in (16, 256))
+    if path.endswith("sync") or few is None or many is None:
         return SERVED * turn
-    each = (many - one) / 255
+    each = (many - few) / 240
     # What limits a row is the server where it is slower than the host that sends.
     if each > 1.1 * sent:
         return min(each, 0.8 * turn)
     return min(SERVED * turn, each)
+
+
+def _wake(data: Dataset, path: str) -> float:
+    """What a call takes longer that comes when the server sleeps."""
+    rested, idle = (launch_seconds(data, path, each, 1) for each in ("rest", "idle"))
+    return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
 
 
 def _by_memory(data: Dataset, path: str, route: str, named: Dataset) -> dict[Memory, Curve]:
@@ -324,15 +337,16 @@ def _add_up(
     costs: PathCosts, program: CallProgram, up: np.ndarray, large: np.ndarray, size: Seconds,
     rows: dict[str, Seconds],
 ) -> None:  # fmt: skip
+    more = _in_step(costs, size)
     for memory, curve in costs.up.items():
         own = up & (program.memory == memory)
-        sending = curve.at(size)
+        sending = curve.least + more * (curve.at(size) - curve.least)
         inline, bulk = own & ~large, own & large
         rows["cost"][inline] = sending[inline]
         rows["up"][bulk] = np.maximum(sending - rows["cost"], 0)[bulk]
         served = (
             SERVED_BYTES * (sending - curve.least) if costs.served is None
-            else costs.served.at(size)
+            else more * costs.served.at(size)
         )  # fmt: skip
         rows["serve"][inline] += served[inline]
 
@@ -343,14 +357,30 @@ def _add_down(
 ) -> None:  # fmt: skip
     copied = costs.pinned_down.at(size)
     few = float(costs.pinned_down.at(np.array([4.0]))[0])
+    more = _in_step(costs, size)
     for memory, curve in costs.down.items():
         own = down & (program.memory == memory)
-        beyond = np.maximum(curve.at(size) - curve.least - (copied - few), 0)
+        beyond = more * np.maximum(curve.at(size) - curve.least - (copied - few), 0)
         inline, bulk = own & ~large, own & large
         for row, part in (("answer", 0.3), ("down", 0.4), ("after", 0.3)):
             rows[row][inline] += part * beyond[inline]
         # In pieces, while the GPU still copies.
-        rows["down"][bulk] = np.maximum(curve.at(size) - curve.least, 0)[bulk]
+        rows["down"][bulk] = (more * np.maximum(curve.at(size) - curve.least, 0))[bulk]
+
+
+def _in_step(costs: PathCosts, size: Seconds) -> Seconds:
+    """Times as much as bytes cost in a loop."""
+    if costs.in_step is None:
+        return np.ones(size.size)
+    ends = costs.in_step.sizes[[0, -1]]
+    return costs.in_step.at(np.clip(size, *ends))
+
+
+def data_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
+    """What each call's bytes cost, beside a message's and its answer's."""
+    _, messages = forwarded(program, costs)
+    empty = replace(program, bytes=np.where(program.bytes > 0, 4, 0))
+    return np.asarray((messages.times - forwarded(empty, costs)[1].times).sum(axis=0))
 
 
 def _at_servers(
@@ -362,9 +392,8 @@ def _at_servers(
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
     latency = np.maximum(program.latency - SUBMISSION, np.minimum(program.latency, LEAST_LATENCY))
-    # What copies waited for kernels natively, they wait by ticks of their own.
+    # What engines waited for one another natively, they wait by ticks of their own.
     delay = program.delay.copy()
     if program.tick > 0:
-        ticked = program.switches & (program.operation == Operation.copy)
-        delay[ticked] = np.minimum(delay[ticked], SWITCH)
+        delay[program.switches] = np.minimum(delay[program.switches], SWITCH)
     return replace(program, seconds=seconds, latency=latency, delay=delay)

@@ -5,6 +5,7 @@ The core simulates it (replay/include/gpucast/replay holds the rules and their d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -72,6 +73,15 @@ _ASKED: tuple[str, ...] = _core.REPLAY_ASKED
 _TAKES: tuple[str, ...] = _core.REPLAY_TAKES
 
 
+TICK = 8.192e-6
+"""s at which work looks for another engine's end (docs/copy-waits.md: measured on H200)."""
+
+
+def tick_of(gpus: Iterable[str]) -> float:
+    """Of GPUs of these names; 0 where it is not known that they do."""
+    return TICK if any("H100" in each or "H200" in each for each in gpus) else 0.0
+
+
 @dataclass(frozen=True)
 class Messages:
     """What calls cost where they are forwarded (path.h): seconds, an entry a call.
@@ -123,7 +133,7 @@ class CallProgram:
         bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
             the begin of that call (number of calls: behind the end of the last).
         recorded: s of each step as it was recorded.
-        tick: s at which a copy looks for the end of a kernel that it waits for, on these GPUs.
+        tick: s at which work looks for the end of another engine's, on these GPUs; 0: at once.
         warnings: what could not be told, or may be wrong elsewhere; one line each.
     """
 
@@ -202,8 +212,8 @@ class CallProgram:
     def simulate(self, messages: Messages | None = None) -> Times:
         """The calls made again: natively, or by messages.
 
-        Natively, what copies wait for kernels is as recorded; where calls come at other times, it
-        follows ``tick`` (model/poll.h).
+        Natively, what engines wait for one another is as recorded; where calls come at other
+        times, it follows ``tick`` (model/poll.h).
         """
         path = messages or Messages(0, np.empty((0, 0)))
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)

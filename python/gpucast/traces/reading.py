@@ -44,10 +44,14 @@ class _Described:
 
 @dataclass(frozen=True)
 class _Files:
-    """The files of a trace: how to get the content of each, by name."""
+    """The files of a trace: how to get the content of each, by name.
+
+    ``whole``: whether all must be there, as in an archive.
+    """
 
     file: str
     content: Mapping[str, Callable[[], bytes]]
+    whole: bool
 
     def json(self, name: str, kind: type[T]) -> T:
         try:
@@ -94,7 +98,9 @@ def is_trace(path: PathLike) -> bool:
     """Whether a file or folder looks like one that ``read`` takes."""
     try:
         if Path(path).is_dir():
-            return (Path(path) / _RUN).is_file()
+            return any(
+                each == _RUN or _of_process(each) for each in _folder(Path(path), "").content
+            )
         with open(path, "rb") as stream:
             head = stream.read(4096)
         if head.startswith(_ZIP):
@@ -107,7 +113,8 @@ def is_trace(path: PathLike) -> bool:
 
 def _folder(path: Path, name: str) -> _Files:
     files = [each for each in (*path.glob("*.json"), *path.glob("*/*")) if each.is_file()]
-    return _Files(name, {each.relative_to(path).as_posix(): each.read_bytes for each in files})
+    content = {each.relative_to(path).as_posix(): each.read_bytes for each in files}
+    return _Files(name, content, whole=False)
 
 
 def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
@@ -117,15 +124,28 @@ def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
         except (NotImplementedError, RuntimeError) as error:  # encrypted, an unknown compression
             raise InputError(f"cannot be read ({error})", file=name, field=entry) from None
 
-    return _Files(name, {entry: partial(content, entry) for entry in archive.namelist()})
+    entries = {entry: partial(content, entry) for entry in archive.namelist()}
+    return _Files(name, entries, whole=True)
+
+
+def _of_process(name: str) -> bool:
+    """Whether a file of this name describes a process or what it called."""
+    folder, _, rest = name.partition("/")
+    return folder.isdigit() and rest in ("process.json", "calls.arrows")
 
 
 def _trace(files: _Files) -> Trace:
     folders = {name.partition("/")[0] for name in files.content if "/" in name}
     numbers = sorted(int(each) for each in folders if each.isascii() and each.isdigit())
-    if _RUN not in files.content:
+    # The recorder's library, used by itself, leaves a folder without a description of the run.
+    bare = (
+        _RUN not in files.content
+        and not files.whole
+        and any(_of_process(name) for name in files.content)
+    )
+    if _RUN not in files.content and not bare:
         raise InputError("is no trace: it has no run.json", file=files.file)
-    run = files.json(_RUN, RunDescription)
+    run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
     if run.schema != SCHEMA:
         raise InputError(
             f"is {run.schema!r}; this gpucast reads {SCHEMA!r}", file=files.file, field=_RUN

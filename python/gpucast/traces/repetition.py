@@ -28,6 +28,9 @@ NOTICEABLE = 0.02
 FAIR_SHARE = 0.5
 """Of a sequence that repeats after a period."""
 
+ALIKE = 0.9
+"""Share of tokens that similar stretches have in common."""
+
 _ROUNDS = 4
 _COUNTED_EXACTLY = 64
 _BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -171,14 +174,26 @@ def similar(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) ->
     Args:
         usual, others: which of the stretches are compared.
     """
+    size = int(ends[usual] - begins[usual])
+    lengths = (ends - begins)[others]
+    near = (size <= 2 * lengths) & (lengths <= 2 * size)
+    shared = np.zeros(others.size, np.int64)
+    shared[near] = _shared(tokens, begins, ends, usual, others[near])
+    found: NDArray[np.bool_] = near & (shared >= ALIKE * np.minimum(size, lengths))
+    return found
+
+
+def containing(
+    tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints
+) -> NDArray[np.bool_]:
+    """Whether stretches hold nine tenths of another one's tokens, whatever else they hold."""
+    size = int(ends[usual] - begins[usual])
+    return _shared(tokens, begins, ends, usual, others) >= ALIKE * size
+
+
+def _shared(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> Ints:
+    """How many tokens each of the others has in common with the usual one."""
     kinds = int(tokens.max()) + 1 if tokens.size else 1
     own = np.bincount(tokens[begins[usual] : ends[usual]], minlength=kinds)
-    size = int(own.sum())
-    found = np.zeros(others.size, bool)
-    for at, other in enumerate(others):
-        length = int(ends[other] - begins[other])
-        if not size / 2 <= length <= 2 * size:
-            continue
-        there = np.bincount(tokens[begins[other] : ends[other]], minlength=kinds)
-        found[at] = np.minimum(own, there).sum() >= 0.9 * min(size, length)
-    return found
+    there = [np.bincount(tokens[begins[at] : ends[at]], minlength=kinds) for at in others.tolist()]
+    return np.array([np.minimum(own, each).sum() for each in there], np.int64)

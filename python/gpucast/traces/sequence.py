@@ -42,11 +42,14 @@ class Sequence:
     gpu_ns: Ints
 
 
-def of_threads(process: Process, waits: waiting.Kinds) -> list[Sequence]:
-    """The sequences of all threads, those that ask for most of the GPUs' time first."""
+def of_threads(process: Process, waits: waiting.Kinds, *, sizes: bool = True) -> list[Sequence]:
+    """The sequences of all threads, those that ask for most of the GPUs' time first.
+
+    ``sizes``: whether bytes tell calls apart.
+    """
     if process.calls.empty:
         return []
-    asked = _asked(process)
+    asked = _asked(process, sizes=sizes)
     threads = process.calls["thread"].to_numpy()
     sequences = [_sequence(process, thread, asked, waits) for thread in np.unique(threads)]
     return sorted(sequences, key=lambda each: (-each.gpu_ns.sum(), -each.tokens.size))
@@ -60,7 +63,7 @@ class _Asked:
     gpu_ns: Ints
 
 
-def _asked(process: Process) -> _Asked:
+def _asked(process: Process, *, sizes: bool) -> _Asked:
     calls, work = process.calls, process.work
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     there = rows >= 0
@@ -72,7 +75,10 @@ def _asked(process: Process) -> _Asked:
     rows, first = np.unique(rows[there], return_index=True)
     picked = work[there].iloc[first]
     columns["what"][rows] = picked["name"].to_numpy(np.int64) * 8 + picked["kind"] + 1
-    columns["bytes"][rows] = np.ceil(np.log2(picked["bytes"].to_numpy(np.float64) + 1)).astype(int)
+    if sizes:
+        columns["bytes"][rows] = np.ceil(np.log2(picked["bytes"].to_numpy(np.float64) + 1)).astype(
+            int
+        )
     columns["more"][rows] = picked["direction"].to_numpy(np.int64)
     columns["device"][rows] = picked["device"].to_numpy(np.int64)
     keys = pd.DataFrame({"call": calls["name"].to_numpy(np.int64), **columns})

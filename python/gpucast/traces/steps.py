@@ -16,6 +16,7 @@ it is that of the calls, which neither noise in times nor waiting blurs.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from gpucast.errors import InputError
 from gpucast.traces import repetition, waiting
 from gpucast.traces.ranges import named_ranges
-from gpucast.traces.repetition import FEWEST_REPEATS
+from gpucast.traces.repetition import FEWEST_REPEATS, Rhythm
 from gpucast.traces.sequence import Sequence, of_threads
 from gpucast.traces.trace import Process, Trace
 
@@ -34,7 +35,7 @@ LEAST_SHARE = 0.8
 """Of the GPUs' time between the first and the last step, that is in steps."""
 LEAST_OF_REST = 0.5
 """Of the GPUs' time from the first step to the trace's end. What comes before is warm-up."""
-USUAL = 0.75
+USUAL = 0.7
 """Share of the parts that are of one kind where each part is a step."""
 _WAITS_TRIED = 6
 _THREADS_TRIED = 4
@@ -161,14 +162,15 @@ def _of_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
 
 
 def _repeated(process: Process, at: int) -> ProcessSteps | None:
-    sequences = of_threads(process, waiting.of_calls(process))
-    for sequence in sequences[:_THREADS_TRIED]:
-        if sequence.gpu_ns.sum() == 0:
-            break
-        for token in [*_longest_waits(sequence), None]:
-            found = _cut(process, at, sequence, token)
-            if found is not None:
-                return found
+    waits = waiting.of_calls(process)
+    for sizes in (True, False):  # bytes of copies may follow the data
+        for sequence in of_threads(process, waits, sizes=sizes)[:_THREADS_TRIED]:
+            if sequence.gpu_ns.sum() == 0:
+                break
+            for token in [*_longest_waits(sequence), None]:
+                found = _cut(process, at, sequence, token)
+                if found is not None:
+                    return found
     return None
 
 
@@ -191,16 +193,16 @@ def _cut(process: Process, at: int, sequence: Sequence, token: int | None) -> Pr
         return None
     # Pauses of a thread that never waits; else how long it waits.
     pause = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
-    weights = (pause if token is None else (sequence.end_ns - sequence.start_ns))[lasts]
+    length = pause if token is None else sequence.end_ns - sequence.start_ns
+    weights = np.asarray(length[lasts], np.float64)
     readings = (
-        [sequence.tokens]
+        [repetition.rhythm(sequence.tokens, weights)]
         if token is None
-        else _parts(sequence, np.append(-1, lasts[:-1]) + 1, lasts + 1)
+        else _readings(sequence, np.append(-1, lasts[:-1]) + 1, lasts + 1, weights)
     )
-    for parts in readings:
-        rhythm = repetition.rhythm(parts, weights.astype(float))
-        if rhythm is not None and rhythm.lasts.size >= FEWEST_REPEATS:
-            found = _accepted(process, _between(process, at, sequence, lasts[rhythm.lasts], token))
+    for reading in readings:
+        if reading is not None and reading.lasts.size >= FEWEST_REPEATS:
+            found = _accepted(process, _between(process, at, sequence, lasts[reading.lasts], token))
             if found is not None:
                 return found
     return None
@@ -226,11 +228,14 @@ def _between(
     return made
 
 
-def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> list[Ints]:
-    """A number for each part between waits, in one or two ways: all the same, where each part is a
-    step; by what they ask for.
+def _readings(
+    sequence: Sequence, begins: Ints, ends: Ints, weights: NDArray[np.float64]
+) -> Iterator[Rhythm | None]:
+    """Which parts between waits end a step, in the order in which it is likely.
 
-    Parts that come now and then count as the frequent one that they nearly are.
+    Where most are of one kind, each that does all that this kind does ends a step, whatever else
+    it does; parts of another kind go to the step after them. Or parts alternate, and several make
+    a step; what comes now and then counts as the frequent kind that it nearly is.
     """
     kinds = repetition.classes(sequence.tokens, begins, ends)
     _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
@@ -242,16 +247,23 @@ def _parts(sequence: Sequence, begins: Ints, ends: Ints) -> list[Ints]:
         alike = repetition.similar(sequence.tokens, begins, ends, int(first[usual]), first[rare])
         stands_for[rare[alike]] = usual
         rare = rare[~alike]
-    kinds = stands_for[kinds]
-    of_usual = kinds == np.bincount(kinds).argmax()
-    if np.mean(of_usual) < USUAL:
-        return [kinds]
-    # Where the others take most of the time, what they end is rather the step. The first part
-    # holds all that the program did before.
+    merged = stands_for[kinds]
+    usual = int(np.bincount(merged).argmax())
+    of_usual = merged == usual
+    # The first part holds all that the program did before.
+    if np.mean(of_usual[1:]) < USUAL:
+        yield repetition.rhythm(merged, weights)
+        return
+    others = order[stands_for[order] != usual][:_KINDS_COMPARED]
+    more = repetition.containing(sequence.tokens, begins, ends, int(first[usual]), first[others])
+    each = Rhythm(1, np.flatnonzero(of_usual | np.isin(kinds, others[more])))
+    # Where the others take most of the time, what they end is rather the step.
     seconds = (sequence.end_ns[ends - 1] - sequence.start_ns[begins])[1:]
-    same = np.zeros(kinds.size, np.int64)
-    rules = seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum()
-    return [same, kinds] if rules else [kinds, same]
+    if seconds[of_usual[1:]].sum() >= 0.5 * seconds.sum():
+        yield each
+    else:
+        yield repetition.rhythm(merged, weights)
+        yield each
 
 
 def _first_bound(sequence: Sequence, ends: Ints, token: int | None) -> tuple[int, Ints]:

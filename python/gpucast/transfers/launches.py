@@ -17,7 +17,8 @@ class LaunchCost:
         machine, path: where it was measured.
         method: ``submit`` (what the host waits; t_kernel of the model), ``sync`` (until the kernel
             has run), ``gated`` (of many queued, by the device's clock), ``graph`` (a node of a
-            graph, with its share of the graph's own start).
+            graph, with its share of the graph's own start), ``row`` and ``drain`` (as submit and
+            sync, one of a row), ``idle`` and ``rest`` (no launch: a wait for nothing).
         count: launches that were timed together.
         t_kernel: median and its 95 % interval, s.
     """

@@ -57,18 +57,20 @@ class CudaLaunches : public Launches {
   }
 
   void next_queue() override { ++turn_; }
-  double submit() override {
+  double submit(int count) override {
     use();
     const auto begin = Clock::now();
-    queue_empty(arguments_, stream());
+    for (int k = 0; k < count; ++k)
+      queue_empty(arguments_, stream());
     const double taken = seconds_since(begin);
     wait();
     return taken;
   }
-  double sync() override {
+  double sync(int count) override {
     use();
     const auto begin = Clock::now();
-    queue_empty(arguments_, stream());
+    for (int k = 0; k < count; ++k)
+      queue_empty(arguments_, stream());
     wait();
     return seconds_since(begin);
   }

@@ -153,16 +153,18 @@ class HostLaunches : public Launches {
   explicit HostLaunches(Worker& worker) : worker_(worker) {}
 
   void next_queue() override {}  // a thread has one
-  double submit() override {
+  double submit(int count) override {
     const auto begin = Clock::now();
-    worker_.queue([] {});
+    for (int k = 0; k < count; ++k)
+      worker_.queue([] {});
     const double taken = seconds_since(begin);
     worker_.wait();
     return taken;
   }
-  double sync() override {
+  double sync(int count) override {
     const auto begin = Clock::now();
-    worker_.queue([] {});
+    for (int k = 0; k < count; ++k)
+      worker_.queue([] {});
     worker_.wait();
     return seconds_since(begin);
   }

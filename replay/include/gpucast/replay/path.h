@@ -49,8 +49,8 @@ struct Path {
   double wake_client = 0;
   // Works that a device takes before who asks for more has to wait; 0: any number.
   std::int32_t queue = 1024;
-  // A copy that waits for another engine (for a kernel) looks for its end this often
-  // (model/poll.h); 0: it sees it at once.
+  // Work that waits for another engine's (a copy for a kernel, a kernel for a copy) looks for its
+  // end this often, counted from when it was asked for (model/poll.h); 0: it sees it at once.
   double tick = 0;
 };
 

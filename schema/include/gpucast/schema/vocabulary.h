@@ -38,8 +38,11 @@ enum class Route { h2d, d2h, peer, staged, local, net };
 // time of one of many copies queued behind a gate.
 enum class TransferMethod { call, gated };
 
-// How launches were timed.
-enum class LaunchMethod { submit, sync, gated, graph };
+// How launches were timed. submit: what the host waits for one; sync: until it has run; gated: of a
+// row, by the device's clock; graph: the nodes of one; row: what the host waits for a row; drain:
+// until the row has run. Without launches: idle: a wait for a stream that has nothing to do; rest:
+// that after 5 ms without a call, when whoever looks for messages sleeps.
+enum class LaunchMethod { submit, sync, gated, graph, row, drain, idle, rest };
 
 // What one device does at the same time: copies up, copies down, a kernel.
 enum class OverlapPart { h2d, d2h, kernel };
@@ -68,7 +71,7 @@ template <>
 inline constexpr auto words<TransferMethod> = in_order<TransferMethod>("call", "gated");
 template <>
 inline constexpr auto words<LaunchMethod> = in_order<LaunchMethod>(
-    "submit", "sync", "gated", "graph");
+    "submit", "sync", "gated", "graph", "row", "drain", "idle", "rest");
 template <>
 inline constexpr auto words<OverlapPart> = in_order<OverlapPart>("h2d", "d2h", "kernel");
 template <>

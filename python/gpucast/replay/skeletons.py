@@ -1,0 +1,123 @@
+"""What bytes cost in a step, beside what they cost in a loop of copies.
+
+A loop of copies finds caches, threads and connections warm; in a step the host has just written
+what it sends, and GPUs and connections have waited for it. Steps without their work (``skeleton``
+records) show the difference: they are simulated as programs of calls, and what they take longer, as
+a share of what their bytes cost, is by how much bytes cost more in a step. One GPU and kernels of
+up to 300 us are used: others would bring in what lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from gpucast.data.dataset import Dataset
+from gpucast.data.records import Skeleton
+from gpucast.replay.measured import Curve
+from gpucast.replay.path import PathCosts, data_seconds, forwarded
+from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
+
+LONGEST_KERNEL = 300e-6
+WHOLE = 20e-6
+"""s by which a difference is not the bytes': sizes that cost less say little."""
+LEAST, MOST = 0.6, 2.0
+"""Factors beyond these are something else."""
+
+_STEPS = 12
+_SETTLING = 3
+_GAP = 100e-6
+_COPY, _RATE = 1.4e-6, 52e9
+
+
+def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
+    """With what bytes cost in a step; as they are where no skeletons of the path were measured."""
+    chosen = [
+        each
+        for each in data.skeletons
+        if each.path == costs.path
+        and each.gpus == 1
+        and each.busy <= LONGEST_KERNEL
+        and each.schedule == "star-serial"
+    ]
+    by_size: dict[int, list[Skeleton]] = {}
+    for each in chosen:
+        by_size.setdefault(each.h2d_bytes, []).append(each)
+    if len(by_size) < 2:
+        return costs
+    sizes = sorted(by_size)
+    gpus = [gpu.name for each in data.machines.values() for gpu in each.gpus or []]
+    tick = tick_of(gpus)
+    factors = [_factor(costs, by_size[size], tick) for size in sizes]
+    return replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
+
+
+def _factor(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
+    found = []
+    for record in records:
+        program = skeleton_program(record, tick)
+        there, messages = forwarded(program, costs)
+        times = there.simulate(messages)
+        calls = len(program) // _STEPS
+        steps = (times.end[calls - 1 :: calls] - times.begin[::calls])[_SETTLING:]
+        more = statistics.median(record.seconds) - float(np.median(steps))
+        of_bytes = float(data_seconds(program, costs)[:calls].sum())
+        found.append(1 + more / (of_bytes + WHOLE))
+    return float(np.clip(statistics.median(found), LEAST, MOST))
+
+
+def skeleton_program(record: Skeleton, tick: float = 0.0) -> CallProgram:
+    """The calls of a skeleton of a step, as microbench/src/engine/cuda/skeleton.cpp makes them."""
+    blocking = record.schedule == "star-serial"
+    memory = Memory.pageable if record.memory == "pageable" else Memory.pinned
+    devices = range(record.gpus)
+    up = [(Operation.copy, Direction.h2d, record.h2d_bytes, each) for each in devices]
+    kernel = [(Operation.launch, Direction.none, 0, each) for each in devices]
+    down = [(Operation.copy, Direction.d2h, record.d2h_bytes, each) for each in devices]
+    wait = [(Operation.sync_stream, Direction.none, 0, each) for each in devices]
+    if blocking:
+        step = [*up, *kernel, *down]
+    else:
+        step = [each for three in zip(up, kernel, down, strict=True) for each in three] + wait
+    operation, direction, size, device = np.array(step * _STEPS, np.int64).T
+    count, calls = operation.size, len(step)
+    copies = operation == Operation.copy
+    engine = np.where(direction == Direction.h2d, Engine.h2d, Engine.d2h)
+    engine = device * len(Engine) + np.where(copies, engine, Engine.compute)
+    engine[operation == Operation.sync_stream] = -1
+    kernel_seconds = record.busy + 0.7e-6
+    gap = np.zeros(count)
+    gap[::calls] = _GAP
+    return CallProgram(
+        threads=1,
+        devices=record.gpus,
+        streams=np.array([list(devices), [3 if blocking else 2] * record.gpus]),
+        thread=np.zeros(count, np.int64),
+        operation=operation,
+        direction=direction,
+        memory=np.where(copies, memory, Memory.none),
+        blocking=(copies & blocking).astype(np.int64),
+        device=device,
+        stream=device,
+        bytes=size,
+        recording=np.full(count, -1),
+        engine=engine,
+        gap=gap,
+        cost=np.full(count, 2.5e-6),
+        tail=np.full(count, 2e-6),
+        latency=np.full(count, 4e-6),
+        delay=np.full(count, 1e-6),
+        seconds=np.where(copies, _COPY + size / _RATE, kernel_seconds),
+        share=np.ones(count),
+        switches=np.zeros(count, bool),
+        step=np.repeat(np.arange(_STEPS), calls),
+        name=np.zeros(count, np.int64),
+        names=("",),
+        bound_call=np.append(np.arange(0, count, calls), count),
+        bound_offset=np.zeros(_STEPS + 1),
+        recorded=np.full(_STEPS, np.nan),
+        tick=tick,
+    )
