@@ -27,8 +27,8 @@
 #                                     mini-app, recorded natively, and measured in rounds over native and
 #                                     remote paths; goes on where it ended, as dataset does. Parts of it:
 #                                     build-traces FOLDER, costs FOLDER PATH ROUND, visit FOLDER PATH ROUND
-#                                     PROGRAM, record FOLDER PROGRAM, together FOLDER PATH,
-#                                     record-torch FOLDER, pack FOLDER
+#                                     PROGRAM, record FOLDER PROGRAM, skeletons FOLDER PATH,
+#                                     together FOLDER PATH, record-torch FOLDER, pack FOLDER
 #
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
@@ -46,7 +46,7 @@ readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
 trace dataset micro cells concurrent programs openmm ddp \
-traces build-traces costs visit record record-torch together pack"
+traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -337,12 +337,13 @@ readonly remote_sizes=216,1000,4096,8000,13824,21952,32768,64000,110592
 #
 #   build, build-traces                                                  60
 #   costs            3 paths, 11 of measuring                            38 a round
-#   visit            45 cells (graph: 3 more, native) in 7 programs      90 a round, all paths
+#   visit            38 cells (graph: 3 more, native) in 7 programs      70 a round, all paths
 #   cells            18 of the mini-app                                  17 a round, all paths
-#   record           60 runs: each program's cells, 12 of the mini-app   75
+#   record           50 runs: each program's cells, 12 of the mini-app   75
+#   skeletons        the calls of 37 traces, of each path                40
 #   together         copies at once, of each path                        25
-#   record-torch     2 runs                                              30
-#   three rounds                                                        625
+#   record-torch     2 runs                                              20
+#   three rounds                                                        595, two rounds 470
 
 traces() {
   local status=0 round path item
@@ -362,7 +363,11 @@ traces() {
     if ((round == 1)); then
       for item in mdapp $small_programs; do part record "$item" || status=1; done
     fi
-    if ((round == 2 && $(gpus) > 1)); then
+    ((round == 2)) || continue
+    if [[ -d "${GPUCAST_CALLS:-}" ]]; then
+      for path in $paths; do part skeletons "$path" || status=1; done
+    fi
+    if (($(gpus) > 1)); then
       for path in $paths; do part together "$path" || status=1; done
     fi
   done
@@ -373,8 +378,8 @@ traces() {
 }
 
 # A loop that polls comes last: it may be what cannot be recorded.
-readonly small_programs="conjugate_gradients many_kernels pageable_copies pipeline halo_exchange \
-streams graph histogram"
+readonly small_programs=${GPUCAST_PROGRAMS:-conjugate_gradients many_kernels pageable_copies pipeline \
+halo_exchange streams graph histogram}
 
 # The recorder is there where nanoarrow's sources and CUPTI's headers are (GPUCAST_HEADERS).
 build-traces() {
@@ -389,12 +394,25 @@ costs() {
     suite "$1" "$out/costs-$1-$2.jsonl" 11 launches,transfers,skeleton --devices 0
 }
 
+# skeletons PATH: the calls of traces (studies/calls_of_traces.py) that lie in GPUCAST_CALLS.
+skeletons() {
+  local file="$out/skeletons-$1.jsonl" calls chosen=()
+  for calls in "$GPUCAST_CALLS"/*.jsonl; do
+    (($(sed -n '1s/.*"devices":\([0-9]*\).*/\1/p' "$calls") > $(gpus))) || chosen+=("$calls")
+  done
+  on "$1" "$microbench" skeleton --engine cuda --trace "${chosen[@]}" \
+    --max-time "${GPUCAST_CELL_SECONDS:-0.15}" --path "$1" \
+    --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" -o "$file.part" --force
+  mv "$file.part" "$file"
+}
+
 together() {
   GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} suite "$1" "$out/together-$1.jsonl" 7 concurrent
 }
 
 # sizes_of, settings_of, counts_of PROGRAM: its cells are all combinations.
-sizes_of() {
+sizes_of() { all_sizes_of "$1" | cut -d' ' -f "1-${GPUCAST_FIRST_SIZES:-9}"; }
+all_sizes_of() {
   case "$1" in
     conjugate_gradients) echo 1024 262144 4194304 ;;
     many_kernels) echo 20 200 600 ;;

@@ -1,6 +1,6 @@
 """Calls of some steps of each trace, for gpucast-microbench skeleton --trace.
 
-    .venv/bin/python studies/calls_of_traces.py FOLDER -o CALLS [--steps 16]
+    .venv/bin/python studies/calls_of_traces.py FOLDER -o CALLS [--calls 3000]
 
 FOLDER: traces (*.zip); CALLS: the folder of gpucast.calls/1 files, one a trace. A skeleton of a
 program's calls tells what a path makes of them, whatever the program computes.
@@ -19,14 +19,20 @@ from gpucast.replay.program import Operation
 from gpucast.traces import find_steps, read
 
 
-def write(trace: Path, to: Path, steps: int) -> None:
-    """One trace's calls.
+FEWEST, MOST = 6, 40
+"""Steps of a trace."""
+
+
+def write(trace: Path, to: Path, calls: int) -> None:
+    """One trace's calls, so many or those of six steps.
 
     Raises:
         InputError: it has no steps, or graphs, which cannot be made again.
     """
     found = read(trace)
-    program = program_of(found, find_steps(found), most_steps=steps)
+    steps = find_steps(found)
+    most = min(MOST, max(FEWEST, calls // max(1, round(float(steps.main.calls.mean())))))
+    program = program_of(found, steps, most_steps=most)
     if (program.operation == Operation.graph_launch).any():
         raise InputError("graphs cannot be made again", file=trace)
     write_calls(program, to, force=True)
@@ -38,12 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("traces", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="CALLS")
-    parser.add_argument("--steps", type=int, default=16, help="of each trace")
+    parser.add_argument("--calls", type=int, default=3000, help="of each trace")
     options = parser.parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     for trace in sorted(options.traces.glob("*.zip")):
         try:
-            write(trace, options.output / f"{trace.stem}.jsonl", options.steps)
+            write(trace, options.output / f"{trace.stem}.jsonl", options.calls)
         except GpucastError as error:
             print(f"left out: {error}", file=sys.stderr)
     return 0

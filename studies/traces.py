@@ -68,9 +68,7 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
     found = [each for outcomes_of, _ in answers for each in outcomes_of]
     if not found:
         raise InputError("no trace is of a measured cell", file=folder)
-    left_out = {
-        file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why
-    }
+    left_out = {file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why}
     return table(found), left_out
 
 

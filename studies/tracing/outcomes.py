@@ -88,7 +88,10 @@ class Outcome:
 
 
 def outcomes(
-    cell: Cell, trace: Trace, measured: Mapping[str, Sequence[float]], paths: Mapping[str, PathCosts]
+    cell: Cell,
+    trace: Trace,
+    measured: Mapping[str, Sequence[float]],
+    paths: Mapping[str, PathCosts],
 ) -> Iterator[Outcome]:
     """The cell on each of the paths on which it was measured.
 

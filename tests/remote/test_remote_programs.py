@@ -143,6 +143,56 @@ def test_a_small_program_says_what_is_wrong_with_its_input(tmp_path: Path) -> No
     assert not (tmp_path / "records.jsonl").exists()
 
 
+STREAMS = [{"device": gpu, "flags": kind} for gpu, kind in ((0, 3), (0, 2), (1, 1))]
+HEAD = {"schema": "gpucast.calls/1", "steps": 3, "threads": 2, "devices": 2, "events": 2}
+ON_FIRST = {"thread": 0, "device": 0, "stream": 1}
+ON_SECOND = {"thread": 1, "device": 1, "stream": 2}
+STEP = [
+    {**ON_FIRST, "operation": "copy", "direction": "h2d", "bytes": 70000, "memory": "pinned"},
+    {**ON_FIRST, "operation": "launch", "busy": 1e-4},
+    {**ON_FIRST, "operation": "record", "event": 0},
+    {**ON_SECOND, "operation": "set", "bytes": 16},
+    {**ON_SECOND, "operation": "wait_stream_event", "event": None},
+    {**ON_SECOND, "operation": "record", "event": 1},
+    {**ON_SECOND, "operation": "copy", "direction": "peer", "bytes": 100},
+    {**ON_SECOND, "operation": "sync_event", "event": 1},
+    {"thread": 1, "device": 1, "operation": "alloc", "bytes": 1000},
+    {"thread": 1, "device": 1, "operation": "free"},
+    {**ON_FIRST, "operation": "wait_stream_event", "event": 0},
+    {**ON_FIRST, "operation": "query"},
+    {**ON_FIRST, "operation": "copy", "direction": "d2h", "bytes": 4, "memory": "pageable",
+     "blocking": True, "stream": 0},
+    {**ON_FIRST, "operation": "sync_stream"},
+    {"thread": 0, "device": 0, "operation": "other", "cost": 1e-6},
+    {"thread": 0, "device": 0, "operation": "sync_device"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_a_traced_programs_calls_are_made_on_another_path(
+    synchronous: bool, tmp_path: Path
+) -> None:
+    """All kinds of calls by two threads on two GPUs; a pass of three steps gives two times."""
+    calls, path = tmp_path / "program-n5.jsonl", tmp_path / "records.jsonl"
+    lines = [
+        {**HEAD, "streams": STREAMS},
+        *({**call, "gap": 1e-6, "step": step} for step in range(3) for call in STEP),
+    ]
+    calls.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with servers(2, **kernels_of("microbench")) as running:
+        finished = run_remote(
+            addresses(running), MICROBENCH, "skeleton", "--engine", "cuda", "--trace", calls,
+            "--max-time", 0.01, "--warm-up", 0, "--path", "remote", "-o", path,
+            GPUCAST_REMOTE_SYNC=str(int(synchronous)),
+        )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    (step,) = records(path, "step")
+    named = [step[key] for key in ("program", "case", "n", "unit", "gpus", "path")]
+    assert named == ["skeleton", "program-n5", len(STEP), "calls", 2, "remote"]
+    assert len(step["seconds"]) % 2 == 0
+    assert min(step["seconds"]) >= 1e-4
+
+
 def test_a_copy_costs_a_round_trip_and_its_bytes_where_every_call_is_waited_for(
     tmp_path: Path,
 ) -> None:
