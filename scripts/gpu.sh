@@ -336,19 +336,19 @@ readonly remote_sizes=216,1000,4096,8000,13824,21952,32768,64000,110592
 # at most 0.2 of steps):
 #
 #   build, build-traces                                                  60
-#   costs            3 paths, 11 of measuring                            38 a round
+#   costs            3 paths, 9 of measuring                             32 a round
 #   visit            38 cells (graph: 3 more, native) in 7 programs      70 a round, all paths
-#   cells            18 of the mini-app                                  17 a round, all paths
-#   record           50 runs: each program's cells, 12 of the mini-app   75
+#   cells            12 of the mini-app                                  13 a round, all paths
+#   record           46 runs: each program's cells, 8 of the mini-app    70
 #   skeletons        the calls of 37 traces, of each path                40
-#   together         copies at once, of each path                        25
+#   together         copies at once, of each path                        18
 #   record-torch     2 runs                                              20
-#   three rounds                                                        595, two rounds 470
+#   three rounds                                                        553, two rounds 438
 
 traces() {
   local status=0 round path item
   begin=$SECONDS
-  export GPUCAST_SIZES=1000,8000,64000 GPUCAST_SCHEDULES=star-serial,star-async
+  export GPUCAST_SIZES=${GPUCAST_SIZES:-1000,64000} GPUCAST_SCHEDULES=star-serial,star-async
   if [[ -z "${GPUCAST_BUILD:-}" ]]; then
     # The same folder on another machine.
     [[ -e "$built/trace/programs/graph" ]] || rm -f "$out"/build*.done
@@ -359,7 +359,7 @@ traces() {
     for item in $small_programs; do
       for path in $paths; do part visit "$path" "$round" "$item" || status=1; done
     done
-    for path in $paths; do part cells "$path" "$round" tuned || status=1; done
+    for path in $paths; do part cells "$path" "$round" "${kernels%% *}" || status=1; done
     if ((round == 1)); then
       for item in mdapp $small_programs; do part record "$item" || status=1; done
     fi
@@ -391,14 +391,14 @@ build-traces() {
 
 costs() {
   GPUCAST_LARGEST=${GPUCAST_LARGEST:-67108864} GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} \
-    suite "$1" "$out/costs-$1-$2.jsonl" 11 launches,transfers,skeleton --devices 0
+    suite "$1" "$out/costs-$1-$2.jsonl" 9 launches,transfers,skeleton --devices 0
 }
 
 # skeletons PATH: the calls of traces (studies/calls_of_traces.py) that lie in GPUCAST_CALLS.
 skeletons() {
   local file="$out/skeletons-$1.jsonl" calls chosen=()
   for calls in "$GPUCAST_CALLS"/*.jsonl; do
-    (($(sed -n '1s/.*"devices":\([0-9]*\).*/\1/p' "$calls") > $(gpus))) || chosen+=("$calls")
+    (($(sed -n '1s/.*"devices": *\([0-9]*\).*/\1/p' "$calls") > $(gpus))) || chosen+=("$calls")
   done
   on "$1" "$microbench" skeleton --engine cuda --trace "${chosen[@]}" \
     --max-time "${GPUCAST_CELL_SECONDS:-0.15}" --path "$1" \
@@ -407,7 +407,7 @@ skeletons() {
 }
 
 together() {
-  GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} suite "$1" "$out/together-$1.jsonl" 7 concurrent
+  GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} suite "$1" "$out/together-$1.jsonl" 5 concurrent
 }
 
 # sizes_of, settings_of, counts_of PROGRAM: its cells are all combinations.
@@ -422,7 +422,7 @@ all_sizes_of() {
     histogram) echo 4096 1048576 16777216 ;;
     streams) echo 500 5000 50000 ;;
     graph) echo 5 50 500 ;;
-    mdapp) echo 1000 8000 64000 ;;
+    mdapp) tr , ' ' <<<"${GPUCAST_SIZES:-1000,64000}" ;;
   esac
 }
 settings_of() {
@@ -464,7 +464,7 @@ record() {
         name=$1-${setting/\//-}-n$n-gpus$gpus
         name=${name/---/-}
         if [[ "$1" == mdapp ]]; then
-          command=("$program" measure --engine cuda --kernel tuned --n "$n" --gpus "$gpus"
+          command=("$program" measure --engine cuda --kernel "${kernels%% *}" --n "$n" --gpus "$gpus"
             --schedule "${setting%/*}" --memory "${setting#*/}" --quiet)
         else
           command=("$built/trace/programs/$1" --n "$n")

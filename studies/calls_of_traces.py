@@ -18,7 +18,6 @@ from gpucast.replay.calls import write_calls
 from gpucast.replay.program import Operation
 from gpucast.traces import find_steps, read
 
-
 FEWEST, MOST = 6, 40
 """Steps of a trace."""
 
