@@ -10,7 +10,9 @@ results.jsonl (a line a run), refusals.txt and traces.tar, which holds the small
 from __future__ import annotations
 
 import argparse
+import bisect
 import io
+import itertools
 import json
 import os
 import signal
@@ -27,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-PATIENCE = 90  # s
+PATIENCE = 60  # s
 LARGEST, ALL = 3_000_000, 15_000_000  # bytes of a trace that is kept, and of them together
 
 
@@ -51,39 +53,44 @@ class Case:
 
 
 def cases(build: Path) -> list[Case]:
-    """All of them, the quick ones first."""
+    """All of them, what recording costs first."""
     probe = str(build / "trace/probe/gpucast-trace-probe")
     mdapp = [str(build / "mdapp/gpucast-mdapp"), "measure", "--engine", "cuda", "--quiet"]
     mdapp += ["--n", "4096", "--max-time", "0.2", "--force", "-o", "/dev/null", "--schedule"]
     torch = [sys.executable, str(HERE / "trace_torch.py")]
+    full = ["--full"]
     return [
-        Case("launches", [probe, "launches", "500", "8", "5"]),
-        Case("static", [f"{probe}-static", "launches", "500", "8", "5"]),
-        Case("copies", [probe, "copies", "200"]),
-        Case("events", [probe, "events", "500", "1", "20"]),
-        Case("graph", [probe, "graph", "300", "10", "2"]),
-        Case("graph-whole", [probe, "graph", "300", "10", "2"], ["--graphs", "whole"], whole=False),
-        Case("threads", [probe, "threads", "200", "4", "5"]),
-        Case("driver", [probe, "driver", "300", "8", "5"]),
-        Case("ranges", [probe, "ranges", "200", "4", "5"]),
-        Case("fork", [probe, "fork", "200", "4", "5"]),
-        Case("kill", [probe, "kill", "500", "8", "5"]),
-        Case("quit", [probe, "quit", "3000", "8", "10"], whole=False),
-        Case("long", [probe, "launches", "3", "1", "2000000"]),
-        Case("star-serial", [*mdapp, "star-serial"], whole=False),
-        Case("star-async", [*mdapp, "star-async"], whole=False),
-        Case("torch", [*torch, "300"], rounds=3),
-        Case("torch-spawned", [*torch, "100", "spawned"], whole=False),
-        Case("step-100us", [probe, "launches", "4000", "8", "10"], rounds=7, limit=0.03),
-        Case("step-100us-many", [probe, "launches", "4000", "30", "0"], rounds=7, limit=0.03),
-        Case("step-20us", [probe, "launches", "10000", "1", "5"], rounds=7, limit=0.10),
-        Case("step-20us-many", [probe, "launches", "10000", "4", "0"], rounds=7, limit=0.10),
-        Case("step-20us-events", [probe, "events", "10000", "1", "2"], rounds=5, limit=0.10),
-        Case("step-graph", [probe, "graph", "4000", "20", "2"], rounds=5, limit=0.03),
-        Case("step-graph-whole", [probe, "graph", "4000", "20", "2"], ["--graphs", "whole"],
-             rounds=5, limit=0.03, whole=False),
+        Case("ranges", [probe, "ranges", "200", "4", "5"], full),
+        Case("step-100us", [probe, "launches", "8000", "8", "10"], rounds=3, limit=0.03),
+        Case("step-100us-many", [probe, "launches", "8000", "30", "0"], rounds=3, limit=0.03),
+        Case("step-20us", [probe, "launches", "30000", "1", "5"], rounds=3, limit=0.10),
+        Case("step-20us-many", [probe, "launches", "30000", "4", "0"], rounds=3, limit=0.10),
+        Case("poll", [probe, "poll", "300", "1", "1000"]),
+        Case("step-graph", [probe, "graph", "8000", "20", "2"], rounds=2, limit=0.03),
+        Case("torch", [*torch, "1000"]),
+        Case("step-20us-events", [probe, "events", "20000", "1", "2"], rounds=3, limit=0.10),
         Case("million", [probe, "launches", "20000", "50", "0"], ["--calls", "0"],
              size=100_000_000),
+        Case("million-full", [probe, "launches", "20000", "50", "0"], ["--calls", "0", *full],
+             size=100_000_000),
+        Case("step-graph-whole", [probe, "graph", "8000", "20", "2"], ["--graphs", "whole"],
+             rounds=2, limit=0.03),
+        Case("quit", [probe, "quit", "3000", "8", "10"]),
+        Case("launches", [probe, "launches", "500", "8", "5"], full),
+        Case("copies", [probe, "copies", "200"], full),
+        Case("events", [probe, "events", "500", "1", "20"], full),
+        Case("graph", [probe, "graph", "300", "10", "2"], full),
+        Case("graph-whole", [probe, "graph", "300", "10", "2"], ["--graphs", "whole", *full],
+             whole=False),
+        Case("threads", [probe, "threads", "200", "4", "5"], full),
+        Case("driver", [probe, "driver", "300", "8", "5"], full),
+        Case("fork", [probe, "fork", "200", "4", "5"], full),
+        Case("kill", [probe, "kill", "500", "8", "5"], full),
+        Case("static", [f"{probe}-static", "launches", "500", "8", "5"], full),
+        Case("long", [probe, "launches", "3", "1", "2000000"], full),
+        Case("star-serial", [*mdapp, "star-serial"], full, whole=False),
+        Case("star-async", [*mdapp, "star-async"], full, whole=False),
+        Case("torch-spawned", [*torch, "100", "spawned"], full, whole=False),
     ]  # fmt: skip
 
 
@@ -98,6 +105,7 @@ def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
     variables = os.environ | {
         "GPUCAST_TRACE_LIB": str(build / "trace"),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "GPUCAST_TRACE_LOG": "1",  # whether NVTX asked for us, and what CUPTI said
     }
     for number in range(case.rounds):
         for recorded in (False, True) if number % 2 == 0 else (True, False):
@@ -235,10 +243,13 @@ def counted(tables: Tables) -> Counter[str]:
 def findings(case: Case, tables: Tables, said: list[dict[str, Any]]) -> Iterator[str]:
     """What is wrong with a trace; nothing where all is right."""
     found, asked = counted(tables), Counter[str]()
+    light = len(tables.of("phases", full=0))
     for each in said:
         asked.update(each["asked"])
     for word, count in asked.items():
-        if case.whole and found[word] != count:
+        calls_alone = word.startswith(("cuda", "cu")) or word == "ranges"
+        if case.whole and (calls_alone or not light) and found[word] != count:
+            # Without a light phase all that was asked is there; calls always are.
             yield f"{word}: {found[word]}, asked for {count}"
     for process in tables.processes:
         for word in ("lost", "untimed"):
@@ -250,14 +261,99 @@ def findings(case: Case, tables: Tables, said: list[dict[str, Any]]) -> Iterator
     orphans = [
         row for row in tables.of("work") if (row["process"], row["correlation"]) not in calls
     ]
-    if orphans:
+    # A process that is cut off may have lost the call's record, which ends after the work's.
+    if len(orphans) > sum(each["ended"] == "open" for each in tables.processes):
         yield f"{len(orphans)} pieces of work without their call"
+    if light:
+        yield from _misplaced(tables)
+        return  # a wait may be recorded, and not the recording of its event
     recorded = {(row["process"], row["recording"]) for row in tables.of("waits", kind=5)}
     for kind in (1, 2):
         waits = tables.of("waits", kind=kind)
         lost = sum((row["process"], row["recording"]) not in recorded for row in waits)
         if lost:
             yield f"{lost} of {len(waits)} waits of kind {kind} without the recording"
+
+
+class Phases:
+    """In which phase a moment is: its row, or None."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._rows = {
+            process: sorted(
+                (row for row in tables.of("phases") if row["process"] == process),
+                key=lambda row: row["start_ns"],
+            )
+            for process in {row["process"] for row in tables.of("phases")}
+        }
+        self._starts = {
+            process: [row["start_ns"] for row in rows] for process, rows in self._rows.items()
+        }
+
+    def of(self, process: str, start_ns: int, end_ns: int) -> dict[str, Any] | None:
+        at = bisect.bisect_right(self._starts.get(process, []), start_ns) - 1
+        row = self._rows[process][at] if at >= 0 else None
+        return row if row is not None and end_ns <= row["end_ns"] else None
+
+
+ASKS = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpy",
+        "cudaMemcpyAsync", "cudaMemsetAsync", "cudaGraphLaunch")  # fmt: skip
+
+
+def _misplaced(tables: Tables) -> Iterator[str]:
+    """Work that is missing in full phases, or there in light ones; how far from a switch."""
+    phases = Phases(tables)
+    worked = Counter((row["process"], row["correlation"]) for row in tables.of("work"))
+    usual = Counter[int]()
+    full = []
+    counts, late, early = Counter[str](), [], []
+    for call in tables.of("calls"):
+        if tables.name(call) not in ASKS:
+            continue
+        phase = phases.of(call["process"], call["start_ns"], call["end_ns"])
+        there = worked[call["process"], call["correlation"]]
+        if phase is None:
+            counts["between"] += 1
+        elif phase["full"]:
+            counts["full"] += 1
+            if not there:
+                late.append((phase["end_ns"] - call["end_ns"]) / 1e3)
+                early.append((call["start_ns"] - phase["start_ns"]) / 1e3)
+            elif tables.name(call) == "cudaGraphLaunch":
+                usual[there] += 1
+                full.append(there)
+        else:
+            counts["light"] += 1
+            counts["light with work"] += there > 0
+    print(f"  calls that ask for work, by phase: {dict(counts)}")
+    if late:
+        yield (
+            f"{len(late)} of {counts['full']} calls of full phases lack their work; they end "
+            f"{min(late):.0f}..{max(late):.0f} us before the phase does, and begin "
+            f"{min(early):.0f}..{max(early):.0f} us after it did"
+        )
+    if counts["light with work"]:
+        yield f"{counts['light with work']} of {counts['light']} calls of light phases have work"
+    if len(usual) > 1:
+        yield f"graph launches with several numbers of nodes: {dict(usual)}"
+
+
+def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
+    """Steps (us) of the first thread, from wait to wait, in full (1) and light (0) phases."""
+    phases = Phases(tables)
+    names = ("cudaMemcpy", "cudaStreamSynchronize", "cudaEventSynchronize")
+    ends: dict[str, list[int]] = {}
+    for call in tables.of("calls", thread=0):
+        if tables.name(call) in names:
+            ends.setdefault(call["process"], []).append(call["end_ns"])
+    result: dict[int, list[float]] = {0: [], 1: []}
+    for process, times in ends.items():
+        times.sort()
+        for start, end in itertools.pairwise(times):
+            phase = phases.of(process, start, end)
+            if phase is not None:
+                result[phase["full"]].append((end - start) / 1e3)
+    return result
 
 
 def described(tables: Tables) -> Iterator[str]:
@@ -286,6 +382,8 @@ def described(tables: Tables) -> Iterator[str]:
             f"blocking copies return {min(blocking) / 1e3:.1f} us after their end at least, "
             f"{statistics.median(blocking) / 1e3:.1f} in the median"
         )
+    lasted = [(row["full"], (row["end_ns"] - row["start_ns"]) / 1e6) for row in tables.of("phases")]
+    yield f"phases (full, ms) {[(full, round(ms, 1)) for full, ms in lasted]}"
     yield f"streams {[(row['stream'], row['flags']) for row in tables.of('streams')][:12]}"
     names = Counter(tables.name(call) for call in tables.of("calls"))
     yield f"calls {dict(names.most_common(14))}"
@@ -316,6 +414,7 @@ def check(folder: Path, build: Path) -> int:
                         print(f"  {line}")
                     last = [each for each in results[case.name] if each["recorded"]][-1]
                     problems += findings(case, tables, last["said"])
+                    problems += _cost_by_phase(case, tables, results[case.name])
                 for problem in problems:
                     print(f"  WRONG: {problem}")
                 wrong += len(problems)
@@ -347,8 +446,23 @@ def _costs(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
             )
             more = recorded / native - 1
             print(f"  {word}: native {native:.2f}, recorded {recorded:.2f}: {more:+.1%}")
-            if word == "median_us" and case.limit is not None and more > case.limit:
-                yield f"{more:+.1%}, at most {case.limit:.0%} promised"
+
+
+def _cost_by_phase(case: Case, tables: Tables, results: list[dict[str, Any]]) -> Iterator[str]:
+    native = [
+        each["said"][0]["median_us"] for each in results if each["said"] and not each["recorded"]
+    ]
+    steps = steps_by_phase(tables)
+    if case.limit is None or not native or not steps[0]:
+        return
+    without = statistics.median(native)
+    for full, word in ((1, "full"), (0, "light")):
+        if steps[full]:
+            us = statistics.median(steps[full])
+            more = us / without - 1
+            print(f"  step in {word} phases: {us:.2f} us ({len(steps[full])}), {more:+.1%}")
+    if more > case.limit:
+        yield f"{more:+.1%} in light phases, at most {case.limit:.0%} promised"
 
 
 def main() -> int:

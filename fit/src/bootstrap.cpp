@@ -88,6 +88,16 @@ std::vector<double> replicate_times(const Observations& observations, const Esti
   return log_seconds;
 }
 
+// What a replicate holds plausible of pure numbers: as far from the estimate as the prior allows.
+// Were each replicate drawn to the same values, what no data tell would look known.
+Eigen::VectorXd replicate_centres(const model::StepModel& model, const Estimate& estimate,
+                                  Random& random) {
+  Eigen::VectorXd centres = estimate.z;
+  for (const NumberPrior& each : number_priors(model))
+    centres[each.at] += each.sd * random.normal();
+  return centres;
+}
+
 // Fitted z of each plausible integer: where its refits start.
 struct Start {
   std::vector<int> members;
@@ -136,13 +146,14 @@ Replicates bootstrap(const model::StepModel& model, const Observations& observat
     Random random(seed, replicate);  // its own: threads do not matter
     const Observations drawn =
         observations.with_log_seconds(replicate_times(observations, best, pools, random));
+    const Eigen::VectorXd plausible = replicate_centres(model, best, random);
     Estimate winner;
     int integer = 0;
     for (const Start& start : starts) {
       const std::size_t member = random.below(start.members.size());
       const Estimate refit =
           estimate(model.with_integer(start.members[member]), drawn, start.z[member], best.sigma,
-                   rough, Loss::tukey, Times::matrix);
+                   rough, Loss::tukey, Times::matrix, Numbers::fitted, plausible);
       if (winner.z.size() == 0 || refit.cost < winner.cost) {
         winner = refit;
         integer = start.members[member];

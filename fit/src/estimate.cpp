@@ -26,37 +26,42 @@ constexpr double compared = 1e-6;
 // that its share of every time is below rounding.
 constexpr double smallest_share = 1e-9;
 
-// The weighted problem, one residual a cell, as TinySolver wants it.
+// The weighted problem, one residual a cell and one a prior, as TinySolver wants it.
 struct WeightedCells {
   using Scalar = double;
   enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
 
   WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells, Times times,
-                Numbers numbers)
+                Numbers numbers, std::vector<NumberPrior> priors_of_numbers)
       : log_times(model, cells, times),
         parameters(static_cast<int>(model.parameter_count())),
+        hold(numbers == Numbers::held),
         root_weight(static_cast<Eigen::Index>(cells.size())),
-        mean(static_cast<Eigen::Index>(cells.size())) {
-    const auto& list = model.parameter_list();
-    for (std::size_t i = 0; numbers == Numbers::held && i < list.size(); ++i) {
-      if (list[i].is_ratio()) {
-        held.push_back(static_cast<Eigen::Index>(i));
-      }
-    }
-  }
+        mean(static_cast<Eigen::Index>(cells.size())),
+        priors(std::move(priors_of_numbers)) {}
 
-  int NumResiduals() const { return static_cast<int>(mean.size()); }
+  int NumResiduals() const {
+    return static_cast<int>(mean.size()) + static_cast<int>(priors.size());
+  }
   int NumParameters() const { return parameters; }
 
   bool operator()(const double* z, double* residuals, double* jacobian) const {
-    log_times(z, residuals, jacobian);
+    const Eigen::Index cells = mean.size();
+    Eigen::MatrixXd slopes;
+    if (jacobian != nullptr) slopes.resize(cells, parameters);
+    log_times(z, residuals, jacobian == nullptr ? nullptr : slopes.data());
     Eigen::Map<Eigen::VectorXd> r(residuals, NumResiduals());
-    r = (r - mean).cwiseProduct(root_weight);
+    r.head(cells) = (r.head(cells) - mean).cwiseProduct(root_weight);
+    for (std::size_t i = 0; i < priors.size(); ++i) {
+      r[cells + static_cast<Eigen::Index>(i)] = priors[i].off(z);
+    }
     if (jacobian != nullptr) {
       Eigen::Map<Eigen::MatrixXd> j(jacobian, NumResiduals(), NumParameters());
-      j = root_weight.asDiagonal() * j;
-      for (const Eigen::Index column : held) {
-        j.col(column).setZero();
+      j.topRows(cells) = root_weight.asDiagonal() * slopes;
+      j.bottomRows(NumResiduals() - cells).setZero();
+      for (std::size_t i = 0; i < priors.size(); ++i) {
+        j(cells + static_cast<Eigen::Index>(i), priors[i].at) = 1 / priors[i].sd;
+        if (hold) j.col(priors[i].at).setZero();
       }
     }
     return true;
@@ -64,9 +69,10 @@ struct WeightedCells {
 
   LogTimes log_times;
   int parameters;
-  Eigen::VectorXd root_weight;       // square root of the summed weights of the cell's samples
-  Eigen::VectorXd mean;              // their weighted mean log time
-  std::vector<Eigen::Index> held{};  // parameters that stay
+  bool hold;                    // whether pure numbers stay
+  Eigen::VectorXd root_weight;  // square root of the summed weights of the cell's samples
+  Eigen::VectorXd mean;         // their weighted mean log time
+  std::vector<NumberPrior> priors;
 };
 
 // Where start values are looked for, in log linear coordinates: pure numbers at what is plausible
@@ -172,9 +178,9 @@ Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fi
 class Refiner {
  public:
   Refiner(const model::StepModel& model, const Observations& observations, Times times,
-          Numbers numbers)
+          Numbers numbers, std::vector<NumberPrior> priors)
       : observations_(observations),
-        problem_(model, observations.cells(), times, numbers),
+        problem_(model, observations.cells(), times, numbers, std::move(priors)),
         largest_(admitted(model, observations).array().log()) {
     solver_.options.max_num_iterations = 10;
     solver_.options.function_tolerance = 1e-11;
@@ -244,6 +250,26 @@ class Refiner {
 
 }  // namespace
 
+std::vector<NumberPrior> number_priors(const model::StepModel& model,
+                                       const Eigen::VectorXd& plausible) {
+  std::vector<NumberPrior> result;
+  const auto& list = model.parameter_list();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].is_ratio()) continue;
+    const auto at = static_cast<Eigen::Index>(i);
+    const double centre = plausible.size() > 0 ? plausible[at] : std::log(list[i].prior.median);
+    result.push_back({at, centre, list[i].prior.log_sd});
+  }
+  return result;
+}
+
+double cost(const std::vector<NumberPrior>& priors, const Eigen::VectorXd& z) {
+  double sum = 0;
+  for (const NumberPrior& each : priors)
+    sum += .5 * each.off(z.data()) * each.off(z.data());
+  return sum;
+}
+
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,
                     std::size_t sample) {
   const double sigma = scales[group(observations.cells()[cell])];
@@ -282,13 +308,15 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
 
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales,
-                  double tolerance, Loss loss, Times times, Numbers numbers) {
+                  double tolerance, Loss loss, Times times, Numbers numbers,
+                  const Eigen::VectorXd& plausible) {
   constexpr int huber_rounds = 30;
   constexpr double rough = 1e-4;  // the Huber stage is only a way to the Tukey one
   // A fit that is only compared and does not settle is a poor one: its like are many.
   const int tukey_rounds = tolerance < compared ? 200 : 30;
 
-  Refiner refiner(model, observations, times, numbers);
+  const std::vector<NumberPrior> priors = number_priors(model, plausible);
+  Refiner refiner(model, observations, times, numbers, priors);
   Estimate state;
   state.z = start;
   state.weight.assign(observations.sample_count(), 1.0);
@@ -315,7 +343,9 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
     state.converged = refiner.refine<tukey_weight>(state) < tolerance;
   }
   const Scales found = state.sigma;
-  return with_scales(std::move(state), observations, found);
+  state = with_scales(std::move(state), observations, found);
+  state.cost += cost(priors, state.z);
+  return state;
 }
 
 Estimate start_estimate(const model::StepModel& model, const Observations& observations) {

@@ -1,5 +1,6 @@
 #include "gpucast/fit/identify.h"
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -95,15 +96,22 @@ Identification identify(const model::StepModel& model, const Observations& obser
   const Eigen::VectorXd& scale = jacobian.scale();
   const Eigen::MatrixXd row_space = jacobian.row_space();
   const Eigen::VectorXd singular = jacobian.singular_values();
+  const Eigen::VectorXd u = estimate.z.array().exp();
   const double variance = robust_variance(observations, estimate);
+  // What data and priors say together, in the row space, relative to the variance.
+  Eigen::MatrixXd information = singular.cwiseAbs2().asDiagonal();
+  for (const NumberPrior& each : number_priors(model)) {
+    const Eigen::VectorXd along = row_space.row(each.at) / (each.sd * u[each.at] * scale[each.at]);
+    information += variance * along * along.transpose();
+  }
+  const Eigen::LLT<Eigen::MatrixXd> factor(information);
   const auto standard_error = [&](const Eigen::VectorXd& direction) {
-    const Eigen::VectorXd along = (row_space.transpose() * direction).cwiseQuotient(singular);
-    return along.norm() * std::sqrt(variance);
+    const Eigen::VectorXd seen = row_space.transpose() * direction;
+    return factor.matrixL().solve(seen).norm() * std::sqrt(variance);
   };
 
   Identification result;
   result.rank = static_cast<std::size_t>(jacobian.rank());
-  const Eigen::VectorXd u = estimate.z.array().exp();
   const Eigen::MatrixXd share = estimate.log_fit.array().exp().inverse().matrix().asDiagonal() *
                                 linear_jacobian(model, observations.cells(), estimate.z) *
                                 u.asDiagonal();

@@ -3,21 +3,11 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "gpucast/fit/random.h"
 #include "gpucast/fit/student.h"
 
 namespace gpucast::fit {
-
-namespace {
-
-double normal(Random& random) {  // Box and Muller 1958
-  const double radius = std::sqrt(-2 * std::log1p(-random.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform());
-}
-
-}  // namespace
 
 void StudentMixture::clear() {
   weight.clear();
@@ -88,10 +78,10 @@ Eigen::MatrixXd draws(const std::vector<double>& weights,
     for (const Eigen::Index draw : rows[i]) {
       Eigen::VectorXd deviates(size);
       for (double& deviate : deviates)
-        deviate = normal(random);
+        deviate = random.normal();
       double chi2 = 0;
       for (int k = 0; k < static_cast<int>(student::freedom); ++k) {
-        const double deviate = normal(random);
+        const double deviate = random.normal();
         chi2 += deviate * deviate;
       }
       const Eigen::VectorXd scaled = root.cwiseProduct(deviates);

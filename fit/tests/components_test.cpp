@@ -25,7 +25,7 @@ std::string describe(const model::StepModel& model) {
 }
 
 AveragedForecast forecast_of(const Mixture& mixture, const VectorXd& n, const VectorXd& gpus,
-                     unsigned threads = 1) {
+                             unsigned threads = 1) {
   const VectorXd none = VectorXd::Zero(n.size());
   return mixture.forecast({n, gpus, VectorXd::Ones(n.size()), none, none}, threads);
 }
@@ -169,7 +169,8 @@ TEST(Components, CellsWithoutPhasesAndTwoCellsAreEnough) {
   for (const auto& gpus : {std::vector<double>{1}, std::vector<double>{1, 2}}) {
     const Measured few = measure(truth, {{8e3, 64e3}, gpus, 2, false, false}, 1);
     const Mixture mixture = fit_components(few, {{truth.model, 0, {}}}, 1);
-    const AveragedForecast found = forecast_of(mixture, VectorXd{{8e3, 64e3, 1e6}}, VectorXd{{1, 1, 4}});
+    const AveragedForecast found =
+        forecast_of(mixture, VectorXd{{8e3, 64e3, 1e6}}, VectorXd{{1, 1, 4}});
     EXPECT_TRUE(found.high.allFinite());
     EXPECT_TRUE((found.low.array() < found.seconds.array()).all());
     EXPECT_TRUE((found.seconds.array() < found.high.array()).all());

@@ -36,6 +36,20 @@ TEST(Random, BelowReachesEveryNumberBelowAndNoOther) {
   }
 }
 
+TEST(Random, NormalHasMeanZeroAndVarianceOne) {
+  Random random(9);
+  constexpr int draws = 100000;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < draws; ++i) {
+    const double x = random.normal();
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / draws, 0, 4 / std::sqrt(draws));
+  EXPECT_NEAR(squares / draws, 1, 4 * std::sqrt(2.0 / draws));
+}
+
 TEST(Random, RepeatsASeedAndKeepsStreamsApart) {
   Random one(1, 5);
   Random same(1, 5);

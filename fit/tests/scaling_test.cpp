@@ -166,7 +166,8 @@ TEST(Scaling, LeavesThePowerOfWorkOpen) {
   const Cells next = cells_of({4e3}, {4}, power);
   const Mixture known = fit_scaling(cells_of({250, 500, 1000, 2000}, {1, 2, 4}, power), 1);
   EXPECT_LT(errors(known, next).maxCoeff(), .1);
-  const AveragedForecast found = fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
+  const AveragedForecast found =
+      fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
   EXPECT_LT(found.low[0], power(4e3, 4));
   EXPECT_GT(found.high[0], power(4e3, 4));
 }

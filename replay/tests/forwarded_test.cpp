@@ -188,6 +188,24 @@ TEST(Forwarded, AllConnectionsShareTheLine) {
   EXPECT_NEAR(times.work[1], (2000.256 + 1 + 5 + 2 + 3) * us, tolerance);
 }
 
+TEST(Forwarded, LargeCopiesShareALineOfTheirOwn) {
+  Call mine = copy(apart, Direction::h2d, 0);
+  mine.bytes = 2'000'000;
+  Call yours = mine;
+  yours.device = 1;
+  yours.stream = streams_each + apart;
+  yours.engine = engines_each + up;
+  const Program calls = program({mine, yours, launch(other, 1)});
+  Path path = forwarding(calls);
+  path.bulk_line = 1e-9;
+  // Sent at 4 and 8; over the line at 2004 and 4004. The launch does not wait for it, but for its
+  // server, which has the first copy's message before it until 2009.
+  const Times times = simulate(calls, path);
+  EXPECT_NEAR(times.work[0], (2004 + 5 + 3) * us, tolerance);
+  EXPECT_NEAR(times.work[1], (4004 + 5 + 3) * us, tolerance);
+  EXPECT_NEAR(times.work[2], (2009 + 2 + 3) * us, tolerance);
+}
+
 TEST(Forwarded, AMessageDoesNotOvertakeAnother) {
   const Call query{.operation = Operation::query};
   const Program calls = program({launch(first, 1), query});

@@ -84,7 +84,8 @@ def test_fresh_measurements_are_covered_as_often_as_said(model: Model) -> None:
     n = np.round(np.geomspace(1000, 256000, 25))
     fresh = dataset([machine(), *steps(NATIVE.seconds, rng, n=n, gpus=counts)])
     result = gc.validate(model, fresh)
-    assert 0.8 <= result["coverage"] <= 0.97
+    # Forecasts allow for deviations from the form; data made from it have none.
+    assert 0.9 <= result["coverage"] <= 0.99
     assert result["coverage"] == np.mean([cell["covered"] for cell in result["cells"]])
     assert result["median_relative_error"] < 0.02
     assert result["best_total"] == 25

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from traced_programs import PROGRAM, Tracing, built
+from gpucast.measure.tracing import libraries
+from gpucast.traces import find_steps, phases, read
+from traced_programs import CUPTI, PROGRAM, Tracing, built
 from waiting import until
 
 pytestmark = pytest.mark.skipif(
@@ -52,6 +56,128 @@ def test_calls_that_no_path_forwards_are_left_out(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path)
     tracing.end("init", "runtime start=1 end=2 cbid=4 correlationId=2", LAUNCH)  # cudaGetLastError
     assert tracing.trace.call_names() == ["cudaLaunchKernel"]
+
+
+def test_driver_calls_that_stay_on_the_host_are_left_out(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path)
+    own = "driver start=5000 end=5200 correlationId=3 threadId=5 cbid=1"
+    tracing.end("init", "driver start=1 end=2 cbid=3 correlationId=2", LAUNCH, own)
+    assert tracing.trace.call_names() == ["cudaLaunchKernel", "cuLaunchKernel"]
+
+
+def test_a_loop_that_polls_is_its_first_and_last_query(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path)
+    polls = [
+        f"runtime start={number}000 end={number}400 correlationId={number} cbid=7 returnValue=600"
+        for number in range(1, 1001)
+    ]
+    tracing.end("init", *polls, "runtime start=2000000 end=2000400 correlationId=2000 cbid=7")
+    calls = tracing.trace.rows("calls")
+    assert [(row["correlation"], row["result"]) for row in calls] == [
+        (1, 600),
+        (1000, 600),
+        (2000, 0),
+    ]
+    assert tracing.trace.processes[0]["polls"] == 998
+
+
+def test_work_is_recorded_in_full_phases_alone_and_calls_always(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path)
+    tracing.do("init", *launches(1, 10))
+    tracing.wait_for_rows("phases", 1)  # the first is full, and has ended
+    tracing.do(*launches(100, 10))
+    tracing.wait_for_rows("phases", 2)
+    tracing.end(*launches(200, 10))
+    trace = tracing.trace
+    assert len(trace.rows("calls")) == 30
+    numbers = [row["correlation"] for row in trace.rows("work")]
+    assert numbers == [*range(1, 11), *range(200, 210)]
+    phases = trace.rows("phases")
+    assert [row["full"] for row in phases] == [1, 0, 1]
+    times = [time for row in phases for time in (row["start_ns"], row["end_ns"])]
+    assert times == sorted(times)
+    assert "phase" not in trace.processes[0]
+
+
+def test_a_cut_off_recording_tells_in_which_phase_it_was(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path)
+    tracing.do("init", *launches(1, 10))
+    tracing.wait_for_rows("phases", 1)
+    tracing.do(*launches(100, 10))
+    tracing.wait_for_rows("calls", 20)
+    tracing.end("kill 9")
+    ended = tracing.trace.rows("phases")
+    assert tracing.trace.processes[0]["phase"]["full"] is (len(ended) % 2 == 0)
+
+
+def test_all_is_one_phase_where_that_is_wanted(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path, "--full", "--seconds", "0.3")
+    tracing.do("init", *launches(1, 10))
+    end = tracing.part / "0" / "process.json"
+    assert until(lambda: end.exists() and '"enough"' in end.read_text(), tracing.process)
+    tracing.end(*launches(100, 10))
+    assert [row["full"] for row in tracing.trace.rows("phases")] == [1]
+    assert len(tracing.trace.rows("work")) == 10
+
+
+def test_what_comes_before_after_is_left_out(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path, "--after", "1000")
+    tracing.end("init", CONTEXT, *launches(1, 10), "return")
+    trace = tracing.trace
+    assert (trace.rows("calls"), trace.rows("work"), trace.rows("phases")) == ([], [], [])
+    assert len(trace.rows("streams")) == 1
+
+
+def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path, "--steps", "30")
+    status, said = tracing.end("init", CONTEXT, f"steps {tracing.part}/enough")
+    assert status == 0, said
+    trace = read(tracing.output)
+    (steps,) = find_steps(trace).processes
+    for phase in (phases.FULL, phases.LIGHT):
+        assert np.count_nonzero(steps.kept & (steps.phase == phase)) >= 30
+    asked = np.bincount(steps.work_step[steps.work_step >= 0], minlength=steps.count)
+    assert set(asked[steps.phase == phases.FULL]) == {2}
+    assert set(asked[steps.phase == phases.LIGHT]) == {0}
+
+
+def test_ranges_are_asked_for_where_a_program_uses_nvtx(tmp_path: Path) -> None:
+    def answer(name: str, **environment: str) -> str:
+        (tmp_path / name).mkdir()
+        tracing = Tracing(tmp_path / name, **environment)
+        out, _ = tracing.process.communicate(f"init\nnvtx\n{LAUNCH}\n")
+        return out
+
+    assert answer("known") == "nvtx 1\n"
+    assert answer("broken", FAKE_CUPTI_VERSION="130000") == "nvtx 0\n"
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_program(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path)
+    tracing.do("init")
+    assert until((tracing.part / "0" / "process.json").exists, tracing.process)
+    (tracing.part / "0" / "calls.arrows").symlink_to("/dev/full")
+    tracing.do(*launches(1, 10))
+    tracing.wait_for_problem()
+    (tracing.part / "0" / "calls.arrows").unlink()
+    status, said = tracing.end(*launches(100, 10), "exit 0")
+    assert status == 1
+    assert "recording ended early" in said
+    assert "No space left on device" in said
+
+
+def test_an_older_cupti_is_taken_where_the_driver_is_too_old_for_the_newest(tmp_path: Path) -> None:
+    folder = tmp_path / "toolkit" / "lib64"
+    folder.mkdir(parents=True)
+    for name in libraries.CUPTI:
+        shutil.copy(CUPTI, folder / name)
+    tracing = Tracing(
+        tmp_path, GPUCAST_CUPTI="", CUDA_HOME=str(tmp_path / "toolkit"),
+        FAKE_CUPTI_REFUSES=libraries.CUPTI[0], FAKE_CUPTI_EMITS=str(folder / libraries.CUPTI[1]),
+    )  # fmt: skip
+    status, said = tracing.end("init", LAUNCH)
+    assert status == 0, said
+    assert "1 process, 1 call" in said
 
 
 @pytest.mark.parametrize("end", ["exit 7", "_exit 7"])

@@ -82,8 +82,12 @@ def test_variance_is_the_sum_of_squares_of_shares_times_deviations() -> None:
     assert common_variance(parts, OF_PARTS.later) == pytest.approx([later, later])
     machines = (0.5 * 0.003) ** 2 + (0.3 * 0.22) ** 2 + (0.2 * 0.10) ** 2
     t = (student.ppf(0.95, 2) / Z90) ** 2
+    cell = (0.3 * 0.08) ** 2
     both = common_variance(parts, OF_PARTS.covariance(Interval.machine))
-    assert both == pytest.approx([later + t * machines] * 2)
+    assert both == pytest.approx([later + t * machines + cell] * 2)
+    # In an interval that is two standard deviations wide, it takes less to be as wide as t's.
+    wider = common_variance(parts, OF_PARTS.covariance(Interval.machine, t90=2.0))
+    assert wider == pytest.approx([later + t * (Z90 / 2) ** 2 * machines + cell] * 2)
     assert not OF_PARTS.covariance(Interval.now).any()
 
 
@@ -205,9 +209,10 @@ def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
     now = model.forecasts([8000], [2])
     shares = parts_of(model, [(8000, 2)])[0] / now.seconds[0]
     later = np.sum((shares * [0, 0.08, 0.06]) ** 2)
-    machines = np.sum((shares * [0.003, 0.22, 0.10]) ** 2) * (2.919986 / Z90) ** 2
+    t90 = model.noise.t90
+    machines = np.sum((shares * [0.003, 0.22, 0.10]) ** 2) * (2.919986 / t90) ** 2
     noise = now.spread[0] ** 2 + model.noise.sample**2
-    width = model.noise.t90 * np.sqrt(noise + later + machines)
+    width = t90 * np.sqrt(noise + later + machines + (shares[1] * 0.08) ** 2)
     assert np.log(found.high / found.seconds) == pytest.approx([width], rel=1e-5)
 
 
@@ -217,8 +222,12 @@ def test_draws_spread_as_far_as_intervals_say(model: Any) -> None:
     n, gpus = np.array([8000.0]), np.array([2.0])
     ends = (Interval.now, Interval.machine)
     narrow, wide = (np.var(np.log(fitted.draws(n, gpus, 2000, each))) for each in ends)
-    common = fitted.forecasts(n, gpus, Interval.machine).common[0]
+    found = fitted.forecasts(n, gpus)
+    parts = np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
+    # Draws are of normal distributions, whose 90 % are so many standard deviations wide.
+    covariance = fitted.common_factors.covariance(Interval.machine, t90=Z90)
     # Six standard errors of a variance of 2000.
+    common = common_variance(parts, covariance)[0]
     assert wide - narrow == pytest.approx(common, rel=6 * np.sqrt(2 / 2000))
 
 

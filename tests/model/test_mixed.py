@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 import gpucast as gc
+from gpucast import _core
 from gpucast.fitting.mixture import content, fit_mixture, forms, visits_of
 from gpucast.fitting.selection import pose
-from gpucast.model.content import PartsMixture
+from gpucast.model.content import MixtureForm, PartsMixture
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import outer
 from gpucast.model.intervals import Interval
@@ -54,10 +55,14 @@ def mixture() -> PartsMixture:
     return found
 
 
+def one() -> MixtureForm:
+    return replace(mixture().forms[0], weight=1.0)
+
+
 @cache
 def one_form() -> Mixed:
     """Of the heaviest form alone, whose intervals can be worked by hand."""
-    heaviest = replace(mixture().forms[0], weight=1.0)
+    heaviest = one()
     return Mixed(replace(mixture(), forms=[heaviest]), model().machine, model().workload)
 
 
@@ -149,6 +154,29 @@ def test_a_cell_measured_in_more_visits_is_expected_in_a_narrower_interval() -> 
     assert (widths[1] > widths[2]).all()
     low, high = model().cell_intervals(found, [5] * 3, zero)
     assert np.log(high / low) == pytest.approx(widths[0])
+
+
+def test_the_sampling_error_of_a_cells_own_median_is_in_its_interval() -> None:
+    """By hand: a form's interval of t, the variance of medians of samples added to its noise."""
+    alone = replace(model(), mixture=replace(mixture(), forms=[one()]))
+    found = alone.forecasts(N, GPUS)
+    of_visit = float(np.median(mixture().visits.variance))
+    assert of_visit > 1e-4  # 3 % noise, five samples a visit
+    zero = np.zeros(3)
+
+    def variance(repetitions: int) -> Array:
+        low, high = alone.cell_intervals(found, [repetitions] * 3, zero)
+        return np.square(np.log(high / low) / (2 * T90 * scale()))
+
+    without = np.square(log_width(one_form().times(N, GPUS).high, found.seconds) / (T90 * scale()))
+    assert variance(5) - without == pytest.approx([of_visit] * 3)
+    # A median of many normal values has pi / 2 of their mean's variance.
+    single = of_visit / _core.median_variance(5)
+    assert variance(1) - without == pytest.approx([single] * 3)
+    assert variance(2000) - without == pytest.approx([np.pi / 2 * single / 2000] * 3, rel=1e-2)
+    assert np.log(found.high / found.low) / (2 * T90 * scale()) == pytest.approx(
+        np.sqrt(variance(5))
+    )
 
 
 # ---- draws ----

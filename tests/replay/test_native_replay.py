@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gpucast.errors import InputError
 from gpucast.replay import CallProgram, Operation, program_of
 from gpucast.traces import find_steps
+from gpucast.traces.tables import frame
 from gpucast.traces.trace import Trace
 from made_traces import COST, LATENCY, WAKE, MadeTrace
 
@@ -149,6 +150,46 @@ def test_what_recording_cost_is_taken_off() -> None:
     found = replayed(untraced)
     again = found.step_seconds(found.simulate())
     assert np.median(again) == pytest.approx(steps - 2e-6, abs=0.3e-6)
+
+
+def test_light_phases_tell_what_steps_and_calls_take_by_themselves() -> None:
+    """Calls take 2 us longer where their work is recorded; a light phase has no work."""
+    made = MadeTrace()
+
+    def steps(count: int, cost: float) -> None:
+        for _ in range(count):
+            with made.range("step"):
+                made.host(30e-6)
+                for _ in range(10):
+                    made.launch("kernel", seconds=1e-6, cost=cost)
+                made.wait_stream()
+
+    steps(20, 5e-6)
+    switched = made.now()
+    made.host(1e-3)
+    steps(20, 3e-6)
+    trace = made.trace()
+    process = trace.processes[0]
+    begin = int(process.calls["start_ns"].min()) - 100_000
+    middle = begin + 100_000 + int((switched - 30e-6) * 1e9)
+    last = int(process.calls["end_ns"].max()) + 1000
+    work, waits = process.work, process.waits
+    light = replace(
+        process,
+        work=work[work["start_ns"] < middle],
+        waits=waits[waits["start_ns"] < middle],
+        phases=frame(
+            "phases",
+            {"start_ns": [begin, middle + 1000], "end_ns": [middle, last], "full": [1, 0]},
+        ),
+    )
+    whole = replace(trace, processes=(light,))
+    program = program_of(whole, find_steps(whole, "step"))
+    launches = program.operation == Operation.launch
+    assert program.cost[launches] == pytest.approx(3e-6, rel=0.02)
+    found = np.median(program.step_seconds(program.simulate()))
+    assert found == pytest.approx(np.median(program.recorded), rel=0.02)
+    assert np.median(program.recorded) == pytest.approx(30e-6 + 10 * 3e-6 + 3e-6, rel=0.05)
 
 
 def test_few_steps_are_refused() -> None:

@@ -308,3 +308,15 @@ def test_options_of_traces_are_refused_for_models(run: Run, tmp_path: Path) -> N
     status, _, error = run("what-if", model)
     assert status == 2
     assert "--transfers: a dataset of the other path is needed" in error
+
+
+def test_calls_of_a_trace_are_written(run: Run, files: tuple[Path, Path], tmp_path: Path) -> None:
+    trace, _ = files
+    target = tmp_path / "calls.jsonl"
+    status, out, _ = run("trace", "calls", trace, "--range", "step", "--steps", "12", "-o", target)
+    assert status == 0
+    assert "12 steps, 60 calls" in out
+    head, *lines = target.read_text().splitlines()
+    assert json.loads(head)["steps"] == 12
+    assert len(lines) == 60
+    assert run("trace", "calls", trace, "--range", "step", "-o", target)[0] == 2

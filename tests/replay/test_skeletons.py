@@ -12,11 +12,13 @@ from gpucast.data import jsonl
 from gpucast.data.records import Skeleton
 from gpucast.replay import Operation
 from gpucast.replay.measured import Curve
-from gpucast.replay.path import PathCosts, forwarded, path_costs
+from gpucast.replay.path import PathCosts, path_costs
 from gpucast.replay.program import Memory
-from gpucast.replay.skeletons import in_steps, skeleton_program
+from gpucast.replay.skeletons import in_steps, skeleton_program, step_seconds
 from made_data import dataset, launch, machine, skeleton, transfer
 
+SENDING = 0.2e-9
+"""s a byte."""
 SIZES = (65536, 262144, 1 << 20, 1 << 22)
 
 
@@ -28,7 +30,7 @@ def records() -> list[dict[str, Any]]:
     ]
     for size in (4, 4096, *SIZES):
         found.append(
-            transfer("h2d", size, [3e-6 + 0.2e-9 * size] * 7, path="remote", method="call")
+            transfer("h2d", size, [3e-6 + SENDING * size] * 7, path="remote", method="call")
         )
         found.append(
             transfer("d2h", size, [16e-6 + 0.3e-9 * size] * 7, path="remote", method="call")
@@ -46,27 +48,42 @@ def read(record: dict[str, Any]) -> Skeleton:
     return found
 
 
-def step_seconds(record: dict[str, Any], costs: PathCosts) -> float:
-    """By simulation, the last of several."""
-    program = skeleton_program(read(record))
-    there, messages = forwarded(program, costs)
-    times = there.simulate(messages)
-    calls = len(program) // 12
-    return float(times.end[-1] - times.begin[-calls])
+def taken(record: dict[str, Any], costs: PathCosts) -> float:
+    """By simulation."""
+    return step_seconds(read(record), costs)
 
 
 def test_how_much_more_bytes_cost_in_a_step_is_found_again() -> None:
     loops = path_costs(dataset([machine(), *records()]), "remote")
     truth = replace(loops, in_step=Curve(np.array([1.0, 1e9]), np.array([1.4, 1.4])))
     steps = [
-        {**each, "seconds": [step_seconds(each, truth)] * 7}
+        {**each, "seconds": [taken(each, truth)] * 7}
         for each in (made("star-serial", size) for size in SIZES)
     ]
     found = in_steps(loops, dataset([machine(), *records(), *steps]))
     assert found.in_step is not None
     assert found.in_step.seconds[1:] == pytest.approx(1.4, rel=0.12)
     other = made("star-async", 1 << 20, 2)
-    assert step_seconds(other, found) == pytest.approx(step_seconds(other, truth), rel=0.08)
+    assert taken(other, found) == pytest.approx(taken(other, truth), rel=0.08)
+
+
+def test_what_connections_share_is_found_again() -> None:
+    """Four GPUs are sent 4 MiB each at once: 16 MiB that one line has to carry."""
+    loops = path_costs(dataset([machine(), *records()]), "remote")
+    truth = replace(loops, bulk_line=0.15e-9)
+    measured = [made("star-serial", size) for size in SIZES]
+    measured += [made("star-async", 1 << 22, gpus) for gpus in (1, 2, 4)]
+    steps = [{**each, "seconds": [taken(each, truth)] * 7} for each in measured]
+    found = in_steps(loops, dataset([machine(), *records(), *steps]))
+    assert found.bulk_line == pytest.approx(truth.bulk_line, rel=0.1)
+
+
+def test_connections_that_share_nothing_have_no_line() -> None:
+    """None that holds four of them up: each takes SENDING for a byte."""
+    loops = path_costs(dataset([machine(), *records()]), "remote")
+    measured = [made("star-serial", size) for size in SIZES] + [made("star-async", 1 << 22, 4)]
+    steps = [{**each, "seconds": [taken(each, loops)] * 7} for each in measured]
+    assert in_steps(loops, dataset([machine(), *records(), *steps])).bulk_line < 1.1 * SENDING / 4
 
 
 def test_without_skeletons_costs_stay_as_they_are() -> None:

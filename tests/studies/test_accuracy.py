@@ -19,12 +19,10 @@ pytestmark = pytest.mark.slow
 SEEDS = 20
 
 
-# Targets that forecasts averaged over forms miss (README, "How accurate"), and what they keep to.
+# A target that is missed a little (README, "How accurate"): forecasts allow for deviations from the
+# forms and for the noise of visits, and made data have neither.
 FALLS_SHORT: dict[str, Callable[[float], bool]] = {
-    "held-out error, maximum": lambda x: x <= 0.08,
-    "k right": lambda x: x >= 0.95,
-    "90 % prediction intervals cover": lambda x: 0.8 <= x <= 0.95,
-    "lack of fit flagged (should not be)": lambda x: x <= 0.2,
+    "90 % prediction intervals cover": lambda x: 0.85 <= x <= 0.97
 }
 
 

@@ -45,7 +45,15 @@ class Tracing:
             "PYTHONPATH": str(Path(gpucast.__file__).parents[1]),
             **environment,
         }
-        words = ["trace", "--steps", "0", "-o", str(self.output), *options, "--", str(PROGRAM)]
+        words = [
+            "trace",
+            *([] if "--steps" in options else ["--steps", "0"]),
+            "-o",
+            str(self.output),
+            *options,
+            "--",
+            str(PROGRAM),
+        ]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gpucast.cli", *words],
             stdin=subprocess.PIPE,
@@ -67,6 +75,10 @@ class Tracing:
         path = self.part / "0" / f"{table}.arrows"
         there = until(lambda: path.exists() and len(rows(path.read_bytes())) >= count, self.process)
         assert there, self.process.communicate()
+
+    def wait_for_problem(self) -> None:
+        """Wait until the library has told of one."""
+        assert until(lambda: [*self.part.glob("problem-*")], self.process)
 
     def end(self, *lines: str) -> tuple[int, str]:
         """Let the program do the last lines: the exit status, and what was said on stderr."""

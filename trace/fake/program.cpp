@@ -5,6 +5,9 @@
 //   init                   the first CUDA call, by which the driver loads the library
 //   nvtx                   the first use of NVTX, which loads it, too; on stdout what it answers
 //   fork                   the rest is done by a child alone, whose end the parent waits for
+//   steps FILE             until it is there, steps that take 200 us by the clock: a launch with
+//   its
+//                          kernel, and a blocking copy of 4 bytes
 //   say TEXT               on stdout
 //   wait FILE              until it is there
 //   exit N | _exit N | kill N | return
@@ -16,6 +19,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -57,6 +61,34 @@ void emit(const std::string& line) {
   if (cupti != nullptr) symbol<void (*)(const char*)>(cupti, "fake_cupti_emit")(line.c_str());
 }
 
+std::int64_t now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// KIND, its time, the call that asked for it.
+std::string record(const char* kind, std::int64_t start, std::int64_t microseconds, int correlation,
+                   const char* more) {
+  std::ostringstream line;
+  line << kind << " start=" << start << " end=" << start + microseconds * 1000
+       << " correlationId=" << correlation << ' ' << more;
+  return line.str();
+}
+
+void make_steps_until(const std::string& file) {
+  for (int correlation = 1; !std::filesystem::exists(file); correlation += 2) {
+    const std::int64_t start = now_ns();
+    emit(record("runtime", start, 5, correlation, "threadId=5 cbid=1"));
+    emit(record("kernel", start + 6'000, 90, correlation, "name=_Z4axpyPf"));
+    emit(record("copy", start + 97'000, 2, correlation + 1,
+                "copyKind=2 srcKind=3 dstKind=1 bytes=4"));
+    while (now_ns() < start + 200'000)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    emit(record("runtime", start + 6'000, (now_ns() - start) / 1000 - 6, correlation + 1,
+                "threadId=5 cbid=2"));
+  }
+}
+
 void wait_for(const std::string& file) {
   while (!std::filesystem::exists(file))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -84,6 +116,8 @@ bool act(const std::string& line) {
     become_child();
   } else if (verb == "say") {
     std::cout << rest << std::endl;
+  } else if (verb == "steps") {
+    make_steps_until(rest);
   } else if (verb == "wait") {
     wait_for(rest);
   } else if (verb == "exit") {

@@ -4,6 +4,7 @@
 //   launches   LAUNCHES kernels of BUSY_US each, then a blocking copy of 4 bytes to the host
 //   copies     copies of all kinds, a memset, a wait for the stream
 //   events     two streams, one waiting for an event of the other, and the host for an event
+//   poll       a kernel and an event, for which the host asks again and again
 //   graph      a graph of LAUNCHES kernels, then a wait for the stream
 //   threads    8 threads with a stream each, LAUNCHES kernels and a wait for it
 //   driver     launches through the driver's API
@@ -204,6 +205,29 @@ std::vector<double> events(const Options& options) {
   return us;
 }
 
+std::vector<double> poll(const Options& options) {
+  float* const out = memory(1024);
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  cudaEvent_t done = nullptr;
+  CHECK(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+  long long queries = 0;
+  auto us = timed(options.steps, [&](int) {
+    launch(options, out, stream, options.launches);
+    CHECK(cudaEventRecord(done, stream));
+    for (;; ++queries) {
+      const cudaError_t status = cudaEventQuery(done);
+      if (status == cudaSuccess) break;
+      if (status != cudaErrorNotReady) CHECK(status);
+    }
+    static_cast<void>(cudaGetLastError());  // "not ready" would be the next launch's error
+  });
+  std::fprintf(stderr, "%lld queries found nothing done\n", queries);
+  asked.add("cudaLaunchKernel", 1LL * options.steps * options.launches);
+  asked.add("cudaEventRecord", options.steps);
+  return us;
+}
+
 std::vector<double> graph(const Options& options) {
   float* const out = memory(1024);
   cudaStream_t stream = nullptr;
@@ -280,6 +304,7 @@ std::vector<double> run(const Options& options) {
   const std::string& mode = options.mode;
   if (mode == "copies") return copies(options);
   if (mode == "events") return events(options);
+  if (mode == "poll") return poll(options);
   if (mode == "graph") return graph(options);
   if (mode == "threads") return threads(options);
   if (mode == "driver") return driver(options);

@@ -69,8 +69,14 @@ int begin_ranges(void* get_export_table) noexcept {
   if (settings.folder.empty()) return 0;
   try {
     const CuptiLibrary cupti = open_cupti(settings.cupti);
-    if (!cupti.knows_ranges()) return 0;
-    return cupti.NvtxInitialize2(get_export_table) == CUPTI_SUCCESS ? 1 : 0;
+    const bool known = cupti.knows_ranges();
+    const CUptiResult result =
+        known ? cupti.NvtxInitialize2(get_export_table) : CUPTI_ERROR_NOT_SUPPORTED;
+    if (std::getenv("GPUCAST_TRACE_LOG") != nullptr) {
+      std::fprintf(stderr, "gpucast trace: NVTX: %s (%u) says %d\n", cupti.path.c_str(),
+                   cupti.version, static_cast<int>(result));
+    }
+    return result == CUPTI_SUCCESS ? 1 : 0;
   } catch (const std::exception&) {
     return 0;  // what is wrong is said where recording begins
   }

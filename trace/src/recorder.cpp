@@ -161,7 +161,7 @@ void Recorder::run() noexcept {
     std::unique_lock lock(stop_mutex_);
     while (!stop_changed_.wait_for(lock, pause(), [this] { return stop_; })) {
       lock.unlock();
-      flush(0, "open");
+      flush(0, "open", 0);
       if (enough()) {
         end("enough");
         return;
@@ -227,9 +227,9 @@ bool Recorder::enough() {
 }
 
 // Hands over what CUPTI has, writes it, and says how far this process is.
-void Recorder::flush(std::uint32_t flag, const char* ended) {
+// The last time, all was recorded until `until_ns`.
+void Recorder::flush(std::uint32_t flag, const char* ended, std::int64_t until_ns) {
   const bool last = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
-  const std::int64_t begun = read_clocks().realtime;
   // Without the lock: CUPTI calls on_buffer_done in here. At the end it may be gone already, and
   // what there is has to be written all the same.
   const CUptiResult result = cupti_.ActivityFlushAll(flag);
@@ -238,7 +238,7 @@ void Recorder::flush(std::uint32_t flag, const char* ended) {
   if (finished_) return;
   compaction_.settle(/*everything=*/last);
   if (last) {
-    add_phase(begun);
+    add_phase(until_ns);
     tables_.close();
     finished_ = true;
   } else {
@@ -260,8 +260,9 @@ void Recorder::flush(std::uint32_t flag, const char* ended) {
 }
 
 void Recorder::end(const char* how) {
+  const std::int64_t until_ns = read_clocks().realtime;
   disable();
-  flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, how);
+  flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, how, until_ns);
 }
 
 void Recorder::finish() noexcept {
@@ -273,7 +274,7 @@ void Recorder::finish() noexcept {
     }
     stop_changed_.notify_all();
     if (thread_.joinable()) thread_.join();
-    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, "exit");
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, "exit", read_clocks().realtime);
   } catch (const std::exception& error) {
     give_up(error.what());
   }

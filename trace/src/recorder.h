@@ -43,7 +43,7 @@ class Recorder {
   void choose_calls();
   void run() noexcept;
   void end(const char* how);
-  void flush(std::uint32_t flag, const char* ended);
+  void flush(std::uint32_t flag, const char* ended, std::int64_t until_ns);
   void switch_phase();
   void add_phase(std::int64_t end_ns);
   [[nodiscard]] std::uint64_t rows_that_count(bool full_phase);

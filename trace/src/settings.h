@@ -8,6 +8,7 @@
 //   GPUCAST_TRACE_CALLS    calls after which recording ends; 0 (default): never
 //   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: all is one (0.05)
 //   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)
+//   GPUCAST_TRACE_LOG      anything: how it went with NVTX is said on stderr
 #pragma once
 
 #include <chrono>

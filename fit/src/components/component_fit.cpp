@@ -12,6 +12,7 @@
 
 #include "gpucast/fit/components/covariance.h"
 #include "gpucast/fit/correlation.h"
+#include "gpucast/model/poll.h"
 
 namespace gpucast::fit::components {
 
@@ -22,9 +23,11 @@ constexpr int start_iterations = 25;
 constexpr int rounds = 3;            // of parameters, amplitudes and disturbed visits in turn
 constexpr int most_iterations = 12;  // of the parameters in a round
 constexpr int most_amplitude_steps = 12;
-constexpr int most_halvings = 6;    // of a step
-constexpr double converged = 1e-3;  // change of z
-constexpr double suspicious = 3;    // standard deviations
+constexpr int most_halvings = 6;  // of a step
+constexpr int iterations_to_a_tick = 8;
+constexpr double share_of_constant_left = .1;  // of a constant that a tick is taken from
+constexpr double converged = 1e-3;             // change of z
+constexpr double suspicious = 3;               // standard deviations
 
 // Among fewer cells a form that does not hold makes some look disturbed.
 constexpr Eigen::Index fewest_to_judge = 6;
@@ -72,6 +75,7 @@ class Fitting {
 
   Point run() {
     begin();
+    if (sees_ticks()) find_tick();
     for (int round = 0; round < rounds; ++round) {
       find_parameters(most_iterations);
       linearize();
@@ -104,6 +108,50 @@ class Fitting {
           inverse * times.slopes.transpose() * (noise.mean() - times.log_seconds) -
           precision.cwiseProduct(point_.z - form_.median);
       if (!advance(normal.llt().solve(gradient), cost)) break;
+    }
+  }
+
+  bool sees_ticks() const {
+    const auto terms = form_.model.terms();
+    return terms && model::info(terms->com).sees_ticks;
+  }
+
+  // Work that is seen to end at ticks has a valley of parameters for each tick at which it may end,
+  // by the work's constant and by the launches before it. The most plausible of some is begun in.
+  void find_tick() {
+    const Eigen::VectorXd begun = point_.z;
+    const auto launch = static_cast<Eigen::Index>(form_.model.first_communication_parameter());
+    const bool constant =
+        model::info(form_.model.terms().value_or(model::StepTerms{}).gpu).constant;
+    double highest = evidence_about(begun);
+    Eigen::VectorXd best = point_.z;
+    for (const double earlier : {0.0, .25}) {  // of a tick
+      if (earlier > 0 && !constant) continue;
+      for (const double deviate : {-.5, 0.0, .5}) {
+        Eigen::VectorXd z = begun;
+        const double seconds = std::exp(z[0]);
+        if (constant) {
+          z[0] = std::log(
+              std::max(share_of_constant_left * seconds, seconds - earlier * model::poll_tick));
+        }
+        z[launch] = form_.median[launch] + deviate * form_.sd[launch];
+        if (const double found = evidence_about(z); found > highest) {
+          highest = found;
+          best = point_.z;
+        }
+      }
+    }
+    point_.z = best;
+  }
+
+  // Moves z to the best parameters near some. None where they have no density.
+  double evidence_about(const Eigen::VectorXd& z) {
+    try {
+      point_.z = z;
+      find_parameters(iterations_to_a_tick);
+      return FormFit(form_, measured_, point_).log_evidence();
+    } catch (const NotFitted&) {
+      return -std::numeric_limits<double>::infinity();
     }
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -60,6 +61,13 @@ def record(
         Literal["nodes", "whole"],
         typer.Option(help="CUDA graphs: a row for each node, or for each launch (costs less)."),
     ] = "nodes",
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Record the GPUs' work all the time, not in a quarter of it (slows programs).",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
 ) -> None:
@@ -68,8 +76,10 @@ def record(
     from gpucast.measure.tracing import record as run
 
     limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole")
+    if full:
+        limits = replace(limits, phase=0.0)
     watcher = _Line(shown=not quiet and sys.stderr.isatty())
-    enough = _has_steps(steps, range_name) if steps else None
+    enough = _has_steps(steps, range_name, light=not full) if steps else None
     try:
         recorded = run(program, output, limits, watcher, enough=enough, force=force)
     finally:
@@ -84,16 +94,11 @@ def record(
         raise typer.Exit(1)
 
 
-def _has_steps(wanted: int, range_name: str | None) -> Enough:
+def _has_steps(wanted: int, range_name: str | None, *, light: bool) -> Enough:
     def has_steps(folder: Path) -> bool:
-        from gpucast import traces
-        from gpucast.errors import GpucastError
+        from gpucast.measure.tracing import enough  # reads tables, which takes a second to load
 
-        try:
-            found = traces.find_steps(traces.read(folder), range_name)
-        except GpucastError:  # not yet
-            return False
-        return all(int(each.kept.sum()) >= wanted for each in found.processes)
+        return enough.has_steps(folder, wanted, range_name, light=light)
 
     return has_steps
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gpucast.cli import options
+from gpucast.cli.trace_calls import calls
 from gpucast.errors import InputError
 
 TraceFile = Annotated[
@@ -126,7 +127,7 @@ def import_file(
     print(f"written: {output}; next: gpucast trace show {output}")
 
 
-SUBCOMMANDS = (("show", show), ("export", export), ("import", import_file))
+SUBCOMMANDS = (("show", show), ("export", export), ("import", import_file), ("calls", calls))
 """Name and function of each sub-command of ``gpucast trace`` that is here."""
 
 

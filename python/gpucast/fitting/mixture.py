@@ -16,6 +16,7 @@ from gpucast.data.steps import medians_of
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import PAPER, Candidate, Curves, straight
 from gpucast.fitting.problem import KERNELS_ALONE, Problem
+from gpucast.fitting.sample_variance import sample_variances
 from gpucast.fitting.synchronous import terms_left
 from gpucast.model.content import MixtureForm, PartsMixture, Terms, TimedVisits, Tried
 from gpucast.model.forecaster import Array
@@ -26,9 +27,6 @@ _LEAST_VARIANCE = 1e-6
 # Phases are timed by a clock that reads so finely (s), or to so much (relative).
 _CPU_CLOCK, _CPU_RELATIVE = 1e-7, 0.01
 _KERNEL_CLOCK, _KERNEL_RELATIVE = 2e-6, 0.003
-
-# A standard deviation from the median absolute deviation, for normally distributed samples.
-_OF_MAD = 1.4826
 
 # How far what steps pay is from what was timed alone: standard deviations of logarithms.
 _LAUNCH_SD, _QUEUE_SD, _LATENCY_SD, _THROUGHPUT_SD = 0.4, 0.7, 0.5, 0.7
@@ -237,7 +235,8 @@ def visits_of(problem: Problem) -> Visits:
     at: dict[tuple[float, int], int] = {}
     kernels: dict[int, list[float]] = defaultdict(list)
     rows = []
-    for step in problem.steps:
+    variances = _variances(problem.steps)
+    for step, variance in zip(problem.steps, variances.tolist(), strict=True):
         cell = at.setdefault((step.n, step.gpus), len(at))
         cpu, cpu_variance = np.nan, 0.0
         if step.phases is not None:
@@ -248,7 +247,7 @@ def visits_of(problem: Problem) -> Visits:
                 cpu_variance = _CPU_RELATIVE**2 + (_CPU_CLOCK / cpu) ** 2
             if problem.schedule in KERNELS_ALONE:
                 kernels[cell] += [float(np.median(k)) for k in [_positive(step.phases.kernel)] if k]
-        rows.append((cell, np.median(step.seconds), _variance(step), cpu, cpu_variance))
+        rows.append((cell, np.median(step.seconds), variance, cpu, cpu_variance))
     kernel = np.array(
         [np.median(kernels[i]) if kernels[i] else np.nan for i in range(len(at))], dtype=np.float64
     )
@@ -295,14 +294,12 @@ def content(found: _core.Components, of: Visits) -> PartsMixture:
     )
 
 
-def _variance(step: Step) -> float:
-    """Of the logarithm of a record's median, by its samples' scatter and their rounding."""
-    rounding = (step.uncertainty or 0.0) ** 2 / 3
-    if len(step.seconds) < 2:
-        return _LEAST_VARIANCE + rounding
-    logs = np.log(step.seconds)
-    sd = _OF_MAD * float(np.median(np.abs(logs - np.median(logs))))
-    return max(_LEAST_VARIANCE, sd**2 * _core.median_variance(len(step.seconds))) + rounding
+def _variances(steps: Sequence[Step]) -> Array:
+    """Of the logarithms of records' medians, by their samples' scatter and their rounding."""
+    of_samples = sample_variances([step.seconds for step in steps], _LEAST_VARIANCE)
+    of_medians = of_samples * [_core.median_variance(len(step.seconds)) for step in steps]
+    rounding = np.array([(step.uncertainty or 0.0) ** 2 / 3 for step in steps])
+    return np.asarray(np.maximum(_LEAST_VARIANCE, of_medians) + rounding, dtype=np.float64)
 
 
 def _positive(samples: Sequence[float] | None) -> list[float]:

@@ -223,10 +223,10 @@ class Model(Fitted, Forecaster):
     def _mixed_forecasts(
         self, mixed: Mixed, n: Array, gpus: Array, interval: Interval
     ) -> Forecasts:
-        now = self._finite(mixed.times(n, gpus))
+        now = self._mixed_times(mixed, n, gpus)
         common = self.common_variance(now.parts, interval)
         # What is common to all steps widens what is said of a time and does not move it.
-        found = self._finite(mixed.times(n, gpus, common)) if common.any() else now
+        found = self._mixed_times(mixed, n, gpus, common) if common.any() else now
         # Beside one another, all parts of a step are as long as it is.
         parts = now.parts * np.exp(self.log_factors)
         factor = parts.sum(axis=1) / now.parts.sum(axis=1)
@@ -246,6 +246,36 @@ class Model(Fitted, Forecaster):
             common=common,
             interval=interval,
         )
+
+    def _mixed_times(
+        self, mixed: Mixed, n: Array, gpus: Array, common: Array | None = None
+    ) -> Times:
+        """Of visits like those that were fitted: with as many samples."""
+        own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
+        return self._finite(mixed.times(n, gpus, common, variance=own))
+
+    @property
+    def _samples_of_visit(self) -> int:
+        """How many samples of a step each fitted visit has; their mean."""
+        if self.mixture is None or self.observations is None:
+            return 1
+        return max(1, round(self.observations.step_samples / len(self.mixture.visits.variance)))
+
+    def _sampling_variance(self, samples: int) -> float:
+        """Variance of the logarithm of a median of so many samples about what its visits are at, by
+        how samples scatter within the mixture's visits.
+
+        With ln t = ln T + v + e for each sample, v its visit's deviation and e its own, the median
+        of R samples from V visits is about ln T with Var v / V + M(R) Var e, where M(R) is the
+        variance of a median of R normal values. Var v is the mixture's noise of a visit. Of the
+        fitted visits, medians of r samples, the file holds M(r) Var e; of these the median is
+        taken, since a few visits may be disturbed.
+        """
+        if self.mixture is None:
+            return 0.0
+        of_visit = float(np.median(self.mixture.visits.variance))
+        relative = _core.median_variance(samples) / _core.median_variance(self._samples_of_visit)
+        return of_visit * relative
 
     def _finite(self, found: Times) -> Times:
         """Refuse what a mixture cannot forecast: a file whose numbers are not those of a fit.
@@ -285,7 +315,7 @@ class Model(Fitted, Forecaster):
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         if self.mixed is not None:
-            found = self._finite(self.mixed.times(n, gpus))
+            found = self._mixed_times(self.mixed, n, gpus)
             return found.seconds * self._factors(found)
         if self.elsewhere is not None:
             deviation, _ = self.elsewhere.process.at(n, gpus)
@@ -332,9 +362,8 @@ class Model(Fitted, Forecaster):
         noise = self.noise
         if self.mixed is not None:
             of_cell = np.ones(found.n.size) if visits is None else np.array(visits, np.float64)
-            times = self._finite(
-                self.mixed.times(found.n, found.gpus, found.common, of_cell, rounding)
-            )
+            own = rounding + np.array([self._sampling_variance(count) for count in repetitions])
+            times = self._finite(self.mixed.times(found.n, found.gpus, found.common, of_cell, own))
             factor = self._factors(times)
             return times.low * factor, times.high * factor
         if self.elsewhere is not None:

@@ -63,7 +63,8 @@ _WIDEST = 100.0
 class Forecasts:
     """Forecasts of cells, as arrays of one length.
 
-    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement;
+    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement: one sample,
+    or, where the fit chose the form, the median of a visit like those that were fitted;
     ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
     ``interval``: what they are of: a time now, later or on another machine. ``spread``: standard
     deviation of the log of the expected time; ``common``: its variance by factors that all cells
@@ -237,12 +238,13 @@ class Forecaster(ABC):
         Args:
             parts: T_gpu, T_cpu, T_com of each cell, (cells, 3); s.
         """
-        covariance = self.common_factors.covariance(interval, self.machine_factors)
+        covariance = self.common_factors.covariance(interval, self.machine_factors, self.t90)
         return common_variance(parts, covariance) if covariance.any() else np.zeros(len(parts))
 
     def drawn_factors(self, count: int, interval: Interval) -> Array:
         """Draws of the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
-        covariance = self.common_factors.covariance(interval, self.machine_factors)
+        # They are normal, whatever the intervals are.
+        covariance = self.common_factors.covariance(interval, self.machine_factors, Z90)
         # Of each model its own: two models are of two paths, mostly of two hosts.
         seed = zlib.crc32(str(self.data).encode())
         return drawn(self.log_factors, covariance, count, seed)

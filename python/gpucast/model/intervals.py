@@ -71,23 +71,27 @@ class CommonFactors:
         """Covariance of the factors of cells that were timed later, here or elsewhere."""
         return self.later if same_machine else np.asarray(self.later + self.machine)
 
-    def covariance(self, interval: Interval, factors: MachineFactors | None = None) -> Array:
+    def covariance(
+        self, interval: Interval, factors: MachineFactors | None = None, t90: float = Z90
+    ) -> Array:
         """Covariance by which an interval is wider than what the fit knows.
 
-        What is known of machines alone is widened from the normal distribution's quantile to that
-        of Student's t: with two degrees of freedom, and one more for each cell timed.
+        What is known of machines alone is widened from the quantile of the interval that it is part
+        of to that of Student's t: with the machines' degrees of freedom, and one more for each cell
+        timed.
 
         Args:
             factors: what cells timed on the machine that is forecast have said.
+            t90: half-width of the whole interval in standard deviations.
         """
         total = np.zeros((3, 3))
         if factors is not None:
             degrees = MACHINES_DEGREES + len(factors.cells.n)
-            total += _widened(np.array(factors.covariance), degrees) + self.cell
+            total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
         if interval is not Interval.now:
             total += self.later
         if interval is Interval.machine:
-            total += _widened(self.machine, MACHINES_DEGREES)
+            total += _widened(self.machine, MACHINES_DEGREES, t90) + self.cell
         return total
 
 
@@ -99,7 +103,9 @@ OF_PARTS = CommonFactors(
     # Rounds of visits minutes apart, h200-x2: host work 8 %, communication 6 %, kernels none.
     later=_independent(0.0, 0.08, 0.06),
     # h200-x2 against two of h200-x4-mixed's machines: host work -28 and -15 %, communication -6 to
-    # -14 %, kernels 0.1 %.
+    # -14 %, kernels 0.1 %. h200-x4, measured since, is nearer (-10, -3 %): its four machines alone
+    # would say 0.15 and 0.07 with three degrees of freedom, with h200-x2-other's 0.24 and 0.10 with
+    # four, which makes intervals about as wide as these.
     machine=_independent(0.003, 0.22, 0.10),
     # Visits of a cell minutes apart, 18 groups of h200-x2. Repetitions within a visit, by which our
     # own programs' noise is estimated, do not show it.
@@ -203,8 +209,10 @@ def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:
     return np.asarray(np.exp(mean + normal @ root.T), dtype=np.float64)
 
 
-def _widened(covariance: Array, degrees: int) -> Array:
-    """A covariance with which a normal distribution's 90 % interval is as wide as Student's t's."""
+def _widened(covariance: Array, degrees: int, t90: float) -> Array:
+    """A covariance with which an interval of ``t90`` standard deviations is as wide as that of
+    Student's t with so many degrees of freedom; not less than it is."""
     from scipy.special import stdtrit
 
-    return np.asarray(covariance * (float(stdtrit(degrees, 0.95)) / Z90) ** 2, dtype=np.float64)
+    factor = max(1.0, float(stdtrit(degrees, 0.95)) / t90)
+    return np.asarray(covariance * factor**2, dtype=np.float64)

@@ -11,13 +11,22 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.traces import tables
+from gpucast.traces import phases, tables
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
+_PLAIN = (
+    Operation.launch,
+    Operation.copy,
+    Operation.set,
+    Operation.record,
+    Operation.wait_stream_event,
+    Operation.graph_launch,
+)
+"""Calls that cost the host their own time and no more, unless they block."""
 HALVINGS = 12
 HALVINGS_BEGIN = 2.0
 """Times what a call and the gap before it take: no recorder costs more."""
@@ -85,12 +94,17 @@ def program_of(
         tick=tick_of(trace.run.machine.gpus),
         warnings=tuple(_warnings(trace, process, asked)),
     )
-    return _untraced(program, trace.run.seconds_untraced)
+    untraced = trace.run.seconds_untraced
+    if untraced is None:
+        untraced = _light_step(of)
+        program = _light_costs(program, process)
+    return _untraced(program, untraced)
 
 
 def _run_of(steps: ProcessSteps, most: int) -> tuple[int, int]:
-    """The longest stretch of typical steps, its last ``most``."""
-    kept = np.concatenate([[False], steps.kept, [False]])
+    """The longest stretch of typical steps whose work is on record, its last ``most``."""
+    whole = steps.kept & (steps.phase == phases.FULL)
+    kept = np.concatenate([[False], whole, [False]])
     edges = np.flatnonzero(kept[1:] != kept[:-1])
     begins, ends = edges[::2], edges[1::2]
     if not begins.size:
@@ -131,6 +145,32 @@ def _shares(process: Process, asked: Asked, gpus: list[str]) -> Seconds:
     share[own] = np.where(kernels, asks, 0.1)
     share[asked.operation == Operation.graph_launch] = 1
     return share
+
+
+def _light_step(steps: ProcessSteps) -> float | None:
+    """s of a step of which calls alone were recorded; None without enough such steps."""
+    light = steps.seconds[steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)]
+    return float(np.median(light)) if light.size >= FEWEST_STEPS else None
+
+
+def _light_costs(program: CallProgram, process: Process) -> CallProgram:
+    """With calls that do not wait as short as they are where their work is not recorded."""
+    if not phases.has_light(process):
+        return program
+    calls = process.calls
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    light = phases.of_spans(process, start, end) == phases.LIGHT
+    named = calls["name"].to_numpy()
+    asks = np.isin(program.operation, _PLAIN) & (program.blocking == 0)
+    cost = program.cost.copy()
+    for at, name in enumerate(program.names):
+        number = next((key for key, text in process.names.items() if text == name), -1)
+        alone = (end - start)[light & (named == number)] / 1e9
+        own = asks & (program.name == at)
+        if alone.size >= FEWEST_STEPS and own.any():
+            more = max(0.0, float(np.median(cost[own]) - np.median(alone)))
+            cost[own] = np.maximum(cost[own] - more, 0.2 * cost[own])
+    return replace(program, cost=cost)
 
 
 def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:

@@ -78,6 +78,7 @@ class PathCosts:
         down: s of n bytes that come back beyond a small answer's, by host memory.
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
         in_step: times as much as n bytes cost in a step, over n; None: as much.
+        bulk_line: s a byte of what large copies of all GPUs share (memory, where all is one host).
         wake_server, wake_client, spin: see Messages.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
@@ -94,6 +95,7 @@ class PathCosts:
     pinned_up: Curve
     pinned_down: Curve
     in_step: Curve | None = None
+    bulk_line: float = 0.0
     wake_server: float = WAKE
     wake_client: float = WAKE
     spin: float = SPIN
@@ -326,6 +328,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
         transport=2 if costs.synchronous else 1,
         times=np.array(list(rows.values())),
         line=line,
+        bulk_line=costs.bulk_line,
         spin=costs.spin,
         wake_server=costs.wake_server,
         wake_client=costs.wake_client,

@@ -90,7 +90,8 @@ class Messages:
         transport: 0: none, the host asks the driver; 1: messages that are answered only where the
             program waits; 2: every one is.
         times: rows cost, up, flight, serve, answer, down, after.
-        line: s a byte of the wire that all connections share; 0: none.
+        line: s a byte of the wire that all connections share; 0: none. bulk_line: of what large
+            copies share.
         spin: s that either side looks for a message before it sleeps.
         wake_server, wake_client: s that waking it then takes.
     """
@@ -98,6 +99,7 @@ class Messages:
     transport: int
     times: Seconds
     line: float = 0.0
+    bulk_line: float = 0.0
     spin: float = 2e-3
     wake_server: float = 0.0
     wake_client: float = 0.0
@@ -230,6 +232,7 @@ class CallProgram:
             path.transport,
             np.ascontiguousarray(path.times),
             line=path.line,
+            bulk_line=path.bulk_line,
             spin=path.spin,
             wake_server=path.wake_server,
             wake_client=path.wake_client,

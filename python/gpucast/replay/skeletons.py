@@ -3,8 +3,11 @@
 A loop of copies finds caches, threads and connections warm; in a step the host has just written
 what it sends, and GPUs and connections have waited for it. Steps without their work (``skeleton``
 records) show the difference: they are simulated as programs of calls, and what they take longer, as
-a share of what their bytes cost, is by how much bytes cost more in a step. One GPU and kernels of
-up to 300 us are used: others would bring in what lies elsewhere.
+a share of what their bytes cost, is by how much bytes cost more in a step. One GPU, blocking copies
+and kernels of up to 300 us are used: others would bring in what lies elsewhere.
+
+What large copies of several GPUs share shows where most GPUs are sent much at once: the rate at
+which a simulation takes as long as these steps did.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
 from gpucast.replay.measured import Curve
-from gpucast.replay.path import PathCosts, data_seconds, forwarded
+from gpucast.replay.path import MOST_INLINE, PathCosts, data_seconds, forwarded
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
@@ -27,7 +30,11 @@ WHOLE = 20e-6
 LEAST, MOST = 0.6, 2.0
 """Factors beyond these are something else."""
 
+SLOWEST_LINE = 1e-8
+"""s a byte: slower ones are told by copies alone."""
+
 _STEPS = 12
+_HALVINGS = 12
 _SETTLING = 3
 _GAP = 100e-6
 _COPY, _RATE = 1.4e-6, 52e9
@@ -52,21 +59,56 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     gpus = [gpu.name for each in data.machines.values() for gpu in each.gpus or []]
     tick = tick_of(gpus)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
-    return replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
+    found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
+    return replace(found, bulk_line=_line(found, data, tick))
+
+
+def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
+    """s a byte of what large copies share; 0 where nothing shows it."""
+    together = [
+        each
+        for each in data.skeletons
+        if each.path == costs.path
+        and each.schedule == "star-async"
+        and each.gpus > 1
+        and each.h2d_bytes > MOST_INLINE
+        and each.busy <= LONGEST_KERNEL
+    ]
+    most = max((each.gpus for each in together), default=0)
+    together = [each for each in together if each.gpus == most]
+
+    def too_long(line: float) -> bool:
+        tried = replace(costs, bulk_line=line)
+        misses = [
+            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in together
+        ]
+        return statistics.median(misses) > 1
+
+    if not together or too_long(0.0):
+        return 0.0
+    low, high = SLOWEST_LINE / 1e4, SLOWEST_LINE
+    for _ in range(_HALVINGS):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if too_long(middle) else (middle, high)
+    return high
 
 
 def _factor(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
     found = []
     for record in records:
         program = skeleton_program(record, tick)
-        there, messages = forwarded(program, costs)
-        times = there.simulate(messages)
-        calls = len(program) // _STEPS
-        steps = (times.end[calls - 1 :: calls] - times.begin[::calls])[_SETTLING:]
-        more = statistics.median(record.seconds) - float(np.median(steps))
-        of_bytes = float(data_seconds(program, costs)[:calls].sum())
+        more = statistics.median(record.seconds) - step_seconds(record, costs, tick)
+        of_bytes = float(data_seconds(program, costs).sum()) / _STEPS
         found.append(1 + more / (of_bytes + WHOLE))
     return float(np.clip(statistics.median(found), LEAST, MOST))
+
+
+def step_seconds(record: Skeleton, costs: PathCosts, tick: float = 0.0) -> float:
+    """Of a skeleton's step in a simulation: from its first call until the last has returned, s."""
+    there, messages = forwarded(skeleton_program(record, tick), costs)
+    times = there.simulate(messages)
+    calls = len(there) // _STEPS
+    return float(np.median((times.end[calls - 1 :: calls] - times.begin[::calls])[_SETTLING:]))
 
 
 def skeleton_program(record: Skeleton, tick: float = 0.0) -> CallProgram:

@@ -32,6 +32,14 @@ _ZIP = b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
+class _Phase:
+    """One that has not ended."""
+
+    start_ns: int
+    full: bool
+
+
+@dataclass(frozen=True)
 class _Described:
     """What ``process.json`` says."""
 
@@ -40,6 +48,7 @@ class _Described:
     program: str = "?"
     lost: int = 0
     ended: str = "open"
+    phase: _Phase | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +185,7 @@ def _process(files: _Files, folder: str) -> Process:
             rows = timed.sort_values("start_ns", kind="stable", ignore_index=True)
         tables[table] = rows
         cut += [table] * ended
+    tables["phases"] = _with_open_phase(tables["phases"], described.phase, tables["calls"])
     stream = f"{folder}/names.arrows"
     names: dict[int, str] = {}
     if stream in files.content:
@@ -186,6 +196,16 @@ def _process(files: _Files, folder: str) -> Process:
         ended=described.ended, names=names, folder=folder, cut=tuple(cut), untimed=untimed,
         **tables,
     )  # fmt: skip
+
+
+def _with_open_phase(
+    phases: pd.DataFrame, phase: _Phase | None, calls: pd.DataFrame
+) -> pd.DataFrame:
+    """With the one that a recording that was cut off was in, which lasts until the last call."""
+    if phase is None or calls.empty or calls["end_ns"].max() <= phase.start_ns:
+        return phases
+    columns = {"start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()]}
+    return pd.concat([phases, frame("phases", columns | {"full": [phase.full]})], ignore_index=True)
 
 
 def _read_rows(content: bytes | None, table: str, place: Place) -> tuple[pd.DataFrame, bool]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpucast.traces import waiting
+from gpucast.traces import phases, waiting
 from gpucast.traces.trace import Process
 
 Ints = NDArray[np.int64]
@@ -82,6 +82,8 @@ def _asked(process: Process, *, sizes: bool) -> _Asked:
     columns["more"][rows] = picked["direction"].to_numpy(np.int64)
     columns["device"][rows] = picked["device"].to_numpy(np.int64)
     keys = pd.DataFrame({"call": calls["name"].to_numpy(np.int64), **columns})
+    if phases.has_light(process):
+        keys = keys[["call"]]  # all that is known of most calls
     numbers: Ints = keys.groupby(list(keys), sort=False).ngroup().to_numpy().astype(np.int64)
     return _Asked(numbers, seconds)
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.traces import repetition, waiting
+from gpucast.traces import phases, repetition, waiting
 from gpucast.traces.ranges import named_ranges
 from gpucast.traces.repetition import FEWEST_REPEATS, Rhythm
 from gpucast.traces.sequence import Sequence, of_threads
@@ -58,7 +58,10 @@ class ProcessSteps:
         process: its place in ``Trace.processes``.
         thread: the thread that drives them.
         begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
-        kept: of each step, whether it is typical: neither warm-up nor outlier.
+        kept: of each step, whether it is typical: neither warm-up nor outlier, and within a phase
+            of the recording.
+        phase: of each step, ``phases.FULL`` where its work is in the trace, ``phases.LIGHT`` where
+            its calls alone are, which took as long as without a recorder.
         kind: of each step, 0 for the usual sequence of calls, 1 for the next most frequent one,
             ...; all that come seldom and are nearly the usual one are the last kind; -1 for what
             is no step: something else was done between two.
@@ -72,6 +75,7 @@ class ProcessSteps:
     thread: int
     begins_ns: Ints
     kept: NDArray[np.bool_]
+    phase: NDArray[np.int8]
     kind: Ints
     how: str
     range_name: str | None
@@ -155,7 +159,11 @@ def _of_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
         kinds = _kinds(sequence.tokens, edges)
     calls = bounds.size - 1
     made = _made(process, at, thread, bounds, kinds, f"range {name!r}, {calls} times")
-    return replace(made, range_name=name, kept=_typical(made.seconds, np.maximum(kinds, 0)))
+    return replace(
+        made,
+        range_name=name,
+        kept=_typical(made.seconds, np.maximum(kinds, 0)) & (made.phase != phases.BETWEEN),
+    )
 
 
 # -- by repetition ------------------------------------------------------------------------------
@@ -302,10 +310,11 @@ def _made(
     taken = (process.work["end_ns"] - process.work["start_ns"]).to_numpy()
     share = float(taken[work_step >= 0].sum() / max(1, taken.sum()))
     made = ProcessSteps(
-        process=at, thread=thread, begins_ns=bounds, kept=np.ones(kinds.size, bool), kind=kinds,
+        process=at, thread=thread, begins_ns=bounds, kept=np.ones(kinds.size, bool),
+        phase=phases.of_spans(process, bounds[:-1], bounds[1:]), kind=kinds,
         how=how, range_name=None, call_step=call_step, work_step=work_step, gpu_share=share,
     )  # fmt: skip
-    return replace(made, kept=_typical(made.seconds, kinds))
+    return replace(made, kept=_typical(made.seconds, kinds) & (made.phase != phases.BETWEEN))
 
 
 def _within(starts: Ints, bounds: Ints) -> Ints:

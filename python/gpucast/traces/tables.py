@@ -64,6 +64,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "name": "uint32",
             "domain": "uint32",
         },
+        "phases": {"start_ns": "int64", "end_ns": "int64", "full": "uint8"},
         "streams": {"context": "uint16", "device": "uint16", "stream": "uint32", "flags": "uint8"},
     }
 )

@@ -6,7 +6,8 @@
 // weights, a cell enters through the weighted mean of its samples and its total weight, and the
 // cost of a step does not depend on the number of repetitions. The weighted problems are solved by
 // Ceres' TinySolver (Levenberg-Marquardt, derivatives by ceres::Jet), which needs no set-up: a fit
-// takes well under a millisecond, and a bootstrap is thousands of fits.
+// takes well under a millisecond, and a bootstrap is thousands of fits. To the sum are added the
+// priors of pure numbers (NumberPrior), one residual each.
 #pragma once
 
 #include <Eigen/Core>
@@ -22,12 +23,32 @@ namespace gpucast::fit {
 
 using Scales = std::array<double, group_count>;  // sigma of each group; 0 where there is no sample
 
+// What is held plausible of a pure number (the p of occupancy, the size of a cache): ln of it is
+// normal. Times are not linear in it, so that often a valley of values with other parameters to
+// match describes the measured cells alike; the prior says where in it the estimate comes to lie.
+// Parameters with a unit have none: they are what the data say.
+struct NumberPrior {
+  Eigen::Index at;  // of the parameter
+  double centre;
+  double sd;
+
+  double off(const double* z) const { return (z[at] - centre) / sd; }
+};
+
+// Of all pure numbers of a model. `plausible`: centres, one a parameter (others are not looked at);
+// empty: the catalogue's medians.
+std::vector<NumberPrior> number_priors(const model::StepModel& model,
+                                       const Eigen::VectorXd& plausible = {});
+
+// Negative log density of the priors, less what does not depend on z.
+double cost(const std::vector<NumberPrior>& priors, const Eigen::VectorXd& z);
+
 struct Estimate {
   Eigen::VectorXd z;           // log linear coordinates of the parameters (evaluate.h)
   Eigen::VectorXd log_fit;     // log time of each cell
   std::vector<double> weight;  // Tukey weight of each sample, 0 ... 1
   Scales sigma{};              // noise scale of each group, relative (of log time)
-  double cost = 0;             // sum of rho, in units where a small residual costs z^2 / 2
+  double cost = 0;  // sum of rho, in units where a small residual costs z^2 / 2, and of the priors
   bool converged = false;
 };
 
@@ -51,11 +72,12 @@ enum class Numbers { fitted, held };
 
 // Full fit from `start`: Huber stage that also finds the scales, then Tukey at fixed scales.
 // If `scales` is given, the Huber stage is skipped and those scales are used.
-// `tolerance`: largest change of a cell's log time in the last reweighting.
+// `tolerance`: largest change of a cell's log time in the last reweighting. `plausible`: as of
+// `number_priors`.
 Estimate estimate(const model::StepModel& model, const Observations& observations,
                   const Eigen::VectorXd& start, const std::optional<Scales>& scales = std::nullopt,
                   double tolerance = 1e-10, Loss loss = Loss::tukey, Times times = Times::formulas,
-                  Numbers numbers = Numbers::fitted);
+                  Numbers numbers = Numbers::fitted, const Eigen::VectorXd& plausible = {});
 
 // Standard deviation of sample i of cell j: group scale and rounding together.
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,

@@ -1,8 +1,10 @@
 // Random numbers that are the same on every platform (the standard's distributions are not).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
 #include <random>
 
 namespace gpucast::fit {
@@ -18,6 +20,12 @@ class Random {
   // Uniform in 0 ... count - 1.
   std::size_t below(std::size_t count) {
     return static_cast<std::size_t>(uniform() * static_cast<double>(count));
+  }
+
+  // Standard normal (Box and Muller 1958).
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log1p(-uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
   }
 
  private:

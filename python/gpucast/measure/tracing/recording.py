@@ -37,12 +37,15 @@ class Limits:
         seconds: s that are recorded.
         calls: of a process, after which recording ends.
         whole_graphs: a row for each launch of a CUDA graph instead of one for each node.
+        phase: s of the first phase in which the GPUs' work is recorded; a phase of calls alone,
+            three times as long, follows, and so on, ever longer. 0: all is recorded all the time.
     """
 
     after: float = 0.0
     seconds: float = 0.0
     calls: int = 0
     whole_graphs: bool = False
+    phase: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ def _variables(
         "GPUCAST_TRACE_AFTER": limits.after,
         "GPUCAST_TRACE_SECONDS": limits.seconds,
         "GPUCAST_TRACE_CALLS": limits.calls,
+        "GPUCAST_TRACE_PHASE": limits.phase,
     }
     return {**os.environ, **{name: str(value) for name, value in wanted.items()}}
 

@@ -43,6 +43,8 @@ struct Path {
   // All devices' connections share one wire, up and down, for what lies between hosts; `line` is
   // its seconds a byte, 0 for none.
   double line = 0;
+  // Large copies share at least this, s a byte: where all is one host, its memory.
+  double bulk_line = 0;
   // Either side looks for a message for so long; then it sleeps, and a message has to wake it.
   double spin = 2e-3;
   double wake_server = 0;

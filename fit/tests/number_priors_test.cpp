@@ -1,0 +1,125 @@
+// Pure numbers have priors: where data tell them, they hardly matter; where not, they are what is
+// left, in the estimate, its errors and its replicates.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "gpucast/fit/fit.h"
+#include "gpucast/fit/robust.h"
+#include "synthetic.h"
+
+namespace gpucast::fit {
+namespace {
+
+// Host work that bends: its parameters in the model's order, after T_gpu's.
+enum : std::uint8_t { t_step = 1, t_cpu, r, n_c };
+constexpr double true_step = 1e-6;
+constexpr double true_particle = 1e-8;
+constexpr double true_growth = 2;
+constexpr double true_cache = 5e4;
+
+// bent.h and parameter_priors.h, written out again.
+double host(double step, double particle, double growth, double cache, double n) {
+  return step + n * particle * (1 + growth * n / (n + cache));
+}
+
+constexpr double growth_median = 1;
+constexpr double growth_sd = .5;
+constexpr double cache_median = 1e5;
+constexpr double cache_sd = .7;
+
+model::StepModel bent() {
+  return {model::StepTerms{model::Wave{}, model::Bent{}, model::StarSerial{}},
+          model::Machine{.cores = 2304},
+          4,
+          {}};
+}
+
+Observations host_times(const std::vector<double>& sizes, double sigma, std::uint64_t seed) {
+  synthetic::Noisy noisy(seed, sigma);
+  synthetic::Samples samples;
+  for (const double n : sizes) {
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      samples.add({.kind = Kind::cpu, .n = n},
+                  noisy(host(true_step, true_particle, true_growth, true_cache, n)));
+    }
+  }
+  return samples.observations();
+}
+
+// Far below any cache, and across it.
+const std::vector<double> small{2, 4, 8, 16, 32, 64, 128};
+const std::vector<double> across{100, 1000, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6};
+
+TEST(NumberPriors, AreWhatIsLeftWhereNoDataTell) {
+  const Fit found = fit(bent(), host_times(small, .03, 1), {4});
+  const Eigen::VectorXd values = found.values();
+  EXPECT_NEAR(std::log(values[r] / growth_median), 0, .1 * growth_sd);
+  EXPECT_NEAR(std::log(values[n_c] / cache_median), 0, .1 * cache_sd);
+  EXPECT_NEAR(values[t_cpu] / true_particle, 1, .05);
+  EXPECT_NEAR(found.identification.relative_error[r], growth_sd, .02);
+  EXPECT_NEAR(found.identification.relative_error[n_c], cache_sd, .02);
+}
+
+TEST(NumberPriors, HardlyMatterWhereDataTell) {
+  const Fit found = fit(bent(), host_times(across, 1e-4, 2), {4});
+  const Eigen::VectorXd values = found.values();
+  EXPECT_NEAR(values[r] / true_growth, 1, 5e-3);
+  EXPECT_NEAR(values[n_c] / true_cache, 1, 5e-3);
+}
+
+TEST(NumberPriors, AddToTheRobustCostThatTheEstimateMinimizes) {
+  const Observations observations = host_times(across, .1, 3);
+  const Fit found = fit(bent(), observations, {4});
+  const Estimate& at = found.estimate();
+  const auto cost = [&](const Eigen::VectorXd& z) {
+    const double growth_off = (z[r] - std::log(growth_median)) / growth_sd;
+    const double cache_off = (z[n_c] - std::log(cache_median)) / cache_sd;
+    double sum = .5 * growth_off * growth_off + .5 * cache_off * cache_off;
+    for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+      const Cell& cell = observations.cells()[j];
+      const double seconds =
+          host(std::exp(z[t_step]), std::exp(z[t_cpu]), std::exp(z[r]), std::exp(z[n_c]), cell.n);
+      for (const std::size_t i : observations.samples(j)) {
+        sum +=
+            tukey_cost((observations.log_seconds()[i] - std::log(seconds)) / at.sigma[group(cell)]);
+      }
+    }
+    return sum;
+  };
+  EXPECT_NEAR(cost(at.z), at.cost, 1e-9 * at.cost);
+  for (const Eigen::Index i : {t_step, t_cpu, r, n_c}) {
+    for (const double step : {-.01, .01}) {
+      Eigen::VectorXd moved = at.z;
+      moved[i] += step;
+      EXPECT_GT(cost(moved), at.cost) << i;
+    }
+  }
+}
+
+// Where cells happen to scatter more than their samples say, replicates do, too; standard errors
+// leave that out.
+Fit without_spread_between_cells(const std::vector<double>& sizes) {
+  for (std::uint64_t seed = 1;; ++seed) {
+    Fit found = fit(bent(), host_times(sizes, .03, seed), {4});
+    if (found.noise[group({.kind = Kind::cpu})].between_cells == 0) return found;
+  }
+}
+
+TEST(NumberPriors, MakeReplicatesAsFarApartAsStandardErrorsSay) {
+  for (const auto& sizes : {small, across}) {
+    const Fit found = without_spread_between_cells(sizes);
+    const Replicates replicates = found.bootstrap(400, 1, 2);
+    for (const Eigen::Index i : {t_cpu, r, n_c}) {
+      const Eigen::ArrayXd logs = replicates.values.col(i).array().log();
+      const double spread = std::sqrt((logs - logs.mean()).square().mean());
+      // 400 draws tell a spread to 4 %; standard errors take times as linear.
+      EXPECT_NEAR(spread / found.identification.relative_error[static_cast<std::size_t>(i)], 1, .25)
+          << i << " of " << sizes.size() << " sizes";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpucast::fit

@@ -1,0 +1,90 @@
+"""How samples of each record scatter, each record's estimate moderated by all others'.
+
+A record of few samples tells its variance badly: of five, the median absolute deviation is off by a
+factor of two one time in three, and a fit that believes it gives some cells ten times the weight of
+others without cause. Variances sigma^2 of records are therefore taken as drawn from a scaled
+inverse chi^2 distribution with d0 degrees of freedom about s0^2, both by the spread of the
+estimates themselves (G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 3
+(2004), article 3):
+
+    ln s^2 has mean ln s0^2 + psi(d/2) - ln(d/2) - psi(d0/2) + ln(d0/2)
+    and variance psi'(d/2) + psi'(d0/2);
+    sigma^2 given s^2 is about (d0 s0^2 + d s^2) / (d0 + d)
+
+Records that scatter alike have all the same variance then, and where some scatter far more than
+others, as where small sizes are the noisier, or samples are disturbed, each keeps its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# A standard deviation from the median absolute deviation, for normally distributed samples.
+_OF_MAD = 1.4826
+
+# ln of its square is distributed as that of a sample variance with so many degrees of freedom a
+# sample beyond the first (its asymptotic efficiency), from five samples on to 0.03 in the mean;
+# of two to four samples with one degree of freedom (simulated).
+_EFFICIENCY = 0.37
+_LEAST_FREEDOM = 1.0
+
+# Fewer records say nothing of how variances scatter.
+_FEWEST = 4
+
+
+def sample_variances(samples: Sequence[Sequence[float]], least: float) -> Array:
+    """Variance of the logarithm of a sample, of each record; undisturbed ones.
+
+    Args:
+        samples: of each record; s.
+        least: no variance is smaller; of records of one sample it is all that is known.
+    """
+    found = np.array([max(least, _robust(np.log(each))) for each in samples])
+    counts = np.array([len(each) for each in samples], dtype=np.float64)
+    several = counts > 1
+    if several.sum() >= _FEWEST:
+        freedom = np.maximum(_LEAST_FREEDOM, _EFFICIENCY * (counts[several] - 1))
+        found[several] = moderated(found[several], freedom)
+    return found
+
+
+def _robust(values: Array) -> float:
+    """Variance of values, some of which may be disturbed; of one 0."""
+    return float(np.square(_OF_MAD * np.median(np.abs(values - np.median(values)))))
+
+
+def moderated(variances: Array, freedom: Array) -> Array:
+    """Variances, each drawn towards all others'.
+
+    Args:
+        variances: above 0.
+        freedom: degrees of freedom of each.
+    """
+    from scipy.special import digamma, polygamma
+
+    logs = np.log(variances) - digamma(freedom / 2) + np.log(freedom / 2)
+    spread = float(np.var(logs, ddof=1) - np.mean(polygamma(1, freedom / 2)))
+    if spread <= 0:
+        return np.full(variances.size, np.exp(logs.mean()))
+    of_all = 2 * _inverse_trigamma(spread)
+    typical = np.exp(logs.mean() + digamma(of_all / 2) - np.log(of_all / 2))
+    return np.asarray((of_all * typical + freedom * variances) / (of_all + freedom))
+
+
+def _inverse_trigamma(value: float) -> float:
+    """The x > 0 with trigamma(x) = value > 0, by Newton's method on 1/trigamma, which is convex."""
+    from scipy.special import polygamma
+
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        trigamma = float(polygamma(1, x))
+        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-8 * x:
+            break
+    return x
