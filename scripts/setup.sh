@@ -202,12 +202,21 @@ setup_cuda() {
     install_groups pip-cuda.log cuda
     add_missing_links "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)"
     scripts/nvcc.sh >/dev/null || fail "the CUDA compiler in $venv does not run; see $logs/pip-cuda.log"
+    install_cupti
   fi
   unpack_nanoarrow
 }
 
-# Its package for Python is compiled; its sources hold the C library and flatcc's runtime. Never fails:
-# without them all but the recorder of gpucast trace is built.
+# A toolkit has it. Never fails, as what follows: all but the recorder of gpucast trace is built
+# without.
+install_cupti() {
+  local packages
+  mapfile -t packages < <(requirements cupti)
+  pip_install pip-cupti.log "$venv" --constraint scripts/constraints.txt "${packages[@]}" ||
+    say "set-up: no headers of CUPTI ($(reason pip-cupti.log)); gpucast trace will record nothing"
+}
+
+# Its package for Python is compiled; its sources hold the C library and flatcc's runtime.
 unpack_nanoarrow() {
   local sources=$venv/sources archive
   [[ ! -e "$sources/nanoarrow-0.9.0" ]] || return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -81,37 +82,46 @@ def test_a_loop_that_polls_is_its_first_and_last_query(tmp_path: Path) -> None:
     assert tracing.trace.processes[0]["polls"] == 998
 
 
+def launch(number: int) -> tuple[str, str]:
+    """A launch and its kernel."""
+    call, kernel = launches(number, 1)
+    return call, kernel
+
+
 def test_work_is_recorded_in_full_phases_alone_and_calls_always(tmp_path: Path) -> None:
-    tracing = Tracing(tmp_path)
-    tracing.do("init", *launches(1, 10))
+    tracing = Tracing(tmp_path, phases=True)
+    # No phase ends before it has seen work, or a light one a call.
+    tracing.do("init", *launch(1))
     tracing.wait_for_rows("phases", 1)  # the first is full, and has ended
-    tracing.do(*launches(100, 10))
+    tracing.do(*reversed(launch(2)))
     tracing.wait_for_rows("phases", 2)
-    tracing.end(*launches(200, 10))
+    tracing.end(*launch(3))
     trace = tracing.trace
-    assert len(trace.rows("calls")) == 30
-    numbers = [row["correlation"] for row in trace.rows("work")]
-    assert numbers == [*range(1, 11), *range(200, 210)]
-    phases = trace.rows("phases")
-    assert [row["full"] for row in phases] == [1, 0, 1]
-    times = [time for row in phases for time in (row["start_ns"], row["end_ns"])]
+    assert {row["correlation"] for row in trace.rows("calls")} == {1, 2, 3}
+    assert {row["correlation"] for row in trace.rows("work")} == {1, 3}
+    rows = trace.rows("phases")
+    assert [row["full"] for row in rows[:3]] == [1, 0, 1]
+    times = [time for row in rows for time in (row["start_ns"], row["end_ns"])]
     assert times == sorted(times)
     assert "phase" not in trace.processes[0]
 
 
 def test_a_cut_off_recording_tells_in_which_phase_it_was(tmp_path: Path) -> None:
-    tracing = Tracing(tmp_path)
-    tracing.do("init", *launches(1, 10))
+    tracing = Tracing(tmp_path, phases=True)
+    tracing.do("init", *launch(1))
     tracing.wait_for_rows("phases", 1)
-    tracing.do(*launches(100, 10))
-    tracing.wait_for_rows("calls", 20)
+    later = time.time_ns() + 1_000_000_000
+    tracing.do(f"runtime start={later} end={later + 1000} correlationId=2 threadId=5 cbid=1")
+    tracing.wait_for_rows("calls", 2)
     tracing.end("kill 9")
-    ended = tracing.trace.rows("phases")
-    assert tracing.trace.processes[0]["phase"]["full"] is (len(ended) % 2 == 0)
+    (process,) = read(tracing.output).processes
+    full = process.phases["full"].tolist()
+    assert full == [1, 0, 1, 0, 1, 0][: len(full)]
+    assert process.phases["start_ns"].is_monotonic_increasing
 
 
 def test_all_is_one_phase_where_that_is_wanted(tmp_path: Path) -> None:
-    tracing = Tracing(tmp_path, "--full", "--seconds", "0.3")
+    tracing = Tracing(tmp_path, "--seconds", "0.3")
     tracing.do("init", *launches(1, 10))
     end = tracing.part / "0" / "process.json"
     assert until(lambda: end.exists() and '"enough"' in end.read_text(), tracing.process)
@@ -129,7 +139,7 @@ def test_what_comes_before_after_is_left_out(tmp_path: Path) -> None:
 
 
 def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path) -> None:
-    tracing = Tracing(tmp_path, "--steps", "30")
+    tracing = Tracing(tmp_path, "--steps", "30", phases=True)
     status, said = tracing.end("init", CONTEXT, f"steps {tracing.part}/enough")
     assert status == 0, said
     trace = read(tracing.output)

@@ -36,7 +36,10 @@ CUPTI = built("fake", "libcupti.so.13")
 class Tracing:
     """``gpucast trace OPTIONS -- PROGRAM``, whose lines are given one after the other."""
 
-    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, *options: str, phases: bool = False, **environment: str
+    ) -> None:
+        """Without ``phases``, GPU work is recorded all the time."""
         self.output = folder / "t.trace"
         self.part = folder / "t.trace.part"
         variables = {
@@ -45,15 +48,9 @@ class Tracing:
             "PYTHONPATH": str(Path(gpucast.__file__).parents[1]),
             **environment,
         }
-        words = [
-            "trace",
-            *([] if "--steps" in options else ["--steps", "0"]),
-            "-o",
-            str(self.output),
-            *options,
-            "--",
-            str(PROGRAM),
-        ]
+        usual = [] if "--steps" in options else ["--steps", "0"]
+        usual += [] if phases else ["--full"]
+        words = ["trace", *usual, "-o", str(self.output), *options, "--", str(PROGRAM)]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gpucast.cli", *words],
             stdin=subprocess.PIPE,

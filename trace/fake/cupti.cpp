@@ -151,8 +151,8 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, con
                                                : look_up(gpucast::trace::fake::driver_names);
 }
 
-CUptiResult cuptiGetResultString(CUptiResult /*result*/, const char** words) {
-  *words = "FAKE_CUPTI_ERROR";
+CUptiResult cuptiGetResultString(CUptiResult /*result*/, const char** str) {
+  *str = "FAKE_CUPTI_ERROR";
   return CUPTI_SUCCESS;
 }
 
@@ -161,10 +161,10 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute /*attribute*/, siz
   return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc wanted,
-                                           CUpti_BuffersCallbackCompleteFunc done) {
-  state().wanted = wanted;
-  state().done = done;
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
+                                           CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
+  state().wanted = funcBufferRequested;
+  state().done = funcBufferCompleted;
   return CUPTI_SUCCESS;
 }
 

@@ -51,7 +51,8 @@ void initialize_ranges() {
   void* const library = dlopen(std::getenv("NVTX_INJECTION64_PATH"), RTLD_NOW);
   int table = 0;
   std::cout << "nvtx " << symbol<int (*)(void*)>(library, "InitializeInjectionNvtx2")(&table)
-            << std::endl;
+            << '\n'
+            << std::flush;
 }
 
 void emit(const std::string& line) {
@@ -115,7 +116,7 @@ bool act(const std::string& line) {
   } else if (verb == "fork") {
     become_child();
   } else if (verb == "say") {
-    std::cout << rest << std::endl;
+    std::cout << rest << '\n' << std::flush;
   } else if (verb == "steps") {
     make_steps_until(rest);
   } else if (verb == "wait") {

@@ -12,7 +12,7 @@ namespace {
 class Fields {
  public:
   explicit Fields(std::istringstream& line) {
-    for (std::string word; line >> word;) {
+    for (std::string word{}; line >> word;) {
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos) throw std::invalid_argument(word + ": not FIELD=VALUE");
       values_[word.substr(0, equals)] = word.substr(equals + 1);

@@ -50,7 +50,7 @@ void write_all(int file, std::span<const std::uint8_t> bytes, const std::filesys
 }
 
 ArrowBufferView view_of(const void* data, std::size_t bytes) {
-  ArrowBufferView view;
+  ArrowBufferView view{};
   view.data.data = data;
   view.size_bytes = static_cast<std::int64_t>(bytes);
   return view;
@@ -70,7 +70,7 @@ struct ArrowStream::Encoder {
       require(ArrowSchemaSetName(child, std::string(columns[each].name).c_str()));
       child->flags &= ~ARROW_FLAG_NULLABLE;
     }
-    ArrowError error;
+    ArrowError error{};
     require(ArrowArrayViewInitFromSchema(&batch, &schema, &error), &error);
     // The writer asks an array how many buffers it has, and the view for all else.
     shapes.resize(columns.size());
@@ -78,7 +78,7 @@ struct ArrowStream::Encoder {
       shapes[each].n_buffers = columns[each].type == ColumnType::text ? 3 : 2;
       batch.children[each]->array = &shapes[each];
     }
-    ArrowIpcOutputStream output;
+    ArrowIpcOutputStream output{};
     require(ArrowIpcOutputStreamInitBuffer(&output, &bytes));
     require(ArrowIpcWriterInit(&writer, &output));
   }
@@ -107,7 +107,7 @@ ArrowStream::~ArrowStream() {
 
 void ArrowStream::write(std::size_t rows, std::span<const ColumnValues> columns) {
   if (rows == 0) return;
-  ArrowError error;
+  ArrowError error{};
   if (file_ < 0) {
     // A child that the program starts has no use for it.
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -132,7 +132,7 @@ void ArrowStream::write(std::size_t rows, std::span<const ColumnValues> columns)
 
 void ArrowStream::close() {
   if (file_ < 0) return;
-  ArrowError error;
+  ArrowError error{};
   require(ArrowIpcWriterWriteArrayView(&encoder_->writer, nullptr, &error), &error);
   flush();
   ::close(file_);

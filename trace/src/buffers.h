@@ -15,6 +15,8 @@ class Buffers {
   // CUPTI gives each thread of the program one of its own.
   static constexpr std::size_t bytes = std::size_t{1} << 20;
 
+  // One that nobody keeps. Throws std::bad_alloc.
+  static std::uint8_t* fresh();
   // Never nullptr: CUPTI before 12.9 crashes where it gets none. Throws std::bad_alloc.
   std::uint8_t* take();
   // With as many bytes written as CUPTI says; only they have to be cleared.

@@ -30,6 +30,7 @@ struct CuptiLibrary {
           each(ActivityDisable) each(ActivityFlushAll) each(ActivityGetNextRecord)                \
               each(ActivityGetNumDroppedRecords) each(ActivityEnableRuntimeApi)                   \
                   each(ActivityEnableDriverApi) each(ActivityEnableAllSyncRecords)
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define GPUCAST_CUPTI_DECLARE(name) decltype(&cupti##name) name = nullptr;
   GPUCAST_CUPTI_FUNCTIONS(GPUCAST_CUPTI_DECLARE)
 #undef GPUCAST_CUPTI_DECLARE

@@ -90,7 +90,7 @@ std::optional<int> rank_of_process() {
 void report_problem(const std::filesystem::path& recording, const std::string& line) noexcept {
   try {
     std::ofstream(recording / ("problem-" + std::to_string(::getpid()))) << line << '\n';
-  } catch (...) {  // it is on stderr, too
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it is on stderr, too
   }
 }
 

@@ -127,7 +127,7 @@ void Recorder::enable() {
   cupti_.require(cupti_.ActivityEnableAllSyncRecords(0), "waits");
 }
 
-void Recorder::disable() {
+void Recorder::disable() const {
   for (const CUpti_ActivityKind each : of_work)
     cupti_.ActivityDisable(each);
   if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
@@ -297,8 +297,7 @@ void CUPTIAPI Recorder::on_buffer_wanted(std::uint8_t** buffer, std::size_t* siz
                                          std::size_t* records) {
   Recorder* const recorder = instance();
   // In a child that was forked nobody empties it.
-  *buffer = recorder != nullptr ? recorder->buffers_.take()
-                                : static_cast<std::uint8_t*>(std::calloc(Buffers::bytes, 1));
+  *buffer = recorder != nullptr ? recorder->buffers_.take() : Buffers::fresh();
   *size = Buffers::bytes;
   *records = 0;  // as many as fit
 }

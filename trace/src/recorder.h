@@ -31,6 +31,8 @@ class Recorder {
   // never destroyed, because CUPTI may call until the process has ended.
   Recorder(CuptiLibrary cupti, Settings settings);
   ~Recorder() = delete;
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
 
   // At the end of the process. Does nothing in a child that was forked: it has CUPTI's memory but
   // none of its threads, and the files are its parent's.
@@ -38,7 +40,7 @@ class Recorder {
 
  private:
   void enable();
-  void disable();
+  void disable() const;
   void learn_names_of_calls();
   void choose_calls();
   void run() noexcept;

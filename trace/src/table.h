@@ -36,7 +36,7 @@ class Table {
   // Puts what was added into the file, as one batch. Throws std::runtime_error.
   void write() {
     if (rows_.empty()) return;
-    std::apply([this](const auto&... column) { write_columns(column...); }, described);
+    std::apply([this](const auto&... column) { this->write_columns(column...); }, described);
     written_ += rows_.size();
     rows_.clear();
   }
@@ -65,7 +65,7 @@ class Table {
     Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
       values.reserve(rows.size());
       for (const Row& row : rows)
-        values.push_back(row.*(column.member));
+        values.push_back(row.*column.member);
     }
     [[nodiscard]] ColumnValues view() const { return {std::as_bytes(std::span(values))}; }
     std::vector<Value> values;
@@ -76,7 +76,7 @@ class Table {
   struct Gathered<Value> {
     Gathered(const std::vector<Row>& rows, const Column<Row, Value>& column) {
       for (const Row& row : rows) {
-        characters += row.*(column.member);
+        characters += row.*column.member;
         offsets.push_back(static_cast<std::int32_t>(characters.size()));
       }
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -98,16 +99,20 @@ TEST_F(CompactionTest, PassesOnADriverCallAtTheSecondSettlement) {
   EXPECT_EQ(tables.calls.rows().size(), 1U);
 }
 
-// Call 50 is cudaEventQuery.
+// The runtime's call 50 is cudaEventQuery.
+std::string query(int number, int result, int thread = 1) {
+  std::ostringstream line;
+  line << "runtime start=" << number << "0 end=" << number << "4 correlationId=" << number
+       << " threadId=" << thread << " cbid=50 returnValue=" << result;
+  return line.str();
+}
+
 TEST_F(CompactionTest, KeepsTheFirstAndTheLastOfQueriesThatFindNothingDone) {
-  for (int number = 1; number <= 5; ++number) {
-    const std::string at = std::to_string(number);
-    add("runtime start=" + at + "0 end=" + at + "5 correlationId=" + at +
-        " cbid=50 returnValue=600");
-  }
-  add("runtime start=60 end=65 correlationId=6 cbid=50 returnValue=0");
-  add("runtime start=70 end=75 correlationId=7 cbid=50 returnValue=600");
-  add("runtime start=80 end=85 correlationId=8 cbid=50 returnValue=600");
+  for (int number = 1; number <= 5; ++number)
+    add(query(number, 600));
+  add(query(6, 0));
+  add(query(7, 600));
+  add(query(8, 600));
   compaction.settle(true);
   std::vector<std::uint32_t> kept;
   for (const Call& each : tables.calls.rows())
@@ -119,10 +124,11 @@ TEST_F(CompactionTest, KeepsTheFirstAndTheLastOfQueriesThatFindNothingDone) {
 
 TEST_F(CompactionTest, KeepsAllQueriesOfThreadsThatDoOtherThingsInBetween) {
   for (int number = 1; number <= 4; ++number) {
-    const std::string at = std::to_string(number);
-    add("runtime start=" + at + "0 end=" + at + "4 threadId=1 cbid=50 returnValue=600");
-    add("runtime start=" + at + "0 end=" + at + "4 threadId=2 cbid=50 returnValue=600");
-    add("runtime start=" + at + "5 end=" + at + "9 threadId=2 cbid=51");
+    add(query(number, 600, 1));
+    add(query(number, 600, 2));
+    std::ostringstream other;
+    other << "runtime start=" << number << "5 end=" << number << "9 threadId=2 cbid=51";
+    add(other.str());
   }
   compaction.settle(true);
   EXPECT_EQ(tables.calls.rows().size(), 2U + 8U);

@@ -204,6 +204,8 @@ def _with_open_phase(
     """With the one that a recording that was cut off was in, which lasts until the last call."""
     if phase is None or calls.empty or calls["end_ns"].max() <= phase.start_ns:
         return phases
+    if len(phases) and phases["end_ns"].max() > phase.start_ns:
+        return phases  # it ended after process.json was written last
     columns = {"start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()]}
     return pd.concat([phases, frame("phases", columns | {"full": [phase.full]})], ignore_index=True)
 
