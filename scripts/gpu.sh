@@ -394,7 +394,7 @@ costs() {
     suite "$1" "$out/costs-$1-$2.jsonl" 9 launches,transfers,skeleton --devices 0
 }
 
-# skeletons PATH: the calls of traces (studies/calls_of_traces.py) that lie in GPUCAST_CALLS.
+# skeletons PATH: the calls of traces (gpucast trace calls) that lie in GPUCAST_CALLS.
 skeletons() {
   local file="$out/skeletons-$1.jsonl" calls chosen=()
   for calls in "$GPUCAST_CALLS"/*.jsonl; do

@@ -12,7 +12,7 @@ import pandas as pd
 from gpucast.replay.forecast import TraceForecast, forecast
 from gpucast.replay.from_trace import program_of
 from gpucast.replay.path import PathCosts
-from gpucast.traces import find_steps
+from gpucast.traces import find_steps, phases
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Trace
 from tracing.cells import Cell
@@ -103,10 +103,12 @@ def outcomes(
     recorded = measured.get(RECORDED)
     repeats = _repeats(steps, statistics.median(recorded) if recorded else native)
     grouped = _grouped(steps, repeats)
-    untraced = replace(trace, run=replace(trace.run, seconds_untraced=native))
+    if not phases.has_light(trace.processes[steps.process]):
+        # A trace without light phases does not say what its steps take alone.
+        trace = replace(trace, run=replace(trace.run, seconds_untraced=native))
     calls = max(1.0, float(grouped.calls.mean()))
     most = int(np.clip(MOST_CALLS / calls, FEWEST, MOST_STEPS))
-    program = program_of(untraced, grouped, most_steps=most)
+    program = program_of(trace, grouped, most_steps=most)
     for path, costs in paths.items():
         if path in measured:
             found = forecast(program, costs)
@@ -125,7 +127,7 @@ def _outcome(
         low=found.low,
         high=found.high,
         native=native,
-        recorded=float(np.median(steps.seconds[steps.kept])),
+        recorded=float(np.median(steps.seconds[steps.kept & (steps.phase == phases.FULL)])),
         replayed=found.replayed,
         visits=len(measured[path]),
         spread=_spread(measured[path]),
@@ -159,11 +161,14 @@ def _grouped(steps: ProcessSteps, repeats: int) -> ProcessSteps:
     fits = (steps.kind[within] >= 0).reshape(count, repeats).all(axis=1)
     begins = steps.begins_ns[: count * repeats + 1 : repeats]
     seconds = np.diff(begins)
+    recorded = steps.phase[within].reshape(count, repeats)
+    same = (recorded == recorded[:, :1]).all(axis=1)
     usual = np.median(seconds[fits]) if fits.any() else 0
     return replace(
         steps,
         begins_ns=begins,
-        kept=fits & (np.abs(seconds - usual) <= 0.2 * usual),
+        kept=fits & same & (np.abs(seconds - usual) <= 0.2 * usual),
+        phase=np.where(same, recorded[:, 0], phases.BETWEEN).astype(np.int8),
         kind=np.where(fits, 0, -1),
         call_step=np.where(steps.call_step >= 0, steps.call_step // repeats, -1),
         work_step=np.where(steps.work_step >= 0, steps.work_step // repeats, -1),
