@@ -67,13 +67,14 @@ class SkeletonOfTrace : public Command {
     file.write(to_json(machine));
     engine->warm_up(warm_up_);
     for (const Named& each : programs) {
-      records::Step step = record_of(each);
+      const std::string label = std::filesystem::path(each.name).stem().string();
+      records::Step step = record_of(each.program, label);
       step.machine = machine.id;
       step.path = path;
       step.seconds = measured(*engine, each.program, context);
       if (step.seconds.empty()) break;
       file.write(to_json(step));
-      context.err << *step.case_name << ": "
+      context.err << label << ": "
                   << support::human_seconds(support::median(step.seconds)) << ", "
                   << step.seconds.size() << " steps\n";
     }
@@ -97,14 +98,14 @@ class SkeletonOfTrace : public Command {
   }
 
   // A program of its own, `skeleton`, with the file as its case and calls a step as its size.
-  static records::Step record_of(const Named& of) {
+  static records::Step record_of(const TracedProgram& of, const std::string& label) {
     records::Step step;
     step.program = "skeleton";
-    step.case_name = std::filesystem::path(of.name).stem().string();
-    const auto steps = static_cast<std::size_t>(of.program.steps);
-    step.n = static_cast<std::int64_t>((of.program.calls.size() + steps - 1) / steps);
+    step.case_name = label;
+    const auto steps = static_cast<std::size_t>(of.steps);
+    step.n = static_cast<std::int64_t>((of.calls.size() + steps - 1) / steps);
     step.unit = "calls";
-    step.gpus = std::max(1, of.program.devices);
+    step.gpus = std::max(1, of.devices);
     return step;
   }
 

@@ -78,7 +78,7 @@ class Line {
     const Json& value = (*this)[field];
     const double found = value.is_number() ? value.get<double>() : -1;
     constexpr double longest = 3600;
-    if (!(found >= 0 && found <= longest)) refuse(field, "is no time from 0 to 3600 s");
+    if (found < 0 || found > longest) refuse(field, "is no time from 0 to 3600 s");
     return found;
   }
   bool flag(const std::string& field) const {
