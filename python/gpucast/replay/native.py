@@ -230,7 +230,7 @@ def _engine_free(asked: Asked, ready: Seconds, start: Seconds, end: Seconds) -> 
     for engine in np.unique(asked.engine[queues]):
         own = np.flatnonzero(asked.engine == engine)
         own = own[np.argsort(start[own], kind="stable")]
-        fair = ready[own[:-1]] <= ready[own[1:]] + USUAL_LATENCY
+        fair = ready[own[:-1]] <= ready[own[1:]]
         result[own[1:]] = np.where(fair, np.maximum.accumulate(end[own])[:-1], -np.inf)
     return result
 
