@@ -278,6 +278,7 @@ def unknown_words(text: str) -> list[str]:
     first_two = " ".join(mine[:2]).replace(" --", " ")  # figures --paper is figures paper
     name = next((key for key in (first_two, *mine[:1]) if key in commands), "")
     known = commands[name] | commands[name.partition(" ")[0]] | commands[""]
+    known |= commands.get(f"{name} record", set())  # gpucast trace -- PROGRAM is trace record
     wrong = [] if name or not mine or mine[0].startswith("-") else [f"{program} {mine[0]}"]
     wrong += [
         f"{program} {name}: {option}"

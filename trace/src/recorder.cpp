@@ -148,10 +148,14 @@ void Recorder::choose_calls() {
     if (!stays_on_host(plain_name(runtime_names_[id]))) continue;
     cupti_.require(cupti_.ActivityEnableRuntimeApi(id, 0), "leave calls out");
   }
+  // Names of functions that the driver no longer has may be among them.
+  CUptiResult result = CUPTI_ERROR_NOT_SUPPORTED;
   for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
     if (!goes_beyond_host(plain_name(driver_names_[id]))) continue;
-    cupti_.require(cupti_.ActivityEnableDriverApi(id, 1), "enable calls");
+    const CUptiResult each = cupti_.ActivityEnableDriverApi(id, 1);
+    if (result != CUPTI_SUCCESS) result = each;
   }
+  cupti_.require(result, "enable calls");
 }
 
 // --- the thread -------------------------------------------------------------------------------

@@ -94,13 +94,18 @@ def print_summary(trace: Trace, summaries: list[Summary]) -> None:
 
 def _print_step(main: Summary) -> None:
     steps = main.steps
-    left = steps.found - steps.kept
+    left = steps.found - steps.kept - steps.light
     print(
         f"step: {duration(steps.seconds)}, median of {steps.kept} "
         f"(90 % of them {duration(steps.low)} to {duration(steps.high)})"
         + (f"; {left} more left out: warm-up, outliers" if left else "")
     )
     print(f"      {steps.how}; {percent(steps.gpu_share, 0)} of the GPUs' time in the trace")
+    if steps.light_seconds is not None:
+        print(
+            f"      {duration(steps.light_seconds)} without records of GPU work (median of "
+            f"{steps.light}), nearly as without a recorder"
+        )
     for each in steps.others:
         print(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")
     if left and not steps.kept:

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from gpucast.plots import style
-from gpucast.traces import tables, waiting
+from gpucast.traces import phases, tables, waiting
 from gpucast.traces.kernel_names import short
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process
@@ -59,7 +59,7 @@ class Row:
 
 def typical_step(steps: ProcessSteps) -> int:
     """The usual step whose time is nearest to the median of those kept."""
-    usual = steps.kept & (steps.kind == 0)
+    usual = steps.kept & (steps.kind == 0) & (steps.phase == phases.FULL)
     candidates = np.flatnonzero(usual if usual.any() else np.ones(steps.count, bool))
     seconds = steps.seconds[candidates]
     return int(candidates[np.argmin(np.abs(seconds - np.median(seconds)))])
@@ -73,7 +73,7 @@ def timeline(process: Process, steps: ProcessSteps) -> Figure:
     rows = [*_threads(process, steps, begin, end), *_gpus(process, begin, end)]
     left = _streams_left_out(process, begin, end)
     name = f"{process.program}{'' if process.rank is None else f', rank {process.rank}'}"
-    kept = int(steps.kept.sum())
+    kept = int((steps.kept & (steps.phase == phases.FULL)).sum())
     caption = (
         f"Step {at} of {steps.count}, nearest to the median of {kept} typical ones: "
         f"{steps.how}. GPU times are mapped to the host's clock and may be microseconds off."

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpucast.traces import tables, waiting
+from gpucast.traces import phases, tables, waiting
 from gpucast.traces.clocks import Skew, skew_of
 from gpucast.traces.intervals import Union
 from gpucast.traces.steps import ProcessSteps
@@ -31,11 +31,14 @@ class StepTimes:
 
     Attributes:
         how: what a step is.
-        found, kept: steps, and typical ones of them.
+        found, kept: steps, and typical ones of them whose GPU work is recorded; what follows, and
+            the rest of a summary, is of these.
         seconds, low, high, mean: s of a typical step: median, 5 % and 95 % quantile, mean.
         calls: CUDA calls of the usual step (median).
         others: kinds of steps beside the usual one.
         gpu_share: of the GPUs' time in the trace, what is in steps.
+        light, light_seconds: typical steps whose calls alone were recorded, which costs them
+            little, and their median, s; None where there are none.
     """
 
     how: str
@@ -48,6 +51,8 @@ class StepTimes:
     calls: int
     others: list[OtherKind]
     gpu_share: float
+    light: int
+    light_seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,10 @@ class Summary:
 
 def summarize(process: Process, steps: ProcessSteps) -> Summary:
     """Where the time of a process's steps goes."""
-    typical = steps.kept if steps.kept.any() else np.ones(steps.count, bool)
+    full = steps.phase == phases.FULL
+    typical = steps.kept & full
+    if not typical.any():
+        typical = full if full.any() else np.ones(steps.count, bool)
     begins, ends = steps.begins_ns[:-1][typical], steps.begins_ns[1:][typical]
     waits = waiting.of_calls(process)
     return Summary(
@@ -135,6 +143,7 @@ def _times(steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
     kinds = steps.kind[typical]
     usual = kinds == 0 if (kinds == 0).any() else np.ones(kinds.size, bool)
     low, high = np.quantile(seconds, [0.05, 0.95])
+    light = steps.seconds[steps.kept & (steps.phase == phases.LIGHT)]
     others = [
         OtherKind(
             steps=int(own.sum()),
@@ -148,7 +157,7 @@ def _times(steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
     return StepTimes(
         how=steps.how,
         found=steps.count,
-        kept=int(steps.kept.sum()),
+        kept=int((steps.kept & (steps.phase == phases.FULL)).sum()),
         seconds=float(np.median(seconds)),
         low=float(low),
         high=float(high),
@@ -156,6 +165,8 @@ def _times(steps: ProcessSteps, typical: NDArray[np.bool_]) -> StepTimes:
         calls=int(np.median(calls[usual])),
         others=others,
         gpu_share=steps.gpu_share,
+        light=light.size,
+        light_seconds=float(np.median(light)) if light.size else None,
     )
 
 

@@ -14,7 +14,7 @@ namespace gpucast::fit {
 struct AveragedForecast {
   Eigen::VectorXd seconds;              // median
   Eigen::VectorXd low, high;            // of a measurement
-  Eigen::VectorXd mean_low, mean_high;  // of the expected time
+  Eigen::VectorXd mean_low, mean_high;  // of the expected time; holds the median
   Eigen::VectorXd spread;  // standard deviation of ln T, a measurement's noise left out
   Eigen::MatrixXd parts;   // T_gpu, T_cpu, T_com; a row a cell
 
@@ -34,8 +34,10 @@ struct AveragedForecast {
     seconds[cell] = std::exp(measured.quantile(.5));
     low[cell] = std::exp(measured.quantile(.05));
     high[cell] = std::exp(measured.quantile(.95));
-    mean_low[cell] = std::exp(expected.quantile(.05));
-    mean_high[cell] = std::exp(expected.quantile(.95));
+    // Members that disagree, each with noise of its own, may have the median of what is measured
+    // beyond nearly all of what is expected; the interval then reaches as far.
+    mean_low[cell] = std::min(seconds[cell], std::exp(expected.quantile(.05)));
+    mean_high[cell] = std::max(seconds[cell], std::exp(expected.quantile(.95)));
     spread[cell] = std::sqrt(std::max(0.0, square - mean * mean));
   }
 };
