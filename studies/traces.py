@@ -27,7 +27,7 @@ from gpucast.replay.path import PathCosts, path_costs
 from gpucast.traces import read
 from gpucast.util import files
 from gpucast.util.processes import spread
-from tracing.cells import Cell, cell_of, visits
+from tracing.cells import Cell, cell_of, skeletons, visits
 from tracing.outcomes import NATIVE, RECORDED, Outcome, outcomes, table
 from tracing.page import page
 from tracing.picture import picture
@@ -37,15 +37,18 @@ Answer = tuple[list[Outcome], str]
 
 
 def answered(
-    file: Path, measured: dict[Cell, dict[str, list[float]]], paths: dict[str, PathCosts]
+    file: Path,
+    measured: dict[Cell, dict[str, list[float]]],
+    paths: dict[str, PathCosts],
+    made: dict[str, float],
 ) -> Answer:
-    """All outcomes of a trace."""
+    """All outcomes of a trace; ``made``: its calls alone, by path."""
     try:
         trace = read(file)
         cell = cell_of(trace.run)
         if cell is None or NATIVE not in measured.get(cell, {}):
             return [], "not measured"
-        return list(outcomes(cell, trace, measured[cell], paths)), ""
+        return list(outcomes(cell, trace, measured[cell], paths, made)), ""
     except InputError as error:
         return [], error.message
 
@@ -63,7 +66,8 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
     paths = {
         each: path_costs(data, each) for each in data.paths() if each not in (NATIVE, RECORDED)
     }
-    tasks = [partial(answered, each, measured, paths) for each in traces]
+    made = skeletons(data)
+    tasks = [partial(answered, each, measured, paths, made.get(each.stem, {})) for each in traces]
     answers = spread(tasks, jobs, lambda done, total: None)
     found = [each for outcomes_of, _ in answers for each in outcomes_of]
     if not found:

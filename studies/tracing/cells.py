@@ -12,6 +12,7 @@ from gpucast.data.records import Step
 from gpucast.traces.trace import RunDescription
 
 OWN = "gpucast-mdapp"
+SKELETON = "skeleton"
 
 
 @dataclass(frozen=True, order=True)
@@ -33,6 +34,15 @@ def visits(data: Dataset) -> dict[Cell, dict[str, list[float]]]:
     found: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for each in data.steps:
         found[_of_record(each)][each.path].append(statistics.median(each.seconds))
+    return found
+
+
+def skeletons(data: Dataset) -> dict[str, dict[str, float]]:
+    """Median step of each trace's calls made again (gpucast-microbench skeleton), s, by path."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for cell, of in visits(data).items():
+        if cell.program == SKELETON:
+            found[cell.case] |= {path: statistics.median(each) for path, each in of.items()}
     return found
 
 

@@ -39,6 +39,7 @@ class Outcome:
         spread: of the visits on this path, largest over smallest less one; one visit has none.
         spread_native: likewise natively.
         repeats: found steps in one of the program's own.
+        skeleton: its calls made there without its work, not a number where that was not done.
     """
 
     program: str
@@ -58,6 +59,12 @@ class Outcome:
     spread_native: float
     repeats: int
     calls: float
+    skeleton: float
+
+    @property
+    def skeleton_error(self) -> float:
+        """Of the calls made again, against the program itself."""
+        return self.skeleton / self.measured - 1
 
     @property
     def error(self) -> float:
@@ -92,6 +99,7 @@ def outcomes(
     trace: Trace,
     measured: Mapping[str, Sequence[float]],
     paths: Mapping[str, PathCosts],
+    skeletons: Mapping[str, float],
 ) -> Iterator[Outcome]:
     """The cell on each of the paths on which it was measured.
 
@@ -112,12 +120,13 @@ def outcomes(
     for path, costs in paths.items():
         if path in measured:
             found = forecast(program, costs)
-            yield _outcome(cell, path, found, measured, native, grouped, repeats)
+            skeleton = repeats * skeletons.get(path, float("nan"))
+            yield _outcome(cell, path, found, measured, native, grouped, repeats, skeleton)
 
 
 def _outcome(
     cell: Cell, path: str, found: TraceForecast, measured: Mapping[str, Sequence[float]],
-    native: float, steps: ProcessSteps, repeats: int,
+    native: float, steps: ProcessSteps, repeats: int, skeleton: float,
 ) -> Outcome:  # fmt: skip
     return Outcome(
         **asdict(cell),
@@ -134,6 +143,7 @@ def _outcome(
         spread_native=_spread(measured[NATIVE]),
         repeats=repeats,
         calls=found.calls,
+        skeleton=skeleton,
     )
 
 
@@ -175,7 +185,7 @@ def _grouped(steps: ProcessSteps, repeats: int) -> ProcessSteps:
     )
 
 
-DERIVED = ("error", "covered", "right", "replay_error", "recording")
+DERIVED = ("error", "skeleton_error", "covered", "right", "replay_error", "recording")
 
 
 def table(found: Sequence[Outcome]) -> pd.DataFrame:

@@ -40,7 +40,8 @@ def page(
         "Visits: how far measurements of one cell, minutes apart, lie from one another (largest "
         "over smallest), in the median: no forecast can be nearer. Replay: the recorded calls, "
         "simulated natively, against the native step that was not recorded. Recording: by how "
-        "much it lengthened steps.",
+        "much it lengthened steps. Skeleton: the recorded calls made on that path without the "
+        "program (gpucast-microbench skeleton), against the program.",
         "## By program",
         table(
             ["path, " + _HEADS[0], *_HEADS[1:]],
@@ -61,7 +62,7 @@ def page(
 
 _CELL = ["program", "case", "n", "gpus"]
 _HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "visits", "replay",
-          "recording"]  # fmt: skip
+          "recording", "skeleton"]  # fmt: skip
 
 
 def _sums(name: str, rows: pd.DataFrame) -> list[object]:
@@ -76,9 +77,10 @@ def _sums(name: str, rows: pd.DataFrame) -> list[object]:
         percent(rows.error.median()),
         missed(percent(covered), bool(COVERAGE[0] <= covered <= COVERAGE[1])),
         percent(rows.right.mean()),
-        percent(None if pd.isna(spread) else spread),
+        _percent(spread),
         missed(percent(replay), bool(replay <= REPLAY)),
         percent(rows.recording.median()),
+        _percent(rows.skeleton_error.abs().median()),
     ]
 
 
@@ -94,6 +96,10 @@ def _cell(row: object) -> list[object]:
         percent(row.error),
         "yes" if row.covered else "**no**",
     ]
+
+
+def _percent(value: float) -> str:
+    return percent(None if pd.isna(value) else value)
 
 
 def _us(seconds: float) -> str:

@@ -19,7 +19,7 @@ from gpucast.traces.tables import frame
 from gpucast.traces.trace import RunDescription, Trace
 from gpucast.traces.writing import write
 from made_traces import MadeTrace
-from tracing.cells import OWN, Cell, cell_of, visits
+from tracing.cells import OWN, Cell, cell_of, skeletons, visits
 from tracing.outcomes import Outcome, table
 from tracing.page import page
 
@@ -53,10 +53,18 @@ def test_each_record_is_a_visit_of_its_cell() -> None:
     assert visits(data) == {Cell("p", "", 3, 1): {"remote": [2.0, 4.0]}}
 
 
+def test_calls_made_again_are_told_by_the_name_of_their_trace() -> None:
+    machine = {"kind": "machine", "id": "m"}
+    step = {"kind": "step", "machine": "m", "path": "remote", "program": "skeleton", "n": 3,
+            "gpus": 1, "case": "p-n5-gpus1", "seconds": [2.0]}  # fmt: skip
+    data = from_records("made", [jsonl.record(each) for each in (machine, step)])
+    assert skeletons(data) == {"p-n5-gpus1": {"remote": 2.0}}
+
+
 OUTCOME = Outcome(
     program="p", case="", n=3, gpus=1, path="remote", measured=2.0, forecast=1.8, low=1.7,
     high=1.9, native=1.0, recorded=1.1, replayed=1.02, visits=2, spread=0.04, spread_native=0.03,
-    repeats=1, calls=4.0,
+    repeats=1, calls=4.0, skeleton=2.1,
 )  # fmt: skip
 
 
@@ -67,6 +75,7 @@ def test_an_outcome_says_how_far_off_it_is() -> None:
     assert not replace(OUTCOME, forecast=1.05).right
     assert OUTCOME.replay_error == pytest.approx(0.02)
     assert OUTCOME.recording == pytest.approx(0.1)
+    assert OUTCOME.skeleton_error == pytest.approx(0.05)
 
 
 def test_the_page_says_so_in_short_and_of_every_cell() -> None:
