@@ -163,11 +163,13 @@ def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None
                 print(f"{case.name}: not begun")
             elif only is None or case.name in only.split(","):
                 begin = time.monotonic()
+                ran = []
                 for result in run(case, folder, build):
                     results.write(json.dumps(result) + "\n")
                     results.flush()
-                print(f"{case.name}: {time.monotonic() - begin:.1f} s")
-    if only is None:
+                    ran.append(result)
+                print(f"{case.name}: {time.monotonic() - begin:.1f} s; {_at_a_glance(ran)}")
+    if only is None and time.monotonic() < end:
         lines = list(refusals(folder, build))
         (folder / "refusals.txt").write_text("\n".join(lines) + "\n")
         print("\n".join(lines))
@@ -178,6 +180,16 @@ def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None
             if trace.stat().st_size <= LARGEST and left >= 0:
                 archive.add(trace, trace.name)
             trace.unlink()
+
+
+def _at_a_glance(ran: list[dict[str, Any]]) -> str:
+    """Median steps (us), exit statuses, and what the last recording said."""
+    parts = []
+    for recorded, word in ((False, "native"), (True, "recorded")):
+        runs = [each for each in ran if each["recorded"] == recorded]
+        us = ", ".join(f"{each['said'][0]['median_us']:.2f}" for each in runs if each["said"])
+        parts.append(f"{word} {us} (status {', '.join(str(each['status']) for each in runs)})")
+    return f"{'; '.join(parts)}; {' | '.join(ran[-1]['stderr'].strip().splitlines())[-400:]}"
 
 
 # --- checking -----------------------------------------------------------------------------------
