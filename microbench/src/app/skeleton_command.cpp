@@ -74,8 +74,7 @@ class SkeletonOfTrace : public Command {
       step.seconds = measured(*engine, each.program, context);
       if (step.seconds.empty()) break;
       file.write(to_json(step));
-      context.err << label << ": "
-                  << support::human_seconds(support::median(step.seconds)) << ", "
+      context.err << label << ": " << support::human_seconds(support::median(step.seconds)) << ", "
                   << step.seconds.size() << " steps\n";
     }
     file.close();
