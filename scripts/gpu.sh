@@ -23,6 +23,13 @@
 #                                     ended (docs/measure.md). Parts of it: micro FOLDER PATH ROUND,
 #                                     cells FOLDER PATH ROUND KERNEL, concurrent FOLDER
 #
+#   scripts/gpu.sh traces FOLDER      what forecasts from traces are held against: small programs and the
+#                                     mini-app, recorded natively, and measured in rounds over native and
+#                                     remote paths; goes on where it ended, as dataset does. Parts of it:
+#                                     build-traces FOLDER, costs FOLDER PATH ROUND, visit FOLDER PATH ROUND
+#                                     PROGRAM, record FOLDER PROGRAM, skeletons FOLDER PATH,
+#                                     together FOLDER PATH, record-torch FOLDER, pack FOLDER
+#
 # Output goes to FOLDER. The programs lie in build/gpu/mdapp and build/gpu/microbench. Headers of CLI11,
 # nlohmann/json and Asio that the system lacks may lie in GPUCAST_HEADERS, as may the sources of
 # nanoarrow that the recorder is built with (nanoarrow-0.9.0, which set-up puts into .venv/sources);
@@ -38,7 +45,8 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check sanitize transfers runs waits throughput steps mpi large build-remote remote \
-trace dataset micro cells concurrent programs openmm ddp"
+trace dataset micro cells concurrent programs openmm ddp \
+traces build-traces costs visit record record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -319,6 +327,186 @@ readonly paths="native remote remote-sync"
 readonly sizes=216,512,1000,1728,4096,8000,13824,21952,32768,46656,64000,110592,175616,314432
 readonly remote_sizes=216,1000,4096,8000,13824,21952,32768,64000,110592
 
+# --- what forecasts from traces are held against --------------------------------------------------
+#
+# A round is, on each path, what transfers and launches cost, then each program on each path: a
+# program's native and remote steps are seconds apart, and a path's costs a minute. Traces are recorded
+# behind the first round, of as few steps as show the repetition. What is cut short goes on with the
+# same folder. Seconds on paper, two GPUs (a process takes 1.2 to start, a cell 0.1 to 0.3 to warm up and
+# at most 0.2 of steps):
+#
+#   build, build-traces                                                  60
+#   costs            3 paths, 9 of measuring                             32 a round
+#   visit            38 cells (graph: 3 more, native) in 7 programs      70 a round, all paths
+#   cells            12 of the mini-app                                  13 a round, all paths
+#   record           46 runs: each program's cells, 8 of the mini-app    70
+#   skeletons        the calls of 37 traces, of each path                40
+#   together         copies at once, of each path                        18
+#   record-torch     2 runs                                              20
+#   three rounds                                                        553, two rounds 438
+
+traces() {
+  local status=0 round path item
+  begin=$SECONDS
+  export GPUCAST_SIZES=${GPUCAST_SIZES:-1000,64000} GPUCAST_SCHEDULES=star-serial,star-async
+  if [[ -z "${GPUCAST_BUILD:-}" ]]; then
+    # The same folder on another machine.
+    [[ -e "$built/trace/programs/graph" ]] || rm -f "$out"/build*.done
+    part build && part build-remote && part build-traces || return 1
+  fi
+  for ((round = 1; round <= ${GPUCAST_ROUNDS:-3}; ++round)); do
+    for path in $paths; do part costs "$path" "$round" || status=1; done
+    for item in $small_programs; do
+      for path in $paths; do part visit "$path" "$round" "$item" || status=1; done
+    done
+    for path in $paths; do part cells "$path" "$round" "${kernels%% *}" || status=1; done
+    if ((round == 1)); then
+      for item in mdapp $small_programs; do part record "$item" || status=1; done
+    fi
+    ((round == 2)) || continue
+    if [[ -d "${GPUCAST_CALLS:-}" ]]; then
+      for path in $paths; do part skeletons "$path" || status=1; done
+    fi
+    if (($(gpus) > 1)); then
+      for path in $paths; do part together "$path" || status=1; done
+    fi
+  done
+  part record-torch || status=1
+  join
+  pack
+  return "$status"
+}
+
+# A loop that polls comes last: it may be what cannot be recorded.
+readonly small_programs=${GPUCAST_PROGRAMS:-conjugate_gradients many_kernels pageable_copies pipeline \
+halo_exchange streams graph histogram}
+
+# The recorder is there where nanoarrow's sources and CUPTI's headers are (GPUCAST_HEADERS).
+build-traces() {
+  compile build-traces.log trace_programs
+  if ! cmake --build build/gpu --target gpucast_trace >>"$out/build-traces.log" 2>&1; then
+    echo "no recorder: nothing will be recorded; see configure.log and build-traces.log in $out" >&2
+  fi
+}
+
+costs() {
+  GPUCAST_LARGEST=${GPUCAST_LARGEST:-67108864} GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} \
+    suite "$1" "$out/costs-$1-$2.jsonl" 9 launches,transfers,skeleton --devices 0
+}
+
+# skeletons PATH: the calls of traces (gpucast trace calls) that lie in GPUCAST_CALLS.
+skeletons() {
+  local file="$out/skeletons-$1.jsonl" calls chosen=()
+  for calls in "$GPUCAST_CALLS"/*.jsonl; do
+    (($(sed -n '1s/.*"devices": *\([0-9]*\).*/\1/p' "$calls") > $(gpus))) || chosen+=("$calls")
+  done
+  on "$1" "$microbench" skeleton --engine cuda --trace "${chosen[@]}" \
+    --max-time "${GPUCAST_CELL_SECONDS:-0.15}" --path "$1" \
+    --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" -o "$file.part" --force
+  mv "$file.part" "$file"
+}
+
+together() {
+  GPUCAST_INTERVAL=${GPUCAST_INTERVAL:-0.02} suite "$1" "$out/together-$1.jsonl" 5 concurrent
+}
+
+# sizes_of, settings_of, counts_of PROGRAM: its cells are all combinations.
+sizes_of() { all_sizes_of "$1" | cut -d' ' -f "1-${GPUCAST_FIRST_SIZES:-9}"; }
+all_sizes_of() {
+  case "$1" in
+    conjugate_gradients) echo 1024 262144 4194304 ;;
+    many_kernels) echo 20 200 600 ;;
+    pageable_copies) echo 4 16384 262144 4194304 ;;
+    pipeline) echo 4096 65536 524288 2097152 ;;
+    halo_exchange) echo 16384 262144 4194304 ;;
+    histogram) echo 4096 1048576 16777216 ;;
+    streams) echo 500 5000 50000 ;;
+    graph) echo 5 50 500 ;;
+    mdapp) tr , ' ' <<<"${GPUCAST_SIZES:-1000,64000}" ;;
+  esac
+}
+settings_of() {
+  case "$1" in
+    halo_exchange) echo pinned pageable ;;
+    histogram) echo wait poll ;;
+    streams) echo blocking non-blocking ;;
+    mdapp) echo star-serial/pageable star-async/pinned ;;
+    *) echo - ;;
+  esac
+}
+counts_of() {
+  case "$1" in
+    many_kernels | halo_exchange | mdapp) echo 1 $(($(gpus) > 1 ? 2 : 1)) | xargs -n 1 | uniq ;;
+    *) echo 1 ;;
+  esac
+}
+# listed WORDS: with commas between them
+listed() { tr -s ' \n' , <<<"$*" | sed 's/,$//'; }
+
+# visit PATH ROUND PROGRAM: all cells of a program.
+visit() {
+  local file="$out/visit-$1-$2-$3.jsonl" options=(--n "$(listed "$(sizes_of "$3")")")
+  # Remote GPUs have no graphs.
+  [[ "$3" != graph || "$1" == native ]] || return 0
+  [[ "$(counts_of "$3")" == 1 ]] || options+=(--gpus "$(listed "$(counts_of "$3")")")
+  on "$1" "$built/trace/programs/$3" "${options[@]}" --max-time "${GPUCAST_CELL_SECONDS:-0.2}" \
+    --warm-up 0.1 --path "$1" --machine "${GPUCAST_MACHINE:-$(hostname)}/$1" -o "$file.part" --force
+  mv "$file.part" "$file"
+}
+
+# record PROGRAM: a run of each of its cells under the recorder, which goes on where one fails. Its
+# phases want some tenths of a second of steps.
+record() {
+  local n setting gpus name command
+  for setting in $(settings_of "$1"); do
+    for n in $(sizes_of "$1"); do
+      for gpus in $(counts_of "$1"); do
+        name=$1-${setting/\//-}-n$n-gpus$gpus
+        name=${name/---/-}
+        if [[ "$1" == mdapp ]]; then
+          command=("$program" measure --engine cuda --kernel "${kernels%% *}" --n "$n" --gpus "$gpus"
+            --schedule "${setting%/*}" --memory "${setting#*/}" --quiet)
+        else
+          command=("$built/trace/programs/$1" --n "$n")
+          [[ "$setting" == - ]] || command+=(--case "$setting")
+          [[ "$gpus" == 1 ]] || command+=(--gpus "$gpus")
+        fi
+        under_recorder "$name" "${command[@]}" --warm-up 0.05 --interval 0.0001 \
+          --max-time "${GPUCAST_RECORD_SECONDS:-0.3}" --path native-recorded \
+          --machine "${GPUCAST_MACHINE:-$(hostname)}/recorded" -o "$out/recorded-$name.jsonl" \
+          --force || echo "$name: not recorded, exit status $?"
+      done
+    done
+  done
+}
+
+record-torch() {
+  local job
+  for job in train infer; do
+    GPUCAST_RECORDING=60 under_recorder "torch-$job" python3 data/torch_steps.py --job "$job" \
+      --steps 400 -o "$out/torch-$job.json" || echo "torch-$job: not recorded, exit status $?"
+  done
+}
+
+# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s.
+# What does not end is ended, so that the others are recorded, too.
+under_recorder() {
+  mkdir -p "$out/traces"
+  PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} GPUCAST_TRACE_LIB=$built/trace \
+    timeout --kill-after=5 "${GPUCAST_RECORDING:-20}" \
+    python3 -m gpucast.cli trace --steps 0 --seconds 3 --force -o "$out/traces/$1.zip" -- "${@:2}"
+}
+
+# What is worth taking away, in few files of at most 15 MB.
+pack() {
+  xz -T0 -kf "$out/dataset.jsonl"
+  rm -f "$out"/traces.tar.*
+  [[ ! -d "$out/traces" ]] || tar -C "$out" -cf - traces | split -b 15M - "$out/traces.tar."
+  (cd "$out" && find . -maxdepth 1 -type f \( -name '*.txt' -o -name '*.log' -o -name '*.done' -o -name '*.json' \) \
+    -print0 | tar --null -T - -cJf logs.tar.xz)
+  find "$out" -maxdepth 1 \( -name '*.xz' -o -name 'traces.tar.*' \) -printf '%s %p\n'
+}
+
 # on PATH COMMAND...: with the devices of the path.
 on() {
   case "$1" in
@@ -337,14 +525,14 @@ recorded() {
   mv "$2.part" "$2"
 }
 
-# suite PATH FILE SECONDS QUESTIONS: over a network nothing is larger than 64 MiB, or what takes longest
+# suite PATH FILE SECONDS QUESTIONS [OPTIONS...]: over a network nothing is larger than 64 MiB, or what takes longest
 # leaves no time for small copies.
 suite() {
   local largest=1073741824
   [[ "$1" == native ]] || largest=67108864
   recorded "$1" "$2" "$microbench" --what "$4" --memory pinned,pageable --fresh 0 \
     --largest "${GPUCAST_LARGEST:-$largest}" --budget "${GPUCAST_BUDGET:-$3}" \
-    ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"}
+    ${GPUCAST_INTERVAL:+--interval "$GPUCAST_INTERVAL"} "${@:5}"
 }
 
 # micro PATH ROUND: the suite of a round.

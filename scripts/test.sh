@@ -86,7 +86,8 @@ fake_driver() {
     skip "remote GPUs over a fake driver" "no Asio or no CUDA compiler"
     return
   }
-  compile wheel fake_cuda probe_kernels microbench_kernels mdapp_kernels gpucast-remote-probe
+  compile wheel fake_cuda probe_kernels microbench_kernels mdapp_kernels gpucast-remote-probe \
+    trace_programs trace_programs_kernels
 }
 
 # Stand-ins for CUPTI and for a CUDA program, which tests of the recorder run it with.

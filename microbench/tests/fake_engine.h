@@ -148,6 +148,9 @@ class FakeEngine : public Engine {
   std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
     return std::make_unique<FakeSkeleton>(fake_, shape);
   }
+  std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& /*program*/) override {
+    throw DeviceError("no traced steps here");
+  }
   std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
                                         std::int64_t /*bytes*/) override {
     return std::make_unique<FakeLoops>(fake_);

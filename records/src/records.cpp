@@ -161,9 +161,12 @@ Json to_json(const Launch& launch) {
 
 Json to_json(const Step& step) {
   Json json = begin(schema::RecordKind::step, step);
-  json["schedule"] = name(step.schedule);
-  json["kernel"] = label("kernel", step.kernel);
+  add(json, "schedule", step.schedule, word<Schedule>);
+  add(json, "kernel", step.kernel, label);
+  add(json, "program", step.program, label);
+  add(json, "case", step.case_name, label);
   json["n"] = count("n", step.n);
+  add(json, "unit", step.unit, label);
   json["gpus"] = count("gpus", step.gpus);
   add(json, "block", step.block, at_least_one);
   add(json, "memory", step.memory, word<Memory>);

@@ -15,7 +15,6 @@ Step least_step() {
   Step step;
   step.machine = "m";
   step.path = "native";
-  step.kernel = "claret";
   step.n = 216;
   step.gpus = 1;
   step.seconds = {0.5};
@@ -31,8 +30,7 @@ std::string refusal(const Change& change) {
 
 TEST(Records, LeaveOutWhatIsNotSet) {
   EXPECT_EQ(to_json(least_step()).dump(),
-            R"({"kind":"step","machine":"m","path":"native","schedule":"star-serial",)"
-            R"("kernel":"claret","n":216,"gpus":1,"seconds":[0.5]})");
+            R"({"kind":"step","machine":"m","path":"native","n":216,"gpus":1,"seconds":[0.5]})");
   EXPECT_EQ(to_json(Note{.text = "why"}).dump(), R"({"kind":"note","text":"why"})");
   EXPECT_EQ(to_json(Machine{.id = "m"}).dump(), R"({"kind":"machine","id":"m"})");
 }
@@ -47,6 +45,16 @@ TEST(Records, WriteStepsWithAllThatIsKnownOfThem) {
       R"("uncertainty":0.01,"run_to_run":{"sd":0.02,"runs":6},"cold":false,"caveat":"beside\nothers","phases":{)"
       R"("h2d":[0.0001,0.0],"kernel":[0.002,0.002],"d2h":[0.0001,0.0001],"cpu":[0.0,0.0],)"
       R"("exchange":[1e-05,0.0]}})");
+}
+
+TEST(Records, NameTheProgramAndSettingOfStepsThatAreNotTheMiniApps) {
+  Step step = least_step();
+  step.program = "halo-exchange";
+  step.case_name = "pinned";
+  step.unit = "cells";
+  EXPECT_EQ(to_json(step).dump(),
+            R"({"kind":"step","machine":"m","path":"native","program":"halo-exchange",)"
+            R"("case":"pinned","n":216,"unit":"cells","gpus":1,"seconds":[0.5]})");
 }
 
 TEST(Records, KeepIntegersWholeAndDoublesToTheLastBit) {

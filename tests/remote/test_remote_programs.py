@@ -14,6 +14,7 @@ from slow_network import slow_network
 
 MDAPP = built("..", "mdapp", "gpucast-mdapp")
 MICROBENCH = built("..", "microbench", "gpucast-microbench")
+TRACED = built("..", "trace", "programs")
 KERNELS = built("..", "tests", "remote_kernels")
 
 pytestmark = pytest.mark.skipif(
@@ -93,6 +94,103 @@ def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) ->
     assert "the CUDA runtime has no graphs" in notes
     (machine,) = records(path, "machine")
     assert [gpu["name"] for gpu in machine["gpus"]] == ["fake GPU 0", "fake GPU 1"]
+
+
+@pytest.mark.parametrize(
+    ("program", "sizes", "gpus", "cells"),
+    [
+        ("conjugate_gradients", "256,1024", "1", 2),
+        ("halo_exchange", "256,1024", "1-3", 12),
+        ("histogram", "5,1000", "1", 4),
+        ("many_kernels", "1,50", "1-2", 4),
+        ("pageable_copies", "1,70000", "1", 2),
+        ("pipeline", "1,300", "1", 2),
+        ("streams", "1,20", "1", 4),
+    ],
+)
+def test_small_programs_find_their_results_right(
+    program: str, sizes: str, gpus: str, cells: int, tmp_path: Path
+) -> None:
+    """Each compares what came back with what the host computes, and records no wrong cell."""
+    if not (TRACED / program).exists():
+        pytest.skip(f"no {TRACED / program}")
+    path = tmp_path / "records.jsonl"
+    several = () if gpus == "1" else ("--gpus", gpus)
+    with servers(3, **kernels_of("trace_programs")) as running:
+        finished = run_remote(
+            addresses(running), TRACED / program, "--n", sizes, *several, "--steps", 4,
+            "--warm-up", 0, "--path", "remote", "-o", path,
+        )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    steps = records(path, "step")
+    assert len(steps) == cells
+    assert all(len(step["seconds"]) == 4 and step["path"] == "remote" for step in steps)
+    assert {step["program"].replace("-", "_") for step in steps} == {program}
+
+
+def test_a_small_program_says_what_is_wrong_with_its_input(tmp_path: Path) -> None:
+    grid = TRACED / "conjugate_gradients"
+    if not grid.exists():
+        pytest.skip(f"no {grid}")
+    with servers(1, **kernels_of("trace_programs")) as running:
+        finished = run_remote(
+            addresses(running), grid, "--n", 200, "-o", tmp_path / "records.jsonl"
+        )
+    assert finished.returncode == 2
+    assert finished.stderr.splitlines() == [
+        "conjugate-gradients: error: --n: 200 is not the square of a number from 16 to 32768"
+    ]
+    assert not (tmp_path / "records.jsonl").exists()
+
+
+STREAMS = [{"device": gpu, "flags": kind} for gpu, kind in ((0, 3), (0, 2), (1, 1))]
+HEAD = {"schema": "gpucast.calls/1", "steps": 3, "threads": 2, "devices": 2, "events": 2}
+ON_FIRST = {"thread": 0, "device": 0, "stream": 1}
+ON_SECOND = {"thread": 1, "device": 1, "stream": 2}
+STEP = [
+    {**ON_FIRST, "operation": "copy", "direction": "h2d", "bytes": 70000, "memory": "pinned"},
+    {**ON_FIRST, "operation": "launch", "busy": 1e-4},
+    {**ON_FIRST, "operation": "record", "event": 0},
+    {**ON_SECOND, "operation": "set", "bytes": 16},
+    {**ON_SECOND, "operation": "wait_stream_event", "event": None},
+    {**ON_SECOND, "operation": "record", "event": 1},
+    {**ON_SECOND, "operation": "copy", "direction": "peer", "bytes": 100},
+    {**ON_SECOND, "operation": "sync_event", "event": 1},
+    {"thread": 1, "device": 1, "operation": "alloc", "bytes": 1000},
+    {"thread": 1, "device": 1, "operation": "free"},
+    {**ON_FIRST, "operation": "wait_stream_event", "event": 0},
+    {**ON_FIRST, "operation": "query"},
+    {**ON_FIRST, "operation": "copy", "direction": "d2h", "bytes": 4, "memory": "pageable",
+     "blocking": True, "stream": 0},
+    {**ON_FIRST, "operation": "sync_stream"},
+    {"thread": 0, "device": 0, "operation": "other", "cost": 1e-6},
+    {"thread": 0, "device": 0, "operation": "sync_device"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("synchronous", [False, True])
+def test_a_traced_programs_calls_are_made_on_another_path(
+    synchronous: bool, tmp_path: Path
+) -> None:
+    """All kinds of calls by two threads on two GPUs; a pass of three steps gives two times."""
+    calls, path = tmp_path / "program-n5.jsonl", tmp_path / "records.jsonl"
+    lines = [
+        {**HEAD, "streams": STREAMS},
+        *({**call, "gap": 1e-6, "step": step} for step in range(3) for call in STEP),
+    ]
+    calls.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with servers(2, **kernels_of("microbench")) as running:
+        finished = run_remote(
+            addresses(running), MICROBENCH, "skeleton", "--engine", "cuda", "--trace", calls,
+            "--max-time", 0.01, "--warm-up", 0, "--path", "remote", "-o", path,
+            GPUCAST_REMOTE_SYNC=str(int(synchronous)),
+        )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    (step,) = records(path, "step")
+    named = [step[key] for key in ("program", "case", "n", "unit", "gpus", "path")]
+    assert named == ["skeleton", "program-n5", len(STEP), "calls", 2, "remote"]
+    assert len(step["seconds"]) % 2 == 0
+    assert min(step["seconds"]) >= 1e-4
 
 
 def test_a_copy_costs_a_round_trip_and_its_bytes_where_every_call_is_waited_for(

@@ -15,6 +15,7 @@ using Command = support::Command<Context>;
 
 std::unique_ptr<Command> measure_command();
 std::unique_ptr<Command> exercise_command();
+std::unique_ptr<Command> skeleton_command();
 std::unique_ptr<Command> topology_command();
 std::unique_ptr<Command> check_command();
 

@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
         "What transfers and launches cost, on every path to this machine's devices.",
         support::version);
     const auto commands = {microbench::measure_command, microbench::exercise_command,
-                           microbench::topology_command, microbench::check_command};
+                           microbench::skeleton_command, microbench::topology_command,
+                           microbench::check_command};
     const int status = support::run_chosen(line, commands, context);
     if (!std::cout.flush()) throw support::OutputError("stdout: cannot be written");
     return status;

@@ -13,6 +13,7 @@
 #include "copies/copy.h"
 #include "engine/loop.h"
 #include "engine/skeleton.h"
+#include "engine/traced_steps.h"
 #include "gpucast/devices/backend.h"
 #include "gpucast/devices/error.h"
 #include "gpucast/records/records.h"
@@ -109,6 +110,7 @@ class Engine : public devices::Backend {
   virtual std::unique_ptr<Launches> launches(int device, int arguments) = 0;
   virtual std::unique_ptr<Overlaps> overlaps(int device, std::int64_t bytes) = 0;
   virtual std::unique_ptr<Skeleton> skeleton(const StepShape& shape) = 0;
+  virtual std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& program) = 0;
   // `bytes`: of each array.
   virtual std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
                                                 std::int64_t bytes) = 0;

@@ -156,6 +156,9 @@ class CudaEngine : public Engine {
   std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
     return open_skeleton(pool_, shape);
   }
+  std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& program) override {
+    return open_traced_steps(program);
+  }
   std::unique_ptr<HostLoops> host_loops(int device, records::Memory memory,
                                         std::int64_t bytes) override {
     return open_host_loops(device, memory, bytes);

@@ -23,6 +23,9 @@ std::unique_ptr<Overlaps> open_overlaps(BufferPool& pool, int device, std::int64
 // A step's communication on GPUs.
 std::unique_ptr<Skeleton> open_skeleton(BufferPool& pool, const StepShape& shape);
 
+// Steps of a traced program.
+std::unique_ptr<TracedSteps> open_traced_steps(TracedProgram program);
+
 // Loops over kinds of host memory, by a GPU and by the CPU.
 std::unique_ptr<HostLoops> open_host_loops(int device, records::Memory memory, std::int64_t bytes);
 

@@ -238,6 +238,9 @@ class HostEngine : public Engine {
   std::unique_ptr<Skeleton> skeleton(const StepShape& shape) override {
     return host_skeleton(workers_, shape);
   }
+  std::unique_ptr<TracedSteps> traced_steps(const TracedProgram& program) override {
+    return host_traced_steps(workers_, program);
+  }
   std::unique_ptr<HostLoops> host_loops(int /*device*/, records::Memory /*memory*/,
                                         std::int64_t bytes) override {
     return cpu_loops(bytes);

@@ -12,6 +12,10 @@ namespace gpucast::microbench {
 // A step's communication with CPU threads as devices.
 std::unique_ptr<Skeleton> host_skeleton(devices::host::Workers& workers, const StepShape& shape);
 
+// Steps of a traced program.
+std::unique_ptr<TracedSteps> host_traced_steps(devices::host::Workers& workers,
+                                               TracedProgram program);
+
 // Loops over pageable memory by the CPU; `bytes`: of each array.
 std::unique_ptr<HostLoops> cpu_loops(std::int64_t bytes);
 

@@ -120,12 +120,15 @@ struct StepBytes {
   std::int64_t exchange = 0;
 };
 
-// Steps of one simulation: n particles on some GPUs.
+// Steps of one program: a size n on some GPUs.
 struct Step : Measurement {
   std::string path;
-  Schedule schedule = Schedule::star_serial;
-  std::string kernel;
+  std::optional<Schedule> schedule = std::nullopt;  // these two of the mini-app
+  std::optional<std::string> kernel = std::nullopt;
+  std::optional<std::string> program = std::nullopt;    // these two of any other
+  std::optional<std::string> case_name = std::nullopt;  // field `case`: its setting
   std::int64_t n = 0;
+  std::optional<std::string> unit = std::nullopt;  // what n counts; not set: particles
   std::int64_t gpus = 0;
   std::optional<std::int64_t> block = std::nullopt;    // threads a block
   std::optional<Memory> memory = std::nullopt;         // host memory of the step's copies

@@ -42,21 +42,24 @@ class DeviceArray {
   std::unique_ptr<T, Destroy<cudaFree>> data_;
 };
 
-// A stream of the current device that does not wait for the default one; or the default stream
-// itself, which blocking copies use.
+// A stream of the current device that does not wait for the default one; one that does; or the
+// default stream itself, which blocking copies use.
 class Stream {
  public:
-  static Stream independent() {
+  static Stream independent() { return made(cudaStreamNonBlocking); }
+  static Stream blocking() { return made(cudaStreamDefault); }
+
+  cudaStream_t get() const { return stream_.get(); }
+
+ private:
+  static Stream made(unsigned flags) {
     cudaStream_t made = nullptr;
-    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaStreamCreateWithFlags(&made, flags), "cudaStreamCreate");
     Stream stream;
     stream.stream_.reset(made);
     return stream;
   }
 
-  cudaStream_t get() const { return stream_.get(); }
-
- private:
   std::unique_ptr<CUstream_st, Destroy<cudaStreamDestroy>> stream_;
 };
 

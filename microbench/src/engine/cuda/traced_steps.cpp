@@ -1,0 +1,261 @@
+#include "engine/traced_steps.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/memory.h"
+#include "engine/cuda/open.h"
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+
+namespace gpucast::microbench::cuda {
+namespace {
+
+using devices::cuda::check;
+using devices::cuda::DeviceArray;
+using devices::cuda::Event;
+using devices::cuda::Stream;
+
+// Where a call's bytes lie. Programs have several arrays: copies of one kind go round some buffers,
+// so that one need not wait for another that used the same.
+struct Place {
+  void* on_host = nullptr;
+  void* on_device = nullptr;
+};
+
+class CudaTracedSteps : public TracedSteps {
+ public:
+  explicit CudaTracedSteps(TracedProgram program) : TracedSteps(std::move(program)) {
+    for (const TracedStream& stream : this->program().streams)
+      streams_.push_back(made(stream));
+    for (int device = 0; device < this->program().devices; ++device) {
+      use(device);
+      past_.emplace_back(cudaEventDisableTiming);
+      check(cudaEventRecord(past_.back().get(), nullptr), "cudaEventRecord");
+    }
+    give_events();
+    give_places();
+    settle();
+  }
+
+ private:
+  static void use(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
+
+  static Stream made(const TracedStream& stream) {
+    use(stream.device);
+    switch (stream.kind) {
+      case StreamKind::blocking:
+        return Stream::blocking();
+      case StreamKind::non_blocking:
+        return Stream::independent();
+      default:
+        return {};
+    }
+  }
+  cudaStream_t stream(const TracedCall& call) const {
+    const auto at = static_cast<std::size_t>(call.stream);
+    return program().streams[at].kind == StreamKind::per_thread ? cudaStreamPerThread
+                                                                : streams_[at].get();
+  }
+
+  // Each is of the device whose streams record it.
+  void give_events() {
+    std::vector<int> device(static_cast<std::size_t>(program().events), 0);
+    for (const TracedCall& call : program().calls) {
+      if (call.operation == Operation::record) {
+        device[static_cast<std::size_t>(call.event)] = call.device;
+      }
+    }
+    for (const int each : device) {
+      use(each);
+      events_.emplace_back(cudaEventDisableTiming);
+    }
+  }
+  // What has not been recorded is past.
+  cudaEvent_t event(const TracedCall& call) const {
+    return call.event == TracedCall::none ? past_[static_cast<std::size_t>(call.device)].get()
+                                          : events_[static_cast<std::size_t>(call.event)].get();
+  }
+
+  void give_places() {
+    constexpr std::size_t most = 8;
+    constexpr std::size_t most_bytes = std::size_t{1} << 28;
+    using Key = std::tuple<int, int, Direction, bool>;  // device, stream
+    std::map<Key, std::size_t> largest;
+    const auto key = [](const TracedCall& call) {
+      return Key(call.device, call.stream, call.direction, call.pinned);
+    };
+    for (const TracedCall& call : program().calls) {
+      std::size_t& bytes = largest[key(call)];
+      bytes = std::max(bytes, static_cast<std::size_t>(call.bytes));
+    }
+    std::map<Key, std::vector<Place>> rings;
+    std::map<Key, std::size_t> turn;
+    for (const TracedCall& call : program().calls) {
+      Place place;
+      if (call.operation == Operation::copy || call.operation == Operation::set) {
+        const std::size_t bytes = std::max<std::size_t>(largest[key(call)], 1);
+        std::vector<Place>& ring = rings[key(call)];
+        const std::size_t size = std::clamp<std::size_t>(most_bytes / bytes, 1, most);
+        if (ring.size() < size) ring.push_back(new_place(call, bytes));
+        place = ring[turn[key(call)]++ % ring.size()];
+      }
+      places_.push_back(place);
+    }
+  }
+  Place new_place(const TracedCall& call, std::size_t bytes) {
+    use(call.device);
+    const bool within = call.direction == Direction::local || call.direction == Direction::peer;
+    const auto memory = call.pinned ? records::Memory::pinned : records::Memory::pageable;
+    on_device_.emplace_back(bytes);
+    Place place{.on_host = nullptr, .on_device = on_device_.back().data()};
+    if (within) {
+      use(call.direction == Direction::peer ? other_than(call.device) : call.device);
+      on_device_.emplace_back(bytes);
+      place.on_host = on_device_.back().data();
+    } else if (call.operation == Operation::copy) {
+      on_host_.push_back(host_buffer(call.device, memory, bytes));
+      place.on_host = on_host_.back().data();
+    }
+    return place;
+  }
+  int other_than(int device) const { return (device + 1) % program().devices; }
+
+  void make_call(const TracedCall& call, std::size_t number) override {
+    // Threads begin with the first device.
+    thread_local int current = 0;
+    thread_local const CudaTracedSteps* of = nullptr;
+    if (std::exchange(of, this) != this || current != call.device) use(current = call.device);
+    switch (call.operation) {
+      case Operation::launch:
+        queue_spin(std::max(0.0, call.busy - empty_kernel_seconds), stream(call));
+        break;
+      case Operation::copy:
+        copy(call, places_[number]);
+        break;
+      case Operation::set:
+        check(cudaMemsetAsync(places_[number].on_device, 0, size_of(call), stream(call)),
+              "cudaMemsetAsync");
+        break;
+      case Operation::record:
+        check(cudaEventRecord(event(call), stream(call)), "cudaEventRecord");
+        break;
+      case Operation::wait_stream_event:
+        check(cudaStreamWaitEvent(stream(call), event(call), 0), "cudaStreamWaitEvent");
+        break;
+      case Operation::sync_stream:
+        check(cudaStreamSynchronize(stream(call)), "cudaStreamSynchronize");
+        break;
+      case Operation::sync_event:
+        check(cudaEventSynchronize(event(call)), "cudaEventSynchronize");
+        break;
+      case Operation::sync_device:
+        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        break;
+      case Operation::alloc:
+        allocate(call);
+        break;
+      case Operation::release:
+        release();
+        break;
+      case Operation::query:
+        query(call);
+        break;
+      case Operation::other:
+        break;
+    }
+  }
+
+  static std::size_t size_of(const TracedCall& call) {
+    return static_cast<std::size_t>(call.bytes);
+  }
+  void copy(const TracedCall& call, const Place& place) const {
+    const bool down = call.direction == Direction::d2h;
+    void* to = down ? place.on_host : place.on_device;
+    const void* from = down ? place.on_device : place.on_host;
+    if (call.direction == Direction::within_host) {
+      std::memcpy(to, from, size_of(call));
+      return;
+    }
+    if (call.direction == Direction::peer && program().devices > 1) {
+      check(cudaMemcpyPeerAsync(place.on_host, other_than(call.device), place.on_device,
+                                call.device, size_of(call), stream(call)),
+            "cudaMemcpyPeerAsync");
+      return;
+    }
+    const auto kind = call.direction == Direction::h2d ? cudaMemcpyHostToDevice
+                      : down                           ? cudaMemcpyDeviceToHost
+                                                       : cudaMemcpyDeviceToDevice;
+    const auto at = static_cast<std::size_t>(call.stream);
+    if (call.blocking && program().streams[at].kind == StreamKind::legacy) {
+      check(cudaMemcpy(to, from, size_of(call), kind), "cudaMemcpy");
+      return;
+    }
+    check(cudaMemcpyAsync(to, from, size_of(call), kind, stream(call)), "cudaMemcpyAsync");
+    if (call.blocking && call.pinned) {
+      check(cudaStreamSynchronize(stream(call)), "cudaStreamSynchronize");
+    }
+  }
+  void allocate(const TracedCall& call) {
+    DeviceMemory memory(std::max<std::size_t>(size_of(call), 1));
+    const std::scoped_lock lock(mutex_);
+    allocated_.push_back(std::move(memory));
+  }
+  // The one that was allocated last; the program's own are not told apart.
+  void release() {
+    DeviceMemory memory;
+    const std::scoped_lock lock(mutex_);
+    if (allocated_.empty()) return;
+    memory = std::move(allocated_.back());
+    allocated_.pop_back();
+  }
+  void query(const TracedCall& call) const {
+    const cudaError_t status = call.stream == TracedCall::none ? cudaEventQuery(event(call))
+                                                               : cudaStreamQuery(stream(call));
+    if (status != cudaErrorNotReady) check(status, "query");
+    cudaGetLastError();  // not ready is no error
+  }
+  void settle() override {
+    for (int device = 0; device < program().devices; ++device) {
+      use(device);
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+    use(0);
+  }
+
+  // Memory as the program asks for it: without setting it.
+  class DeviceMemory {
+   public:
+    DeviceMemory() = default;
+    explicit DeviceMemory(std::size_t bytes) {
+      void* data = nullptr;
+      check(cudaMalloc(&data, bytes), "cudaMalloc");
+      data_.reset(data);
+    }
+
+   private:
+    std::unique_ptr<void, devices::cuda::Destroy<cudaFree>> data_;
+  };
+
+  std::vector<Stream> streams_;
+  std::vector<Event> past_, events_;
+  std::vector<DeviceArray<std::byte>> on_device_;
+  std::vector<Buffer> on_host_;
+  std::vector<Place> places_;
+  std::mutex mutex_;
+  std::vector<DeviceMemory> allocated_;
+};
+
+}  // namespace
+
+std::unique_ptr<TracedSteps> open_traced_steps(TracedProgram program) {
+  return std::make_unique<CudaTracedSteps>(std::move(program));
+}
+
+}  // namespace gpucast::microbench::cuda

@@ -1,0 +1,194 @@
+"""One trace's forecasts, held against what was measured."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from gpucast.replay.forecast import TraceForecast, forecast
+from gpucast.replay.from_trace import program_of
+from gpucast.replay.path import PathCosts
+from gpucast.traces import find_steps, phases
+from gpucast.traces.steps import ProcessSteps
+from gpucast.traces.trace import Trace
+from tracing.cells import Cell
+
+NATIVE = "native"
+RECORDED = "native-recorded"
+MOST_CALLS = 100_000
+"""That are simulated of a trace, where they are of at least ``FEWEST`` of the program's steps."""
+FEWEST = 12
+PAUSE = 3.0
+"""Times the median step."""
+MOST_STEPS = 100
+WORTH_IT = 0.1
+"""A path is good enough for a program where its steps take at most so much longer."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A cell on a path; seconds.
+
+    Attributes:
+        measured: median of the visits' medians; forecast, low, high: of a measurement.
+        native: measured without a recorder; recorded: with one; replayed: its calls simulated.
+        spread: of the visits on this path, largest over smallest less one; one visit has none.
+        spread_native: likewise natively.
+        repeats: found steps in one of the program's own.
+        skeleton: its calls made there without its work, not a number where that was not done.
+    """
+
+    program: str
+    case: str
+    n: int
+    gpus: int
+    path: str
+    measured: float
+    forecast: float
+    low: float
+    high: float
+    native: float
+    recorded: float
+    replayed: float
+    visits: int
+    spread: float
+    spread_native: float
+    repeats: int
+    calls: float
+    skeleton: float
+
+    @property
+    def skeleton_error(self) -> float:
+        """Of the calls made again, against the program itself."""
+        return self.skeleton / self.measured - 1
+
+    @property
+    def error(self) -> float:
+        """Relative."""
+        return self.forecast / self.measured - 1
+
+    @property
+    def covered(self) -> bool:
+        """Whether the measured step lies in the interval."""
+        return self.low <= self.measured <= self.high
+
+    @property
+    def right(self) -> bool:
+        """Whether the forecast says rightly if the path is good enough."""
+        return (self.measured <= (1 + WORTH_IT) * self.native) == (
+            self.forecast <= (1 + WORTH_IT) * self.native
+        )
+
+    @property
+    def replay_error(self) -> float:
+        """Of the simulated native step, which is to be the one that was not recorded."""
+        return self.replayed / self.native - 1
+
+    @property
+    def recording(self) -> float:
+        """By how much the recorded steps were longer."""
+        return self.recorded / self.native - 1
+
+
+def outcomes(
+    cell: Cell,
+    trace: Trace,
+    measured: Mapping[str, Sequence[float]],
+    paths: Mapping[str, PathCosts],
+    skeletons: Mapping[str, float],
+) -> Iterator[Outcome]:
+    """The cell on each of the paths on which it was measured.
+
+    Raises:
+        InputError: the trace has no steps that can be simulated.
+    """
+    native = statistics.median(measured[NATIVE])
+    steps = find_steps(trace).main
+    recorded = measured.get(RECORDED)
+    repeats = _repeats(steps, statistics.median(recorded) if recorded else native)
+    grouped = _grouped(steps, repeats)
+    if not phases.has_light(trace.processes[steps.process]):
+        # A trace without light phases does not say what its steps take alone.
+        trace = replace(trace, run=replace(trace.run, seconds_untraced=native))
+    calls = max(1.0, float(grouped.calls.mean()))
+    most = int(np.clip(MOST_CALLS / calls, FEWEST, MOST_STEPS))
+    program = program_of(trace, grouped, most_steps=most)
+    for path, costs in paths.items():
+        if path in measured:
+            found = forecast(program, costs)
+            skeleton = repeats * skeletons.get(path, float("nan"))
+            yield _outcome(cell, path, found, measured, native, grouped, repeats, skeleton)
+
+
+def _outcome(
+    cell: Cell, path: str, found: TraceForecast, measured: Mapping[str, Sequence[float]],
+    native: float, steps: ProcessSteps, repeats: int, skeleton: float,
+) -> Outcome:  # fmt: skip
+    return Outcome(
+        **asdict(cell),
+        path=path,
+        measured=statistics.median(measured[path]),
+        forecast=found.seconds,
+        low=found.low,
+        high=found.high,
+        native=native,
+        recorded=float(np.median(steps.seconds[steps.kept & (steps.phase == phases.FULL)])),
+        replayed=found.replayed,
+        visits=len(measured[path]),
+        spread=_spread(measured[path]),
+        spread_native=_spread(measured[NATIVE]),
+        repeats=repeats,
+        calls=found.calls,
+        skeleton=skeleton,
+    )
+
+
+def _spread(visits: Sequence[float]) -> float:
+    return max(visits) / min(visits) - 1 if len(visits) > 1 else float("nan")
+
+
+def _repeats(steps: ProcessSteps, seconds: float) -> int:
+    """How many found steps one of the program's own is, which took so long.
+
+    Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
+    """
+    found = steps.seconds[steps.kind >= 0]
+    usual = float(found[found < PAUSE * np.median(found)].mean())
+    return max(1, round(seconds / usual))
+
+
+def _grouped(steps: ProcessSteps, repeats: int) -> ProcessSteps:
+    """So many found steps as one: as many as a step of the program's, wherever they begin."""
+    if repeats == 1:
+        return steps
+    count = steps.count // repeats
+    within = slice(0, count * repeats)
+    # What a step of the program begins or ends with makes one of its repeats longer, not odd.
+    fits = (steps.kind[within] >= 0).reshape(count, repeats).all(axis=1)
+    begins = steps.begins_ns[: count * repeats + 1 : repeats]
+    seconds = np.diff(begins)
+    recorded = steps.phase[within].reshape(count, repeats)
+    same = (recorded == recorded[:, :1]).all(axis=1)
+    usual = np.median(seconds[fits]) if fits.any() else 0
+    return replace(
+        steps,
+        begins_ns=begins,
+        kept=fits & same & (np.abs(seconds - usual) <= 0.2 * usual),
+        phase=np.where(same, recorded[:, 0], phases.BETWEEN).astype(np.int8),
+        kind=np.where(fits, 0, -1),
+        call_step=np.where(steps.call_step >= 0, steps.call_step // repeats, -1),
+        work_step=np.where(steps.work_step >= 0, steps.work_step // repeats, -1),
+    )
+
+
+DERIVED = ("error", "skeleton_error", "covered", "right", "replay_error", "recording")
+
+
+def table(found: Sequence[Outcome]) -> pd.DataFrame:
+    """A row an outcome, with what follows from it."""
+    rows = [{**asdict(each), **{name: getattr(each, name) for name in DERIVED}} for each in found]
+    return pd.DataFrame(rows)

@@ -1,0 +1,108 @@
+"""The page: how near, in short; by path and program; every cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from forecasting.markdown import missed, percent, table
+from tracing.outcomes import WORTH_IT
+
+MEDIAN, P95, COVERAGE, REPLAY = 0.1, 0.3, (0.8, 0.97), 0.02
+"""Targets: of the forecasts' errors, of their 90 % intervals, and of the native replay's errors."""
+
+
+def page(
+    rows: pd.DataFrame, left_out: Mapping[str, str], *, title: str, command: str, figure: str
+) -> str:
+    """Markdown."""
+    error = rows.error.abs()
+    about = f" ({title})" if title else ""
+    parts = [
+        "# Forecasts from traces",
+        f"**How near is a forecast of another path from one native trace?** {len(rows)} forecasts "
+        f"of {len(rows.groupby(_CELL))} cells{about}: the median error is "
+        f"**{percent(error.median())}**, the 95th percentile {percent(error.quantile(0.95))}; "
+        f"{percent(rows.covered.mean())} of the measured steps lie in their 90 % interval. Whether "
+        f"the path costs at most {percent(WORTH_IT)} of time is told rightly for "
+        f"{percent(rows.right.mean())}.",
+        f"![Forecast over measured step, a mark a cell]({figure})",
+        "*A mark is a cell: program, case, size, GPUs. Bars are 90 % intervals; 20 % to either "
+        "side is shaded.*",
+        f"Made by `{command}`; no number on this page comes from elsewhere. A trace is one native "
+        "run of 60 steps or so. What calls cost on the other path comes from transfers and "
+        "launches measured there; its steps are only looked at to judge.",
+        "## In short",
+        table(_HEADS, [_sums("all", rows), *(_sums(*each) for each in rows.groupby("path"))]),
+        f"Targets: median {percent(MEDIAN)}, p95 {percent(P95)}, intervals {percent(COVERAGE[0])} "
+        f"to {percent(COVERAGE[1])}, replay {percent(REPLAY)}. **Bold** figures miss theirs. "
+        "Visits: how far measurements of one cell, minutes apart, lie from one another (largest "
+        "over smallest), in the median: no forecast can be nearer. Replay: the recorded calls, "
+        "simulated natively, against the native step that was not recorded. Recording: by how "
+        "much it lengthened steps. Skeleton: the recorded calls made on that path without the "
+        "program (gpucast-microbench skeleton), against the program.",
+        "## By program",
+        table(
+            ["path, " + _HEADS[0], *_HEADS[1:]],
+            [_sums(" ".join(key), of) for key, of in rows.groupby(["path", "program"])],
+        ),
+        "## Every cell",
+        table(
+            ["program", "n", "GPUs", "path", "native", "replayed", "measured", "forecast", "90 %",
+             "error", "covered"],
+            [_cell(each) for each in rows.itertuples()],
+        ),
+    ]  # fmt: skip
+    if left_out:
+        why = [f"- {name}: {reason}" for name, reason in left_out.items()]
+        parts += ["Traces without a forecast:", "\n".join(why)]
+    return "\n\n".join(parts) + "\n"
+
+
+_CELL = ["program", "case", "n", "gpus"]
+_HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "visits", "replay",
+          "recording", "skeleton"]  # fmt: skip
+
+
+def _sums(name: str, rows: pd.DataFrame) -> list[object]:
+    error, replay = rows.error.abs(), rows.replay_error.abs().median()
+    median, p95, covered = error.median(), error.quantile(0.95), rows.covered.mean()
+    spread = rows.spread.median()
+    return [
+        name,
+        len(rows),
+        missed(percent(median), bool(median <= MEDIAN)),
+        missed(percent(p95), bool(p95 <= P95)),
+        percent(rows.error.median()),
+        missed(percent(covered), bool(COVERAGE[0] <= covered <= COVERAGE[1])),
+        percent(rows.right.mean()),
+        _percent(spread),
+        missed(percent(replay), bool(replay <= REPLAY)),
+        percent(rows.recording.median()),
+        _percent(rows.skeleton_error.abs().median()),
+    ]
+
+
+def _cell(row: object) -> list[object]:
+    case = f" ({row.case})" if row.case else ""
+    return [
+        f"{row.program}{case}",
+        f"{row.n:,}",
+        row.gpus,
+        row.path,
+        *(_us(each) for each in (row.native, row.replayed, row.measured, row.forecast)),
+        f"{_us(row.low)} to {_us(row.high)}",
+        percent(row.error),
+        "yes" if row.covered else "**no**",
+    ]
+
+
+def _percent(value: float) -> str:
+    return percent(None if pd.isna(value) else value)
+
+
+def _us(seconds: float) -> str:
+    """Microseconds, three digits of them."""
+    value = seconds * 1e6
+    return f"{value:,.0f} µs" if value >= 100 else f"{value:.3g} µs"

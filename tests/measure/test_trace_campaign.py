@@ -1,0 +1,94 @@
+"""``scripts/gpu.sh traces`` over the fake driver: its native GPUs are servers', as its remote ones.
+
+Nothing is recorded here (no CUPTI): that is said, and the campaign goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import gpucast as gc
+import mdapp
+from remote_servers import FAKE, PROBE, addresses, built, remote_environment, servers
+
+ROOT = Path(__file__).parents[2]
+HANG = 300
+PATHS = ("native", "remote", "remote-sync")
+PROGRAMS = ("many_kernels", "pageable_copies")
+KERNELS = [built("..", "tests", "remote_kernels", f"lib{each}_kernels.so")
+           for each in ("microbench", "mdapp", "trace_programs")]  # fmt: skip
+FAKED = {"GPUCAST_FAKE_KERNELS": ":".join(map(str, KERNELS))}
+
+pytestmark = pytest.mark.skipif(
+    not PROBE.exists()
+    or not all(each.exists() for each in KERNELS)
+    or not all(built("..", "trace", "programs", each).exists() for each in PROGRAMS),
+    reason=f"no {PROBE}, or no programs to trace beside it",
+)
+
+
+def calls_of_a_program(folder: Path) -> Path:
+    """Two steps of a kernel and a wait."""
+    folder.mkdir()
+    head = {"schema": "gpucast.calls/1", "steps": 2, "threads": 1, "devices": 1, "events": 0}
+    asked = {"thread": 0, "device": 0, "stream": 0, "gap": 1e-6, "busy": 1e-5}
+    lines = [{**head, "streams": [{"device": 0, "flags": 2}]}]
+    lines += [{**asked, "operation": operation, "step": step}
+              for step in range(2) for operation in ("launch", "sync_stream")]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "made.jsonl").write_text(text)
+    return folder
+
+
+def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 2\n')
+    smi.chmod(0o755)
+    folder = tmp_path / "out"
+    with servers(2, "--spin-us", "0", **FAKED) as running:
+        environment = {
+            **remote_environment(addresses(running), **FAKED),
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "GPUCAST_BUILD": str(built("..")),
+            "GPUCAST_BUDGET": "3",
+            "GPUCAST_CALLS": str(calls_of_a_program(tmp_path / "calls")),
+            "GPUCAST_CELL_SECONDS": "0.01",
+            "GPUCAST_FAKE_DEVICES": "2",
+            "GPUCAST_FIRST_SIZES": "1",
+            "GPUCAST_INTERVAL": "100",
+            "GPUCAST_KERNELS": "claret",
+            "GPUCAST_LARGEST": "4096",
+            "GPUCAST_LIBCUDA": str(FAKE),
+            "GPUCAST_MACHINE": "x2",
+            "GPUCAST_PROGRAMS": " ".join(PROGRAMS),
+            "GPUCAST_RECORDING": "20",
+            "GPUCAST_REMOTE_SPIN_US": "0",
+            "GPUCAST_ROUNDS": "2",
+            "GPUCAST_SIZES": "64",
+            "GPUCAST_NCCL": "/nonexistent",
+        }
+        finished = subprocess.run(
+            [ROOT / "scripts" / "gpu.sh", "traces", folder],
+            env=environment, capture_output=True, text=True, timeout=HANG,
+        )  # fmt: skip
+    said = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert finished.returncode == 0, finished.stdout + finished.stderr + said
+    records = mdapp.records_in((folder / "dataset.jsonl").read_text())
+    found = Counter(
+        (each["program"], each["n"], each["gpus"], each["path"])
+        for each in records
+        if each["kind"] == "step" and "program" in each
+    )
+    cells = [("many-kernels", 20, 1), ("many-kernels", 20, 2), ("pageable-copies", 4, 1)]
+    visits = {(*cell, path): 2 for cell in cells for path in PATHS}
+    assert found == visits | {("skeleton", 2, 1, path): 1 for path in PATHS}
+    assert {each["path"] for each in records if each["kind"] == "transfer"} == set(PATHS)
+    assert {each["path"] for each in records if each.get("schedule") == "star-async"} == set(PATHS)
+    assert len(gc.load(folder / "dataset.jsonl").machines) == 3
+    assert {each.name for each in folder.glob("*.xz")} == {"dataset.jsonl.xz", "logs.tar.xz"}

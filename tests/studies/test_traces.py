@@ -1,0 +1,128 @@
+"""What is held against what in studies/traces.py, and traces trimmed for it."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpucast.data import jsonl
+from gpucast.data.dataset import from_records
+from gpucast.replay import program_of
+from gpucast.traces import find_steps, read
+from gpucast.traces.phases import FULL, LIGHT
+from gpucast.traces.tables import frame
+from gpucast.traces.trace import RunDescription, Trace
+from gpucast.traces.writing import write
+from made_traces import MadeTrace
+from tracing.cells import OWN, Cell, cell_of, skeletons, visits
+from tracing.outcomes import Outcome, table
+from tracing.page import page
+
+ROOT = Path(__file__).parents[2]
+US = 1e-6
+
+
+def made(steps: int) -> MadeTrace:
+    trace = MadeTrace()
+    for _ in range(steps):
+        trace.launch("advance", seconds=20 * US)
+        trace.host(5 * US)
+        trace.copy(8, "d2h")
+    return trace
+
+
+def test_a_cell_is_what_the_command_line_names() -> None:
+    words = ["build/halo_exchange", "--n", "64", "--case", "pinned", "--gpus", "2", "-o", "x"]
+    assert cell_of(RunDescription("cupti", words)) == Cell("halo-exchange", "pinned", 64, 2)
+    words = ["x/gpucast-mdapp", "measure", "--n", "8", "--schedule", "star-async",
+             "--memory", "pinned"]  # fmt: skip
+    assert cell_of(RunDescription("cupti", words)) == Cell(OWN, "star-async, pinned", 8, 1)
+    assert cell_of(RunDescription("cupti", ["python", "train.py"])) is None
+
+
+def test_each_record_is_a_visit_of_its_cell() -> None:
+    machine = {"kind": "machine", "id": "m"}
+    step = {"kind": "step", "machine": "m", "path": "remote", "program": "p", "n": 3, "gpus": 1}
+    records = [machine, {**step, "seconds": [3.0, 1.0, 2.0]}, {**step, "seconds": [4.0]}]
+    data = from_records("made", [jsonl.record(each) for each in records])
+    assert visits(data) == {Cell("p", "", 3, 1): {"remote": [2.0, 4.0]}}
+
+
+def test_calls_made_again_are_told_by_the_name_of_their_trace() -> None:
+    machine = {"kind": "machine", "id": "m"}
+    step = {"kind": "step", "machine": "m", "path": "remote", "program": "skeleton", "n": 3,
+            "gpus": 1, "case": "p-n5-gpus1", "seconds": [2.0]}  # fmt: skip
+    data = from_records("made", [jsonl.record(each) for each in (machine, step)])
+    assert skeletons(data) == {"p-n5-gpus1": {"remote": 2.0}}
+
+
+OUTCOME = Outcome(
+    program="p", case="", n=3, gpus=1, path="remote", measured=2.0, forecast=1.8, low=1.7,
+    high=1.9, native=1.0, recorded=1.1, replayed=1.02, visits=2, spread=0.04, spread_native=0.03,
+    repeats=1, calls=4.0, skeleton=2.1,
+)  # fmt: skip
+
+
+def test_an_outcome_says_how_far_off_it_is() -> None:
+    assert OUTCOME.error == pytest.approx(-0.1)
+    assert not OUTCOME.covered
+    assert OUTCOME.right  # neither measured nor forecast within 10 % of native
+    assert not replace(OUTCOME, forecast=1.05).right
+    assert OUTCOME.replay_error == pytest.approx(0.02)
+    assert OUTCOME.recording == pytest.approx(0.1)
+    assert OUTCOME.skeleton_error == pytest.approx(0.05)
+
+
+def test_the_page_says_so_in_short_and_of_every_cell() -> None:
+    rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1, high=2.2)])
+    text = page(rows, {"lost": "no steps"}, title="", command="make it", figure="x.png")
+    assert "2 forecasts of 1 cells: the median error is **7.5 %**" in text
+    assert "50 % of the measured steps lie in their 90 % interval" in text
+    assert "- lost: no steps" in text
+    assert text.count("| p | 3 | 1 |") == 2
+
+
+def trimmed(trace: Trace) -> Trace:
+    script = runpy.run_path(str(ROOT / "scripts" / "trim_traces.py"))
+    found: Trace = script["trimmed"](trace, 60)
+    return found
+
+
+def in_two_phases(trace: Trace) -> Trace:
+    """Of the second half, calls alone were recorded."""
+    (process,) = trace.processes
+    starts, ends = process.calls["start_ns"], process.calls["end_ns"]
+    half = int(starts[len(starts) // 2])
+    both = {"start_ns": [int(starts.iloc[0]), half], "end_ns": [half, int(ends.iloc[-1])]}
+    light = process.calls.loc[starts >= half, "correlation"]
+    kept = {name: rows[~rows["correlation"].isin(light)].reset_index(drop=True)
+            for name, rows in (("work", process.work), ("waits", process.waits))}  # fmt: skip
+    phases = frame("phases", {**both, "full": [FULL, LIGHT]})
+    return replace(trace, processes=(replace(process, phases=phases, **kept),))
+
+
+@pytest.mark.parametrize("phases", [1, 2])
+def test_a_trimmed_trace_has_few_steps_and_gives_the_same_replay(
+    phases: int, tmp_path: Path
+) -> None:
+    whole = made(600).trace()
+    if phases == 2:
+        whole = in_two_phases(whole)
+    trace = trimmed(whole)
+    (process,) = trace.processes
+    assert len(process.calls) < len(whole.processes[0].calls) / 8
+    assert set(process.work["correlation"]) <= set(process.calls["correlation"])
+    steps = find_steps(trace).main
+    for phase in (FULL, LIGHT)[:phases]:
+        assert (steps.kept & (steps.phase == phase)).sum() >= 12
+    programs = [program_of(each, find_steps(each)) for each in (whole, trace)]
+    full, short = (np.median(each.step_seconds(each.simulate())) for each in programs)
+    assert short == pytest.approx(full, rel=1e-3)
+    write(trace, tmp_path / "T.zip")
+    again = read(tmp_path / "T.zip").processes[0]
+    pd.testing.assert_frame_equal(again.calls, process.calls)

@@ -1,0 +1,99 @@
+// A CUDA graph: data to the GPU, two chains of n kernels side by side, and data back, launched by
+// one call. Native only: remote GPUs have no graphs.
+#include <vector>
+
+#include "program.h"
+#include "random.h"
+
+namespace gpucast::trace {
+namespace {
+
+constexpr unsigned count = 1024;
+constexpr unsigned threads = 128;
+
+__global__ void scramble_once(std::uint32_t* data) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  data[i] = scrambled(data[i], 1);
+}
+
+class Graph : public Program {
+ public:
+  explicit Graph(const Cell& cell) : kernels_(cell.n) {
+    for (std::uint32_t i = 0; i < 2 * count; ++i)
+      sent_[i] = i + 1;
+    // Loads the kernel, which a stream that is captured may not do.
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    scramble_once<<<1, 1>>>(data_.data());
+    check(cudaGetLastError(), "launch of scramble_once");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    const auto graph = described();
+    cudaGraphExec_t ready = nullptr;
+    check(cudaGraphInstantiate(&ready, graph.get(), 0), "cudaGraphInstantiate");
+    ready_.reset(ready);
+  }
+
+  void step() override {
+    check(cudaGraphLaunch(ready_.get(), stream_.get()), "cudaGraphLaunch");
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+  }
+
+  std::string wrong() override {
+    for (std::uint32_t i = 0; i < 2 * count; ++i)
+      received_[i] = 0;
+    step();
+    for (std::uint32_t i = 0; i < 2 * count; ++i) {
+      if (received_[i] != scrambled(i + 1, kernels_)) return "number " + std::to_string(i);
+    }
+    return "";
+  }
+
+ private:
+  using Description = std::unique_ptr<CUgraph_st, devices::cuda::Destroy<cudaGraphDestroy>>;
+
+  Description described() {
+    const Stream main_stream = Stream::independent();
+    const Stream side = Stream::independent();
+    const Event copied(cudaEventDisableTiming);
+    const Event done(cudaEventDisableTiming);
+    const cudaStream_t main = main_stream.get();
+    check(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    check(cudaMemcpyAsync(data_.data(), sent_.data(), sent_.bytes(), cudaMemcpyHostToDevice, main),
+          "cudaMemcpyAsync");
+    check(cudaEventRecord(copied.get(), main), "cudaEventRecord");
+    check(cudaStreamWaitEvent(side.get(), copied.get(), 0), "cudaStreamWaitEvent");
+    for (std::int64_t k = 0; k < kernels_; ++k) {
+      scramble_once<<<count / threads, threads, 0, main>>>(data_.data());
+      scramble_once<<<count / threads, threads, 0, side.get()>>>(data_.data() + count);
+      check(cudaGetLastError(), "launch of scramble_once");
+    }
+    check(cudaEventRecord(done.get(), side.get()), "cudaEventRecord");
+    check(cudaStreamWaitEvent(main, done.get(), 0), "cudaStreamWaitEvent");
+    check(cudaMemcpyAsync(received_.data(), data_.data(), sent_.bytes(), cudaMemcpyDeviceToHost,
+                          main),
+          "cudaMemcpyAsync");
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(main, &graph), "cudaStreamEndCapture");
+    return Description(graph);
+  }
+
+  std::int64_t kernels_;
+  Stream stream_ = Stream::independent();
+  DeviceArray<std::uint32_t> data_{2 * std::size_t{count}};
+  PinnedArray<std::uint32_t> sent_{2 * std::size_t{count}}, received_{2 * std::size_t{count}};
+  std::unique_ptr<CUgraphExec_st, devices::cuda::Destroy<cudaGraphExecDestroy>> ready_;
+};
+
+}  // namespace
+}  // namespace gpucast::trace
+
+int main(int argc, char** argv) {
+  using namespace gpucast::trace;
+  return run(
+      {.name = "graph",
+       .what = "A CUDA graph of two chains of n kernels between a copy to the GPU and one back.",
+       .unit = "kernels",
+       .sizes = "5,50,500",
+       .settings = {}},
+      [](const Cell& cell) -> std::unique_ptr<Program> { return std::make_unique<Graph>(cell); },
+      {argv, argv + argc});
+}

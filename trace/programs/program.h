@@ -1,0 +1,84 @@
+// What the programs have in common: sizes, settings and GPUs from the command line, steps timed by
+// the host's clock, their records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpucast/devices/cuda/check.h"
+#include "gpucast/devices/cuda/resources.h"
+#include "gpucast/support/interface.h"
+
+namespace gpucast::trace {
+
+using devices::cuda::check;
+using devices::cuda::DeviceArray;
+using devices::cuda::Event;
+using devices::cuda::Stream;
+
+// What is timed: one size of one setting on so many GPUs.
+struct Cell {
+  std::string setting;  // one of About::settings; empty where there are none
+  std::int64_t n = 1;
+  int gpus = 1;
+};
+
+// A program that is ready to make steps. Every step asks the same of its GPUs.
+class Program : public support::Interface {
+ public:
+  // Returns when the host knows what came of it.
+  virtual void step() = 0;
+  // Begins anew, makes a step, and says what is wrong about its result; empty where it is right.
+  virtual std::string wrong() = 0;
+};
+
+struct About {
+  std::string name;
+  std::string what;   // a line for --help
+  std::string unit;   // what n counts
+  std::string sizes;  // the usual ones: a list of numbers
+  std::vector<std::string> settings;
+  int most_gpus = 1;
+};
+
+// Makes a cell's program; throws InputError for a size that it cannot have.
+using Make = std::unique_ptr<Program> (*)(const Cell& cell);
+
+// All of main: a record of kind step for each cell. Returns the exit status: 1 where a result is
+// wrong or a GPU failed, 2 for wrong input.
+int run(const About& about, Make make, const std::vector<std::string>& command_line);
+
+// The side of a square grid of n cells. Throws InputError where n is no square of at least `least`.
+int side_of(std::int64_t n, int least);
+
+// Host memory that GPUs copy from and to without staging; zeroed.
+template <class T>
+class PinnedArray {
+ public:
+  explicit PinnedArray(std::size_t size) : size_(size) {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, size * sizeof(T), cudaHostAllocPortable), "cudaHostAlloc");
+    data_.reset(static_cast<T*>(memory));
+    for (std::size_t k = 0; k < size; ++k)
+      data_.get()[k] = T{};
+  }
+
+  T* data() { return data_.get(); }
+  T& operator[](std::size_t k) { return data_.get()[k]; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+
+ private:
+  std::size_t size_;
+  std::unique_ptr<T, devices::cuda::Destroy<cudaFreeHost>> data_;
+};
+
+// Blocks of so many threads for `count` of them.
+inline unsigned blocks_of(std::int64_t count, unsigned threads) {
+  return static_cast<unsigned>((count + threads - 1) / threads);
+}
+
+}  // namespace gpucast::trace
