@@ -62,7 +62,9 @@ def test_every_question_is_answered(measured: tuple[Path, str]) -> None:
     assert {t["bytes"] for t in transfers if t["route"] == "h2d"} >= {1, 64, 95, 4096}
     together = [t for t in transfers if t["concurrent"]]
     assert {len(t["concurrent"]) for t in together} >= {1, 3}
-    assert {x["method"] for x in records(path, "launch")} == {"submit", "sync", "gated"}
+    assert {x["method"] for x in records(path, "launch")} == {
+        "submit", "sync", "gated", "row", "drain", "idle", "rest"
+    }  # fmt: skip
 
 
 def test_gpucast_reads_and_fits_them(measured: tuple[Path, str]) -> None:
@@ -110,7 +112,9 @@ def test_a_fresh_run_probes_launches_and_all_routes(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     finished = run("measure", *QUICK, "--probes", "-o", path)
     assert finished.returncode == 0, finished.stderr
-    assert {launch["method"] for launch in records(path, "launch")} == {"submit", "sync", "gated"}
+    assert {launch["method"] for launch in records(path, "launch")} == {
+        "submit", "sync", "gated", "row", "drain", "idle", "rest"
+    }  # fmt: skip
     routes = {transfer["route"] for transfer in records(path, "transfer")}
     assert routes == {"h2d", "d2h", "peer", "local"}
 
