@@ -73,7 +73,8 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
       begun_(read_clocks()),
       folder_(settings_.folder),
       from_ns_(settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()),
-      phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after),
+      phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after,
+              settings_.light_to_full, settings_.begins_full),
       phase_began_ns_(begun_.realtime),
       tables_(folder_.path()),
       compaction_(
@@ -88,7 +89,7 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
   try {
     enable();
     folder_.describe({.cupti = cupti_.version,
-                      .phase = OpenPhase{.start_ns = phase_began_ns_, .full = true},
+                      .phase = OpenPhase{.start_ns = phase_began_ns_, .full = phases_.full()},
                       .begun = begun_,
                       .now = begun_});
   } catch (...) {
@@ -117,11 +118,7 @@ void Recorder::enable() {
   learn_names_of_calls();
   for (const CUpti_ActivityKind each : always)
     cupti_.require(cupti_.ActivityEnable(each), "enable");
-  for (const CUpti_ActivityKind each : of_work)
-    cupti_.require(cupti_.ActivityEnable(each), "enable");
-  if (settings_.whole_graphs) {
-    cupti_.require(cupti_.ActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "graphs");
-  }
+  if (phases_.full()) turn_work(true);
   choose_calls();
   // Queries that found nothing done are calls, and no waits.
   cupti_.require(cupti_.ActivityEnableAllSyncRecords(0), "waits");
@@ -156,6 +153,33 @@ void Recorder::choose_calls() {
     if (result != CUPTI_SUCCESS) result = each;
   }
   cupti_.require(result, "enable calls");
+  if (!phases_.full()) turn_calls(false);
+}
+
+// Those that are left out in light phases. Functions that the driver no longer has are refused.
+void Recorder::turn_calls(bool on) const {
+  if (settings_.light == LightCalls::all) return;
+  const std::uint8_t enable = on ? 1 : 0;
+  const auto always_on = [&](const std::string& name) {
+    return settings_.light == LightCalls::waits && may_wait(name);
+  };
+  for (CUpti_CallbackId id = 1; id < runtime_names_.size(); ++id) {
+    const std::string name = plain_name(runtime_names_[id]);
+    if (settings_.light == LightCalls::runtime || stays_on_host(name) || always_on(name)) continue;
+    cupti_.ActivityEnableRuntimeApi(id, enable);
+  }
+  for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
+    const std::string name = plain_name(driver_names_[id]);
+    if (goes_beyond_host(name) && !always_on(name)) cupti_.ActivityEnableDriverApi(id, enable);
+  }
+}
+
+void Recorder::turn_work(bool on) const {
+  const auto turn = [&](CUpti_ActivityKind kind) {
+    cupti_.require(on ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind), "switch");
+  };
+  std::ranges::for_each(of_work, turn);
+  if (settings_.whole_graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 }
 
 // --- the thread -------------------------------------------------------------------------------
@@ -171,7 +195,13 @@ void Recorder::run() noexcept {
         return;
       }
       const Phases::Time now(read_clocks().monotonic);
-      if (phases_.over(now, rows_that_count(phases_.full()))) switch_phase();
+      if (phases_.full() && began_again_ < most_again && phases_.left(now) <= Phases::Time{0} &&
+          lacks_kernels()) {
+        ++began_again_;
+        switch_phase(true);
+      } else if (phases_.over(now, counts().work)) {
+        switch_phase(!phases_.full());
+      }
       lock.lock();
     }
   } catch (const std::exception& error) {
@@ -184,37 +214,46 @@ std::chrono::nanoseconds Recorder::pause() const {
   return left > Phases::Time{0} ? std::min(left, settings_.flush) : settings_.flush;
 }
 
-std::uint64_t Recorder::rows_that_count(bool full_phase) {
+RecordCounts Recorder::counts() {
   const std::scoped_lock lock(rows_mutex_);
-  const RecordCounts& counts = compaction_.counts();
-  return full_phase ? counts.work : counts.calls;
+  return compaction_.counts();
+}
+
+// Whether kernels were launched since the phase began, and none was recorded, as some were before:
+// CUPTI may fail to record them after their kind was disabled and enabled again.
+bool Recorder::lacks_kernels() {
+  const RecordCounts now = counts();
+  const std::uint64_t launches = now.launches - before_phase_.launches;
+  constexpr std::uint64_t few = 20;
+  return launches >= few && before_phase_.kernels > 0 && now.kernels == before_phase_.kernels;
 }
 
 // What is called meanwhile is in neither phase.
-void Recorder::switch_phase() {
+void Recorder::switch_phase(bool full) {
   const std::int64_t ended = read_clocks().realtime;
-  const bool full = !phases_.full();
-  const auto turn = [&](CUpti_ActivityKind kind) {
-    cupti_.require(full ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind), "switch");
-  };
-  std::ranges::for_each(of_work, turn);
-  if (settings_.whole_graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (phases_.full()) turn_work(false);
+  turn_calls(full);
+  if (full) turn_work(true);
+  add_phase(ended);
+  const RecordCounts now = counts();
   const ClockReading begun = read_clocks();
-  {
-    const std::scoped_lock lock(rows_mutex_);
-    add_phase(ended);
+  if (full == phases_.full()) {
+    phases_.again(Phases::Time(begun.monotonic), now.work);
+  } else {
+    phases_.next(Phases::Time(begun.monotonic), now.work);
   }
-  phases_.next(Phases::Time(begun.monotonic), rows_that_count(full));
   phase_began_ns_ = begun.realtime;
+  before_phase_ = now;
 }
 
-// The one that is about to end.
+// The one that is about to end. It is no full one where the kernels' records did not come.
 void Recorder::add_phase(std::int64_t end_ns) {
   const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
   if (start_ns >= end_ns) return;
-  tables_.phases.add({.start_ns = start_ns,
-                      .end_ns = end_ns,
-                      .full = static_cast<std::uint8_t>(phases_.full() ? 1 : 0)});
+  const bool full = phases_.full() && !lacks_kernels();
+  const std::scoped_lock lock(rows_mutex_);
+  tables_.phases.add(
+      {.start_ns = start_ns, .end_ns = end_ns, .full = static_cast<std::uint8_t>(full ? 1 : 0)});
 }
 
 bool Recorder::enough() {
@@ -238,11 +277,13 @@ void Recorder::flush(std::uint32_t flag, const char* ended, std::int64_t until_n
   // what there is has to be written all the same.
   const CUptiResult result = cupti_.ActivityFlushAll(flag);
   if (!last) cupti_.require(result, "flush");
-  const std::scoped_lock lock(rows_mutex_);
+  std::unique_lock lock(rows_mutex_);
   if (finished_) return;
   compaction_.settle(/*everything=*/last);
   if (last) {
+    lock.unlock();
     add_phase(until_ns);
+    lock.lock();
     tables_.close();
     finished_ = true;
   } else {
