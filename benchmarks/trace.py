@@ -347,12 +347,16 @@ def _misplaced(tables: Tables) -> Iterator[str]:
     full = []
     counts, late, early = Counter[str](), [], []
     for call in tables.of("calls"):
+        if tables.name(call) == "cudaStreamEndCapture":
+            late, early = [], []  # launches that a graph captured
         if tables.name(call) not in ASKS:
             continue
         phase = phases.of(call["process"], call["start_ns"], call["end_ns"])
         there = worked[call["process"], call["correlation"]]
         if phase is None:
             counts["between"] += 1
+        elif phase["full"] == 2:
+            counts["without kernels, which the recorder noticed"] += 1
         elif phase["full"]:
             counts["full"] += 1
             if not there:
@@ -390,7 +394,7 @@ def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
         times.sort()
         for start, end in itertools.pairwise(times):
             phase = phases.of(process, start, end)
-            if phase is not None:
+            if phase is not None and phase["full"] != 2:
                 result[phase["full"]].append((end - start) / 1e3)
     return result
 

@@ -195,11 +195,10 @@ void Recorder::run() noexcept {
         return;
       }
       const Phases::Time now(read_clocks().monotonic);
-      if (phases_.full() && began_again_ < most_again && phases_.left(now) <= Phases::Time{0} &&
-          lacks_kernels()) {
+      if (phases_.full() && began_again_ < most_again && lacks_kernels()) {
         ++began_again_;
         switch_phase(true);
-      } else if (phases_.over(now, counts().work)) {
+      } else if (phase_is_over(now)) {
         switch_phase(!phases_.full());
       }
       lock.lock();
@@ -209,9 +208,17 @@ void Recorder::run() noexcept {
   }
 }
 
-std::chrono::nanoseconds Recorder::pause() const {
+std::chrono::nanoseconds Recorder::pause() {
+  // Until a full phase has kernels; it is begun again the sooner if it does not get any.
+  constexpr std::chrono::milliseconds first_look(20);
+  const bool waits_for_kernels = phases_.full() && before_phase_.kernels > 0 &&
+                                 began_again_ < most_again &&
+                                 counts().kernels == before_phase_.kernels;
+  const std::chrono::nanoseconds longest =
+      waits_for_kernels ? std::min<std::chrono::nanoseconds>(first_look, settings_.flush)
+                        : settings_.flush;
   const Phases::Time left = phases_.left(Phases::Time(read_clocks().monotonic));
-  return left > Phases::Time{0} ? std::min(left, settings_.flush) : settings_.flush;
+  return left > Phases::Time{0} ? std::min(left, longest) : longest;
 }
 
 RecordCounts Recorder::counts() {
@@ -219,8 +226,17 @@ RecordCounts Recorder::counts() {
   return compaction_.counts();
 }
 
+bool Recorder::phase_is_over(Phases::Time now) {
+  const RecordCounts current = counts();
+  if (!phases_.over(now, current.work)) return false;
+  // A light phase has seen a call, where those that any program makes are recorded.
+  const bool all_calls =
+      settings_.light == LightCalls::all || settings_.light == LightCalls::runtime;
+  return phases_.full() || !all_calls || current.calls > before_phase_.calls;
+}
+
 // Whether kernels were launched since the phase began, and none was recorded, as some were before:
-// CUPTI may fail to record them after their kind was disabled and enabled again.
+// after one in five programs' second enabling CUPTI 13.0 records copies and no kernels.
 bool Recorder::lacks_kernels() {
   const RecordCounts now = counts();
   const std::uint64_t launches = now.launches - before_phase_.launches;
@@ -233,6 +249,8 @@ void Recorder::switch_phase(bool full) {
   const std::int64_t ended = read_clocks().realtime;
   if (phases_.full()) turn_work(false);
   turn_calls(full);
+  // Enabled again at once, it may fail again.
+  if (full && phases_.full()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   if (full) turn_work(true);
   add_phase(ended);
   const RecordCounts now = counts();
@@ -246,14 +264,16 @@ void Recorder::switch_phase(bool full) {
   before_phase_ = now;
 }
 
-// The one that is about to end. It is no full one where the kernels' records did not come.
+// The one that is about to end.
 void Recorder::add_phase(std::int64_t end_ns) {
   const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
   if (start_ns >= end_ns) return;
-  const bool full = phases_.full() && !lacks_kernels();
+  const PhaseKind kind = !phases_.full()   ? PhaseKind::light
+                         : lacks_kernels() ? PhaseKind::lacking
+                                           : PhaseKind::full;
   const std::scoped_lock lock(rows_mutex_);
   tables_.phases.add(
-      {.start_ns = start_ns, .end_ns = end_ns, .full = static_cast<std::uint8_t>(full ? 1 : 0)});
+      {.start_ns = start_ns, .end_ns = end_ns, .full = static_cast<std::uint8_t>(kind)});
 }
 
 bool Recorder::enough() {

@@ -51,8 +51,9 @@ class Recorder {
   void switch_phase(bool full);
   void add_phase(std::int64_t end_ns);
   [[nodiscard]] RecordCounts counts();
+  [[nodiscard]] bool phase_is_over(Phases::Time now);
   [[nodiscard]] bool lacks_kernels();
-  [[nodiscard]] std::chrono::nanoseconds pause() const;
+  [[nodiscard]] std::chrono::nanoseconds pause();
   [[nodiscard]] bool enough();
   void take_in(std::uint8_t* buffer, std::size_t written);
   void give_up(const std::string& why) noexcept;
@@ -79,7 +80,7 @@ class Recorder {
   Phases phases_;
   std::int64_t phase_began_ns_;
   RecordCounts before_phase_;
-  static constexpr int most_again = 5;
+  static constexpr int most_again = 10;
   int began_again_ = 0;  // full phases that lacked their kernels
 
   std::mutex rows_mutex_;  // of what follows

@@ -17,21 +17,21 @@ from gpucast.traces import phases, waiting
 from gpucast.traces.trace import Process
 
 MOST_MISSING: Final = 0.05
-"""Share of a full phase's calls without their work; more than that, and it is taken for light."""
+"""Share of a full phase's calls without their work; more than that, and its steps do not count."""
 
 _FEWEST = 20  # calls that ask for work; fewer tell nothing
 _USUALLY = 0.5
 
 
 def checked_phases(process: Process) -> tuple[pd.DataFrame, int]:
-    """The phases, those that lack work as light ones, and how many these are.
+    """The phases, those that lack work as such, and how many these are.
 
     Calls that ask for work are those of a name whose calls have work in most cases, in the full
     phase that has most of it: launches that a graph captures have none, as have failing calls.
     """
     calls = process.calls
     if process.phases.empty or calls.empty:
-        return process.phases, 0
+        return process.phases, _lacking(process.phases)
     starts, ends = (calls[name].to_numpy() for name in ("start_ns", "end_ns"))
     begins = process.phases["start_ns"].to_numpy()
     phase = np.searchsorted(begins, starts, side="right") - 1
@@ -52,10 +52,15 @@ def checked_phases(process: Process) -> tuple[pd.DataFrame, int]:
     )
     which = sums.index[lacking].to_numpy()
     if which.size == 0:
-        return process.phases, 0
+        return process.phases, _lacking(process.phases)
     kinds = process.phases["full"].to_numpy().copy()
-    kinds[which] = phases.LIGHT
-    return process.phases.assign(full=kinds), int(which.size)
+    kinds[which] = phases.LACKING
+    checked = process.phases.assign(full=kinds)
+    return checked, _lacking(checked)
+
+
+def _lacking(table: pd.DataFrame) -> int:
+    return int((table["full"] == phases.LACKING).sum())
 
 
 def _captured(process: Process) -> NDArray[np.bool_]:

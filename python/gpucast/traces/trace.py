@@ -70,7 +70,7 @@ class Process:
         folder: of the process in the trace.
         cut: tables whose files end within a batch of rows, which is left out.
         untimed: rows left out because the recorder could not tell their times.
-        lacking_phases: full phases taken for light ones because work of theirs is missing.
+        lacking_phases: those that were meant to be full, and lack records of kernels.
     """
 
     pid: int
