@@ -195,7 +195,8 @@ def _process(files: _Files, folder: str) -> Process:
     process = Process(
         pid=described.pid, rank=described.rank, program=described.program, lost=described.lost,
         ended=described.ended, names=names, folder=folder, cut=tuple(cut), untimed=untimed,
-        **tables,
+        calls=tables["calls"], work=tables["work"], waits=tables["waits"],
+        ranges=tables["ranges"], phases=tables["phases"], streams=tables["streams"],
     )  # fmt: skip
     phases, lacking = checked_phases(process)
     return replace(process, phases=phases, lacking_phases=lacking)
