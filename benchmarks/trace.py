@@ -41,6 +41,7 @@ class Case:
         whole: whether all that it asked has to be in the trace.
         limit: of its step's growth by being recorded, a share; None where none is promised.
         size: of its trace at most, bytes.
+        variables: of the recorder's environment (trace/src/settings.h).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Case:
     whole: bool = True
     limit: float | None = None
     size: int | None = None
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 def cases(build: Path) -> list[Case]:
@@ -94,6 +96,30 @@ def cases(build: Path) -> list[Case]:
     ]  # fmt: skip
 
 
+def overhead(build: Path) -> list[Case]:
+    """What light phases cost, by what they record: programs that are in one nearly all the time.
+
+    Those whose name ends with ``begin`` are so from the first call: what differs from the others is
+    what remains when the GPU's work is no longer recorded.
+    """
+    probe = str(build / "trace/probe/gpucast-trace-probe")
+    programs = {
+        "many": [probe, "launches", "8000", "30", "0"],
+        "20us": [probe, "launches", "30000", "1", "5"],
+        "graph": [probe, "graph", "8000", "20", "2"],
+    }
+    phases = {"GPUCAST_TRACE_LIGHT_TO_FULL": "1000"}
+    begin = phases | {"GPUCAST_TRACE_BEGIN": "light"}
+    usual = [case for case in cases(build) if case.name == "step-20us"]
+    return usual + [
+        Case(f"overhead-{program}-{light}{word}", command, variables=variables | {
+            "GPUCAST_TRACE_LIGHT": light}, whole=False)
+        for program, command in programs.items()
+        for variables, word in ((phases, ""), (begin, "-begin"))
+        for light in ("calls", "runtime", "waits", "none")
+    ]  # fmt: skip
+
+
 # --- running ----------------------------------------------------------------------------------
 
 
@@ -106,6 +132,7 @@ def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
         "GPUCAST_TRACE_LIB": str(build / "trace"),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "GPUCAST_TRACE_LOG": "1",  # whether NVTX asked for us, and what CUPTI said
+        **case.variables,
     }
     for number in range(case.rounds):
         for recorded in (False, True) if number % 2 == 0 else (True, False):
@@ -158,10 +185,10 @@ def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None
     """All cases, or those of ``only``; none is begun after so many seconds."""
     end = time.monotonic() + seconds
     with (folder / "results.jsonl").open("w") as results:
-        for case in cases(build):
+        for case in overhead(build) if only == "overhead" else cases(build):
             if time.monotonic() > end:
                 print(f"{case.name}: not begun")
-            elif only is None or case.name in only.split(","):
+            elif only in (None, "overhead") or case.name in only.split(","):
                 begin = time.monotonic()
                 ran = []
                 for result in run(case, folder, build):
@@ -320,12 +347,16 @@ def _misplaced(tables: Tables) -> Iterator[str]:
     full = []
     counts, late, early = Counter[str](), [], []
     for call in tables.of("calls"):
+        if tables.name(call) == "cudaStreamEndCapture":
+            late, early = [], []  # launches that a graph captured
         if tables.name(call) not in ASKS:
             continue
         phase = phases.of(call["process"], call["start_ns"], call["end_ns"])
         there = worked[call["process"], call["correlation"]]
         if phase is None:
             counts["between"] += 1
+        elif phase["full"] == 2:
+            counts["without kernels, which the recorder noticed"] += 1
         elif phase["full"]:
             counts["full"] += 1
             if not there:
@@ -363,7 +394,7 @@ def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
         times.sort()
         for start, end in itertools.pairwise(times):
             phase = phases.of(process, start, end)
-            if phase is not None:
+            if phase is not None and phase["full"] != 2:
                 result[phase["full"]].append((end - start) / 1e3)
     return result
 
@@ -415,7 +446,7 @@ def check(folder: Path, build: Path) -> int:
     wrong = 0
     with tarfile.open(folder / "traces.tar") as archive:
         traces = {each.name: archive.extractfile(each) for each in archive.getmembers()}
-        for case in cases(build):
+        for case in {case.name: case for case in cases(build) + overhead(build)}.values():
             if case.name in results:
                 print(f"== {case.name}")
                 problems = list(_costs(case, results[case.name]))
@@ -481,7 +512,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=Path("build/gpu"))
     parser.add_argument("-o", "--output", type=Path)
-    parser.add_argument("--only", help="cases, separated by commas")
+    parser.add_argument("--only", help="cases, separated by commas; or `overhead`")
     parser.add_argument("--seconds", type=float, default=400, help="no case begins after them")
     parser.add_argument("--check", type=Path, metavar="FOLDER")
     given = parser.parse_args()

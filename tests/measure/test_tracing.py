@@ -106,6 +106,20 @@ def test_work_is_recorded_in_full_phases_alone_and_calls_always(tmp_path: Path) 
     assert "phase" not in trace.processes[0]
 
 
+def test_a_phase_without_records_of_its_kernels_says_so_and_begins_again(tmp_path: Path) -> None:
+    tracing = Tracing(tmp_path, phases=True)
+    tracing.do("init", *launch(1))
+    tracing.wait_for_rows("phases", 1)
+    tracing.do(*reversed(launch(2)))
+    tracing.wait_for_rows("phases", 2)
+    tracing.do(*launches(10, 40)[::2])  # the calls, and not their kernels
+    tracing.wait_for_rows("phases", 3)
+    tracing.end(*launch(100))
+    rows = tracing.trace.rows("phases")
+    assert [row["full"] for row in rows[:4]] == [1, 0, 2, 1]
+    assert {row["correlation"] for row in tracing.trace.rows("work")} == {1, 100}
+
+
 def test_a_cut_off_recording_tells_in_which_phase_it_was(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path, phases=True)
     tracing.do("init", *launch(1))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpucast.traces import find_steps, phases, read
+from gpucast.traces import find_steps, phases, read, tables
 from gpucast.traces.summary import summarize
 from gpucast.traces.tables import frame
 from gpucast.traces.trace import Process, Trace
@@ -43,6 +43,27 @@ def with_phases(trace: Trace, full_steps: int) -> Trace:
     }
     work = process.work[~process.work["correlation"].isin(later)].reset_index(drop=True)
     return replace(trace, processes=(replace(process, work=work, phases=frame("phases", light)),))
+
+
+def test_steps_of_a_full_phase_without_its_kernels_do_not_count(
+    tmp_path: Path, trace: Trace
+) -> None:
+    process = only(trace)
+    kernels = process.work["kind"] == tables.KERNEL
+    starts = process.calls["start_ns"].to_numpy()
+    begins = starts[[0, 3 * LATER // 2, 3 * LATER]]
+    halves = {"start_ns": begins, "end_ns": [*(begins[1:] - 1), starts[-1] + 1], "full": [1, 1, 0]}
+    lost = kernels & (process.work["start_ns"] >= begins[1])
+    broken = replace(process, work=process.work[~lost], phases=frame("phases", halves))
+    write(replace(trace, processes=(broken,)), tmp_path / "broken.trace")
+    (found,) = read(tmp_path / "broken.trace").processes
+    assert found.phases["full"].tolist() == [phases.FULL, phases.LACKING, phases.LIGHT]
+    assert found.lacking_phases == 1
+    (steps,) = find_steps(read(tmp_path / "broken.trace")).processes
+    lacking = (steps.begins_ns[:-1] >= begins[1]) & (steps.begins_ns[1:] < begins[2])
+    assert lacking.sum() >= LATER // 2 - 2
+    assert not steps.kept[lacking].any()
+    assert steps.kept[~lacking].sum() >= LATER // 2 + STEPS - 6
 
 
 def only(trace: Trace) -> Process:

@@ -152,6 +152,22 @@ bool goes_beyond_host(std::string_view plain_name) {
                              [&](std::string_view begin) { return plain_name.starts_with(begin); });
 }
 
+bool may_wait(std::string_view plain_name) {
+  if (plain_name.find("Synchronize") != std::string_view::npos) return true;
+  if (plain_name.starts_with("cudaMalloc") || plain_name.starts_with("cuMemAlloc") ||
+      plain_name.starts_with("cudaFree") || plain_name.starts_with("cuMemFree")) {
+    return true;
+  }
+  const bool copy = plain_name.starts_with("cudaMemcpy") || plain_name.starts_with("cuMemcpy");
+  return copy && plain_name.find("Async") == std::string_view::npos;
+}
+
+bool launches_kernel(std::string_view plain_name) {
+  return plain_name.starts_with("cudaLaunchKernel") || plain_name.starts_with("cuLaunchKernel") ||
+         plain_name.starts_with("cudaLaunchCooperativeKernel") ||
+         plain_name.starts_with("cuLaunchCooperativeKernel");
+}
+
 bool is_query(std::string_view plain_name) {
   return plain_name == "cudaEventQuery" || plain_name == "cudaStreamQuery" ||
          plain_name == "cuEventQuery" || plain_name == "cuStreamQuery";

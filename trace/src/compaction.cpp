@@ -199,6 +199,7 @@ void Compaction::keep(const Call& call) {
 
 void Compaction::write(const Call& call) {
   ++counts_.calls;
+  if (call.result == 0 && launches_.contains(call.name)) ++counts_.launches;
   tables_.calls.add(call);
 }
 
@@ -265,6 +266,7 @@ void Compaction::add_work(Work work) {
   if (work.start_ns < from_ns_) return;
   work.correlation = outermost(work.correlation);
   ++counts_.work;
+  if (work.kind == static_cast<std::uint8_t>(WorkKind::kernel)) ++counts_.kernels;
   tables_.work.add(work);
 }
 
@@ -355,6 +357,7 @@ std::uint32_t Compaction::name_of_call(CUpti_CallbackDomain domain, CUpti_Callba
     const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
     found->second =
         names_.id(!known.empty() ? known : (runtime ? "cuda#" : "cu#") + std::to_string(id));
+    if (launches_kernel(known)) launches_.insert(found->second);
     if (is_query(known)) queries_.insert(found->second);
   }
   return found->second;

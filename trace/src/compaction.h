@@ -20,10 +20,12 @@ namespace gpucast::trace {
 struct RecordCounts {
   std::uint64_t calls = 0;  // that are in the table, or will be
   std::uint64_t work = 0;
-  std::uint64_t inner = 0;    // calls that another one made, left out
-  std::uint64_t polls = 0;    // queries within a row of the same that found nothing done, left out
-  std::uint64_t untimed = 0;  // GPU work for which CUPTI knows no time; left out
-  std::uint64_t unknown = 0;  // records of kinds that nobody asked for
+  std::uint64_t launches = 0;  // calls that launch a kernel each, and did
+  std::uint64_t kernels = 0;   // of `work`
+  std::uint64_t inner = 0;     // calls that another one made, left out
+  std::uint64_t polls = 0;     // queries within a row of the same that found nothing done, left out
+  std::uint64_t untimed = 0;   // GPU work for which CUPTI knows no time; left out
+  std::uint64_t unknown = 0;   // records of kinds that nobody asked for
 };
 
 class Compaction {
@@ -90,6 +92,7 @@ class Compaction {
   std::unordered_map<std::uint32_t, Thread> threads_;
   std::vector<Polling> polling_;                                       // by a thread's number
   std::unordered_set<std::uint32_t> queries_;                          // names
+  std::unordered_set<std::uint32_t> launches_;                         // names
   std::unordered_map<std::uint64_t, std::uint32_t> call_names_;        // by domain and id
   std::unordered_map<std::string, std::uint32_t> kernel_names_;        // by mangled name
   std::unordered_map<std::uint32_t, std::uint32_t> outer_call_;        // of an inner call, newest

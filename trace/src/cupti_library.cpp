@@ -86,6 +86,7 @@ void CuptiLibrary::require(CUptiResult result, const char* what) const {
       throw CuptiError(
           "another profiler or debugger is attached to the program (" + said +
           "): run it without nsys, ncu, cuda-gdb, compute-sanitizer or torch.profiler");
+    case CUPTI_ERROR_UNKNOWN:  // where there is no driver
     case CUPTI_ERROR_NOT_INITIALIZED:
       throw CuptiCannotStart("CUPTI cannot start, which is so where it is newer than the driver (" +
                              said + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");

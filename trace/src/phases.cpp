@@ -7,15 +7,19 @@ Phases::Time Phases::left(Time now) const {
   return began_ + length() - now;
 }
 
-bool Phases::over(Time now, std::uint64_t rows) const {
-  return left(now) <= Time{0} && rows > rows_before_;
+bool Phases::over(Time now, std::uint64_t work) const {
+  return left(now) <= Time{0} && (!full_ || work > work_before_);
 }
 
-void Phases::next(Time now, std::uint64_t rows) {
+void Phases::next(Time now, std::uint64_t work) {
   if (!full_) full_length_ *= growth;
   full_ = !full_;
+  again(now, work);
+}
+
+void Phases::again(Time now, std::uint64_t work) {
   began_ = now;
-  rows_before_ = rows;
+  work_before_ = work;
 }
 
 }  // namespace gpucast::trace

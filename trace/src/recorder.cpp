@@ -73,7 +73,8 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
       begun_(read_clocks()),
       folder_(settings_.folder),
       from_ns_(settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()),
-      phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after),
+      phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after,
+              settings_.light_to_full, settings_.begins_full),
       phase_began_ns_(begun_.realtime),
       tables_(folder_.path()),
       compaction_(
@@ -88,7 +89,7 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
   try {
     enable();
     folder_.describe({.cupti = cupti_.version,
-                      .phase = OpenPhase{.start_ns = phase_began_ns_, .full = true},
+                      .phase = OpenPhase{.start_ns = phase_began_ns_, .full = phases_.full()},
                       .begun = begun_,
                       .now = begun_});
   } catch (...) {
@@ -117,11 +118,7 @@ void Recorder::enable() {
   learn_names_of_calls();
   for (const CUpti_ActivityKind each : always)
     cupti_.require(cupti_.ActivityEnable(each), "enable");
-  for (const CUpti_ActivityKind each : of_work)
-    cupti_.require(cupti_.ActivityEnable(each), "enable");
-  if (settings_.whole_graphs) {
-    cupti_.require(cupti_.ActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "graphs");
-  }
+  if (phases_.full()) turn_work(true);
   choose_calls();
   // Queries that found nothing done are calls, and no waits.
   cupti_.require(cupti_.ActivityEnableAllSyncRecords(0), "waits");
@@ -156,6 +153,33 @@ void Recorder::choose_calls() {
     if (result != CUPTI_SUCCESS) result = each;
   }
   cupti_.require(result, "enable calls");
+  if (!phases_.full()) turn_calls(false);
+}
+
+// Those that are left out in light phases. Functions that the driver no longer has are refused.
+void Recorder::turn_calls(bool on) const {
+  if (settings_.light == LightCalls::all) return;
+  const std::uint8_t enable = on ? 1 : 0;
+  const auto always_on = [&](const std::string& name) {
+    return settings_.light == LightCalls::waits && may_wait(name);
+  };
+  for (CUpti_CallbackId id = 1; id < runtime_names_.size(); ++id) {
+    const std::string name = plain_name(runtime_names_[id]);
+    if (settings_.light == LightCalls::runtime || stays_on_host(name) || always_on(name)) continue;
+    cupti_.ActivityEnableRuntimeApi(id, enable);
+  }
+  for (CUpti_CallbackId id = 1; id < driver_names_.size(); ++id) {
+    const std::string name = plain_name(driver_names_[id]);
+    if (goes_beyond_host(name) && !always_on(name)) cupti_.ActivityEnableDriverApi(id, enable);
+  }
+}
+
+void Recorder::turn_work(bool on) const {
+  const auto turn = [&](CUpti_ActivityKind kind) {
+    cupti_.require(on ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind), "switch");
+  };
+  std::ranges::for_each(of_work, turn);
+  if (settings_.whole_graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 }
 
 // --- the thread -------------------------------------------------------------------------------
@@ -171,7 +195,12 @@ void Recorder::run() noexcept {
         return;
       }
       const Phases::Time now(read_clocks().monotonic);
-      if (phases_.over(now, rows_that_count(phases_.full()))) switch_phase();
+      if (phases_.full() && began_again_ < most_again && lacks_kernels()) {
+        ++began_again_;
+        switch_phase(true);
+      } else if (phase_is_over(now)) {
+        switch_phase(!phases_.full());
+      }
       lock.lock();
     }
   } catch (const std::exception& error) {
@@ -179,42 +208,72 @@ void Recorder::run() noexcept {
   }
 }
 
-std::chrono::nanoseconds Recorder::pause() const {
+std::chrono::nanoseconds Recorder::pause() {
+  // Until a full phase has kernels; it is begun again the sooner if it does not get any.
+  constexpr std::chrono::milliseconds first_look(20);
+  const bool waits_for_kernels = phases_.full() && before_phase_.kernels > 0 &&
+                                 began_again_ < most_again &&
+                                 counts().kernels == before_phase_.kernels;
+  const std::chrono::nanoseconds longest =
+      waits_for_kernels ? std::min<std::chrono::nanoseconds>(first_look, settings_.flush)
+                        : settings_.flush;
   const Phases::Time left = phases_.left(Phases::Time(read_clocks().monotonic));
-  return left > Phases::Time{0} ? std::min(left, settings_.flush) : settings_.flush;
+  return left > Phases::Time{0} ? std::min(left, longest) : longest;
 }
 
-std::uint64_t Recorder::rows_that_count(bool full_phase) {
+RecordCounts Recorder::counts() {
   const std::scoped_lock lock(rows_mutex_);
-  const RecordCounts& counts = compaction_.counts();
-  return full_phase ? counts.work : counts.calls;
+  return compaction_.counts();
+}
+
+bool Recorder::phase_is_over(Phases::Time now) {
+  const RecordCounts current = counts();
+  if (!phases_.over(now, current.work)) return false;
+  // A light phase has seen a call, where those that any program makes are recorded.
+  const bool all_calls =
+      settings_.light == LightCalls::all || settings_.light == LightCalls::runtime;
+  return phases_.full() || !all_calls || current.calls > before_phase_.calls;
+}
+
+// Whether kernels were launched since the phase began, and none was recorded, as some were before:
+// after one in five programs' second enabling CUPTI 13.0 records copies and no kernels.
+bool Recorder::lacks_kernels() {
+  const RecordCounts now = counts();
+  const std::uint64_t launches = now.launches - before_phase_.launches;
+  constexpr std::uint64_t few = 20;
+  return launches >= few && before_phase_.kernels > 0 && now.kernels == before_phase_.kernels;
 }
 
 // What is called meanwhile is in neither phase.
-void Recorder::switch_phase() {
+void Recorder::switch_phase(bool full) {
   const std::int64_t ended = read_clocks().realtime;
-  const bool full = !phases_.full();
-  const auto turn = [&](CUpti_ActivityKind kind) {
-    cupti_.require(full ? cupti_.ActivityEnable(kind) : cupti_.ActivityDisable(kind), "switch");
-  };
-  std::ranges::for_each(of_work, turn);
-  if (settings_.whole_graphs) turn(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  if (phases_.full()) turn_work(false);
+  turn_calls(full);
+  // Enabled again at once, it may fail again.
+  if (full && phases_.full()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  if (full) turn_work(true);
+  add_phase(ended);
+  const RecordCounts now = counts();
   const ClockReading begun = read_clocks();
-  {
-    const std::scoped_lock lock(rows_mutex_);
-    add_phase(ended);
+  if (full == phases_.full()) {
+    phases_.again(Phases::Time(begun.monotonic), now.work);
+  } else {
+    phases_.next(Phases::Time(begun.monotonic), now.work);
   }
-  phases_.next(Phases::Time(begun.monotonic), rows_that_count(full));
   phase_began_ns_ = begun.realtime;
+  before_phase_ = now;
 }
 
 // The one that is about to end.
 void Recorder::add_phase(std::int64_t end_ns) {
   const std::int64_t start_ns = std::max(phase_began_ns_, from_ns_);
   if (start_ns >= end_ns) return;
-  tables_.phases.add({.start_ns = start_ns,
-                      .end_ns = end_ns,
-                      .full = static_cast<std::uint8_t>(phases_.full() ? 1 : 0)});
+  const PhaseKind kind = !phases_.full()   ? PhaseKind::light
+                         : lacks_kernels() ? PhaseKind::lacking
+                                           : PhaseKind::full;
+  const std::scoped_lock lock(rows_mutex_);
+  tables_.phases.add(
+      {.start_ns = start_ns, .end_ns = end_ns, .full = static_cast<std::uint8_t>(kind)});
 }
 
 bool Recorder::enough() {
@@ -238,11 +297,13 @@ void Recorder::flush(std::uint32_t flag, const char* ended, std::int64_t until_n
   // what there is has to be written all the same.
   const CUptiResult result = cupti_.ActivityFlushAll(flag);
   if (!last) cupti_.require(result, "flush");
-  const std::scoped_lock lock(rows_mutex_);
+  std::unique_lock lock(rows_mutex_);
   if (finished_) return;
   compaction_.settle(/*everything=*/last);
   if (last) {
+    lock.unlock();
     add_phase(until_ns);
+    lock.lock();
     tables_.close();
     finished_ = true;
   } else {

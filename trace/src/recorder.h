@@ -43,13 +43,17 @@ class Recorder {
   void disable() const;
   void learn_names_of_calls();
   void choose_calls();
+  void turn_calls(bool on) const;
+  void turn_work(bool on) const;
   void run() noexcept;
   void end(const char* how);
   void flush(std::uint32_t flag, const char* ended, std::int64_t until_ns);
-  void switch_phase();
+  void switch_phase(bool full);
   void add_phase(std::int64_t end_ns);
-  [[nodiscard]] std::uint64_t rows_that_count(bool full_phase);
-  [[nodiscard]] std::chrono::nanoseconds pause() const;
+  [[nodiscard]] RecordCounts counts();
+  [[nodiscard]] bool phase_is_over(Phases::Time now);
+  [[nodiscard]] bool lacks_kernels();
+  [[nodiscard]] std::chrono::nanoseconds pause();
   [[nodiscard]] bool enough();
   void take_in(std::uint8_t* buffer, std::size_t written);
   void give_up(const std::string& why) noexcept;
@@ -75,6 +79,9 @@ class Recorder {
   // Of our thread, and of `finish` when that has ended.
   Phases phases_;
   std::int64_t phase_began_ns_;
+  RecordCounts before_phase_;
+  static constexpr int most_again = 10;
+  int began_again_ = 0;  // full phases that lacked their kernels
 
   std::mutex rows_mutex_;  // of what follows
   Tables tables_;

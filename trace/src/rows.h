@@ -71,10 +71,13 @@ struct Range {
   std::uint32_t domain;
 };
 
+// `lacking`: meant to be full, but the kernels' records did not come.
+enum class PhaseKind : std::uint8_t { light = 0, full = 1, lacking = 2 };
+
 struct Phase {
   std::int64_t start_ns;
   std::int64_t end_ns;
-  std::uint8_t full;  // 1 where the GPU's work was recorded, too
+  std::uint8_t full;  // PhaseKind
 };
 
 struct Stream {

@@ -34,9 +34,26 @@ TEST(Phases, AreThreeTimesAsLongWhenLightAndDoubleFromPairToPair) {
 TEST(Phases, CountFromTheirOwnBegin) {
   Phases phases(milliseconds(50), milliseconds(0));
   phases.next(milliseconds(70), 100);
-  EXPECT_FALSE(phases.over(milliseconds(219), 101));
-  EXPECT_FALSE(phases.over(milliseconds(300), 100));  // nothing new: the program is idle
-  EXPECT_TRUE(phases.over(milliseconds(220), 101));
+  EXPECT_FALSE(phases.over(milliseconds(219), 100));
+  EXPECT_TRUE(phases.over(milliseconds(220), 100));
+  phases.next(milliseconds(230), 100);
+  EXPECT_FALSE(phases.over(milliseconds(400), 100));  // no new work: the program is idle
+  EXPECT_TRUE(phases.over(milliseconds(400), 101));
+}
+
+TEST(Phases, MayBeginAgain) {
+  Phases phases(milliseconds(50), milliseconds(0));
+  phases.again(milliseconds(40), 7);
+  EXPECT_TRUE(phases.full());
+  EXPECT_EQ(phases.left(milliseconds(40)), milliseconds(50));
+  EXPECT_FALSE(phases.over(milliseconds(90), 7));
+  EXPECT_TRUE(phases.over(milliseconds(90), 8));
+}
+
+TEST(Phases, MayBeginWithALightOne) {
+  Phases phases(milliseconds(1), milliseconds(0), 1000, false);
+  EXPECT_FALSE(phases.full());
+  EXPECT_EQ(phases.length(), milliseconds(1000));
 }
 
 TEST(Phases, NeverEndWithoutALength) {

@@ -39,6 +39,11 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
             )
         if each.cut:
             said.append(f"{who}: the recording was cut off; {', '.join(each.cut)} end early")
+        if each.lacking_phases:
+            said.append(
+                f"{who}: kernels were not recorded in {each.lacking_phases} of {len(each.phases)} "
+                "phases of the recording, whose steps are left out"
+            )
         if each.untimed:
             said.append(f"{who}: {each.untimed:,} rows without times are left out")
     found = {each.process for each in summaries}

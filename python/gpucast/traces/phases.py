@@ -15,13 +15,15 @@ from gpucast.traces.trace import Process
 
 LIGHT: Final = 0
 FULL: Final = 1
+LACKING: Final = 2
+"""In the table alone: meant to be full, but without records of kernels."""
 BETWEEN: Final = -1
-"""Not wholly in one phase: the recorder switched."""
+"""Not wholly in one phase, as the recorder switched; or in one that is neither full nor light."""
 
 
 def has_light(process: Process) -> bool:
     """Whether the work of some calls was not recorded."""
-    return bool((process.phases["full"] == LIGHT).any())
+    return bool((process.phases["full"] != FULL).any())
 
 
 def of_spans(
@@ -34,4 +36,5 @@ def of_spans(
     begins, ends = phases["start_ns"].to_numpy(), phases["end_ns"].to_numpy()
     at = np.searchsorted(begins, start_ns, side="right") - 1
     within = (at >= 0) & (end_ns <= ends[at])
-    return np.where(within, phases["full"].to_numpy()[at], BETWEEN).astype(np.int8)
+    kinds = phases["full"].to_numpy()[at]
+    return np.where(within & (kinds != LACKING), kinds, BETWEEN).astype(np.int8)

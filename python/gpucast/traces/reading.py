@@ -10,7 +10,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +19,7 @@ import pandas as pd
 
 from gpucast.errors import InputError, from_os_error
 from gpucast.traces import kineto, nsys
+from gpucast.traces.missing_work import checked_phases
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS, SCHEMA, frame
 from gpucast.traces.trace import Process, RunDescription, Trace
@@ -191,11 +192,14 @@ def _process(files: _Files, folder: str) -> Process:
     if stream in files.content:
         names, ended = names_of(files.content[stream](), Place(files.file, stream))
         cut += ["names"] * ended
-    return Process(
+    process = Process(
         pid=described.pid, rank=described.rank, program=described.program, lost=described.lost,
         ended=described.ended, names=names, folder=folder, cut=tuple(cut), untimed=untimed,
-        **tables,
+        calls=tables["calls"], work=tables["work"], waits=tables["waits"],
+        ranges=tables["ranges"], phases=tables["phases"], streams=tables["streams"],
     )  # fmt: skip
+    phases, lacking = checked_phases(process)
+    return replace(process, phases=phases, lacking_phases=lacking)
 
 
 def _with_open_phase(

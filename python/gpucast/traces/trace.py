@@ -70,6 +70,7 @@ class Process:
         folder: of the process in the trace.
         cut: tables whose files end within a batch of rows, which is left out.
         untimed: rows left out because the recorder could not tell their times.
+        lacking_phases: those that were meant to be full, and lack records of kernels.
     """
 
     pid: int
@@ -87,6 +88,7 @@ class Process:
     folder: str = "0"
     cut: tuple[str, ...] = ()
     untimed: int = 0
+    lacking_phases: int = 0
 
     def name_of(self, number: int) -> str:
         """A call's, kernel's or range's name; ``?`` where the trace does not hold it."""
