@@ -30,9 +30,9 @@ def page(
         f"![Forecast over measured step, a mark a cell]({figure})",
         "*A mark is a cell: program, case, size, GPUs. Bars are 90 % intervals; 20 % to either "
         "side is shaded.*",
-        f"Made by `{command}`; no number on this page comes from elsewhere. A trace is one native "
-        "run of 60 steps or so. What calls cost on the other path comes from transfers and "
-        "launches measured there; its steps are only looked at to judge.",
+        f"Made by `{command}`; no number on this page comes from elsewhere. A trace is some steps "
+        "of one native run. What calls cost on the other path comes from launches, transfers and "
+        "skeletons measured there; the program's steps there are only looked at to judge.",
         "## In short",
         table(_HEADS, [_sums("all", rows), *(_sums(*each) for each in rows.groupby("path"))]),
         f"Targets: median {percent(MEDIAN)}, p95 {percent(P95)}, intervals {percent(COVERAGE[0])} "
@@ -76,7 +76,8 @@ def _made_again(rows: pd.DataFrame) -> list[str]:
         "gpucast-microbench skeleton makes a trace's calls on a path, without the program and its "
         "work: a measurement of what a forecast simulates. Between the calls and the program lies "
         "what a recording does not hold; between the forecast and the calls, what the simulation "
-        "and its costs miss. Natively the forecast is the replay.",
+        "and its costs miss. Natively the forecast is the replay. The calls may be those of another "
+        "recording of the program than the trace: data/measured/README.md says which.",
         table(
             ["path", "cells", "calls against program: median", "p95", "bias",
              "forecast against calls: median", "p95", "bias",
