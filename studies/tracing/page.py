@@ -76,8 +76,8 @@ def _made_again(rows: pd.DataFrame) -> list[str]:
         "gpucast-microbench skeleton makes a trace's calls on a path, without the program and its "
         "work: a measurement of what a forecast simulates. Between the calls and the program lies "
         "what a recording does not hold; between the forecast and the calls, what the simulation "
-        "and its costs miss. Natively the forecast is the replay. The calls may be those of another "
-        "recording of the program than the trace: data/measured/README.md says which.",
+        "and its costs miss. Natively the forecast is the replay. The calls may be those of "
+        "another recording of the program than the trace: data/measured/README.md says which.",
         table(
             ["path", "cells", "calls against program: median", "p95", "bias",
              "forecast against calls: median", "p95", "bias",
