@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Process, Trace
 from gpucast.traces.writing import write
 
-FEWEST, MOST = 12, 120
+FEWEST, MOST = 8, 120
 """Steps of a stretch."""
 
 Span = tuple[int, int]
@@ -38,24 +38,38 @@ def trimmed(trace: Trace, calls: int) -> Trace:
     """
     steps = find_steps(trace)
     kept = tuple(
-        _within(trace.processes[each.process], list(_spans(each, calls)))
+        _within(trace.processes[each.process], _apart(_spans(each, calls)))
         for each in steps.processes
     )
     return replace(trace, processes=kept)
 
 
 def _spans(steps: ProcessSteps, calls: int) -> Iterator[Span]:
-    """The last of the longest run of typical steps of each phase, and a step on both sides."""
+    """The end of a run of typical steps of each phase, the first that is long enough, and a step
+    on both sides. A full phase in which the program ended may have lost its work."""
     count = int(np.clip(calls / max(1.0, float(steps.calls.mean())), FEWEST, MOST))
+    worked = np.bincount(steps.work_step[steps.work_step >= 0], minlength=steps.count) > 0
     for phase in (phases.FULL, phases.LIGHT):
-        own = np.concatenate([[False], steps.kept & (steps.phase == phase), [False]])
+        fits = steps.kept & (steps.phase == phase) & (worked if phase == phases.FULL else True)
+        own = np.concatenate([[False], fits, [False]])
         edges = np.flatnonzero(own[1:] != own[:-1])
         begins, ends = edges[::2], edges[1::2]
         if begins.size:
-            longest = int(np.argmax(ends - begins))
+            longest = int(np.argmax(np.minimum(ends - begins, count)))
             first = max(int(begins[longest]), int(ends[longest]) - count)
             last = min(int(ends[longest]) + 1, steps.count)
             yield int(steps.begins_ns[max(0, first - 1)]), int(steps.begins_ns[last])
+
+
+def _apart(spans: Iterable[Span]) -> list[Span]:
+    """In order, those that overlap as one."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found
 
 
 def _within(process: Process, spans: list[Span]) -> Process:

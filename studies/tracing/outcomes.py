@@ -25,6 +25,7 @@ FEWEST = 12
 PAUSE = 3.0
 """Times the median step."""
 MOST_STEPS = 100
+_PHASES = (phases.FULL, phases.LIGHT)
 WORTH_IT = 0.1
 """A path is good enough for a program where its steps take at most so much longer."""
 
@@ -35,11 +36,15 @@ class Outcome:
 
     Attributes:
         measured: median of the visits' medians; forecast, low, high: of a measurement.
-        native: measured without a recorder; recorded: with one; replayed: its calls simulated.
+        native: measured without a recorder; recorded: with one; light: with one, in
+            phases in which calls alone are recorded, not a number without; replayed: its calls
+            simulated.
         spread: of the visits on this path, largest over smallest less one; one visit has none.
         spread_native: likewise natively.
-        repeats: found steps in one of the program's own.
-        skeleton: its calls made there without its work, not a number where that was not done.
+        repeats: found steps in one of the program's own; below one: a found step is several.
+        calls: of one of the program's own.
+        skeleton, skeleton_native: its calls made there, and natively, without its work; not a
+            number where that was not done.
     """
 
     program: str
@@ -53,13 +58,15 @@ class Outcome:
     high: float
     native: float
     recorded: float
+    light: float
     replayed: float
     visits: int
     spread: float
     spread_native: float
-    repeats: int
+    repeats: float
     calls: float
     skeleton: float
+    skeleton_native: float
 
     @property
     def skeleton_error(self) -> float:
@@ -93,6 +100,11 @@ class Outcome:
         """By how much the recorded steps were longer."""
         return self.recorded / self.native - 1
 
+    @property
+    def light_recording(self) -> float:
+        """By how much they were longer where calls alone were recorded."""
+        return self.light / self.native - 1
+
 
 def outcomes(
     cell: Cell,
@@ -113,37 +125,44 @@ def outcomes(
     grouped = _grouped(steps, repeats)
     if not phases.has_light(trace.processes[steps.process]):
         # A trace without light phases does not say what its steps take alone.
-        trace = replace(trace, run=replace(trace.run, seconds_untraced=native))
+        alone = native / min(1.0, repeats)
+        trace = replace(trace, run=replace(trace.run, seconds_untraced=alone))
     calls = max(1.0, float(grouped.calls.mean()))
     most = int(np.clip(MOST_CALLS / calls, FEWEST, MOST_STEPS))
     program = program_of(trace, grouped, most_steps=most)
     for path, costs in paths.items():
         if path in measured:
             found = forecast(program, costs)
-            skeleton = repeats * skeletons.get(path, float("nan"))
-            yield _outcome(cell, path, found, measured, native, grouped, repeats, skeleton)
+            yield _outcome(cell, path, found, measured, native, grouped, repeats, skeletons)
 
 
 def _outcome(
     cell: Cell, path: str, found: TraceForecast, measured: Mapping[str, Sequence[float]],
-    native: float, steps: ProcessSteps, repeats: int, skeleton: float,
+    native: float, steps: ProcessSteps, repeats: float, skeletons: Mapping[str, float],
 ) -> Outcome:  # fmt: skip
+    share = min(1.0, repeats)
+    recorded, light = (
+        share * float(np.median(own)) if own.size else float("nan")
+        for own in (steps.seconds[steps.kept & (steps.phase == each)] for each in _PHASES)
+    )
     return Outcome(
         **asdict(cell),
         path=path,
         measured=statistics.median(measured[path]),
-        forecast=found.seconds,
-        low=found.low,
-        high=found.high,
+        forecast=share * found.seconds,
+        low=share * found.low,
+        high=share * found.high,
         native=native,
-        recorded=float(np.median(steps.seconds[steps.kept & (steps.phase == phases.FULL)])),
-        replayed=found.replayed,
+        recorded=recorded,
+        light=light,
+        replayed=share * found.replayed,
         visits=len(measured[path]),
         spread=_spread(measured[path]),
         spread_native=_spread(measured[NATIVE]),
         repeats=repeats,
-        calls=found.calls,
-        skeleton=skeleton,
+        calls=share * found.calls,
+        skeleton=repeats * skeletons.get(path, float("nan")),
+        skeleton_native=repeats * skeletons.get(NATIVE, float("nan")),
     )
 
 
@@ -151,19 +170,20 @@ def _spread(visits: Sequence[float]) -> float:
     return max(visits) / min(visits) - 1 if len(visits) > 1 else float("nan")
 
 
-def _repeats(steps: ProcessSteps, seconds: float) -> int:
-    """How many found steps one of the program's own is, which took so long.
+def _repeats(steps: ProcessSteps, seconds: float) -> float:
+    """How many found steps one of the program's own is, which took so long; 1/k if they are k.
 
     Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
     """
     found = steps.seconds[steps.kind >= 0]
     usual = float(found[found < PAUSE * np.median(found)].mean())
-    return max(1, round(seconds / usual))
+    return max(1, round(seconds / usual)) / max(1, round(usual / seconds))
 
 
-def _grouped(steps: ProcessSteps, repeats: int) -> ProcessSteps:
+def _grouped(steps: ProcessSteps, times: float) -> ProcessSteps:
     """So many found steps as one: as many as a step of the program's, wherever they begin."""
-    if repeats == 1:
+    repeats = round(times)
+    if repeats <= 1:
         return steps
     count = steps.count // repeats
     within = slice(0, count * repeats)
@@ -185,7 +205,8 @@ def _grouped(steps: ProcessSteps, repeats: int) -> ProcessSteps:
     )
 
 
-DERIVED = ("error", "skeleton_error", "covered", "right", "replay_error", "recording")
+DERIVED = ("error", "skeleton_error", "covered", "right", "replay_error", "recording",
+           "light_recording")  # fmt: skip
 
 
 def table(found: Sequence[Outcome]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from forecasting.markdown import missed, percent, table
-from tracing.outcomes import WORTH_IT
+from tracing.outcomes import NATIVE, WORTH_IT
 
 MEDIAN, P95, COVERAGE, REPLAY = 0.1, 0.3, (0.8, 0.97), 0.02
 """Targets: of the forecasts' errors, of their 90 % intervals, and of the native replay's errors."""
@@ -30,9 +30,9 @@ def page(
         f"![Forecast over measured step, a mark a cell]({figure})",
         "*A mark is a cell: program, case, size, GPUs. Bars are 90 % intervals; 20 % to either "
         "side is shaded.*",
-        f"Made by `{command}`; no number on this page comes from elsewhere. A trace is one native "
-        "run of 60 steps or so. What calls cost on the other path comes from transfers and "
-        "launches measured there; its steps are only looked at to judge.",
+        f"Made by `{command}`; no number on this page comes from elsewhere. A trace is some steps "
+        "of one native run. What calls cost on the other path comes from launches, transfers and "
+        "skeletons measured there; the program's steps there are only looked at to judge.",
         "## In short",
         table(_HEADS, [_sums("all", rows), *(_sums(*each) for each in rows.groupby("path"))]),
         f"Targets: median {percent(MEDIAN)}, p95 {percent(P95)}, intervals {percent(COVERAGE[0])} "
@@ -40,8 +40,9 @@ def page(
         "Visits: how far measurements of one cell, minutes apart, lie from one another (largest "
         "over smallest), in the median: no forecast can be nearer. Replay: the recorded calls, "
         "simulated natively, against the native step that was not recorded. Recording: by how "
-        "much it lengthened steps. Skeleton: the recorded calls made on that path without the "
-        "program (gpucast-microbench skeleton), against the program.",
+        "much it lengthened steps; of calls alone: in phases in which GPUs' work was not recorded, "
+        "which are to be as long as without a recorder. Skeleton: see below.",
+        *_made_again(rows),
         "## By program",
         table(
             ["path, " + _HEADS[0], *_HEADS[1:]],
@@ -60,9 +61,50 @@ def page(
     return "\n\n".join(parts) + "\n"
 
 
+def _made_again(rows: pd.DataFrame) -> list[str]:
+    """Programs, their calls alone, and forecasts, on each path; nothing where none were made."""
+    there = rows[rows.skeleton.notna()]
+    if there.empty:
+        return []
+    native = there.drop_duplicates(_CELL).assign(path=NATIVE)
+    native = native.assign(
+        measured=native.native, forecast=native.replayed, skeleton=native.skeleton_native
+    )
+    groups = [(NATIVE, native), *there.groupby("path")]
+    return [
+        "## The calls made again",
+        "gpucast-microbench skeleton makes a trace's calls on a path, without the program and its "
+        "work: a measurement of what a forecast simulates. Between the calls and the program lies "
+        "what a recording does not hold; between the forecast and the calls, what the simulation "
+        "and its costs miss. Natively the forecast is the replay. The calls may be those of "
+        "another recording of the program than the trace: data/measured/README.md says which.",
+        table(
+            ["path", "cells", "calls against program: median", "p95", "bias",
+             "forecast against calls: median", "p95", "bias",
+             "forecast against program: median", "p95", "bias"],
+            [_between(name, of) for name, of in groups],
+        ),
+    ]  # fmt: skip
+
+
+def _between(name: str, rows: pd.DataFrame) -> list[object]:
+    errors = [
+        rows.skeleton / rows.measured - 1,
+        rows.forecast / rows.skeleton - 1,
+        rows.forecast / rows.measured - 1,
+    ]
+    return [name, len(rows), *(text for each in errors for text in _spread(each))]
+
+
+def _spread(errors: pd.Series) -> tuple[str, str, str]:
+    """Median and p95 of their sizes, and the median error."""
+    sizes = errors.abs()
+    return percent(sizes.median()), percent(sizes.quantile(0.95)), percent(errors.median())
+
+
 _CELL = ["program", "case", "n", "gpus"]
 _HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "visits", "replay",
-          "recording", "skeleton"]  # fmt: skip
+          "recording", "of calls alone", "skeleton"]  # fmt: skip
 
 
 def _sums(name: str, rows: pd.DataFrame) -> list[object]:
@@ -80,6 +122,7 @@ def _sums(name: str, rows: pd.DataFrame) -> list[object]:
         _percent(spread),
         missed(percent(replay), bool(replay <= REPLAY)),
         percent(rows.recording.median()),
+        _percent(rows.light_recording.median()),
         _percent(rows.skeleton_error.abs().median()),
     ]
 
