@@ -27,7 +27,7 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.replay.measured import Curve, curve_of, launch_seconds
+from gpucast.replay.measured import MOST_INLINE, Curve, curve_of, launch_seconds
 from gpucast.replay.network import Network
 from gpucast.replay.program import (
     CallProgram,
@@ -38,8 +38,6 @@ from gpucast.replay.program import (
     Seconds,
 )
 
-MOST_INLINE = 1 << 20
-"""Bytes that travel within a message (remote/src/protocol/limits.h)."""
 WINDOW = 4 << 20
 """Bytes that one connection has under way."""
 SPIN = 2e-3
@@ -54,8 +52,6 @@ GPU_PART = 3.3e-6
 SUBMISSION = 2e-6
 """s of the driver's launch call, which a traced latency includes, and the server's part as well."""
 LEAST_LATENCY = 0.5e-6
-SWITCH = 1e-6
-"""s from when work sees another engine's end until it begins, on GPUs that look at ticks."""
 SERVED = 0.3
 """Share of a turn that is the server's before an answer, where rows of launches do not say it."""
 ANSWERED = 0.1
@@ -395,8 +391,6 @@ def _at_servers(
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
     latency = np.maximum(program.latency - SUBMISSION, np.minimum(program.latency, LEAST_LATENCY))
-    # What engines waited for one another natively, they wait by ticks of their own.
-    delay = program.delay.copy()
-    if program.tick > 0:
-        delay[program.switches] = np.minimum(delay[program.switches], SWITCH)
-    return replace(program, seconds=seconds, latency=latency, delay=delay)
+    # A trace has drawn from ticks itself what engines waited for one another.
+    tick = 0.0 if program.switches.any() else program.tick
+    return replace(program, seconds=seconds, latency=latency, tick=tick)
