@@ -75,6 +75,7 @@ class PathCosts:
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
         in_step: times as much as n bytes cost in a step, over n; None: as much.
         bulk_line: s a byte of what large copies of all GPUs share (memory, where all is one host).
+        bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
@@ -92,6 +93,7 @@ class PathCosts:
     pinned_down: Curve
     in_step: Curve | None = None
     bulk_line: float = 0.0
+    bulk_wake: float = 0.0
     wake_server: float = WAKE
     wake_client: float = WAKE
     spin: float = SPIN
@@ -116,6 +118,7 @@ class PathCosts:
             up={key: times(curve, factor * data) for key, curve in self.up.items()},
             served=None if self.served is None else times(self.served, factor * data),
             down={key: times(curve, factor * data) for key, curve in self.down.items()},
+            bulk_wake=self.bulk_wake * factor * data,
             wake_server=self.wake_server * factor,
             wake_client=self.wake_client * factor,
         )
@@ -325,6 +328,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
         times=np.array(list(rows.values())),
         line=line,
         bulk_line=costs.bulk_line,
+        bulk_wake=costs.bulk_wake,
         spin=costs.spin,
         wake_server=costs.wake_server,
         wake_client=costs.wake_client,

@@ -6,6 +6,9 @@ records) show the difference: they are simulated as programs of calls, and what 
 a share of what their bytes cost, is by how much bytes cost more in a step. One GPU, blocking copies
 and kernels of up to 300 us are used: others would bring in what lies elsewhere.
 
+Copies that go over connections of their own cost as much more whatever their size: the threads of
+these sleep between copies, in a step nearly always.
+
 What large copies of several GPUs share shows where most GPUs are sent much at once: the rate at
 which a simulation takes as long as these steps did.
 """
@@ -53,14 +56,26 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     by_size: dict[int, list[Skeleton]] = {}
     for each in chosen:
         by_size.setdefault(each.h2d_bytes, []).append(each)
-    if len(by_size) < 2:
+    sizes = sorted(size for size in by_size if size <= MOST_INLINE)
+    if len(sizes) < 2:
         return costs
-    sizes = sorted(by_size)
     gpus = [gpu.name for each in data.machines.values() for gpu in each.gpus or []]
     tick = tick_of(gpus)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
+    large = [each for each in chosen if each.h2d_bytes > MOST_INLINE]
+    found = replace(found, bulk_wake=_wake(found, large, tick))
     return replace(found, bulk_line=_line(found, data, tick))
+
+
+def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
+    """s that large copies take longer in a step than in a loop, whose threads are awake."""
+    found = []
+    for each in records:
+        copies = 1 + (each.d2h_bytes > MOST_INLINE)
+        more = statistics.median(each.seconds) - step_seconds(each, costs, tick)
+        found.append(more / copies)
+    return max(0.0, statistics.median(found)) if found else 0.0
 
 
 def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
