@@ -20,6 +20,8 @@ MOST_STEPS = 100
 FEWEST_STEPS = 5
 ENOUGH_WORK = 0.8
 """Share of the calls with work that most steps have, below which a step lacks some."""
+MOST_CALLBACK = 0.5e-6
+"""s that noting a call takes between it and the next: more is the program's own."""
 BEHIND = 0.7e-6
 """s from a kernel's end until the next of its stream begins: recording it takes the GPU longer."""
 _PLAIN = (
@@ -102,6 +104,10 @@ def program_of(
     if untraced is None:
         untraced = _light_step(of)
         program = _light_costs(program, process)
+        if phases.has_light(process):
+            program, shorter = _without_callbacks(program)
+            recorded = float(np.median(program.recorded)) if untraced is None else untraced
+            untraced = recorded - shorter
     return _untraced(program, untraced)
 
 
@@ -164,6 +170,20 @@ def _light_step(steps: ProcessSteps) -> float | None:
     """s of a step of which calls alone were recorded; None without enough such steps."""
     light = steps.seconds[steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)]
     return float(np.median(light)) if light.size >= FEWEST_STEPS else None
+
+
+def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
+    """Without what noting a call takes behind it, in light phases, too; and s a step less by that.
+
+    The shortest gaps tell: in them the program did nothing.
+    """
+    gaps = program.gap[program.gap > 0]
+    each = min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
+    found = replace(program, gap=np.maximum(program.gap - each, 0))
+    with_them, without = (
+        float(np.median(of.step_seconds(of.simulate()))) for of in (program, found)
+    )
+    return found, max(0.0, with_them - without)
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:

@@ -94,3 +94,25 @@ def launch_seconds(data: Dataset, path: str, method: str, count: int) -> float |
 
     samples = [value for each in data.launches if chosen(each) for value in each.seconds]
     return statistics.median(samples) if samples else None
+
+
+def visits_differ(records: Iterable[Launch] | Iterable[Transfer], path: str) -> float:
+    """Standard deviation of the logarithm of what was measured again, minutes later.
+
+    Of each thing that was measured on the path more than once, warm and alone; the median of them.
+    """
+    medians: dict[tuple[object, ...], list[float]] = {}
+    for each in records:
+        if each.path == path and not each.cold and _RESTED != each.method:
+            medians.setdefault(_alike(each), []).append(statistics.median(each.seconds))
+    found = [statistics.stdev(np.log(values)) for values in medians.values() if len(values) > 1]
+    return statistics.median(found) if found else 0.0
+
+
+_RESTED = "rest"
+
+
+def _alike(record: Launch | Transfer) -> tuple[object, ...]:
+    if isinstance(record, Launch):
+        return record.method, record.count
+    return record.method, record.route, record.memory, record.bytes, record.engine

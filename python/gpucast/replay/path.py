@@ -27,7 +27,8 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.replay.measured import MOST_INLINE, Curve, curve_of, launch_seconds
+from gpucast.replay.measured import MOST_INLINE, Curve, curve_of, launch_seconds, visits_differ
+from gpucast.replay.native import USUAL_LATENCY
 from gpucast.replay.network import Network
 from gpucast.replay.program import (
     CallProgram,
@@ -51,6 +52,8 @@ GPU_PART = 3.3e-6
 """s of an empty kernel from its submission to its end, likewise."""
 SUBMISSION = 2e-6
 """s of the driver's launch call, which a traced latency includes, and the server's part as well."""
+EMPTY_KERNEL = 0.8e-6
+MOST_LATER = 3e-6
 LEAST_LATENCY = 0.5e-6
 SERVED = 0.3
 """Share of a turn that is the server's before an answer, where rows of launches do not say it."""
@@ -77,6 +80,10 @@ class PathCosts:
         bulk_line: s a byte of what large copies of all GPUs share (memory, where all is one host).
         bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
+        submission: s by which work begins sooner after its server asked for it than after the
+            program did natively; less than 0: later.
+        spread_messages, spread_data: by which visits differ, in launches and in copies: standard
+            deviations of logarithms; 0 where there was one visit.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
     """
@@ -98,6 +105,9 @@ class PathCosts:
     wake_client: float = WAKE
     spin: float = SPIN
     network: Network | None = None
+    submission: float = SUBMISSION
+    spread_messages: float = 0.0
+    spread_data: float = 0.0
     warnings: tuple[str, ...] = ()
 
     def over(self, network: Network) -> PathCosts:
@@ -157,6 +167,9 @@ def path_costs(data: Dataset, path: str, *, machine: str | None = None) -> PathC
         pinned_up=_pinned(chosen, "h2d"),
         pinned_down=_pinned(chosen, "d2h"),
         wake_server=_wake(chosen, path),
+        submission=_submission(chosen, path),
+        spread_messages=visits_differ(chosen.launches, path),
+        spread_data=visits_differ(chosen.transfers, path),
         warnings=tuple(warnings),
     )
 
@@ -201,6 +214,10 @@ def _turn(
     send: Mapping[Operation, float], warnings: list[str],
 ) -> float:  # fmt: skip
     sent = send[Operation.launch]
+    row = launch_seconds(data, path, "row", 16)
+    if synchronous and row is not None:
+        # As steps have them, one answered call after another.
+        return max(row / 16 - sent, 0.1 * row / 16)
     idle = launch_seconds(data, path, "idle", 1)
     if idle is not None:
         return max(idle - sent, 0.1 * idle)
@@ -233,6 +250,17 @@ def _wake(data: Dataset, path: str) -> float:
     """What a call takes longer that comes when the server sleeps."""
     rested, idle = (launch_seconds(data, path, each, 1) for each in ("rest", "idle"))
     return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
+
+
+def _submission(data: Dataset, path: str) -> float:
+    """From a launch and the wait for it, beyond a wait for nothing: what the GPU takes there.
+
+    Where the launch is answered the GPU is done meanwhile.
+    """
+    both, idle = (launch_seconds(data, path, each, 1) for each in ("sync", "idle"))
+    if both is None or idle is None or path.endswith("sync"):
+        return SUBMISSION
+    return float(np.clip(USUAL_LATENCY + EMPTY_KERNEL - (both - idle), -MOST_LATER, SUBMISSION))
 
 
 def _by_memory(data: Dataset, path: str, route: str, named: Dataset) -> dict[Memory, Curve]:
@@ -394,7 +422,8 @@ def _at_servers(
     for chosen, curve in ((up, costs.pinned_up), (down, costs.pinned_down)):
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
-    latency = np.maximum(program.latency - SUBMISSION, np.minimum(program.latency, LEAST_LATENCY))
+    least = np.minimum(program.latency, LEAST_LATENCY)
+    latency = np.maximum(program.latency - costs.submission, least)
     # A trace has drawn from ticks itself what engines waited for one another.
     tick = 0.0 if program.switches.any() else program.tick
     return replace(program, seconds=seconds, latency=latency, tick=tick)
