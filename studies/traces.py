@@ -65,7 +65,9 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
         raise InputError("holds no traces (*.zip)", file=folder)
     measured = {cell: dict(of) for cell, of in visits(data).items()}
     paths = {
-        each: in_steps(path_costs(data, each), data) for each in data.paths() if each not in (NATIVE, RECORDED)
+        each: in_steps(path_costs(data, each), data)
+        for each in data.paths()
+        if each not in (NATIVE, RECORDED)
     }
     made = skeletons(data)
     tasks = [partial(answered, each, measured, paths, made.get(each.stem, {})) for each in traces]

@@ -12,7 +12,6 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Transfer
 from gpucast.replay.program import Seconds
 
-
 MOST_INLINE = 1 << 20
 """Bytes that travel within a message (remote/src/protocol/limits.h)."""
 
@@ -103,7 +102,7 @@ def visits_differ(records: Iterable[Launch] | Iterable[Transfer], path: str) -> 
     """
     medians: dict[tuple[object, ...], list[float]] = {}
     for each in records:
-        if each.path == path and not each.cold and _RESTED != each.method:
+        if each.path == path and not each.cold and each.method != _RESTED:
             medians.setdefault(_alike(each), []).append(statistics.median(each.seconds))
     found = [statistics.stdev(np.log(values)) for values in medians.values() if len(values) > 1]
     return statistics.median(found) if found else 0.0

@@ -23,8 +23,8 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
-from gpucast.replay.measured import Curve
-from gpucast.replay.path import MOST_INLINE, PathCosts, data_seconds, forwarded
+from gpucast.replay.measured import MOST_INLINE, Curve
+from gpucast.replay.path import PathCosts, data_seconds, forwarded
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
@@ -68,10 +68,20 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     return replace(found, bulk_line=_line(found, data, tick))
 
 
+def _scatter(record: Skeleton) -> float:
+    """Of its steps: the range of the middle half over the median."""
+    low, middle, high = np.quantile(record.seconds, (0.25, 0.5, 0.75))
+    return float((high - low) / middle)
+
+
 def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
-    """s that large copies take longer in a step than in a loop, whose threads are awake."""
+    """s that large copies take longer in a step than in a loop, whose threads are awake.
+
+    Steps of one record may differ by times as much: those of the steadier half of the records tell.
+    """
     found = []
-    for each in records:
+    steadiest = sorted(records, key=_scatter)
+    for each in steadiest[: (len(steadiest) + 1) // 2]:
         copies = 1 + (each.d2h_bytes > MOST_INLINE)
         more = statistics.median(each.seconds) - step_seconds(each, costs, tick)
         found.append(more / copies)

@@ -16,8 +16,8 @@
 // done, waits for what its stream's copies still bring to the host. A blocking copy from one device
 // to another waits for its stream behind it. A copy into pinned memory that is not waited for is
 // sent, and its data comes by itself. A stream that waits for an event of another device makes the
-// host wait for it. With GPUCAST_REMOTE_SYNC=1 what is sent is answered when the server has done it,
-// which does not wait for the GPU, and every copy to the host waits.
+// host wait for it. With GPUCAST_REMOTE_SYNC=1 what is sent is answered when the server has done
+// it, which does not wait for the GPU, and every copy to the host waits.
 #pragma once
 
 #include "gpucast/replay/path.h"
