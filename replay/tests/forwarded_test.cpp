@@ -213,6 +213,7 @@ TEST(Forwarded, ALargeCopyAfterAPauseWakesItsThreads) {
   late.gap = 1000;
   const Program calls = program({large, late});
   Path path = forwarding(calls);
+  path.messages.up = {100 * us, 100 * us};  // its data is there after its message
   const Times awake = simulate(calls, path);
   path.bulk_wake = 70 * us;
   const Times asleep = simulate(calls, path);
