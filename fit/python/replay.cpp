@@ -112,7 +112,8 @@ void bind_replay(nb::module_& m) {
       [](std::int32_t threads, std::int32_t devices, const Integers& streams,
          const std::vector<std::uint8_t>& engines, const Integers& asked, const Seconds& takes,
          std::uint8_t transport, const Seconds& message_times, double line, double bulk_line,
-         double spin, double wake_server, double wake_client, std::int32_t queue, double tick) {
+         double bulk_wake, double spin, double wake_server, double wake_client, std::int32_t queue,
+         double tick) {
         nb::gil_scoped_release release;
         const replay::Program calls = program(threads, devices, streams, engines, asked, takes);
         if (transport > 2) throw std::invalid_argument("no such transport");
@@ -121,6 +122,7 @@ void bind_replay(nb::module_& m) {
         if (path.transport != replay::Transport::direct) path.messages = messages(message_times);
         path.line = line;
         path.bulk_line = bulk_line;
+        path.bulk_wake = bulk_wake;
         path.spin = spin;
         path.wake_server = wake_server;
         path.wake_client = wake_client;
@@ -138,8 +140,8 @@ void bind_replay(nb::module_& m) {
         return result;
       },
       "threads"_a, "devices"_a, "streams"_a, "engines"_a, "asked"_a, "takes"_a, "transport"_a,
-      "messages"_a, "line"_a = 0.0, "bulk_line"_a = 0.0, "spin"_a = 2e-3, "wake_server"_a = 0.0,
-      "wake_client"_a = 0.0, "queue"_a = 1024, "tick"_a = 0.0,
+      "messages"_a, "line"_a = 0.0, "bulk_line"_a = 0.0, "bulk_wake"_a = 0.0, "spin"_a = 2e-3,
+      "wake_server"_a = 0.0, "wake_client"_a = 0.0, "queue"_a = 1024, "tick"_a = 0.0,
       "A program of calls on a path (replay/include/gpucast/replay): rows begin, end of each call, "
       "and of its work, s; not a number where it asks for none. streams: rows device, kind; asked, "
       "takes, messages: rows REPLAY_ASKED, REPLAY_TAKES, REPLAY_MESSAGES; transport: 0 direct, 1 "

@@ -93,6 +93,12 @@ double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes,
   return line_free;
 }
 
+// When a channel that was free from `channel_free` on begins with what is there at `time`.
+double Forwarded::awake(double channel_free, double time) const {
+  if (time <= channel_free + path_.bulk_nap) return std::max(channel_free, time);
+  return time + path_.bulk_wake;
+}
+
 // When the host is free of it.
 double Forwarded::send(std::int32_t call, Connection& connection) {
   const std::size_t c = at(call);
@@ -102,7 +108,7 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
   double sent = now + messages.cost[c];
   double arrives = sent;
   if (large(call) && to_device(call)) {
-    const double begin = std::max(sent, connection.bulk_up_free);
+    const double begin = awake(connection.bulk_up_free, sent);
     connection.bulk_up_free =
         std::max(begin + messages.up[c], over_line(line_up_free_, begin, bytes, true));
     data_at_server_[c] = connection.bulk_up_free + messages.flight[c];
@@ -271,7 +277,7 @@ void Forwarded::bring(std::int32_t call, What what) {
   const double ready = connection.free;
   if (to_host(call) && large(call)) {
     // Pieces go out as the GPU brings them: the last a little after it has ended.
-    const double first = std::max(devices_.work_begun(call), connection.bulk_down_free);
+    const double first = awake(connection.bulk_down_free, devices_.work_begun(call));
     const double rest = messages.down[c] * static_cast<double>(std::min(path_.piece, bytes)) /
                         static_cast<double>(bytes);
     const double through = std::max(first + messages.down[c], ready + rest);

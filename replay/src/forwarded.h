@@ -58,6 +58,7 @@ class Forwarded {
   bool large(std::int32_t call) const;
   bool held_up(std::int32_t call, Connection& connection);
   double over_line(double& line_free, double begin, std::int64_t bytes, bool bulk) const;
+  double awake(double channel_free, double time) const;
   double send(std::int32_t call, Connection& connection);
   void arrived(std::int32_t call);
   void serve_next(Connection& connection);

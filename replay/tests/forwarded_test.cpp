@@ -206,6 +206,21 @@ TEST(Forwarded, LargeCopiesShareALineOfTheirOwn) {
   EXPECT_NEAR(times.work[2], (2009 + 2 + 3) * us, tolerance);
 }
 
+TEST(Forwarded, ALargeCopyAfterAPauseWakesItsThreads) {
+  Call large = copy(apart, Direction::h2d, 0);
+  large.bytes = 2'000'000;
+  Call late = large;
+  late.gap = 1000;
+  const Program calls = program({large, late});
+  Path path = forwarding(calls);
+  path.messages.up = {100 * us, 100 * us};  // its data is there after its message
+  const Times awake = simulate(calls, path);
+  path.bulk_wake = 70 * us;
+  const Times asleep = simulate(calls, path);
+  EXPECT_NEAR(asleep.work[0], awake.work[0], tolerance);
+  EXPECT_NEAR(asleep.work[1], awake.work[1] + 70 * us, tolerance);
+}
+
 TEST(Forwarded, AMessageDoesNotOvertakeAnother) {
   const Call query{.operation = Operation::query};
   const Program calls = program({launch(first, 1), query});

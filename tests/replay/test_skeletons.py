@@ -78,6 +78,19 @@ def test_what_connections_share_is_found_again() -> None:
     assert found.bulk_line == pytest.approx(truth.bulk_line, rel=0.1)
 
 
+def test_what_waking_the_threads_of_large_copies_takes_is_found_again() -> None:
+    """Whatever the size: 2 and 4 MiB up, and back three quarters of a sixteenth, in a message."""
+    loops = path_costs(dataset([machine(), *records()]), "remote")
+    truth = replace(loops, bulk_wake=150e-6)
+    measured = [made("star-serial", size) for size in (*SIZES, 1 << 21)]
+    steps = [{**each, "seconds": [taken(each, truth)] * 7} for each in measured]
+    found = in_steps(loops, dataset([machine(), *records(), *steps]))
+    assert found.bulk_wake == pytest.approx(150e-6, rel=0.05)
+    assert taken(made("star-serial", 1 << 23), found) == pytest.approx(
+        taken(made("star-serial", 1 << 23), truth), rel=0.05
+    )
+
+
 def test_connections_that_share_nothing_have_no_line() -> None:
     """None that holds four of them up: each takes SENDING for a byte."""
     loops = path_costs(dataset([machine(), *records()]), "remote")

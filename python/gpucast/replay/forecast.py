@@ -5,7 +5,8 @@ What the extra is spent on: the same without what a kind of calls costs more the
 
 **Interval.** Of a measurement now: the 5 % and 95 % points of draws. Each draw has the path's costs
 times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as much) and
-factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open), a sample of
+factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
+its visits differ, where there were several), a sample of
 the recorded steps, and what a visit of the program differs by (``VISIT``).
 """
 
@@ -27,7 +28,7 @@ FEWEST_DRAWS = 8
 
 COMMON = 0.05
 APART = 0.04
-VISIT = 0.03
+VISIT = 0.065
 
 SETTLING = 0.2
 """Share of the simulated steps that come before the steady ones."""
@@ -147,9 +148,11 @@ def _spread(
     random = np.random.default_rng(seed)
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
     found = np.empty(count)
+    messages, data = (np.hypot(APART, each) for each in (costs.spread_messages, costs.spread_data))
+    widths = np.array([messages, messages, data])
     for at in range(count):
         common = np.exp(COMMON * random.standard_normal())
-        apart = np.exp(APART * random.standard_normal(3))
+        apart = np.exp(widths * random.standard_normal(3))
         steps = _steps(*forwarded(program, costs.scaled(common, *apart)))
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:

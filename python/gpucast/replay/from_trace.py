@@ -11,13 +11,19 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.traces import phases, tables
+from gpucast.traces import phases, tables, waiting
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
+ENOUGH_WORK = 0.8
+"""Share of the calls with work that most steps have, below which a step lacks some."""
+MOST_CALLBACK = 0.5e-6
+"""s that noting a call takes between it and the next: more is the program's own."""
+BEHIND = 0.7e-6
+"""s from a kernel's end until the next of its stream begins: recording it takes the GPU longer."""
 _PLAIN = (
     Operation.launch,
     Operation.copy,
@@ -47,7 +53,7 @@ def program_of(
     """
     of = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[of.process]
-    first, last = _run_of(of, most_steps)
+    first, last = _run_of(of, most_steps, _with_work(process, of))
     if last - first < FEWEST_STEPS:
         raise InputError(
             f"{last - first} consecutive steps; a simulation needs {FEWEST_STEPS}: "
@@ -98,12 +104,25 @@ def program_of(
     if untraced is None:
         untraced = _light_step(of)
         program = _light_costs(program, process)
+        if phases.has_light(process):
+            program, shorter = _without_callbacks(program)
+            recorded = float(np.median(program.recorded)) if untraced is None else untraced
+            untraced = recorded - shorter
     return _untraced(program, untraced)
 
 
-def _run_of(steps: ProcessSteps, most: int) -> tuple[int, int]:
+def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
+    """Which steps have as many calls with work on record as most have: a recorder may miss some."""
+    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
+    step = steps.call_step[np.unique(rows[rows >= 0])]
+    count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
+    full = count[steps.kept & (steps.phase == phases.FULL)]
+    return count >= ENOUGH_WORK * (np.quantile(full, 0.9) if full.size else 0)
+
+
+def _run_of(steps: ProcessSteps, most: int, whole: NDArray[np.bool_]) -> tuple[int, int]:
     """The longest stretch of typical steps whose work is on record, its last ``most``."""
-    whole = steps.kept & (steps.phase == phases.FULL)
+    whole = whole & steps.kept & (steps.phase == phases.FULL)
     kept = np.concatenate([[False], whole, [False]])
     edges = np.flatnonzero(kept[1:] != kept[:-1])
     begins, ends = edges[::2], edges[1::2]
@@ -153,6 +172,20 @@ def _light_step(steps: ProcessSteps) -> float | None:
     return float(np.median(light)) if light.size >= FEWEST_STEPS else None
 
 
+def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
+    """Without what noting a call takes behind it, in light phases, too; and s a step less by that.
+
+    The shortest gaps tell: in them the program did nothing.
+    """
+    gaps = program.gap[program.gap > 0]
+    each = min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
+    found = replace(program, gap=np.maximum(program.gap - each, 0))
+    with_them, without = (
+        float(np.median(of.step_seconds(of.simulate()))) for of in (program, found)
+    )
+    return found, max(0.0, with_them - without)
+
+
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:
     """With calls that do not wait as short as they are where their work is not recorded."""
     if not phases.has_light(process):
@@ -170,7 +203,11 @@ def _light_costs(program: CallProgram, process: Process) -> CallProgram:
         if alone.size >= FEWEST_STEPS and own.any():
             more = max(0.0, float(np.median(cost[own]) - np.median(alone)))
             cost[own] = np.maximum(cost[own] - more, 0.2 * cost[own])
-    return replace(program, cost=cost)
+    # Work could begin when its call had asked for it, and that was later by as much.
+    latency = np.maximum(program.latency - (program.cost - cost), 0.5 * program.latency)
+    kernels = (program.operation == Operation.launch) & ~program.switches
+    delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
+    return replace(program, cost=cost, latency=latency, delay=delay)
 
 
 def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:

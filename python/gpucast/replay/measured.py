@@ -12,12 +12,17 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Launch, Transfer
 from gpucast.replay.program import Seconds
 
+MOST_INLINE = 1 << 20
+"""Bytes that travel within a message (remote/src/protocol/limits.h)."""
+
 
 @dataclass(frozen=True)
 class Curve:
     """Seconds over bytes: medians of what was measured, straight in the logarithms between.
 
     Below the smallest size it is level, above the largest it goes on by its last two sizes' slope.
+    Copies of more than ``MOST_INLINE`` bytes go another way than smaller ones, which may be faster:
+    nothing is told of either by the other.
     """
 
     sizes: Seconds
@@ -25,18 +30,26 @@ class Curve:
 
     def at(self, sizes: Seconds) -> Seconds:
         """Seconds of so many bytes."""
-        log_size = np.log(np.maximum(sizes, 1.0))
-        found = np.exp(np.interp(log_size, np.log(self.sizes), np.log(self.seconds)))
-        if self.sizes.size > 1:
-            slope = (self.seconds[-1] - self.seconds[-2]) / (self.sizes[-1] - self.sizes[-2])
-            beyond = np.maximum(sizes - self.sizes[-1], 0)
-            found = found + slope * beyond
-        return np.asarray(found)
+        large = self.sizes > MOST_INLINE
+        if large.all() or not large.any():
+            return _interpolated(self.sizes, self.seconds, sizes)
+        few = _interpolated(self.sizes[~large], self.seconds[~large], sizes)
+        many = _interpolated(self.sizes[large], self.seconds[large], sizes)
+        return np.where(sizes > MOST_INLINE, many, few)
 
     @property
     def least(self) -> float:
         """Of the smallest size."""
         return float(self.seconds[0])
+
+
+def _interpolated(known: Seconds, seconds: Seconds, sizes: Seconds) -> Seconds:
+    log_size = np.log(np.maximum(sizes, 1.0))
+    found = np.exp(np.interp(log_size, np.log(known), np.log(seconds)))
+    if known.size > 1:
+        slope = (seconds[-1] - seconds[-2]) / (known[-1] - known[-2])
+        found = found + slope * np.maximum(sizes - known[-1], 0)
+    return np.asarray(found)
 
 
 def curve_of(
@@ -64,8 +77,12 @@ def _curve(records: Iterable[Transfer]) -> Curve | None:
         return None
     sizes = sorted(samples)
     medians = np.array([statistics.median(samples[size]) for size in sizes])
-    # More bytes never take less: what says so is noise.
-    return Curve(np.array(sizes, float), np.maximum.accumulate(medians))
+    # More bytes never take less on one way: what says so is noise.
+    found = np.array(sizes, float)
+    large = found > MOST_INLINE
+    for way in (large, ~large):
+        medians[way] = np.maximum.accumulate(medians[way])
+    return Curve(found, medians)
 
 
 def launch_seconds(data: Dataset, path: str, method: str, count: int) -> float | None:
@@ -76,3 +93,25 @@ def launch_seconds(data: Dataset, path: str, method: str, count: int) -> float |
 
     samples = [value for each in data.launches if chosen(each) for value in each.seconds]
     return statistics.median(samples) if samples else None
+
+
+def visits_differ(records: Iterable[Launch] | Iterable[Transfer], path: str) -> float:
+    """Standard deviation of the logarithm of what was measured again, minutes later.
+
+    Of each thing that was measured on the path more than once, warm and alone; the median of them.
+    """
+    medians: dict[tuple[object, ...], list[float]] = {}
+    for each in records:
+        if each.path == path and not each.cold and each.method != _RESTED:
+            medians.setdefault(_alike(each), []).append(statistics.median(each.seconds))
+    found = [statistics.stdev(np.log(values)) for values in medians.values() if len(values) > 1]
+    return statistics.median(found) if found else 0.0
+
+
+_RESTED = "rest"
+
+
+def _alike(record: Launch | Transfer) -> tuple[object, ...]:
+    if isinstance(record, Launch):
+        return record.method, record.count
+    return record.method, record.route, record.memory, record.bytes, record.engine

@@ -27,7 +27,8 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
-from gpucast.replay.measured import Curve, curve_of, launch_seconds
+from gpucast.replay.measured import MOST_INLINE, Curve, curve_of, launch_seconds, visits_differ
+from gpucast.replay.native import USUAL_LATENCY
 from gpucast.replay.network import Network
 from gpucast.replay.program import (
     CallProgram,
@@ -38,8 +39,6 @@ from gpucast.replay.program import (
     Seconds,
 )
 
-MOST_INLINE = 1 << 20
-"""Bytes that travel within a message (remote/src/protocol/limits.h)."""
 WINDOW = 4 << 20
 """Bytes that one connection has under way."""
 SPIN = 2e-3
@@ -53,9 +52,11 @@ GPU_PART = 3.3e-6
 """s of an empty kernel from its submission to its end, likewise."""
 SUBMISSION = 2e-6
 """s of the driver's launch call, which a traced latency includes, and the server's part as well."""
+EMPTY_KERNEL = 0.8e-6
+USUAL_SPREAD = 0.09
+"""By which visits differ where there was one: three of two H200 by 0.04 to 0.14."""
+MOST_LATER = 3e-6
 LEAST_LATENCY = 0.5e-6
-SWITCH = 1e-6
-"""s from when work sees another engine's end until it begins, on GPUs that look at ticks."""
 SERVED = 0.3
 """Share of a turn that is the server's before an answer, where rows of launches do not say it."""
 ANSWERED = 0.1
@@ -79,7 +80,12 @@ class PathCosts:
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
         in_step: times as much as n bytes cost in a step, over n; None: as much.
         bulk_line: s a byte of what large copies of all GPUs share (memory, where all is one host).
+        bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
+        submission: s by which work begins sooner after its server asked for it than after the
+            program did natively; less than 0: later.
+        spread_messages, spread_data: by which visits differ, in launches and in copies: standard
+            deviations of logarithms.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
     """
@@ -96,10 +102,14 @@ class PathCosts:
     pinned_down: Curve
     in_step: Curve | None = None
     bulk_line: float = 0.0
+    bulk_wake: float = 0.0
     wake_server: float = WAKE
     wake_client: float = WAKE
     spin: float = SPIN
     network: Network | None = None
+    submission: float = SUBMISSION
+    spread_messages: float = 0.0
+    spread_data: float = 0.0
     warnings: tuple[str, ...] = ()
 
     def over(self, network: Network) -> PathCosts:
@@ -120,6 +130,7 @@ class PathCosts:
             up={key: times(curve, factor * data) for key, curve in self.up.items()},
             served=None if self.served is None else times(self.served, factor * data),
             down={key: times(curve, factor * data) for key, curve in self.down.items()},
+            bulk_wake=self.bulk_wake * factor * data,
             wake_server=self.wake_server * factor,
             wake_client=self.wake_client * factor,
         )
@@ -158,6 +169,9 @@ def path_costs(data: Dataset, path: str, *, machine: str | None = None) -> PathC
         pinned_up=_pinned(chosen, "h2d"),
         pinned_down=_pinned(chosen, "d2h"),
         wake_server=_wake(chosen, path),
+        submission=_submission(chosen, path),
+        spread_messages=visits_differ(chosen.launches, path) or USUAL_SPREAD,
+        spread_data=visits_differ(chosen.transfers, path) or USUAL_SPREAD,
         warnings=tuple(warnings),
     )
 
@@ -202,6 +216,10 @@ def _turn(
     send: Mapping[Operation, float], warnings: list[str],
 ) -> float:  # fmt: skip
     sent = send[Operation.launch]
+    row = launch_seconds(data, path, "row", 16)
+    if synchronous and row is not None:
+        # As steps have them, one answered call after another.
+        return max(row / 16 - sent, 0.1 * row / 16)
     idle = launch_seconds(data, path, "idle", 1)
     if idle is not None:
         return max(idle - sent, 0.1 * idle)
@@ -234,6 +252,17 @@ def _wake(data: Dataset, path: str) -> float:
     """What a call takes longer that comes when the server sleeps."""
     rested, idle = (launch_seconds(data, path, each, 1) for each in ("rest", "idle"))
     return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
+
+
+def _submission(data: Dataset, path: str) -> float:
+    """From a launch and the wait for it, beyond a wait for nothing: what the GPU takes there.
+
+    Where the launch is answered the GPU is done meanwhile.
+    """
+    both, idle = (launch_seconds(data, path, each, 1) for each in ("sync", "idle"))
+    if both is None or idle is None or path.endswith("sync"):
+        return SUBMISSION
+    return float(np.clip(USUAL_LATENCY + EMPTY_KERNEL - (both - idle), -MOST_LATER, SUBMISSION))
 
 
 def _by_memory(data: Dataset, path: str, route: str, named: Dataset) -> dict[Memory, Curve]:
@@ -329,6 +358,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
         times=np.array(list(rows.values())),
         line=line,
         bulk_line=costs.bulk_line,
+        bulk_wake=costs.bulk_wake,
         spin=costs.spin,
         wake_server=costs.wake_server,
         wake_client=costs.wake_client,
@@ -394,9 +424,8 @@ def _at_servers(
     for chosen, curve in ((up, costs.pinned_up), (down, costs.pinned_down)):
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
-    latency = np.maximum(program.latency - SUBMISSION, np.minimum(program.latency, LEAST_LATENCY))
-    # What engines waited for one another natively, they wait by ticks of their own.
-    delay = program.delay.copy()
-    if program.tick > 0:
-        delay[program.switches] = np.minimum(delay[program.switches], SWITCH)
-    return replace(program, seconds=seconds, latency=latency, delay=delay)
+    least = np.minimum(program.latency, LEAST_LATENCY)
+    latency = np.maximum(program.latency - costs.submission, least)
+    # A trace has drawn from ticks itself what engines waited for one another.
+    tick = 0.0 if program.switches.any() else program.tick
+    return replace(program, seconds=seconds, latency=latency, tick=tick)

@@ -91,7 +91,7 @@ class Messages:
             program waits; 2: every one is.
         times: rows cost, up, flight, serve, answer, down, after.
         line: s a byte of the wire that all connections share; 0: none. bulk_line: of what large
-            copies share.
+            copies share; bulk_wake: s until the threads that take these are awake after a pause.
         spin: s that either side looks for a message before it sleeps.
         wake_server, wake_client: s that waking it then takes.
     """
@@ -100,6 +100,7 @@ class Messages:
     times: Seconds
     line: float = 0.0
     bulk_line: float = 0.0
+    bulk_wake: float = 0.0
     spin: float = 2e-3
     wake_server: float = 0.0
     wake_client: float = 0.0
@@ -233,6 +234,7 @@ class CallProgram:
             np.ascontiguousarray(path.times),
             line=path.line,
             bulk_line=path.bulk_line,
+            bulk_wake=path.bulk_wake,
             spin=path.spin,
             wake_server=path.wake_server,
             wake_client=path.wake_client,

@@ -6,6 +6,9 @@ records) show the difference: they are simulated as programs of calls, and what 
 a share of what their bytes cost, is by how much bytes cost more in a step. One GPU, blocking copies
 and kernels of up to 300 us are used: others would bring in what lies elsewhere.
 
+Copies that go over connections of their own cost as much more whatever their size: the threads of
+these sleep between copies, in a step nearly always.
+
 What large copies of several GPUs share shows where most GPUs are sent much at once: the rate at
 which a simulation takes as long as these steps did.
 """
@@ -20,8 +23,8 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
-from gpucast.replay.measured import Curve
-from gpucast.replay.path import MOST_INLINE, PathCosts, data_seconds, forwarded
+from gpucast.replay.measured import MOST_INLINE, Curve
+from gpucast.replay.path import PathCosts, data_seconds, forwarded
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
@@ -53,14 +56,36 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     by_size: dict[int, list[Skeleton]] = {}
     for each in chosen:
         by_size.setdefault(each.h2d_bytes, []).append(each)
-    if len(by_size) < 2:
+    sizes = sorted(size for size in by_size if size <= MOST_INLINE)
+    if len(sizes) < 2:
         return costs
-    sizes = sorted(by_size)
     gpus = [gpu.name for each in data.machines.values() for gpu in each.gpus or []]
     tick = tick_of(gpus)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
+    large = [each for each in chosen if each.h2d_bytes > MOST_INLINE]
+    found = replace(found, bulk_wake=_wake(found, large, tick))
     return replace(found, bulk_line=_line(found, data, tick))
+
+
+def _scatter(record: Skeleton) -> float:
+    """Of its steps: the range of the middle half over the median."""
+    low, middle, high = np.quantile(record.seconds, (0.25, 0.5, 0.75))
+    return float((high - low) / middle)
+
+
+def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
+    """s that large copies take longer in a step than in a loop, whose threads are awake.
+
+    Steps of one record may differ by times as much: those of the steadier half of the records tell.
+    """
+    found = []
+    steadiest = sorted(records, key=_scatter)
+    for each in steadiest[: (len(steadiest) + 1) // 2]:
+        copies = 1 + (each.d2h_bytes > MOST_INLINE)
+        more = statistics.median(each.seconds) - step_seconds(each, costs, tick)
+        found.append(more / copies)
+    return max(0.0, statistics.median(found)) if found else 0.0
 
 
 def _line(costs: PathCosts, data: Dataset, tick: float) -> float:

@@ -45,6 +45,10 @@ struct Path {
   double line = 0;
   // Large copies share at least this, s a byte: where all is one host, its memory.
   double bulk_line = 0;
+  // The threads of these connections sleep between copies: one that comes after more than
+  // `bulk_nap` has to wake them.
+  double bulk_wake = 0;
+  double bulk_nap = 50e-6;
   // Either side looks for a message for so long; then it sleeps, and a message has to wake it.
   double spin = 2e-3;
   double wake_server = 0;
