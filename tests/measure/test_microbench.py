@@ -113,7 +113,7 @@ def test_a_fresh_run_probes_launches_and_all_routes(tmp_path: Path) -> None:
     finished = run("measure", *QUICK, "--probes", "-o", path)
     assert finished.returncode == 0, finished.stderr
     assert {launch["method"] for launch in records(path, "launch")} == {
-        "submit", "sync", "gated", "row", "drain", "idle", "rest"
+        "submit", "sync", "gated", "row", "idle"
     }  # fmt: skip
     routes = {transfer["route"] for transfer in records(path, "transfer")}
     assert routes == {"h2d", "d2h", "peer", "local"}
