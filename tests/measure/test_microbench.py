@@ -112,9 +112,7 @@ def test_a_fresh_run_probes_launches_and_all_routes(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     finished = run("measure", *QUICK, "--probes", "-o", path)
     assert finished.returncode == 0, finished.stderr
-    assert {launch["method"] for launch in records(path, "launch")} == {
-        "submit", "sync", "gated", "row", "idle"
-    }  # fmt: skip
+    assert {launch["method"] for launch in records(path, "launch")} == {"submit", "sync", "gated"}
     routes = {transfer["route"] for transfer in records(path, "transfer")}
     assert routes == {"h2d", "d2h", "peer", "local"}
 
