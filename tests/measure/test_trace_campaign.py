@@ -46,6 +46,7 @@ def calls_of_a_program(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -> None:
     smi = tmp_path / "nvidia-smi"
     smi.write_text('#!/bin/sh\n[ "$1" != --list-gpus ] || seq 2\n')
