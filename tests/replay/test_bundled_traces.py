@@ -45,3 +45,12 @@ def test_a_replay_takes_as_long_as_the_program_and_remote_steps_longer(
     assert found.replayed == pytest.approx(found.native, rel=0.02)
     assert found.native < found.seconds < 3 * found.native
     assert 0 < found.low <= found.seconds <= found.high < np.inf
+
+
+def test_steps_of_which_every_eighth_does_more_are_forecast(costs: Dataset) -> None:
+    name = (
+        "conjugate_gradients-n4194304-gpus1"  # a step reads a scalar back; eight are an outer one
+    )
+    found = trace_on_path(read(FOLDER / f"{name}.zip"), costs, "remote", draws=8)
+    assert found.steps >= 20
+    assert found.replayed == pytest.approx(found.native, rel=0.05)

@@ -112,12 +112,18 @@ def program_of(
 
 
 def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Which steps have as many calls with work on record as most have: a recorder may miss some."""
+    """Which steps have as many calls with work on record as most of their kind: a recorder may miss
+    some."""
     rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
     step = steps.call_step[np.unique(rows[rows >= 0])]
     count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
-    full = count[steps.kept & (steps.phase == phases.FULL)]
-    return count >= ENOUGH_WORK * (np.quantile(full, 0.9) if full.size else 0)
+    least = np.zeros(steps.count)
+    recorded = steps.kept & (steps.phase == phases.FULL)
+    for kind in np.unique(steps.kind):
+        own = steps.kind == kind
+        if (own & recorded).any():
+            least[own] = ENOUGH_WORK * np.quantile(count[own & recorded], 0.9)
+    return np.asarray(count >= least)
 
 
 def _run_of(steps: ProcessSteps, most: int, whole: NDArray[np.bool_]) -> tuple[int, int]:
