@@ -50,14 +50,10 @@ def _spans(steps: ProcessSteps, calls: int) -> Iterator[Span]:
     count = int(np.clip(calls / max(1.0, float(steps.calls.mean())), FEWEST, MOST))
     worked = np.bincount(steps.work_step[steps.work_step >= 0], minlength=steps.count) > 0
     for phase in (phases.FULL, phases.LIGHT):
-        fits = steps.kept & (steps.phase == phase) & (worked if phase == phases.FULL else True)
-        own = np.concatenate([[False], fits, [False]])
-        edges = np.flatnonzero(own[1:] != own[:-1])
-        begins, ends = edges[::2], edges[1::2]
-        if begins.size:
-            longest = int(np.argmax(np.minimum(ends - begins, count)))
-            first = max(int(begins[longest]), int(ends[longest]) - count)
-            last = min(int(ends[longest]) + 1, steps.count)
+        fits = (steps.phase == phase) & (worked if phase == phases.FULL else True)
+        first, end = steps.longest_run(fits, count)
+        if first < end:
+            last = min(end + 1, steps.count)
             yield int(steps.begins_ns[max(0, first - 1)]), int(steps.begins_ns[last])
 
 

@@ -21,9 +21,7 @@ import numpy as np
 import gpucast as gc
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
-from gpucast.replay.path import path_costs
-from gpucast.replay.program import tick_of
-from gpucast.replay.skeletons import in_steps, step_seconds
+from gpucast.replay.skeletons import step_costs, step_seconds, tick_in
 from gpucast.util.tables import print_table
 from gpucast.util.units import percent, size
 
@@ -45,8 +43,8 @@ def cells_of(data: Dataset, path: str) -> dict[Cell, list[Skeleton]]:
 
 def errors(data: Dataset, path: str) -> dict[Cell, float]:
     """Relative errors of the cells that are held out."""
-    tick = tick_of(gpu.name for each in data.machines.values() for gpu in each.gpus or [])
-    costs = in_steps(path_costs(data, path), data)
+    tick = tick_in(data)
+    costs = step_costs(data, path)
     most = max(each.gpus for each in data.skeletons)
     found = {}
     for cell, records in cells_of(data, path).items():

@@ -23,8 +23,8 @@ import gpucast
 from gpucast.data.dataset import Dataset
 from gpucast.errors import GpucastError, InputError
 from gpucast.plots import style
-from gpucast.replay.path import PathCosts, path_costs
-from gpucast.replay.skeletons import in_steps
+from gpucast.replay.path import PathCosts
+from gpucast.replay.skeletons import step_costs
 from gpucast.traces import read
 from gpucast.util import files
 from gpucast.util.processes import spread
@@ -65,9 +65,7 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
         raise InputError("holds no traces (*.zip)", file=folder)
     measured = {cell: dict(of) for cell, of in visits(data).items()}
     paths = {
-        each: in_steps(path_costs(data, each), data)
-        for each in data.paths()
-        if each not in (NATIVE, RECORDED)
+        each: step_costs(data, each) for each in data.paths() if each not in (NATIVE, RECORDED)
     }
     made = skeletons(data)
     tasks = [partial(answered, each, measured, paths, made.get(each.stem, {})) for each in traces]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from gpucast.traces.summary import GpuTime, OtherKind, Summary
+from gpucast.traces.summary import GpuTime, OtherKind, Summary, WorkTime
 from gpucast.traces.trace import Trace
+from gpucast.traces.wait_summary import Wait
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
 from gpucast.util.units import duration, percent
@@ -157,7 +159,6 @@ def _gpu_rows(gpu: GpuTime, *, several: bool) -> list[tuple[str, float]]:
 
 def _print_work(main: Summary) -> None:
     mean = main.steps.mean
-    shown = main.work[:MOST_ROWS]
     print_table(
         ("GPU work", "name", "times a step", "bytes a step", "time a step", "share"),
         [
@@ -169,13 +170,11 @@ def _print_work(main: Summary) -> None:
                 duration(each.seconds),
                 percent(each.seconds / mean),
             )
-            for each in shown
+            for each in main.work[:MOST_ROWS]
         ],
         "llrrrr",
     )
-    if len(main.work) > len(shown):
-        rest = main.work[MOST_ROWS:]
-        print(f"and {len(rest)} more: {duration(sum(each.seconds for each in rest))} a step")
+    _print_rest(main.work)
 
 
 def _print_waits(main: Summary) -> None:
@@ -183,7 +182,6 @@ def _print_waits(main: Summary) -> None:
         print("no call makes the host wait")
         return
     mean = main.steps.mean
-    shown = main.waits[:MOST_ROWS]
     print_table(
         (
             "host waits in",
@@ -204,12 +202,17 @@ def _print_waits(main: Summary) -> None:
                 duration(each.seconds),
                 percent(each.seconds / mean),
             )
-            for each in shown
+            for each in main.waits[:MOST_ROWS]
         ],
         "lllrrrr",
     )
-    if len(main.waits) > len(shown):
-        rest = main.waits[MOST_ROWS:]
+    _print_rest(main.waits)
+
+
+def _print_rest(rows: Sequence[WorkTime | Wait]) -> None:
+    """What a table of the first rows leaves out, in a line."""
+    rest = rows[MOST_ROWS:]
+    if rest:
         print(f"and {len(rest)} more: {duration(sum(each.seconds for each in rest))} a step")
 
 

@@ -53,7 +53,8 @@ def program_of(
     """
     of = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[of.process]
-    first, last = _run_of(of, most_steps, _with_work(process, of))
+    recorded = (of.phase == phases.FULL) & _with_work(process, of)
+    first, last = of.longest_run(recorded, most_steps)
     if last - first < FEWEST_STEPS:
         raise InputError(
             f"{last - first} consecutive steps; a simulation needs {FEWEST_STEPS}: "
@@ -106,8 +107,8 @@ def program_of(
         program = _light_costs(program, process)
         if phases.has_light(process):
             program, shorter = _without_callbacks(program)
-            recorded = float(np.median(program.recorded)) if untraced is None else untraced
-            untraced = recorded - shorter
+            alone = float(np.median(program.recorded)) if untraced is None else untraced
+            untraced = alone - shorter
     return _untraced(program, untraced)
 
 
@@ -124,18 +125,6 @@ def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
         if (own & recorded).any():
             least[own] = ENOUGH_WORK * np.quantile(count[own & recorded], 0.9)
     return np.asarray(count >= least)
-
-
-def _run_of(steps: ProcessSteps, most: int, whole: NDArray[np.bool_]) -> tuple[int, int]:
-    """The longest stretch of typical steps whose work is on record, its last ``most``."""
-    whole = whole & steps.kept & (steps.phase == phases.FULL)
-    kept = np.concatenate([[False], whole, [False]])
-    edges = np.flatnonzero(kept[1:] != kept[:-1])
-    begins, ends = edges[::2], edges[1::2]
-    if not begins.size:
-        return 0, 0
-    longest = int(np.argmax(np.minimum(ends - begins, most)))
-    return max(int(begins[longest]), int(ends[longest]) - most), int(ends[longest])
 
 
 def _waits_for_set(asked: Asked) -> NDArray[np.bool_]:

@@ -136,42 +136,41 @@ class PathCosts:
         )
 
 
-def path_costs(data: Dataset, path: str, *, machine: str | None = None) -> PathCosts:
+def path_costs(data: Dataset, path: str) -> PathCosts:
     """What calls cost on a forwarding path.
 
     Raises:
         InputError: no launches on it, or no copies between host and GPU.
     """
-    chosen = data if machine is None else data.select(machine=machine)
-    if path not in chosen.paths():
+    if path not in data.paths():
         raise InputError(
-            f"no measurements of it; there are {', '.join(chosen.paths()) or 'none'}",
+            f"no measurements of it; there are {', '.join(data.paths()) or 'none'}",
             file=data.name,
             field="--path",
         )
     synchronous = path.endswith("sync")
     warnings: list[str] = []
-    submit = _required(launch_seconds(chosen, path, "submit", 1), data, path, "submit")
-    send = _send(chosen, path, synchronous, submit, warnings)
-    turn = _turn(chosen, path, synchronous, submit, send, warnings)
-    serve = _serve(chosen, path, turn, send[Operation.launch], warnings)
-    up = _by_memory(chosen, path, "h2d", data)
-    down = _by_memory(chosen, path, "d2h", data)
+    submit = _required(launch_seconds(data, path, "submit", 1), data, path, "submit")
+    send = _send(data, path, synchronous, submit, warnings)
+    turn = _turn(data, path, synchronous, submit, send, warnings)
+    serve = _serve(data, path, turn, send[Operation.launch], warnings)
+    up = _by_memory(data, path, "h2d", data)
+    down = _by_memory(data, path, "d2h", data)
     return PathCosts(
         path=path,
         synchronous=synchronous,
         send=send,
         turn=turn,
         serve=serve,
-        up=_sending(chosen, path, synchronous, up),
-        served=_served(chosen, path, synchronous, up),
+        up=_sending(data, path, synchronous, up),
+        served=_served(data, path, synchronous, up),
         down=down,
-        pinned_up=_pinned(chosen, "h2d"),
-        pinned_down=_pinned(chosen, "d2h"),
-        wake_server=_wake(chosen, path),
-        submission=_submission(chosen, path),
-        spread_messages=visits_differ(chosen.launches, path) or USUAL_SPREAD,
-        spread_data=visits_differ(chosen.transfers, path) or USUAL_SPREAD,
+        pinned_up=_pinned(data, "h2d"),
+        pinned_down=_pinned(data, "d2h"),
+        wake_server=_wake(data, path),
+        submission=_submission(data, path),
+        spread_messages=visits_differ(data.launches, path) or USUAL_SPREAD,
+        spread_data=visits_differ(data.transfers, path) or USUAL_SPREAD,
         warnings=tuple(warnings),
     )
 

@@ -24,7 +24,7 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
 from gpucast.replay.measured import MOST_INLINE, Curve
-from gpucast.replay.path import PathCosts, data_seconds, forwarded
+from gpucast.replay.path import PathCosts, data_seconds, forwarded, path_costs
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
@@ -43,6 +43,15 @@ _GAP = 100e-6
 _COPY, _RATE = 1.4e-6, 52e9
 
 
+def step_costs(data: Dataset, path: str) -> PathCosts:
+    """What calls cost on a forwarding path in a step.
+
+    Raises:
+        InputError: as ``path_costs``.
+    """
+    return in_steps(path_costs(data, path), data)
+
+
 def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     """With what bytes cost in a step; as they are where no skeletons of the path were measured."""
     chosen = [
@@ -59,13 +68,17 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     sizes = sorted(size for size in by_size if size <= MOST_INLINE)
     if len(sizes) < 2:
         return costs
-    gpus = [gpu.name for each in data.machines.values() for gpu in each.gpus or []]
-    tick = tick_of(gpus)
+    tick = tick_in(data)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
     large = [each for each in chosen if each.h2d_bytes > MOST_INLINE]
     found = replace(found, bulk_wake=_wake(found, large, tick))
     return replace(found, bulk_line=_line(found, data, tick))
+
+
+def tick_in(data: Dataset) -> float:
+    """That of the GPUs of its machines, s."""
+    return tick_of(gpu.name for each in data.machines.values() for gpu in each.gpus or [])
 
 
 def _scatter(record: Skeleton) -> float:

@@ -6,9 +6,8 @@ from gpucast.data.dataset import Dataset
 from gpucast.replay.forecast import DRAWS, TraceForecast, forecast
 from gpucast.replay.from_trace import MOST_STEPS, program_of
 from gpucast.replay.network import Network
-from gpucast.replay.path import path_costs
 from gpucast.replay.program import CallProgram, Operation
-from gpucast.replay.skeletons import in_steps
+from gpucast.replay.skeletons import step_costs
 from gpucast.traces.steps import find_steps
 from gpucast.traces.trace import Trace
 
@@ -38,7 +37,7 @@ def trace_on_path(
     Raises:
         InputError: no repeating step, or what the path's costs need was not measured.
     """
-    costs = in_steps(path_costs(data, path, machine=machine), data)
+    costs = step_costs(data if machine is None else data.select(machine=machine), path)
     if network is not None:
         costs = costs.over(network)
     steps = find_steps(trace, range_name)

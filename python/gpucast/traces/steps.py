@@ -98,6 +98,17 @@ class ProcessSteps:
         """Calls of each step, all threads together."""
         return np.bincount(self.call_step[self.call_step >= 0], minlength=self.count)
 
+    def longest_run(self, fits: NDArray[np.bool_], most: int) -> tuple[int, int]:
+        """First step of the longest stretch of typical steps that fit, and the one behind it: its
+        last ``most`` steps, of the first stretch that has as many; 0, 0 where none fits."""
+        own = np.concatenate([[False], fits & self.kept, [False]])
+        edges = np.flatnonzero(own[1:] != own[:-1])
+        begins, ends = edges[::2], edges[1::2]
+        if not begins.size:
+            return 0, 0
+        longest = int(np.argmax(np.minimum(ends - begins, most)))
+        return max(int(begins[longest]), int(ends[longest]) - most), int(ends[longest])
+
 
 @dataclass(frozen=True)
 class Steps:

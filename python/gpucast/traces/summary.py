@@ -196,15 +196,16 @@ def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
         copying = work["kind"] == tables.COPY
         copies = Union.of(work["start_ns"][copying], work["end_ns"][copying])
         others = Union.of(work["start_ns"][~copying], work["end_ns"][~copying])
-        any_of, in_copies, in_others = (
-            float(each.within(begins, ends).mean()) for each in (copies | others, copies, others)
-        )
+        covered = [each.within(begins, ends) for each in (copies | others, copies, others)]
+        any_of, in_copies, in_others = (float(each.mean()) for each in covered)
+        # Whole nanoseconds: nothing is left of works that do not overlap.
+        both = covered[1] + covered[2] - covered[0]
         found.append(
             GpuTime(
                 device=int(str(device)),
                 kernels=(any_of - in_copies) / 1e9,
                 copies=(any_of - in_others) / 1e9,
-                both=(in_copies + in_others - any_of) / 1e9,
+                both=float(both.mean()) / 1e9,
                 idle=(step - any_of) / 1e9,
                 busy=any_of / step,
             )

@@ -40,7 +40,6 @@ class RunDescription:
         started: s since 1970; ``seconds``: how long it ran, None where that is not known.
         exit: None where the recording was cut off.
         seconds_untraced: s of a step without a recorder; None where it was not measured.
-        step_range: name of the ranges whose steps these are; ``step_calls``: else calls of a step.
     """
 
     source: str
@@ -50,8 +49,6 @@ class RunDescription:
     seconds: float | None = None
     exit: Exit | None = field(default=None, metadata={"omit": True})
     seconds_untraced: float | None = field(default=None, metadata={"omit": True})
-    step_range: str | None = field(default=None, metadata={"omit": True})
-    step_calls: int | None = field(default=None, metadata={"omit": True})
     schema: str = SCHEMA
 
 
