@@ -230,6 +230,15 @@ def test_an_archive_that_is_cut_off_anywhere_is_refused_in_one_line(
         assert_refused(run("trace", "show", cut), str(cut))
 
 
+def test_an_archive_that_is_cut_off_is_refused_as_a_trace_where_a_model_may_stand(
+    tmp_path: Path, run: Run
+) -> None:
+    content = made().write(tmp_path / "T").read_bytes()
+    cut = tmp_path / "cut"
+    cut.write_bytes(content[: len(content) // 2])
+    assert_refused(run("what-if", cut, "--path", "remote", "--data", cut), "cut off or damaged")
+
+
 def test_an_archive_damaged_anywhere_is_read_or_refused(tmp_path: Path) -> None:
     content = made().write(tmp_path / "T").read_bytes()
     damaged = tmp_path / "damaged"
