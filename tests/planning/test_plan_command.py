@@ -119,7 +119,7 @@ def test_the_only_model_of_the_only_machine_may_have_any_name() -> None:
 def test_yaml_numbers_are_those_of_today() -> None:
     text = "machines: [{name: native, gpus: 4, price_per_gpu_hour: 1e0}]\n"
     text += 'jobs: [{name: "1e3", n: 8e3, steps: 1E+6, deadline: .5e4}]\n'
-    from gpucast.planning.yaml_lines import parse
+    from gpucast.util.yaml_lines import parse
 
     found, lines = parse(text, "plan.yaml")
     (job,) = gc.plan(found, only_native()).content["jobs"]

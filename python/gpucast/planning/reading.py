@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn, get_args
 
-from pydantic import BaseModel, ValidationError
-
-from gpucast.errors import InputError, from_os_error
+from gpucast.errors import InputError
 from gpucast.model.files import load_model
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster
 from gpucast.planning.request import FEMTO, Job, Request
-from gpucast.planning.yaml_lines import Lines, Location, parse
 from gpucast.util.files import PathLike
-from gpucast.util.validation_errors import message_of
-
-_LARGEST_FILE = 50_000_000
+from gpucast.util.yaml_lines import Lines, Location
+from gpucast.util.yaml_models import checked, near, read_mapping
 
 
 def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request:
@@ -33,23 +27,9 @@ def read(path: PathLike, models: Mapping[str, Forecaster | PathLike]) -> Request
     Raises:
         InputError: names file, line and key.
     """
-    name = os.fspath(path)
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise from_os_error(error, path) from error
-    if len(content) > _LARGEST_FILE:
-        raise InputError("is too large to be a plan", file=name)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise InputError("is no UTF-8 text", file=name, line=line) from error
-    values, lines = parse(text, name)
-    if not isinstance(values, dict):
-        raise InputError("holds no plan: it needs the keys machines and jobs", file=name)
+    values, lines = read_mapping(path, "plan", "machines and jobs")
     request = _checked(values, lines)
-    _attach(request, lines, models, Path(name).parent)
+    _attach(request, lines, models, Path(path).parent)
     return request
 
 
@@ -66,43 +46,11 @@ def of_values(values: Mapping[str, object], models: Mapping[str, Forecaster | Pa
 
 
 def _checked(values: dict[str, object], lines: Lines) -> Request:
-    try:
-        request = Request.model_validate(values)
-    except ValidationError as error:
-        _complain(error, lines)
+    request = checked(Request, values, lines)
     for location, message in _contradictions(request):
         raise lines.error(message, location)
     request._lines = lines
     return request
-
-
-def _complain(error: ValidationError, lines: Lines) -> NoReturn:
-    details = error.errors(include_url=False)
-    # A misspelt key is missing under its right name, too: say what was written.
-    detail = next((each for each in details if each["type"] == "extra_forbidden"), details[0])
-    location: Location = tuple(detail["loc"])
-    message = message_of(detail)
-    if detail["type"] == "extra_forbidden":
-        message = f"unknown key{_near(str(location[-1]), _keys_at(location[:-1]))}"
-    elif detail["type"] == "value_error":
-        message = str(detail["ctx"]["error"])
-    elif detail["type"] == "too_short":
-        message = f"needs at least {detail['ctx']['min_length']} entries"
-    raise lines.error(message, location) from None
-
-
-def _keys_at(location: Location) -> list[str]:
-    shape: type[BaseModel] = Request
-    for part in location:
-        if isinstance(part, str):
-            within = get_args(shape.model_fields[part].annotation)
-            shape = next(each for each in within if isinstance(each, type))
-    return list(shape.model_fields)
-
-
-def _near(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
 
 
 def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
@@ -116,7 +64,7 @@ def _contradictions(request: Request) -> Iterable[tuple[Location, str]]:
                 message = f"there are only {machine.gpus} GPUs, not {count}"
                 yield ("machines", i, "gpu_counts", j), message
     if request.baseline is not None and request.baseline not in names:
-        yield ("baseline",), f"no machine {request.baseline!r}{_near(request.baseline, names)}"
+        yield ("baseline",), f"no machine {request.baseline!r}{near(request.baseline, names)}"
     if request.sizes is not None and request.sizes[0] >= request.sizes[1]:
         yield ("sizes",), "the first size must be below the second"
     if not request.jobs and request.iso_efficiency is None and request.break_even is None:
@@ -134,7 +82,7 @@ def _of_job(job: Job, machines: Sequence[str]) -> Iterable[tuple[Location, str]]
         yield ("ns_per_day",), "either deadline or ns_per_day, not both"
     for i, name in enumerate(job.machines or ()):
         if name not in machines:
-            yield ("machines", i), f"no machine {name!r}{_near(name, machines)}"
+            yield ("machines", i), f"no machine {name!r}{near(name, machines)}"
 
 
 def _twice(key: str, names: Sequence[str]) -> Iterable[tuple[Location, str]]:
@@ -154,7 +102,7 @@ def _attach(
     for name in given:
         if name not in names:
             raise InputError(
-                f"{name!r} is no machine of the plan{_near(name, names)}", field="models"
+                f"{name!r} is no machine of the plan{near(name, names)}", field="models"
             )
     # One file may serve several machines: it is read once.
     known: dict[str, Forecaster] = {}

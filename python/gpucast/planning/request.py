@@ -13,8 +13,8 @@ from gpucast.errors import InputError
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Interval
-from gpucast.planning.yaml_lines import Lines
 from gpucast.util import units
+from gpucast.util.yaml_lines import Lines
 
 FEMTO = 1e-15
 NANO = 1e-9

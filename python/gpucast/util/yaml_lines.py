@@ -7,6 +7,7 @@ is a number, ``no`` a word and ``1:30`` a text (PyYAML's own resolver follows 1.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import yaml
@@ -34,10 +35,12 @@ class Lines:
     Attributes:
         file: for messages; None where the values come from Python.
         of: line, counted from 1, of each key or list item.
+        as_written: where plain scalars are texts, whatever they look like.
     """
 
     file: str | None
     of: dict[Location, int] = field(default_factory=dict)
+    as_written: Callable[[Location], bool] | None = None
 
     def line(self, location: Location) -> int:
         """Line of a value, or of the nearest thing around it that is there."""
@@ -51,13 +54,15 @@ class Lines:
         return InputError(message, file=self.file, line=line, field=path_of(location))
 
 
-def parse(text: str, file: str) -> tuple[object, Lines]:
-    """The values of a YAML text, and their lines.
+def parse(
+    text: str, file: str, as_written: Callable[[Location], bool] | None = None
+) -> tuple[object, Lines]:
+    """The values of a YAML text, and their lines; texts where ``as_written``.
 
     Raises:
-        InputError: no YAML; a key twice; nesting or aliases that no plan needs.
+        InputError: no YAML; a key twice; nesting or aliases that no such file needs.
     """
-    lines = Lines(file)
+    lines = Lines(file, as_written=as_written)
     # libyaml's nodes are made by recursion in C: depth is checked on the events before.
     _check_depth(text, file)
     try:
@@ -76,7 +81,7 @@ def _check_depth(text: str, file: str) -> None:
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
             if depth > _DEEPEST:
-                raise InputError("is nested too deeply for a plan", file=file)
+                raise InputError("is nested too deeply", file=file)
     except yaml.YAMLError as error:
         raise _broken(error, file) from error
 
@@ -100,6 +105,8 @@ def _value(node: yaml.Node, location: Location, lines: Lines) -> object:
     if isinstance(node, yaml.SequenceNode):
         return [_value(each, (*location, i), lines) for i, each in enumerate(node.value)]
     assert isinstance(node, yaml.ScalarNode)
+    if lines.as_written is not None and lines.as_written(location):
+        return str(node.value)
     return _scalar(node)
 
 
