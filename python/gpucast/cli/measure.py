@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpucast.cli import options
+from gpucast.cli import measure_program, options
+from gpucast.cli.measure_program import terminated_as_interrupted
 from gpucast.cli.output import print_json, warn
 from gpucast.cli.parsing import counts, duration, sizes, words
 from gpucast.errors import InputError
@@ -18,11 +17,22 @@ from gpucast.util.tables import print_table
 from gpucast.util.units import percent
 
 if TYPE_CHECKING:
-    from gpucast.measure.campaign import Report
+    from gpucast.measure.report import Report
 
 
 def command(
-    output: Annotated[Path, typer.Option("-o", help="File of records; continued if it exists.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", help="File of records; continued if it exists.", show_default=False),
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PROGRAM.yaml",
+            help="Description of a program that is measured in place of gpucast's own.",
+            show_default=False,
+        ),
+    ] = None,
     paths: Annotated[
         str | None,
         typer.Option(
@@ -36,6 +46,13 @@ def command(
         str | None,
         typer.Option(
             help="Time: 90s, 5m, 1h. The cells that tell most are measured; default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    gpu_hours: Annotated[
+        float | None,
+        typer.Option(
+            help="Of --program: as --budget, in hours of the GPUs that runs have.",
             show_default=False,
         ),
     ] = None,
@@ -78,6 +95,10 @@ def command(
     secret_file: Annotated[
         Path | None, typer.Option(help="Of remote servers.", show_default=False)
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Of --program: show the commands in order; run nothing."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     json: options.Json = False,
 ) -> None:
@@ -89,6 +110,30 @@ def command(
     from gpucast.measure.store import Store
     from gpucast.measure.work import Request
 
+    if program is not None:
+        _refuse_of_own(
+            paths=paths, schedules=schedules, kernels=kernels, memory=memory, cell_time=cell_time,
+            launcher=launcher, secret_file=secret_file, no_transfers=None if transfers else True,
+        )  # fmt: skip
+        measure_program.command(
+            program,
+            output,
+            n=None if n is None else sizes(n, "n"),
+            gpus=_whole(counts, gpus, "gpus"),
+            budget=None if budget is None else duration(budget, "budget"),
+            gpu_hours=gpu_hours,
+            visits=visits,
+            machine=_label(machine),
+            dry_run=dry_run,
+            quiet=quiet,
+            as_json=json,
+        )
+        return
+    for name, given in (("gpu-hours", gpu_hours), ("dry-run", dry_run or None)):
+        if given is not None:
+            raise InputError("is of --program PROGRAM.yaml", field=f"--{name}")
+    if output is None:
+        raise InputError("missing: the file of records", field="-o")
     request = Request(
         paths=None if paths is None else tuple(parse_paths(paths)),
         choice=Choice(
@@ -106,7 +151,7 @@ def command(
         launcher=_launcher(launcher),
         secret_file=secret_file,
     )
-    with _terminated_as_interrupted(), Store(output) as store:
+    with terminated_as_interrupted(), Store(output) as store:
         for text in store.warnings:
             warn(text)
         with progress(quiet=quiet) as watcher:
@@ -119,14 +164,14 @@ def command(
         raise typer.Exit(1)
 
 
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _refuse_of_own(**given: object) -> None:
+    """Options that say something of gpucast's own programs only."""
+    for name, value in given.items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                "is of gpucast's own programs; the description says it of another", field=option
+            )
 
 
 def _whole(

@@ -255,6 +255,16 @@ class Launch(_Measurement):
     arguments: Total | None = Field(None, description="the kernel's arguments, 8 bytes each")
 
 
+class Visit(_Model):
+    """A visit of a cell by ``gpucast measure`` with a program that is not gpucast's."""
+
+    digest: Label = Field(
+        description="of what was run: command, contents of files, environment, n, gpus"
+    )
+    number: Count = Field(description="1 for the first visit of the cell")
+    seconds: Positive = Field(description="that it took, with start, end and warm-up")
+
+
 class Step(_Measurement):
     """Steps of one program: a size n on some GPUs.
 
@@ -285,6 +295,7 @@ class Step(_Measurement):
     workload: Workload | None = Field(None, description="absent: all-pairs forces")
     phases: Phases | None = None
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
+    visit: Visit | None = None
 
 
 class Overlap(_Measurement):
@@ -348,7 +359,7 @@ Entry = Measurement | Note
 
 _OUTCOMES: dict[type[Measurement], set[str]] = {
     Transfer: {"valid"},
-    Step: {"bytes", "phases", "energy_drift"},
+    Step: {"bytes", "phases", "energy_drift", "visit"},
     Skeleton: {"kernel_seconds"},
 }
 

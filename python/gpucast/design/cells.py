@@ -41,7 +41,7 @@ class Cell:
     """Steps of n particles on some GPUs; ``series``: of which schedule, kernel and memory."""
 
     series: StepSelection
-    n: int
+    n: float
     gpus: int
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ def full(cells: Sequence[Cell], sms: int) -> Cell | None:
     return next((cell for cell in alone if cell.n >= enough), alone[-1])
 
 
-def pairs_of(cells: Sequence[Cell]) -> list[tuple[int, int]]:
+def pairs_of(cells: Sequence[Cell]) -> list[tuple[float, int]]:
     """n and GPU count of each."""
     return [(cell.n, cell.gpus) for cell in cells]
 

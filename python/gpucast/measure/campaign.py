@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
@@ -15,51 +15,10 @@ from gpucast.measure import programs
 from gpucast.measure.identity import identified
 from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import HOST, NATIVE, Path, occupants
+from gpucast.measure.report import FitReport, Report
 from gpucast.measure.store import Store
 from gpucast.measure.work import PathReport, Request, Watcher, Work
 from gpucast.model.fitted import Model
-
-
-@dataclass(frozen=True)
-class FitReport:
-    """How well the cells of a series that were measured are fitted, or why they are not."""
-
-    path: str
-    schedule: str | None
-    kernel: str | None
-    memory: str | None
-    model: str | None = None
-    cells: int = 0
-    median_relative_error: float | None = None
-    p95_relative_error: float | None = None
-    why_not: str | None = None
-
-
-@dataclass
-class Report:
-    """What became of a campaign, and what the fits say of it so far; JSON-ready by ``to_dict``."""
-
-    file: str
-    paths: list[PathReport] = field(default_factory=list)
-    fits: list[FitReport] = field(default_factory=list)
-
-    @property
-    def failed(self) -> bool:
-        """Whether a path ended early or a cell could not be measured."""
-        return any(path.status in ("ended", "failed") for path in self.paths)
-
-    def to_dict(self) -> dict[str, object]:
-        """One JSON object."""
-        return {
-            "file": self.file,
-            "measured": sum(path.measured for path in self.paths),
-            "skipped": sum(path.skipped for path in self.paths),
-            "failed": sum(path.failed for path in self.paths),
-            "transfers": sum(path.transfers for path in self.paths),
-            "notes": [note for path in self.paths for note in path.notes],
-            "paths": [vars(path) for path in self.paths],
-            "fits": [vars(each) for each in self.fits],
-        }
 
 
 class Campaign:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,13 +19,11 @@ from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.design.cells import MPI, Cell, Timing
 from gpucast.errors import GpucastError, InputError
+from gpucast.measure import processes
 from gpucast.measure.paths import Path
 
 MICROBENCH = "gpucast-microbench"
 MDAPP = "gpucast-mdapp"
-
-_END_SECONDS = 5.0
-"""How long a program that was asked to end may take before it is killed."""
 
 
 class ProgramError(GpucastError):
@@ -55,14 +51,12 @@ class Program:
         self._name = next((name for name in names if name in (MICROBENCH, MDAPP)), names[0])
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this
         try:
-            self._process = subprocess.Popen(
-                words,
+            self._process = processes.start(
+                list(words),
                 env=None if environment is None else dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                start_new_session=True,  # Ctrl-C reaches us, and we end it
-                preexec_fn=_end_with_parent,
             )
         except OSError as error:
             self._errors.close()
@@ -111,22 +105,11 @@ class Program:
 
     def end(self) -> None:
         """End it, if it has not ended."""
-        if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
-            try:
-                self._process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._signal(signal.SIGKILL)
-                self._process.wait()
+        processes.end(self._process)
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-
-    def _signal(self, number: int) -> None:
-        # Its group: what a launcher started here, too.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
 
     def _said(self) -> str:
         self._errors.seek(0)
@@ -134,15 +117,6 @@ class Program:
         told = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
         spoken = [line for line in lines if line.strip()]
         return (told or spoken or [""])[-1]
-
-
-def _end_with_parent() -> None:
-    # However this process ends, nothing goes on measuring behind the next one's back.
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG
-    _LIBC.prctl(set_parent_death_signal, signal.SIGTERM)
-
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:

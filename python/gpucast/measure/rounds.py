@@ -13,6 +13,7 @@ from gpucast.design.next_cells import Advice, Ask, next_cells
 from gpucast.design.optimal import START, start_design
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
+from gpucast.model.forecaster import Forecaster
 
 SECONDS = 4.0
 """Seconds of measuring between two fits."""
@@ -79,8 +80,8 @@ class Designed:
     def __init__(
         self,
         cells: Sequence[Cell],
-        costs: Costs,
-        fits: Mapping[StepSelection, Model],
+        costs: Callable[[Cell], float],
+        fits: Mapping[StepSelection, Forecaster],
         fit_seconds: Callable[[], float],
         *,
         visits: Mapping[Cell, int],
@@ -89,6 +90,7 @@ class Designed:
     ) -> None:
         """
         Args:
+            costs: seconds, or whatever else the budget counts, of a visit of a cell.
             fits: of each series that could be fitted, kept up to date by the caller.
             fit_seconds: as ``CheapestFirst``.
             visits: how often cells have been visited, kept up to date by the caller.
@@ -191,10 +193,10 @@ class Designed:
             spread = start_design(pairs_of(cells), len(visited) + 2, visited)
             return [(float("inf"), cells[j]) for j in spread]
         at = {(cell.n, cell.gpus): cell for cell in among}
-        return [(each.gain, at[int(each.n), each.gpus]) for each in found.cells]
+        return [(each.gain, at[each.n, each.gpus]) for each in found.cells]
 
     def _advice(
-        self, model: Model, cells: Sequence[Cell], among: Sequence[Cell], seconds: float
+        self, model: Forecaster, cells: Sequence[Cell], among: Sequence[Cell], seconds: float
     ) -> Advice | None:
         ask = Ask.forecasts(*zip(*pairs_of(cells), strict=True))
         costs = np.array([self._costs(cell) for cell in among])
@@ -213,7 +215,7 @@ def _round_seconds(fit_seconds: float) -> float:
     return max(SECONDS, 4 * fit_seconds)
 
 
-def _up_to(seconds: float, cells: Sequence[Cell], costs: Costs) -> list[Cell]:
+def _up_to(seconds: float, cells: Sequence[Cell], costs: Callable[[Cell], float]) -> list[Cell]:
     """The first cells that together take so long; at least one."""
     chosen: list[Cell] = []
     spent = 0.0

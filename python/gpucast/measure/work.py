@@ -43,6 +43,7 @@ class PathReport:
         status: complete; budget (used up); ended (before its end, see notes); failed (some cells).
         transfers: records of transfers, launches and host memory written now.
         measured, skipped, failed: cells; skipped are those that the file had.
+        gpu_hours: of a described program's runs; None where nobody counted them.
         notes: what the file's notes of this start say.
     """
 
@@ -53,6 +54,7 @@ class PathReport:
     measured: int = 0
     skipped: int = 0
     failed: int = 0
+    gpu_hours: float | None = None
     notes: list[str] = field(default_factory=list)
 
 

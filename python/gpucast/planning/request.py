@@ -9,46 +9,31 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from gpucast import _core
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
-from gpucast.errors import InputError
 from gpucast.model.fitted import own
 from gpucast.model.forecaster import Forecaster
 from gpucast.model.intervals import Interval
 from gpucast.util import units
 from gpucast.util.yaml_lines import Lines
+from gpucast.util.yaml_models import seconds, whole
 
 FEMTO = 1e-15
 NANO = 1e-9
 DAY = 86400.0
 
-
-def _seconds(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return units.parse_duration(value.strip())
-    except InputError as error:
-        raise ValueError(error.message) from None
-
-
-def _whole(value: object) -> object:
-    # 1e6 is a float to YAML and a number of steps to people.
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Amount = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, le=1e30, allow_inf_nan=False)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
-Duration = Annotated[Positive, BeforeValidator(_seconds)]
-Setup = Annotated[Amount, BeforeValidator(_seconds)]
+Duration = Annotated[Positive, BeforeValidator(seconds)]
+Setup = Annotated[Amount, BeforeValidator(seconds)]
 Size = Annotated[
     float,
     Field(strict=True, gt=0, le=LARGEST_N, allow_inf_nan=False),
     AfterValidator(units.plain),
 ]
-Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(_whole)]
-Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(_whole)]
-Copies = Annotated[int, Field(strict=True, ge=1, le=10_000), BeforeValidator(_whole)]
+Steps = Annotated[int, Field(strict=True, ge=1, le=10**18), BeforeValidator(whole)]
+Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(whole)]
+Copies = Annotated[int, Field(strict=True, ge=1, le=10_000), BeforeValidator(whole)]
 
 
 class _Strict(BaseModel):

@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from gpucast.errors import InputError, from_os_error
+from gpucast.util import units
 from gpucast.util.files import PathLike
 from gpucast.util.validation_errors import message_of
 from gpucast.util.yaml_lines import Lines, Location, parse
@@ -62,6 +63,21 @@ def checked(model: type[M], values: object, lines: Lines) -> M:
         _complain(error, model, lines)
 
 
+def seconds(value: object) -> object:
+    """``90s``, ``5m``, ``1h`` as seconds; what is no text stays as it is. For pydantic."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return units.parse_duration(value.strip())
+    except InputError as error:
+        raise ValueError(error.message) from None
+
+
+def whole(value: object) -> object:
+    """1e6 is a float to YAML and a whole number to people. For pydantic."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def near(word: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown word: what was meant, or what there is."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
@@ -89,7 +105,7 @@ def _keys_at(model: type[BaseModel], location: Location) -> list[str]:
             within = _model_in(model.model_fields[part].annotation)
             assert within is not None  # only models forbid keys
             model = within
-    return list(model.model_fields)
+    return [each.alias or name for name, each in model.model_fields.items()]
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:

@@ -1,0 +1,131 @@
+"""``gpucast measure --program``: anyone's program, as a file describes it."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gpucast.cli.output import print_json, warn
+from gpucast.errors import InputError
+from gpucast.util.tables import print_table
+from gpucast.util.units import long_duration, number, percent
+
+if TYPE_CHECKING:
+    from gpucast.measure.described.campaign import Request as ProgramRequest
+    from gpucast.measure.described.dry_run import Plan
+    from gpucast.measure.report import Report
+
+
+def command(
+    description: Path,
+    output: Path | None,
+    *,
+    n: Sequence[float] | None,
+    gpus: Sequence[int] | None,
+    budget: float | None,
+    gpu_hours: float | None,
+    visits: int | None,
+    machine: str | None,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Measure the program of a description; a second start goes on."""
+    from gpucast.cli.progress import progress
+    from gpucast.measure.described import reading
+    from gpucast.measure.described.campaign import DescribedCampaign, Request
+    from gpucast.measure.store import Store
+
+    if budget is not None and gpu_hours is not None:
+        raise InputError("either --budget or --gpu-hours", field="--gpu-hours")
+    if gpu_hours is not None and not 0 < gpu_hours < float("inf"):
+        raise InputError(f"{gpu_hours:g} is no time greater than 0", field="--gpu-hours")
+    program = reading.read(description)
+    request = Request(
+        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine
+    )
+    if dry_run:
+        _show(request, output, as_json)
+        return
+    if output is None:
+        raise InputError("missing: the file of records", field="-o")
+    with terminated_as_interrupted(), Store(output) as store:
+        for text in store.warnings:
+            warn(text)
+        with progress(quiet=quiet) as watcher:
+            report = DescribedCampaign(request, store, watcher).run()
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _print(report)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show(request: ProgramRequest, output: Path | None, as_json: bool) -> None:
+    from gpucast.measure.described.dry_run import planned
+
+    plan = planned(request, output)
+    if as_json:
+        print_json(plan.to_dict())
+        return
+    for visit in plan.visits:
+        cost = "" if visit.seconds is None else f"  # about {long_duration(visit.seconds)}"
+        words = " ".join(
+            [f"{name}={shlex.quote(value)}" for name, value in visit.environment.items()]
+            + [shlex.quote(word) for word in visit.words]
+        )
+        print(f"n={number(visit.n)} gpus={visit.gpus} visit {visit.number}: {words}{cost}")
+    print(_total(plan))
+
+
+def _total(plan: Plan) -> str:
+    unknown = sum(visit.seconds is None for visit in plan.visits)
+    text = f"{len(plan.visits)} visits to make, {plan.made} made"
+    if unknown < len(plan.visits):
+        text += f"; about {long_duration(plan.seconds)}, {plan.gpu_hours:.3g} GPU hours"
+    if unknown and plan.visits:
+        text += "; cost not known before a first visit"
+    if plan.chosen:
+        text += "; with a budget, those that tell most, in an order chosen on the way"
+    return text
+
+
+def _print(report: Report) -> None:
+    print_table(
+        ["path", "status", "measured", "there before", "failed", "GPU hours", "machine"],
+        [
+            [p.path, p.status, p.measured, p.skipped, p.failed, f"{p.gpu_hours:.3g}", p.machine]
+            for p in report.paths
+        ],
+        "llrrrrl",
+    )
+    print()
+    print_table(
+        ["program", "case", "cells", "model", "median", "95 %"],
+        [
+            [
+                *(fit.program, fit.case, fit.cells, fit.model or fit.why_not),
+                percent(fit.median_relative_error),
+                percent(fit.p95_relative_error),
+            ]
+            for fit in report.fits
+        ],
+        "llrlrr",
+    )

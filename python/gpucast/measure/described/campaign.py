@@ -1,0 +1,407 @@
+"""All visits of a described program's cells, one after the other, into the file of records."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Step
+from gpucast.data.selection import StepSelection
+from gpucast.data.thinning import coarsened
+from gpucast.design.cells import Cell
+from gpucast.errors import GpucastError, InputError
+from gpucast.fitting.fit import fit
+from gpucast.measure import paths, programs
+from gpucast.measure.described.binding import bound, gpus_here, others_at_work
+from gpucast.measure.described.costs import VisitCosts
+from gpucast.measure.described.description import Program
+from gpucast.measure.described.results import Times, joined, times_in
+from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
+from gpucast.measure.described.runs import Run
+from gpucast.measure.identity import identified
+from gpucast.measure.report import FitReport, Report
+from gpucast.measure.rounds import Designed
+from gpucast.measure.store import Store
+from gpucast.measure.work import PathReport, Watcher
+from gpucast.model.forecaster import Forecaster
+
+VISITS = 6
+"""Visits that a cell gets at most where a budget is shared out."""
+
+HOUR = 3600.0
+_FOLDER = ".run"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user wants of a program.
+
+    Attributes:
+        runs: one a cell.
+        visits: of each cell, in passes over all; with a budget, at most. None: once, or six times.
+        budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
+        machine: name of this machine in the records; None: the file's, or a new one.
+    """
+
+    program: Program
+    runs: Sequence[Run]
+    visits: int | None = None
+    budget: float | None = None
+    gpu_hours: float | None = None
+    machine: str | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether cells are chosen."""
+        return self.budget is not None or self.gpu_hours is not None
+
+    @property
+    def most(self) -> int:
+        """Visits of a cell at most."""
+        return self.visits or (VISITS if self.has_budget else 1)
+
+
+class Visited:
+    """Which visits of which runs a file has."""
+
+    def __init__(self, runs: Sequence[Run], steps: Sequence[Step]) -> None:
+        self._runs = {run.digest: run for run in runs}
+        self._numbers: dict[Cell, set[int]] = {run.cell: set() for run in runs}
+        self.counts: Counter[Cell] = Counter()
+        self.known: list[tuple[Cell, Step]] = []
+        for step in steps:
+            run = None if step.visit is None else self._runs.get(step.visit.digest)
+            if run is not None and step.visit is not None:
+                self.add(run.cell, step.visit.number)
+                self.known.append((run.cell, step))
+
+    def add(self, cell: Cell, number: int) -> None:
+        """A visit was made."""
+        self._numbers[cell].add(number)
+        self.counts[cell] = len(self._numbers[cell])
+
+    def next(self, cell: Cell) -> int:
+        """The number of its next visit."""
+        made = self._numbers[cell]
+        return next(number for number in range(1, len(made) + 2) if number not in made)
+
+
+def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
+    """One pass over the cells. The order is drawn from what is run: the same in every start, and
+    another in each pass."""
+    return sorted(runs, key=lambda run: hashlib.sha256(f"{visit} {run.digest}".encode()).digest())
+
+
+class DescribedCampaign:
+    """Measures a described program's cells into a file."""
+
+    def __init__(self, request: Request, store: Store, watcher: Watcher) -> None:
+        self._request = request
+        self._program = request.program
+        self._store = store
+        self._watcher = watcher
+        self._path = request.program.path
+        self._series = StepSelection(
+            path=self._path, program=self._program.program, case=self._program.case
+        )
+        self._logs = Path(f"{store.name}.logs" if not store.name.endswith(".jsonl")
+                          else f"{store.name.removesuffix('.jsonl')}.logs")  # fmt: skip
+        self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
+        self._failed: set[Cell] = set()
+        self._said: set[str] = set()
+        self._spent = 0.0  # GPU seconds
+        self._begin = time.monotonic()
+        self._fit_seconds = 0.0
+        self._fits: dict[StepSelection, Forecaster] = {}
+        self._why_not = "nothing measured"
+        self._report = PathReport(self._path)
+
+    def run(self) -> Report:
+        """All that is not in the file yet, or what the budget allows.
+
+        Raises:
+            InputError: none of the cells can run here.
+        """
+        self._gpus = gpus_here(self._path, self._program.environment)
+        runs = self._possible()
+        machine = self._machine()
+        self._report.machine = machine.id
+        steps = self._store.steps(machine.id, self._path)
+        self._visited = Visited(runs, steps)
+        self._say_what_differs(steps, runs)
+        for cell, step in self._visited.known:
+            assert step.visit is not None  # of those that are known
+            self._costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
+        most = self._request.most
+        self._report.skipped = sum(self._visited.counts[run.cell] >= most for run in runs)
+        self._say_who_else()
+        self._prepare_logs()
+        self._runs = {run.cell: run for run in runs}
+        if self._request.has_budget:
+            self._chosen()
+        else:
+            for visit in range(1, most + 1):
+                for run in in_random_order(runs, visit):
+                    if self._visited.counts[run.cell] < visit and run.cell not in self._failed:
+                        self._visit(run)
+        self._fit()
+        if self._report.failed:
+            self._report.status = "failed"
+        elif self._request.has_budget and self._to_do():
+            self._report.status = "budget"
+        self._report.gpu_hours = self._spent / HOUR
+        return Report(self._store.name, [self._report], [self._fit_report()])
+
+    # ---- before the first visit ----
+
+    def _possible(self) -> list[Run]:
+        """The runs that this machine has enough GPUs for."""
+        runs = list(self._request.runs)
+        if self._gpus is None:
+            return runs
+        here = [run for run in runs if run.nodes > 1 or run.cell.gpus <= len(self._gpus)]
+        absent = sorted({run.cell.gpus for run in runs} - {run.cell.gpus for run in here})
+        if absent:
+            listed = ", ".join(map(str, absent))
+            self._watcher.say(f"{len(self._gpus)} GPUs here; GPU counts left out: {listed}")
+        if not here:
+            raise InputError(f"no cell runs on {len(self._gpus)} GPUs", field="gpus")
+        return here
+
+    def _machine(self) -> Machine:
+        where = paths.HOST if self._path == "host" else paths.NATIVE
+        try:
+            facts = programs.probe(where, None)
+        except GpucastError:
+            # Without our own programs, or where GPUs are on other nodes only.
+            facts = _known_of_host()
+        machine = identified(self._store, facts, self._path, self._request.machine)
+        if all(known.id != machine.id for known in self._store.machines):
+            self._store.append(machine)
+        return machine
+
+    def _say_what_differs(self, steps: Sequence[Step], runs: Sequence[Run]) -> None:
+        """Steps of the same cells that were run otherwise would be fitted together with these."""
+        digests = {run.cell: run.digest for run in self._request.runs}
+        other = sum(
+            step.visit is not None
+            and (step.program, step.case) == (self._program.program, self._program.case)
+            and digests.get(Cell(self._series, step.n, step.gpus)) not in (None, step.visit.digest)
+            for step in steps
+        )
+        if other:
+            self._watcher.say(
+                f"{self._store.name} has {other} visits of these cells with another command, other "
+                "files or another environment; a fit takes all: give this one another case"
+            )
+
+    def _say_who_else(self) -> None:
+        for occupant in paths.occupants() if self._path != "host" else ():
+            self._note(f"a GPU is in use by another program: {occupant}")
+        others = others_at_work()
+        if others:
+            cores = os.cpu_count()
+            self._note(
+                f"shared machine: {others} other tasks at work on {cores} cores at the start"
+            )
+
+    def _prepare_logs(self) -> None:
+        self._logs.mkdir(parents=True, exist_ok=True)
+        for left in self._logs.glob(f"*{_FOLDER}"):  # by a start that was killed
+            shutil.rmtree(left, ignore_errors=True)
+
+    # ---- visits ----
+
+    def _chosen(self) -> None:
+        """Visits of what tells most, while the budget lasts."""
+        runs = list(self._runs)
+        rounds = Designed(
+            runs, self._costs, self._fits, lambda: self._fit_seconds,
+            visits=self._visited.counts, most=self._request.most,
+        )  # fmt: skip
+        if self._costs.are_known:
+            self._fit()
+        while (left := self._open()) and self._left() > 0:
+            batch = rounds.next_round(left, self._left())
+            if not self._costs.are_known:
+                batch = batch[:1]  # nobody knows what the others would cost
+            if not batch:
+                break
+            for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):
+                affordable = self._costs(run.cell) <= self._left() or not self._costs.are_known
+                if self._left() > 0 and affordable:
+                    self._visit(run)
+                else:
+                    return
+            self._fit()
+
+    def _open(self) -> list[Cell]:
+        return [
+            cell
+            for cell in self._runs
+            if cell not in self._failed and self._visited.counts[cell] < self._request.most
+        ]
+
+    def _left(self) -> float:
+        """Of the budget: seconds, or GPU seconds."""
+        if self._request.gpu_hours is not None:
+            return self._request.gpu_hours * HOUR - self._spent
+        assert self._request.budget is not None  # only then it is asked
+        return self._request.budget - (time.monotonic() - self._begin)
+
+    def _visit(self, run: Run) -> None:
+        number = self._visited.next(run.cell)
+        what = f"n={run.cell.n} gpus={run.cell.gpus}"
+        self._watcher.under_way(self._path, what, *self._progress())
+        begin = time.monotonic()
+        try:
+            times = self._measured(run, number)
+        except GpucastError as error:
+            self._fail(run, number, str(error), getattr(error, "lines", []))
+            return
+        finally:
+            seconds = time.monotonic() - begin
+            self._spent += seconds * run.cell.gpus
+        self._store.append(self._record(run, number, times, seconds))
+        self._store.sync()
+        for text in times.warnings:
+            if text not in self._said:
+                self._said.add(text)
+                self._watcher.say(text)
+        step = float(np.median(times.seconds))
+        self._visited.add(run.cell, number)
+        self._costs.learn(run.cell, seconds, step)
+        self._report.measured += 1
+        if self._request.gpu_hours is not None:
+            what += f" ({self._spent / HOUR:.3g} of {self._request.gpu_hours:g} GPU hours)"
+        self._watcher.finished(self._path, what, *self._progress(), step)
+
+    def _measured(self, run: Run, number: int) -> Times:
+        """Warm-up and repeats of one visit."""
+        program = self._program
+        found = []
+        for i in range(program.warmup + program.repeats):
+            log = self._log(run, number, i)
+            folder = log.with_suffix(_FOLDER).absolute()
+            try:
+                in_folder(run, program, folder)
+                ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
+                if i >= program.warmup:
+                    found.append(_read(ended.output, folder, program, run))
+            except FailedRunError as error:
+                raise FailedRunError(f"{error} (log: {log})", error.lines) from error
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        return joined(found)
+
+    def _log(self, run: Run, number: int, i: int) -> Path:
+        """Of several runs of a visit each has its own."""
+        program = self._program
+        which = f"-{i + 1}" if program.warmup + program.repeats > 1 else ""
+        return self._logs / f"{run.name}-{number}{which}.log"
+
+    def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
+        cell, program = run.cell, self._program
+        stated = {
+            "kind": "step", "machine": self._report.machine, "path": self._path,
+            "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
+            "gpus": cell.gpus, "nodes": run.nodes if program.gpus_per_node else None,
+            "ranks": run.ranks, "seconds": times.seconds, **times.more,
+            "visit": {"digest": run.digest, "number": number, "seconds": seconds},
+        }  # fmt: skip
+        made = jsonl.record({key: value for key, value in stated.items() if value is not None})
+        assert isinstance(made, Step)
+        return made
+
+    def _fail(self, run: Run, number: int, why: str, lines: list[str]) -> None:
+        """A note for the cell, which is left out until the next start."""
+        self._failed.add(run.cell)
+        self._report.failed += 1
+        cell = run.cell
+        self._note(
+            f"n={cell.n} gpus={cell.gpus}: {why}",
+            n=cell.n, gpus=cell.gpus, digest=run.digest, visit=number, output=lines,
+        )  # fmt: skip
+        self._store.sync()
+
+    def _note(self, text: str, **about: object) -> None:
+        self._store.note(self._report.machine, self._path, text, **about)
+        self._report.notes.append(text)
+        self._watcher.say(text)
+
+    # ---- fits and time ----
+
+    def _fit(self) -> None:
+        begin = time.monotonic()
+        data = self._store.dataset().select(machine=self._report.machine)
+        try:
+            if not data.steps:
+                return
+            model = fit(coarsened(data), self._series, replicates=0)
+        except InputError as error:
+            self._why_not = error.message
+            return
+        self._fits[self._series] = model
+        self._costs.take(list(self._runs), model)
+        if model.quality is not None:
+            error_ = model.quality.median_relative_error
+            self._watcher.fitted(self._path, self._series, error_)
+        self._fit_seconds = time.monotonic() - begin
+
+    def _fit_report(self) -> FitReport:
+        about = FitReport(self._path, program=self._program.program, case=self._program.case)
+        model = self._fits.get(self._series)
+        if model is None or model.observations is None or model.quality is None:
+            return replace(about, why_not=self._why_not)
+        return replace(
+            about,
+            model=model.chosen,
+            cells=model.observations.step_cells,
+            median_relative_error=model.quality.median_relative_error,
+            p95_relative_error=model.quality.p95_relative_error,
+        )
+
+    def _progress(self) -> tuple[int, int, float]:
+        """Visits made and in all, and about how many seconds are left."""
+        to_do = self._to_do()
+        total = self._request.most * len(self._runs)
+        if self._request.budget is not None:
+            left = self._left()
+        else:
+            left = sum(map(self._costs.seconds, to_do))
+        return total - len(to_do), total, max(0.0, left)
+
+    def _to_do(self) -> list[Cell]:
+        """A cell for each visit that is left."""
+        return [
+            cell
+            for cell in self._runs
+            if cell not in self._failed
+            for _ in range(self._request.most - self._visited.counts[cell])
+        ]
+
+
+def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
+    try:
+        return times_in(output, folder, program, run)
+    except GpucastError as error:
+        raise FailedRunError(str(error), last_lines(output)) from error
+
+
+def _known_of_host() -> Machine:
+    made = jsonl.record(
+        {"kind": "machine", "id": "host", "host": platform.node() or "host",
+         "cpu_cores": os.cpu_count() or 1}
+    )  # fmt: skip
+    assert isinstance(made, Machine)
+    return made

@@ -1,0 +1,79 @@
+"""What a visit will cost: seconds, or GPU seconds where GPU hours are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from statistics import median
+
+import numpy as np
+
+from gpucast.design.cells import Cell, pairs_of
+from gpucast.errors import InputError
+from gpucast.model.forecaster import Forecaster
+
+
+class VisitCosts:
+    """Of a cell that was visited, the median of its visits. Of others a + b T, with a for start and
+    end, as visited cells take it, and T a step: as forecast, before there is a fit as n over the
+    GPU count has it, never less than the quickest visit."""
+
+    def __init__(self, *, by_gpu: bool) -> None:
+        """``by_gpu``: GPU seconds, not seconds."""
+        self._by_gpu = by_gpu
+        self._seconds: dict[Cell, list[float]] = {}
+        self._steps: dict[Cell, float] = {}
+        self._forecast: dict[Cell, float] = {}
+        self._line: tuple[float, float] | None = None
+        self._scale = 0.0
+
+    def learn(self, cell: Cell, seconds: float, step: float) -> None:
+        """What a visit took (s), and a step of it (s)."""
+        self._seconds.setdefault(cell, []).append(seconds)
+        self._steps[cell] = step
+        self._line = None
+
+    def take(self, cells: Sequence[Cell], model: Forecaster) -> None:
+        """The model's forecasts of these cells, as far as it has any."""
+        n, gpus = zip(*pairs_of(cells), strict=True)
+        with suppress(InputError):
+            seconds = model.forecasts(n, gpus).seconds
+            self._forecast = dict(zip(cells, map(float, seconds), strict=True))
+
+    @property
+    def are_known(self) -> bool:
+        """Whether anything was visited."""
+        return bool(self._seconds)
+
+    def seconds(self, cell: Cell) -> float:
+        """Seconds that a visit takes, expected."""
+        if cell in self._seconds:
+            return median(self._seconds[cell])
+        if not self._seconds:
+            return 1.0
+        if self._line is None:
+            self._line = self._fitted()
+        start, per_step = self._line
+        step = self._forecast.get(cell, self._scale * cell.n / cell.gpus)
+        return max(start + per_step * step, min(map(min, self._seconds.values())))
+
+    def __call__(self, cell: Cell) -> float:
+        """What a visit costs, expected."""
+        return self.seconds(cell) * (cell.gpus if self._by_gpu else 1)
+
+    def _fitted(self) -> tuple[float, float]:
+        """a and b, relative errors weighing alike; neither below 0."""
+        cells = list(self._seconds)
+        took = np.array([median(self._seconds[cell]) for cell in cells])
+        steps = np.array([self._steps[cell] for cell in cells])
+        self._scale = median(
+            step * cell.gpus / cell.n for cell, step in zip(cells, steps, strict=True)
+        )
+        if len(cells) > 1:
+            rows = np.column_stack([1 / took, steps / took])
+            a, b = np.linalg.lstsq(rows, np.ones(len(cells)), rcond=None)[0]
+            if a >= 0 and b >= 0:
+                return float(a), float(b)
+            if b < 0:
+                return float(np.median(took)), 0.0
+        return 0.0, float(np.median(took / steps))

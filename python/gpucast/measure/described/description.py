@@ -1,0 +1,175 @@
+"""The keys of a program's description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from gpucast.data.limits import LARGEST_GPUS
+from gpucast.data.records import Label
+from gpucast.util.units import parse_timestep
+from gpucast.util.yaml_lines import Lines, Location
+from gpucast.util.yaml_models import near, seconds, whole
+
+LAUNCHERS: dict[str, list[str]] = {
+    "none": [],
+    "mpirun": ["mpirun", "-np", "{ranks}"],
+    "srun": ["srun", "--nodes={nodes}", "--ntasks={ranks}", "--input=none"],
+    "torchrun": ["torchrun", "--standalone", "--nproc-per-node={ranks}"],
+}
+"""Words before the command, by name."""
+
+OUTPUT = "output"
+"""What a run prints, as ``result.file`` calls it."""
+
+
+def _launcher(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value not in LAUNCHERS:
+        raise ValueError(
+            f"{value!r} is no launcher{near(value, list(LAUNCHERS))}; or give its words as a list"
+        )
+    return LAUNCHERS[value]
+
+
+def _file(value: object) -> object:
+    return {"from": value} if isinstance(value, str) else value
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _timestep(value: object) -> object:
+    # 2 fs in SI units, as elsewhere, or with a unit.
+    return parse_timestep(value) if isinstance(value, str) else value
+
+
+Word = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]
+FileName = Annotated[str, Field(strict=True, min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Words = Annotated[list[Word], Field(min_length=1)]
+Duration = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(seconds)]
+Gpus = Annotated[int, Field(strict=True, ge=1, le=LARGEST_GPUS), BeforeValidator(whole)]
+Few = Annotated[int, Field(strict=True, ge=0, le=1000), BeforeValidator(whole)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=(), populate_by_name=False)
+
+
+class File(_Strict):
+    """A file that a run finds in its folder.
+
+    Attributes:
+        from_: copied, relative to the description's folder.
+        text: its content, with placeholders, instead.
+        to: its name in the run's folder; that of ``from`` where not given.
+    """
+
+    from_: FileName | None = Field(None, alias="from")
+    text: Annotated[str, Field(strict=True)] | None = None
+    to: FileName | None = None
+
+
+class Result(_Strict):
+    """Where a run says how long its steps took; one of importer, regex, json, json_lines and csv.
+
+    Attributes:
+        importer: name of a format that ``gpucast import`` reads.
+        regex: expression with one named group, a number each time it is found.
+        json_: path to a number or a list of such, ``timing.steps[*].ms``, in the whole output or in
+            the last line that is an object.
+        json_lines: the same in every line that is an object and has it.
+        csv: name of a column.
+        file: in the run's folder; what it prints where not given.
+        unit: of the numbers: s, ms, steps/s, samples/s, ns/day.
+        timestep: simulated time of a step (s, or with a unit), which ns/day needs.
+        skip: numbers left out, from the first: steps that warm up.
+        pick: of several runs in a log that an importer reads, the last or all.
+    """
+
+    importer: Label | None = None
+    regex: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    json_: Annotated[str, Field(strict=True, min_length=1)] | None = Field(None, alias="json")
+    json_lines: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    csv: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    file: FileName | None = None
+    unit: Label = "s"
+    timestep: Annotated[
+        float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(_timestep)
+    ] | None = None  # fmt: skip
+    skip: Annotated[int, Field(strict=True, ge=0), BeforeValidator(whole)] = 0
+    pick: Literal["last", "all"] = "last"
+
+    @property
+    def ways(self) -> dict[str, str]:
+        """Those of the five that are given."""
+        found = {"importer": self.importer, "regex": self.regex, "json": self.json_,
+                 "json_lines": self.json_lines, "csv": self.csv}  # fmt: skip
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class Program(_Strict):
+    """A program and how it is measured.
+
+    Attributes:
+        program, case, unit: as in records.
+        path: how the GPUs are reached; ``host``: no GPUs, ``gpus`` counts processor cores.
+        command: words, with placeholders; no shell reads them.
+        launcher: words before them, with placeholders.
+        ranks: processes; the GPU count where a launcher starts them.
+        gpus_per_node: of several nodes; one node where not given.
+        environment: variables, beside those that are there.
+        files: that each run finds in its folder.
+        sizes: n, or n with the program's own variables.
+        gpus: counts.
+        warmup: runs before those that count, in each visit; ``repeats``: those that count.
+        time_limit: of one run, s.
+        success: texts that must be in what a successful run prints.
+    """
+
+    program: Label
+    case: Label | None = None
+    unit: Label | None = None
+    path: Label = "native"
+    command: Words
+    launcher: Annotated[list[Word], BeforeValidator(_launcher)] = []
+    ranks: Annotated[int, Field(strict=True, ge=1)] | Word | None = None
+    gpus_per_node: Gpus | None = None
+    environment: dict[str, Word] = {}
+    files: list[Annotated[File, BeforeValidator(_file)]] = []
+    sizes: list[object] | dict[str, dict[str, Word] | None]
+    gpus: Annotated[list[Gpus], Field(min_length=1)]
+    result: Result
+    warmup: Few = 0
+    repeats: Annotated[Few, Field(ge=1)] = 1
+    time_limit: Duration | None = None
+    success: Annotated[list[Word], BeforeValidator(_listed)] = []
+    _lines: Lines = PrivateAttr(default_factory=lambda: Lines(None))
+    _variables: dict[float, dict[str, str]] = PrivateAttr(default_factory=dict)
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @property
+    def lines(self) -> Lines:
+        """Where its values stand, for messages."""
+        return self._lines
+
+    @property
+    def variables(self) -> dict[float, dict[str, str]]:
+        """The program's own variables of each size."""
+        return self._variables
+
+    @property
+    def folder(self) -> Path:
+        """Where the description lies: its files' names are relative to it."""
+        return self._folder
+
+
+def as_written(location: Location) -> bool:
+    """Where a plain scalar is a text: ``0.10`` and ``1e6`` reach a program as they stand."""
+    return location[:1] in (("command",), ("launcher",), ("environment",), ("success",)) or (
+        location[:1] == ("sizes",) and len(location) == 3
+    )

@@ -1,0 +1,98 @@
+"""What a campaign would run, in order, and about what it would cost."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gpucast.data.loading import load
+from gpucast.data.records import Step
+from gpucast.measure.described.campaign import HOUR, Request, Visited, in_random_order
+from gpucast.measure.described.costs import VisitCosts
+
+
+@dataclass(frozen=True)
+class PlannedVisit:
+    """A visit to make.
+
+    Attributes:
+        words: of its command; ``{workdir}`` stands for a folder that it gets.
+        seconds: about what it takes; None: nobody knows.
+    """
+
+    n: float
+    gpus: int
+    number: int
+    words: list[str]
+    environment: dict[str, str]
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Visits to make.
+
+    Attributes:
+        made: visits that the file has.
+        chosen: whether a budget chooses among these on the way.
+    """
+
+    visits: list[PlannedVisit]
+    made: int
+    chosen: bool
+
+    @property
+    def seconds(self) -> float:
+        """Of all whose cost is known."""
+        return sum(visit.seconds or 0.0 for visit in self.visits)
+
+    @property
+    def gpu_hours(self) -> float:
+        """Of all whose cost is known."""
+        return sum((visit.seconds or 0.0) * visit.gpus for visit in self.visits) / HOUR
+
+    def to_dict(self) -> dict[str, object]:
+        """One JSON object."""
+        return {
+            "visits": [asdict(visit) for visit in self.visits],
+            "made": self.made,
+            "chosen": self.chosen,
+            "seconds": self.seconds,
+            "gpu_hours": self.gpu_hours,
+        }
+
+
+def planned(request: Request, output: Path | None) -> Plan:
+    """The visits that a campaign would make beside those that its file has.
+
+    Raises:
+        InputError: the file holds what is no record.
+    """
+    steps: list[Step] = []
+    if output is not None and output.exists() and output.stat().st_size > 0:
+        steps = list(load(os.fspath(output)).steps)
+    visited = Visited(request.runs, steps)
+    costs = VisitCosts(by_gpu=False)
+    for cell, step in visited.known:
+        assert step.visit is not None  # of those that are known
+        costs.learn(cell, step.visit.seconds, float(np.median(step.seconds)))
+    made = sum(visited.counts.values())
+    visits = []
+    for number in range(1, request.most + 1):
+        for run in in_random_order(request.runs, number):
+            if visited.counts[run.cell] < number:
+                places = Path("{workdir}"), request.program.folder
+                visits.append(
+                    PlannedVisit(
+                        run.cell.n,
+                        run.cell.gpus,
+                        number,
+                        [run.placed(word, *places) for word in run.words],
+                        {name: run.placed(text, *places) for name, text in run.environment.items()},
+                        costs.seconds(run.cell) if costs.are_known else None,
+                    )
+                )
+    return Plan(visits, made, request.has_budget)

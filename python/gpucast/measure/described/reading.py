@@ -1,0 +1,157 @@
+"""A program's description from its YAML file, checked as far as nothing need be run for it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+from gpucast.data.formats import PATTERN, formats
+from gpucast.data.formats.tables.units import parse_unit
+from gpucast.data.limits import LARGEST_N
+from gpucast.errors import InputError
+from gpucast.measure.described.description import Program, as_written
+from gpucast.measure.described.runs import OWN, Run, run_of
+from gpucast.util.files import PathLike
+from gpucast.util.units import number
+from gpucast.util.yaml_lines import Lines, Location
+from gpucast.util.yaml_models import checked, near, read_mapping
+
+NEEDED = "program, command, sizes, gpus and result"
+
+
+def read(path: PathLike) -> Program:
+    """A description's file.
+
+    Raises:
+        InputError: names file, line and key.
+    """
+    values, lines = read_mapping(path, "description of a program", NEEDED, as_written)
+    program = checked(Program, values, lines)
+    program._lines = lines
+    program._folder = Path(path).resolve().parent
+    program._variables = dict(_sizes(program, lines))
+    _check_result(program, lines)
+    return program
+
+
+def runs_of(
+    program: Program, n: Iterable[float] | None = None, gpus: Iterable[int] | None = None
+) -> list[Run]:
+    """What is run for all sizes and GPU counts, or for those given.
+
+    Raises:
+        InputError: as ``run_of``; a size whose variables nobody gave; a program that is not there.
+    """
+    sizes = list(program.variables if n is None else n)
+    if any(program.variables.values()):
+        for each in sizes:
+            if each not in program.variables:
+                known = ", ".join(map(number, program.variables))
+                raise InputError(
+                    f"n={number(each)} has no variables in {program.lines.file}; it has {known}",
+                    field="n",
+                )
+    found = [run_of(program, *cell) for cell in product(sizes, gpus or program.gpus)]
+    for run in found:
+        _check_there(program, run)
+    return found
+
+
+def _sizes(program: Program, lines: Lines) -> Iterable[tuple[float, dict[str, str]]]:
+    given = program.sizes
+    values: list[object] = list(given)
+    keys = list(given) if isinstance(given, dict) else range(len(given))
+    places: list[Location] = [("sizes", key) for key in keys]
+    if not values:
+        raise lines.error("needs at least 1 entries", ("sizes",))
+    names: set[str] | None = None
+    seen: set[float] = set()
+    for i, value in enumerate(values):
+        n = _size(value)
+        if n is None:
+            raise lines.error(f"{value!r} is no size greater than 0", places[i])
+        if n in seen:
+            raise lines.error(f"{number(n)} is there twice", places[i])
+        seen.add(n)
+        own = (given[str(value)] or {}) if isinstance(given, dict) else {}
+        for name in own:
+            if name in OWN or not name.isidentifier():
+                raise lines.error("is no name for a variable of yours", (*places[i], name))
+        names = set(own) if names is None else names
+        if set(own) != names:
+            odd = min(set(own) ^ names)
+            raise lines.error(f"{odd} is not given for every size", places[i])
+        yield n, own
+
+
+def _size(value: object) -> float | None:
+    try:
+        n = float(str(value))
+    except ValueError:
+        return None
+    return n if 0 < n <= LARGEST_N and not isinstance(value, bool) else None
+
+
+def _check_result(program: Program, lines: Lines) -> None:
+    result = program.result
+    ways = result.ways
+    if len(ways) != 1:
+        raise lines.error(
+            "needs one of importer, regex, json, json_lines, csv"
+            + (f", not {' and '.join(ways)}" if ways else ""),
+            ("result",),
+        )
+    readers = [name for name, each in formats().items() if name != PATTERN]
+    if result.importer is not None and result.importer not in readers:
+        raise lines.error(
+            f"no importer {result.importer!r}{near(result.importer, readers)}",
+            ("result", "importer"),
+        )
+    if result.regex is not None:
+        _check_regex(result.regex, lines)
+    unit = parse_unit(result.unit)
+    if unit is None:
+        raise lines.error(
+            f"{result.unit!r} is no unit of step times such as s, ms, us, steps/s, samples/s, "
+            "ns/day, hours/ns",
+            ("result", "unit"),
+        )
+    if unit.needs_timestep and result.timestep is None:
+        message = f"missing; {result.unit} needs the simulated time of a step, such as 2fs"
+        raise lines.error(message, ("result", "timestep"))
+
+
+def _check_regex(text: str, lines: Lines) -> None:
+    here: Location = ("result", "regex")
+    try:
+        groups = re.compile(text, re.MULTILINE).groupindex
+    except re.error as error:
+        raise lines.error(f"is no regular expression: {error}", here) from None
+    if len(groups) != 1:
+        raise lines.error("needs one named group, such as (?P<ms>[0-9.]+)", here)
+
+
+def _check_there(program: Program, run: Run) -> None:
+    """The first word must be a program, so that a campaign does not fail cell by cell."""
+    key = "launcher" if program.launcher else "command"
+    made = {each.name for each in run.files}
+    starts = [(key, run.words[0])]
+    if program.launcher:
+        starts.append(("command", run.words[len(program.launcher)]))
+    for key, word in starts:
+        said = run.placed(word, Path("{workdir}"), program.folder)
+        if "{workdir}" in said or said.removeprefix("./") in made:
+            continue
+        place = "PATH" if "/" not in said else "files"
+        search = run.environment.get("PATH")
+        if place == "PATH" or Path(said).is_absolute():
+            there = shutil.which(said, path=search) is not None
+        else:
+            there = False
+        # What a launcher starts may be there on its nodes only.
+        if not there and (key == "launcher" or not program.launcher or place == "files"):
+            hint = "install it, or give its path ({here} is the description's folder)"
+            raise program.lines.error(f"no program {said!r}; {hint}", (key, 0))

@@ -1,0 +1,194 @@
+"""Step times in what a run printed or wrote."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gpucast.data.formats import Options, formats, printed
+from gpucast.data.formats.tables.units import parse_unit
+from gpucast.data.records import Phases, Step
+from gpucast.errors import GpucastError, InputError
+from gpucast.measure.described.description import OUTPUT, Program, Result
+from gpucast.measure.described.runs import Run
+
+
+class NoResultError(GpucastError):
+    """A run that says no step time where the description looks for one."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Step times of one run.
+
+    Attributes:
+        seconds: a sample each.
+        more: other fields of a record that an importer knows.
+        warnings: one line each.
+    """
+
+    seconds: list[float]
+    more: dict[str, object] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def times_in(output: str, folder: Path, program: Program, run: Run) -> Times:
+    """The step times of a run.
+
+    Raises:
+        NoResultError: there are none where the description says, or they are no times.
+    """
+    result = program.result
+    text = output if result.file is None else _file(folder / result.file, result.file)
+    if result.importer is not None:
+        return _imported(text, result.importer, program, run)
+    found = list(_NUMBERS[next(iter(result.ways))](text, result))
+    if len(found) <= result.skip:
+        what = f"only {len(found)} of more than {result.skip} numbers" if found else "nothing"
+        key, value = next(iter(result.ways.items()))
+        raise NoResultError(f"{what} found by {key} {value!r} in {result.file or 'its output'}")
+    unit = parse_unit(result.unit)
+    assert unit is not None  # the description was checked
+    n, timestep = float(run.cell.n), result.timestep or 0.0
+    seconds = []
+    for each in found[result.skip :]:
+        if not 0 < each < float("inf"):
+            raise NoResultError(f"{each:g} {result.unit} is no step time")
+        seconds.append(unit.seconds(each, n, timestep))
+    more: dict[str, object] = {} if result.timestep is None else {"timestep": result.timestep}
+    return Times(seconds, more)
+
+
+def _imported(text: str, name: str, program: Program, run: Run) -> Times:
+    result = program.result
+    options = Options(
+        path=program.path, program=program.program, case=program.case, unit=program.unit,
+        timestep=result.timestep, gpus=run.cell.gpus, size=float(run.cell.n), overrule=True,
+        every_run=result.pick == "all",
+    )  # fmt: skip
+    try:
+        found = formats()[name].read(text, result.file or OUTPUT, options)
+    except InputError as error:
+        raise NoResultError(f"no run that importer {name} understands: {error}") from error
+    steps = [entry for entry in found.entries if isinstance(entry, Step)]
+    if not steps:
+        why = f": {found.warnings[0]}" if found.warnings else ""
+        raise NoResultError(f"no run that importer {name} understands{why}")
+    if result.pick == "last":
+        steps = steps[-1:]
+    seconds = [each for step in steps for each in step.seconds][result.skip :]
+    if not seconds:
+        raise NoResultError(f"no more than {result.skip} samples (result.skip)")
+    last = steps[-1]
+    more: dict[str, object] = {
+        "uncertainty": last.uncertainty,
+        "timestep": last.timestep,
+        "caveat": last.caveat,
+    }
+    if len(steps) == 1 and not result.skip and isinstance(last.phases, Phases):
+        more["phases"] = last.phases.model_dump(exclude_none=True)
+    return Times(seconds, {k: v for k, v in more.items() if v is not None}, found.warnings)
+
+
+def joined(times: list[Times]) -> Times:
+    """The samples of several runs; of the rest, what the last says."""
+    seconds = [each for one in times for each in one.seconds]
+    last = times[-1]
+    more = dict(last.more)
+    if len(times) > 1:
+        more.pop("phases", None)
+    return replace(last, seconds=seconds, more=more)
+
+
+def _file(path: Path, name: str) -> str:
+    try:
+        return printed(path.read_bytes())
+    except OSError as error:
+        raise NoResultError(f"it left no {name} ({error.strerror})") from error
+
+
+def _by_regex(text: str, result: Result) -> Iterator[float]:
+    for match in re.finditer(result.regex or "", text, re.MULTILINE):
+        (value,) = match.groupdict().values()
+        if value is not None:
+            yield _number(value)
+
+
+def _by_json(text: str, result: Result) -> Iterator[float]:
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        objects = list(_objects(text))
+        if not objects:
+            raise NoResultError(f"no JSON object in {result.file or 'its output'}") from None
+        whole = objects[-1]
+    yield from _along(whole, result.json_ or "")
+
+
+def _by_json_lines(text: str, result: Result) -> Iterator[float]:
+    for each in _objects(text):
+        yield from _along(each, result.json_lines or "")
+
+
+def _by_csv(text: str, result: Result) -> Iterator[float]:
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        for delimiter in (",", ";", "\t", " "):
+            names = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            if result.csv in names:
+                at = names.index(result.csv)
+                for row in csv.reader(lines[i + 1 :], delimiter=delimiter, skipinitialspace=True):
+                    if len(row) == len(names) and row[at].strip():
+                        yield _number(row[at])
+                return
+
+
+_NUMBERS = {
+    "regex": _by_regex,
+    "json": _by_json,
+    "json_lines": _by_json_lines,
+    "csv": _by_csv,
+}
+
+
+def _objects(text: str) -> Iterator[object]:
+    """The object of each line that ends with one; loggers put words before."""
+    for line in text.splitlines():
+        at = line.find("{")
+        if at >= 0 and line.rstrip().endswith("}"):
+            try:
+                yield json.loads(line[at:])
+            except ValueError:
+                continue
+
+
+def _along(value: object, path: str) -> Iterator[float]:
+    """The numbers at a path such as ``timing.steps[*].ms``."""
+    parts = re.findall(r"[^.\[\]]+", path)
+    found = [value]
+    for part in parts:
+        within: list[object] = []
+        for each in found:
+            if isinstance(each, dict) and part in each:
+                within.append(each[part])
+            elif isinstance(each, list) and part == "*":
+                within += each
+            elif isinstance(each, list) and part.isdecimal() and int(part) < len(each):
+                within.append(each[int(part)])
+        found = within
+    for each in found:
+        for number in each if isinstance(each, list) else [each]:
+            if isinstance(number, bool) or not isinstance(number, int | float | str):
+                raise NoResultError(f"{json.dumps(number)[:40]} at {path!r} is no number")
+            yield _number(str(number))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise NoResultError(f"{text[:40]!r} is no number") from None

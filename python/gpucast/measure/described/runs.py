@@ -1,0 +1,170 @@
+"""What is run for a size and a GPU count: words, files, environment, and their digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpucast.data.selection import StepSelection
+from gpucast.design.cells import Cell
+from gpucast.errors import from_os_error
+from gpucast.measure.described.description import Program
+from gpucast.util.units import number, plain
+from gpucast.util.yaml_lines import Location
+from gpucast.util.yaml_models import near
+
+OWN = ("n", "gpus", "ranks", "nodes", "workdir", "here")
+"""Placeholders that every description has; ``here``: the description's folder."""
+
+LATER = ("workdir", "here")
+"""Those that are known once a folder is; a part of no digest."""
+
+# LAMMPS and shells write ${L}: that is theirs.
+_PLACE = re.compile(r"\{\{|\}\}|(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True)
+class InFolder:
+    """A file that a run finds in its folder: a copy, or a text."""
+
+    name: str
+    source: Path | None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run for one cell.
+
+    Attributes:
+        words: of the command, but for ``{workdir}`` and ``{here}``.
+        ranks: processes, None where nobody said.
+        digest: of all that, so that what is changed is measured anew.
+    """
+
+    cell: Cell
+    words: tuple[str, ...]
+    environment: dict[str, str]
+    files: tuple[InFolder, ...]
+    ranks: int | None
+    nodes: int
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """For files."""
+        return f"n{number(self.cell.n)}-gpus{self.cell.gpus}-{self.digest[:8]}"
+
+    def placed(self, text: str, workdir: Path, here: Path) -> str:
+        """A word or a variable of it, for a folder."""
+        return _filled(text, {"workdir": str(workdir), "here": str(here)})
+
+
+def run_of(program: Program, n: float, gpus: int) -> Run:
+    """What a description says of a cell.
+
+    Raises:
+        InputError: an unknown placeholder, ranks that are no number, a file that cannot be read.
+    """
+    values = _values(program, n, gpus)
+    words = [
+        _at(program, values, (key, i), word)
+        for key, listed in (("launcher", program.launcher), ("command", program.command))
+        for i, word in enumerate(listed)
+    ]
+    environment = {
+        name: _at(program, values, ("environment", name), text)
+        for name, text in program.environment.items()
+    }
+    files = tuple(_files(program, values))
+    ranks = int(values["ranks"]) if program.launcher or program.ranks is not None else None
+    content = {
+        "words": words,
+        "environment": environment,
+        "files": [[each.name, _content(each)] for each in files],
+        "cell": [number(n), gpus, values["ranks"], values["nodes"]],
+        "runs": [program.warmup, program.repeats],
+    }
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    series = StepSelection(path=program.path, program=program.program, case=program.case)
+    cell = Cell(series, plain(n), gpus)
+    return Run(cell, tuple(words), environment, files, ranks, int(values["nodes"]), digest)
+
+
+def _values(program: Program, n: float, gpus: int) -> dict[str, str]:
+    own = program.variables.get(n, {})
+    nodes = math.ceil(gpus / (program.gpus_per_node or gpus))
+    values = {**own, "n": number(n), "gpus": str(gpus), "nodes": str(nodes)}
+    usual = "{gpus}" if program.launcher else "1"
+    ranks = _at(program, values, ("ranks",), str(program.ranks or usual))
+    if not (ranks.isascii() and ranks.isdecimal() and 1 <= int(ranks) <= 10**7):
+        raise program.lines.error(f"{ranks!r} is no number of processes", ("ranks",))
+    return {**values, "ranks": ranks, **{name: f"{{{name}}}" for name in LATER}}
+
+
+def _at(program: Program, values: Mapping[str, str], location: Location, text: str) -> str:
+    try:
+        return _filled(text, values)
+    except KeyError as error:
+        name = str(error.args[0])
+        known = [*OWN, *(each for each in values if each not in OWN)]
+        raise program.lines.error(
+            f"unknown placeholder {{{name}}}{near(name, known)}", location
+        ) from None
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """Raises KeyError: a placeholder that has no value."""
+    if "n" not in values:  # the last pass
+        pairs = {"{{": "{", "}}": "}"}
+        return _PLACE.sub(lambda at: pairs.get(at[0]) or values[at[1]], text)
+    # Until then doubled braces stay so, those of values too.
+    return _PLACE.sub(lambda at: at[0] if at[0] in ("{{", "}}") else _kept(at[1], values), text)
+
+
+def _kept(name: str, values: Mapping[str, str]) -> str:
+    value = values[name]
+    return value if name in LATER else value.replace("{", "{{").replace("}", "}}")
+
+
+def _files(program: Program, values: Mapping[str, str]) -> Iterable[InFolder]:
+    for i, file in enumerate(program.files):
+        here: Location = ("files", i)
+        if (file.from_ is None) == (file.text is None):
+            raise program.lines.error("needs from (to copy a file) or text (to make one)", here)
+        source = None
+        if file.from_ is not None:
+            name = _last(_at(program, values, (*here, "from"), file.from_))
+            source = program.folder / name
+            if not source.is_file():
+                raise program.lines.error(f"no file {name!r} beside the description", here)
+        elif file.to is None:
+            raise program.lines.error("missing: the name of the file that is made", (*here, "to"))
+        to = Path(_last(_at(program, values, (*here, "to"), file.to or Path(name).name)))
+        if to.is_absolute() or ".." in to.parts:
+            raise program.lines.error(f"{str(to)!r} is not within the folder", (*here, "to"))
+        text = _at(program, values, (*here, "text"), file.text or "")
+        yield InFolder(str(to), source, text)
+
+
+def _last(text: str) -> str:
+    return text.replace("{{", "{").replace("}}", "}")
+
+
+def _content(file: InFolder) -> str:
+    return file.text if file.source is None else _sha256(file.source)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise from_os_error(error, path) from error

@@ -1,0 +1,51 @@
+"""What a campaign tells when it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpucast.measure.work import PathReport
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How well the cells of a series that were measured are fitted, or why they are not."""
+
+    path: str
+    schedule: str | None = None
+    kernel: str | None = None
+    memory: str | None = None
+    program: str | None = None
+    case: str | None = None
+    model: str | None = None
+    cells: int = 0
+    median_relative_error: float | None = None
+    p95_relative_error: float | None = None
+    why_not: str | None = None
+
+
+@dataclass
+class Report:
+    """What became of a campaign, and what the fits say of it so far; JSON-ready by ``to_dict``."""
+
+    file: str
+    paths: list[PathReport] = field(default_factory=list)
+    fits: list[FitReport] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a path ended early or a cell could not be measured."""
+        return any(path.status in ("ended", "failed") for path in self.paths)
+
+    def to_dict(self) -> dict[str, object]:
+        """One JSON object."""
+        return {
+            "file": self.file,
+            "measured": sum(path.measured for path in self.paths),
+            "skipped": sum(path.skipped for path in self.paths),
+            "failed": sum(path.failed for path in self.paths),
+            "transfers": sum(path.transfers for path in self.paths),
+            "notes": [note for path in self.paths for note in path.notes],
+            "paths": [vars(path) for path in self.paths],
+            "fits": [vars(each) for each in self.fits],
+        }
