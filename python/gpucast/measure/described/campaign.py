@@ -232,9 +232,10 @@ class DescribedCampaign:
         if self._costs.are_known:
             self._fit()
         while (left := self._open()) and self._left() > 0:
-            batch = rounds.next_round(left, self._left())
-            if not self._costs.are_known:
-                batch = batch[:1]  # nobody knows what the others would cost
+            if self._costs.are_known:
+                batch = rounds.next_round(left, self._left())
+            else:  # nobody knows what the others would cost
+                batch = [min(left, key=lambda cell: cell.n * cell.gpus)]
             if not batch:
                 break
             for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):

@@ -158,13 +158,17 @@ def _last(text: str) -> str:
 
 
 def _content(file: InFolder) -> str:
-    return file.text if file.source is None else _sha256(file.source)
+    if file.source is None:
+        return file.text
+    try:
+        about = file.source.stat()
+        return _sha256(file.source, about.st_mtime_ns, about.st_size)
+    except OSError as error:
+        raise from_os_error(error, file.source) from error
 
 
 @cache
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise from_os_error(error, path) from error
+def _sha256(path: Path, changed: int, size: int) -> str:
+    """Once for all cells that share a file, as long as it stays as it is."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,256 @@
+"""``gpucast measure --program``: what it leaves in the file and beside, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpucast as gc
+import mdapp
+from command_line import Run, only_json, start_measuring
+from described_programs import described, grid, visits
+from waiting import HANG, until
+
+
+def test_a_grid_is_measured_once_and_fitted(run: Run, tmp_path: Path) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    measure = ("measure", "--program", program, "--json", "-o", path)
+    status, out, err = run(*measure)
+    assert status == 0, err
+    answer = only_json(out)
+    assert (answer["measured"], answer["skipped"], answer["failed"]) == (6, 0, 0)
+    assert visits(path) == grid([1000, 2000, 4000], [1, 2])
+    steps = {(step.n, step.gpus): step for step in gc.load(path).steps}
+    step = steps[4000, 2]
+    assert step.seconds == pytest.approx([1.4e-4, 1.414e-4])
+    assert (step.program, step.unit, step.path, step.ranks) == ("toy", "atoms", "host", None)
+    assert answer["fits"][0]["program"] == "toy"
+    assert answer["fits"][0]["cells"] == 6
+    logs = sorted(each.name for each in (tmp_path / "data.logs").iterdir())
+    assert len(logs) == 6
+    assert all(name.endswith("-1.log") for name in logs)
+    before = path.read_bytes()
+
+    status, out, err = run(*measure, "--quiet")
+    answer = only_json(out)
+    assert (answer["measured"], answer["skipped"]) == (0, 6)
+    new = path.read_bytes().removeprefix(before)
+    assert b'"kind":"step"' not in new  # at most a note that the machine is shared
+
+
+def test_visits_come_in_passes_over_all_cells_each_in_another_order(
+    run: Run, tmp_path: Path
+) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    assert run("measure", "--program", program, "--visits", 3, "-o", path)[0] == 0
+    steps = [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
+    assert [s["visit"]["number"] for s in steps] == [1] * 6 + [2] * 6 + [3] * 6
+    orders = [[(s["n"], s["gpus"]) for s in steps[i : i + 6]] for i in (0, 6, 12)]
+    assert len({tuple(order) for order in orders}) == 3
+    assert sorted(orders[0]) not in orders
+
+
+def test_sizes_have_variables_files_and_an_environment(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "show.py"
+    script.write_text(
+        "import os, sys\n"
+        "print(sys.argv[1:], open('in/box.txt').read(), os.environ['OMP_NUM_THREADS'])\n"
+        "print('took 1 ms')\n"
+    )
+    (tmp_path / "program.yaml").write_text(
+        "program: show\n"
+        "path: host\n"
+        "case: box\n"
+        f"command: [{sys.executable}, '{{here}}/show.py', '{{L}}', 0.10, '{{{{n}}}}', '${{L}}']\n"
+        "files: [{to: in/box.txt, text: 'box {L} {n} {ranks} ${L}'}]\n"
+        "environment: {OMP_NUM_THREADS: '{gpus}'}\n"
+        "ranks: '{gpus}'\n"
+        "sizes: {4000: {L: 1e1}, 32000: {L: 20}}\n"
+        "gpus: [2]\n"
+        "result: {regex: 'took (?P<t>.*) ms', unit: ms}\n"
+    )
+    path = tmp_path / "data.jsonl"
+    status, _, err = run("measure", "--program", tmp_path / "program.yaml", "-n", 4e3, "-o", path)
+    assert status == 0, err
+    (log,) = (tmp_path / "data.logs").iterdir()
+    said = log.read_text().splitlines()[0]
+    assert said == "['1e1', '0.10', '{n}', '${L}'] box 1e1 4000 2 ${L} 2"
+    (step,) = gc.load(path).steps
+    assert (step.case, step.ranks, step.seconds) == ("box", 2, [0.001])
+
+
+def test_a_cell_that_fails_is_a_note_and_does_not_end_the_campaign(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_FAILS_AT", "2000 2")
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    measure = ("measure", "--program", program, "--json", "--visits", 2, "-o", path)
+    status, out, err = run(*measure)
+    assert status == 1
+    answer = only_json(out)
+    assert (answer["measured"], answer["failed"]) == (10, 1)
+    said = [line for line in err.splitlines() if "n=2000 gpus=2: ran out of memory" in line]
+    assert len(said) == 1
+    log = said[0].partition("(log: ")[2].rstrip(")")
+    assert "making a box" in Path(log).read_text()
+    (note,) = [note for note in gc.load(path).notes if (note.about or {}).get("n")]
+    assert note.about is not None
+    assert note.about["output"] == ["making a box", "CUDA error: out of memory"]
+
+    monkeypatch.delenv("TOY_FAILS_AT")
+    status, out, _ = run(*measure)  # the next start tries it again
+    assert (status, only_json(out)["measured"]) == (0, 2)
+    assert visits(path) == grid([1000, 2000, 4000], [1, 2], 2)
+
+
+FAILURES = [
+    ("success: done", "success: finished", "its output lacks 'finished' (success)"),
+    ("unit: ms, skip: 2", "unit: ms, skip: 9", "only 4 of more than 9 numbers found by regex"),
+    ('"{gpus}"]', '"{gpus}x"]', "exit status 1: ValueError"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), FAILURES)
+def test_failures_name_their_log(run: Run, tmp_path: Path, old: str, new: str, said: str) -> None:
+    program = described(tmp_path, (old, new))
+    path = tmp_path / "data.jsonl"
+    status, _, err = run("measure", "--program", program, "-n", 1000, "--gpus", 1, "-o", path)
+    assert status == 1
+    (line,) = [line for line in err.splitlines() if said in line]
+    assert Path(line.partition("(log: ")[2].rstrip(")")).exists()
+
+
+def test_a_run_beyond_its_time_limit_is_ended_with_its_children(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    child = (
+        "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); open(sys.argv[2]).read()"
+    )
+    (tmp_path / "parent.py").write_text(
+        "import subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}, *sys.argv[1:]])\n"
+        "open(sys.argv[2]).read()\n"
+    )
+    words = f"{{here}}/parent.py', '{tmp_path}/pid', '{tmp_path}/gate"
+    program = described(tmp_path, ('toy.py, "{n}", "{gpus}"', f"'{words}'"), more="time_limit: 2\n")
+    path = tmp_path / "data.jsonl"
+    status, _, err = run("measure", "--program", program, "-n", 1000, "--gpus", 1, "-o", path)
+    assert status == 1
+    assert "took longer than 2 s (time_limit)" in err
+    if (tmp_path / "pid").exists():  # the child had come to that
+        number = (tmp_path / "pid").read_text()
+        assert not number or until(lambda: not _is_running(int(number)))
+
+
+def _is_running(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_what_was_run_otherwise_is_measured_anew_and_said(run: Run, tmp_path: Path) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    measure = ("measure", "--program", program, "-n", 1000, "--json", "-o", path)
+    assert only_json(run(*measure)[1])["measured"] == 2
+    with (tmp_path / "toy.py").open("a") as stream:
+        stream.write("# another version\n")
+    status, out, err = run(*measure)
+    assert (status, only_json(out)["measured"]) == (0, 2)
+    assert "has 2 visits of these cells with another command" in err
+
+
+def test_a_budget_visits_a_start_design_and_what_tells_most(run: Run, tmp_path: Path) -> None:
+    sizes = "[1000, 2000, 4000, 8000, 16000, 32000]"
+    program = described(tmp_path, ("[1000, 2000, 4000]", sizes), ("[1, 2]", "[1, 2, 3, 4]"))
+    path = tmp_path / "data.jsonl"
+    measure = ("measure", "--program", program, "--json", "-o", path)
+    # So much that every visit is affordable: only the number of visits ends it.
+    status, out, err = run(*measure, "--budget", "10h", "--visits", 1)
+    assert status == 0, err
+    assert only_json(out)["measured"] == 24
+    assert set(visits(path).values()) == {1}
+    # Next to nothing: the first visit alone, of which nobody knows what it costs.
+    other = tmp_path / "other.jsonl"
+    status, out, _ = run(*measure[:-1], other, "--gpu-hours", "1e-9")
+    answer = only_json(out)
+    assert (answer["measured"], answer["paths"][0]["status"]) == (1, "budget")
+    assert visits(other) == {(1000, 1, 1): 1}
+    assert answer["paths"][0]["gpu_hours"] > 1e-9
+
+
+def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
+    run: Run, tmp_path: Path
+) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    measure = ("measure", "--program", program, "-o", path)
+    status, out, _ = run(*measure, "--dry-run")
+    assert status == 0
+    assert out.splitlines()[-1] == "6 visits to make, 0 made; cost not known before a first visit"
+    assert not path.exists()
+    order = [tuple(line.split()[:2]) for line in out.splitlines()[:-1]]
+    assert run(*measure)[0] == 0
+    steps = [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
+    assert order == [(f"n={s['n']}", f"gpus={s['gpus']}") for s in steps]
+
+    status, out, _ = run(*measure, "--visits", 2, "--dry-run", "--json")
+    plan = only_json(out)
+    assert (len(plan["visits"]), plan["made"]) == (6, 6)
+    known = {(s["n"], s["gpus"]): s["visit"]["seconds"] for s in steps}
+    assert plan["seconds"] == pytest.approx(sum(known.values()))
+    hours = sum(seconds * gpus for (_, gpus), seconds in known.items()) / 3600
+    assert plan["gpu_hours"] == pytest.approx(hours)
+
+
+def test_gpus_are_bound_free_ones_first_but_not_under_slurm(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpucast.measure.described.binding import bound, gpus_here
+
+    smi = tmp_path / "bin" / "nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text(
+        "#!/bin/sh\ncase $1 in\n"
+        "  --query-gpu=index,uuid) printf '0, GPU-a\\n1, GPU-b\\n2, GPU-c\\n' ;;\n"
+        "  --query-compute-apps=gpu_uuid) echo GPU-a ;;\nesac\n"
+    )
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert gpus_here("native", {}) == ["1", "2", "0"]
+    assert bound(["1", "2", "0"], 2)["CUDA_VISIBLE_DEVICES"] == "1,2"
+    assert gpus_here("host", {}) is None
+    assert gpus_here("native", {"CUDA_VISIBLE_DEVICES": "1"}) is None
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-c")
+    assert gpus_here("native", {}) == ["2", "0"]
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert gpus_here("native", {}) is None
+    assert bound(None, 2) == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupted_it_ends_the_program_that_runs(tmp_path: Path, number: signal.Signals) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    os.mkfifo(f"{path}.gate")
+    process = start_measuring(
+        "--program", program, "--quiet", "-o", path, TOY_DATA=str(path), TOY_HOLD_AT="2"
+    )
+    holding = Path(f"{path}.holding")
+    assert until(holding.exists, process)
+    running = int(holding.read_text())
+    process.send_signal(number)
+    out, err = process.communicate(timeout=HANG)
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == "gpucast: interrupted"
+        assert not list((tmp_path / "data.logs").glob("*.run"))
+    assert out == ""
+    assert until(lambda: not _is_running(running))
+    assert len(visits(path)) == 2
