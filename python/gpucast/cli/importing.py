@@ -27,7 +27,7 @@ def command(
             help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
             "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs "
             "of LAMMPS, GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, "
-            "OSU; folders of these.",
+            "OSU, MDBenchmark; folders of these.",
         ),
     ],
     output: Annotated[

@@ -1,0 +1,98 @@
+"""CSV of MDBenchmark: nodes become GPUs, ns/day seconds a step; expected figures by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import Run, assert_refused
+from gpucast.data.formats import Imported, Options, read_file, recognized
+from gpucast.data.records import Step
+from gpucast.errors import InputError
+
+TABLE = Path(__file__).parent / "logs" / "mdbenchmark.csv"
+
+
+def imported(path: Path = TABLE, **options: Any) -> Imported:
+    said = {"timestep": 2e-15, "size": 81743, "gpus": 2, **options}
+    return read_file(str(path), Options(**said))[0]
+
+
+def steps(**options: Any) -> list[Step]:
+    return [each for each in imported(**options).entries if isinstance(each, Step)]
+
+
+def test_it_is_known_by_its_columns_also_with_an_index_before_them() -> None:
+    for before in ("", ","):
+        text = (before + TABLE.read_text()).encode()
+        found = recognized(text, "a.csv", Options())
+        assert found is not None
+        assert found.name == "mdbenchmark"
+    found = recognized(b"nodes,gpus,n,ns/day\n1,4,1000,10\n", "a.csv", Options())
+    assert found is not None
+    assert found.name == "csv"
+
+
+def test_rows_become_steps() -> None:
+    found = steps()
+    # 86.4 ns/day at 2 fs: 43.2e6 steps a day, 2 ms each.
+    assert [step.seconds[0] for step in found] == pytest.approx(
+        [0.002, 0.0012, 0.001, 0.008, 0.004]
+    )
+    assert [step.gpus for step in found] == [2, 4, 8, 24, 4]
+    assert [step.nodes for step in found] == [1, 2, 4, 1, 2]
+    assert [step.path for step in found] == ["native"] * 3 + ["host", "native"]
+    assert {(step.program, step.case) for step in found} == {
+        ("GROMACS", "2018.3"),
+        ("NAMD", "2.12"),
+    }
+    assert {(step.n, step.unit) for step in found} == {(81743, "atoms")}
+    assert found[0].uncertainty == pytest.approx(0.05 / 86.4)
+
+
+def test_runs_without_a_result_are_left_out_and_said() -> None:
+    (warning,) = imported().warnings
+    assert warning.startswith(f"{TABLE}:4: 1 run without a final time")
+
+
+ASKED = [
+    ({"timestep": None}, "--timestep: ns/day needs the simulated time"),
+    ({"gpus": None}, "--gpus: MDBenchmark counts nodes, not GPUs"),
+    ({"size": None}, "-n: GROMACS does not say the size (atoms)"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), ASKED)
+def test_what_it_does_not_say_is_asked(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        imported(**options)
+    assert said in str(error.value)
+
+
+BROKEN = [
+    ("86.4", "-3", ":2: ns/day: '-3' is no speed"),
+    ("gromacs/2018.3,1,86.4", "gromacs/2018.3,x,86.4", ":2: nodes: 'x' is no whole number"),
+    ("86.4,15,True", "86.4,15,maybe", ":2: gpu: 'maybe' is no True or False"),
+    ("False,draco,24", "False,draco,", ":6: ncores: '' is no whole number"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), BROKEN)
+def test_a_broken_row_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(TABLE.read_text().replace(old, new))
+    with pytest.raises(InputError) as error:
+        imported(path)
+    assert said in str(error.value)
+
+
+def test_the_command_asks_and_then_reads(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "data.jsonl"
+    assert_refused(run("import", TABLE, "-o", target), "--timestep")
+    status, out, _ = run(
+        "import", TABLE, "--timestep", "2fs", "--gpus", 2, "-n", 81743, "-o", target
+    )
+    assert status == 0
+    assert "GROMACS" in out
