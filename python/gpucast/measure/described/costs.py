@@ -21,7 +21,9 @@ class VisitCosts:
     def __init__(self, *, by_gpu: bool) -> None:
         """``by_gpu``: GPU seconds, not seconds."""
         self._by_gpu = by_gpu
-        self._seconds: dict[Cell, list[float]] = {}
+        self._visits: dict[Cell, list[float]] = {}
+        self._seconds: dict[Cell, float] = {}  # their medians
+        self._least = float("inf")
         self._steps: dict[Cell, float] = {}
         self._forecast: dict[Cell, float] = {}
         self._line: tuple[float, float] | None = None
@@ -29,7 +31,9 @@ class VisitCosts:
 
     def learn(self, cell: Cell, seconds: float, step: float) -> None:
         """What a visit took (s), and a step of it (s)."""
-        self._seconds.setdefault(cell, []).append(seconds)
+        self._visits.setdefault(cell, []).append(seconds)
+        self._seconds[cell] = median(self._visits[cell])
+        self._least = min(self._least, seconds)
         self._steps[cell] = step
         self._line = None
 
@@ -48,14 +52,14 @@ class VisitCosts:
     def seconds(self, cell: Cell) -> float:
         """Seconds that a visit takes, expected."""
         if cell in self._seconds:
-            return median(self._seconds[cell])
+            return self._seconds[cell]
         if not self._seconds:
             return 1.0
         if self._line is None:
             self._line = self._fitted()
         start, per_step = self._line
         step = self._forecast.get(cell, self._scale * cell.n / cell.gpus)
-        return max(start + per_step * step, min(map(min, self._seconds.values())))
+        return max(start + per_step * step, self._least)
 
     def __call__(self, cell: Cell) -> float:
         """What a visit costs, expected."""
@@ -64,7 +68,7 @@ class VisitCosts:
     def _fitted(self) -> tuple[float, float]:
         """a and b, relative errors weighing alike; neither below 0."""
         cells = list(self._seconds)
-        took = np.array([median(self._seconds[cell]) for cell in cells])
+        took = np.array(list(self._seconds.values()))
         steps = np.array([self._steps[cell] for cell in cells])
         self._scale = median(
             step * cell.gpus / cell.n for cell, step in zip(cells, steps, strict=True)
