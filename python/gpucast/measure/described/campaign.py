@@ -207,7 +207,7 @@ class DescribedCampaign:
 
     def _say_who_else(self) -> None:
         for occupant in paths.occupants() if self._path != "host" else ():
-            self._note(f"a GPU is in use by another program: {occupant}")
+            self._note(f"a GPU is in use by another program: {occupant}", remark=True)
         others = others_at_work()
         if others:
             cores = os.cpu_count()
@@ -335,10 +335,11 @@ class DescribedCampaign:
         )  # fmt: skip
         self._store.sync()
 
-    def _note(self, text: str, **about: object) -> None:
+    def _note(self, text: str, *, remark: bool = False, **about: object) -> None:
+        """Into the file, and for people; a remark is nothing that went wrong."""
         self._store.note(self._report.machine, self._path, text, **about)
         self._report.notes.append(text)
-        self._watcher.say(text)
+        self._watcher.say(f"note: {text}" if remark else text)
 
     # ---- fits and time ----
 
