@@ -88,3 +88,9 @@ def test_a_size_without_its_variables_is_refused(run: Run, tmp_path: Path) -> No
     program = described(tmp_path, ("[1000, 2000, 4000]", "{1000: {L: 10}, 2000: {L: 12}}"))
     found = run("measure", "--program", program, "-n", "3000", "--dry-run")
     assert_refused(found, "n=3000 has no variables", "it has 1000, 2000")
+
+
+def test_records_go_into_a_file(run: Run, tmp_path: Path) -> None:
+    assert_refused(
+        run("measure", "--program", described(tmp_path), "-o", "/dev/null"), "is no file"
+    )

@@ -55,6 +55,8 @@ def command(
         return
     if output is None:
         raise InputError("missing: the file of records", field="-o")
+    if output.exists() and not output.is_file():
+        raise InputError("is no file: a campaign goes on from it, and logs lie beside", file=output)
     with terminated_as_interrupted(), Store(output) as store:
         for text in store.warnings:
             warn(text)

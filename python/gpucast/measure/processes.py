@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import select
 import signal
 import subprocess
+import time
 from typing import Any
 
 END_SECONDS = 5.0
 """How long a program that was asked to end may take before it is killed."""
+
+_LONGEST_PAUSE = 0.02
+"""Between two looks at a program that has a time limit."""
 
 
 def start(words: list[str], **options: Any) -> subprocess.Popen[bytes]:
@@ -25,11 +28,18 @@ def start(words: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 def has_ended(process: subprocess.Popen[bytes], seconds: float | None = None) -> bool:
     """Whether it ends within this time (None: waits for it); it is not reaped."""
-    handle = os.pidfd_open(process.pid)
-    try:
-        return bool(select.select([handle], [], [], seconds)[0])
-    finally:
-        os.close(handle)
+    options = os.WEXITED | os.WNOWAIT
+    if seconds is None:
+        return os.waitid(os.P_PID, process.pid, options) is not None
+    deadline = time.monotonic() + seconds
+    pause = 0.001
+    while os.waitid(os.P_PID, process.pid, options | os.WNOHANG) is None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(pause, left))
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    return True
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

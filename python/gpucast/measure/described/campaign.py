@@ -210,10 +210,8 @@ class DescribedCampaign:
             self._note(f"a GPU is in use by another program: {occupant}", remark=True)
         others = others_at_work()
         if others:
-            cores = os.cpu_count()
-            self._note(
-                f"shared machine: {others} other tasks at work on {cores} cores at the start"
-            )
+            said = f"{others} other tasks at work on {os.cpu_count()} cores when measuring began"
+            self._note(f"shared machine: {said}", remark=True)
 
     def _prepare_logs(self) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)

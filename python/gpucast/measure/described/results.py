@@ -91,7 +91,9 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
     }
     if len(steps) == 1 and not result.skip and isinstance(last.phases, Phases):
         more["phases"] = last.phases.model_dump(exclude_none=True)
-    return Times(seconds, {k: v for k, v in more.items() if v is not None}, found.warnings)
+    stated = {name: value for name, value in more.items() if value is not None}
+    # What the description settles need not be said: only what the log says otherwise.
+    return Times(seconds, stated, [text for text in found.warnings if "was taken" in text])
 
 
 def joined(times: list[Times]) -> Times:
