@@ -15,6 +15,7 @@ enum class What : std::uint8_t {
   shares,    // the first of a shared engine's works is done, if `version` still holds
   arrived,   // a call's message is at its server
   served,    // the server has done it
+  seen,      // the server knows that what a call waits for is done
   answered,  // the answer is at the host
   data,      // data that comes by itself is there
 };

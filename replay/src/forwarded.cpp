@@ -24,7 +24,8 @@ Forwarded::Forwarded(const Program& program, const Path& path, Agenda& agenda, D
       connections_(at(program.devices)),
       data_at_server_(program.size()),
       receiving_(program.streams.device.size()),
-      data_until_(program.streams.device.size()) {}
+      data_until_(program.streams.device.size()),
+      held_(program.size()) {}
 
 // A wait for an event goes to the server of the stream that recorded it.
 std::int32_t Forwarded::device_of(std::int32_t call) const {
@@ -62,14 +63,21 @@ void Forwarded::call(std::int32_t call) {
   Connection& connection = connection_of(call);
   if (held_up(call, connection)) return;
   const double sent = send(call, connection);
-  if (manner != Manner::send) return;
+  if (manner != Manner::send) return begin_reading(connection, sent);
   const std::int32_t stream = program_.stream[c];
   if (to_host(call)) ++receiving_[at(stream)];
   if (to_device(call) && program_.blocking[c] != 0 && receiving_[at(stream)] > 0) {
     waiting_for_data_.push_back(call);
-    return;
+    return begin_reading(connection, sent);
   }
   hosts_.returns(call, sent);
+}
+
+// A thread waits from then on.
+void Forwarded::begin_reading(Connection& connection, double time) {
+  ++connection.readers;
+  connection.read_until = std::max(connection.read_until, time) + connection.to_read;
+  connection.to_read = 0;
 }
 
 bool Forwarded::held_up(std::int32_t call, Connection& connection) {
@@ -78,7 +86,18 @@ bool Forwarded::held_up(std::int32_t call, Connection& connection) {
     hosts_.wait_for(call, recording);
     return true;
   }
+  if (held_[at(call)] != 0) {
+    held_[at(call)] = 0;
+    --connection.readers;
+    if (connection.read_until > agenda_.now()) {
+      agenda_.add(connection.read_until, What::again, call);
+      return true;
+    }
+  }
   if (connection.unread > path_.socket) {
+    // Who waits to write reads.
+    begin_reading(connection, agenda_.now());
+    held_[at(call)] = 1;
     connection.waiting_for_room.push_back(call);
     return true;
   }
@@ -95,8 +114,10 @@ double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes,
 
 // When a channel that was free from `channel_free` on begins with what is there at `time`.
 double Forwarded::awake(double channel_free, double time) const {
-  if (time <= channel_free + path_.bulk_nap) return std::max(channel_free, time);
-  return time + path_.bulk_wake;
+  const double slept = time - channel_free;
+  if (slept <= path_.bulk_nap) return std::max(channel_free, time);
+  const double deep = (slept - path_.bulk_nap) / (path_.bulk_deep - path_.bulk_nap);
+  return time + path_.bulk_wake * std::min(1.0, deep);
 }
 
 // When the host is free of it.
@@ -136,6 +157,8 @@ void Forwarded::handle(const Event& event) {
       return arrived(event.about);
     case What::served:
       return served(event.about);
+    case What::seen:
+      return seen(event.about);
     case What::answered:
       return answered(event.about);
     case What::data:
@@ -157,14 +180,15 @@ void Forwarded::serve_next(Connection& connection) {
   connection.messages.pop_front();
   connection.busy = true;
   const double now = agenda_.now();
-  double begin = std::max(now, connection.free);
+  const double lead = path_.messages.lead[c];
+  double begin = std::max(now - lead, connection.free);
   if (now - connection.last_seen > path_.spin && connection.waits == 0) begin += path_.wake_server;
   connection.last_seen = now;
-  const double taken = begin + path_.messages.serve[c];
+  const double taken = std::max(now, begin + path_.messages.serve[c]);
   connection.free = taken;
   connection.unread -= header_bytes + (to_device(call) && !large(call) ? program_.bytes[c] : 0);
   for (const std::int32_t waiting : std::exchange(connection.waiting_for_room, {}))
-    agenda_.add(begin, What::again, waiting);
+    agenda_.add(std::max(now, begin), What::again, waiting);
   // Of a large copy all has to be there; answers go out meanwhile.
   agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
 }
@@ -251,6 +275,12 @@ void Forwarded::finished(Item item) {
     return next_message(connection);
   }
   if (manner_of(call) != Manner::wait && !to_host(call)) return;
+  agenda_.add(agenda_.now() + path_.tail, What::seen, call);
+}
+
+// The GPU has come to what is waited for.
+void Forwarded::seen(std::int32_t call) {
+  Connection& connection = connection_of(call);
   --connection.waits;
   if (connection.freeing != none) {
     connection.held_answers.push_back(call);
@@ -311,18 +341,37 @@ double Forwarded::data_until(std::int32_t call) const {
 
 void Forwarded::answered(std::int32_t call) {
   const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  Connection& connection = connection_of(call);
+  const double until = manner_of(call) == Manner::wait ? data_until(call) : 0.0;
   double there = agenda_.now();
-  if (manner_of(call) == Manner::wait) there = std::max(there, data_until(call));
-  if (there - times_.begin[c] > path_.spin) there += path_.wake_client;
-  hosts_.returns(call, there + path_.messages.after[c]);
+  const bool asleep = std::max(there, until) - times_.begin[c] > path_.spin;
+  const double wake = asleep ? path_.wake_client : 0.0;
+  there += wake;
+  --connection.readers;
+  connection.read_until =
+      std::max(connection.read_until, there - messages.lead[c]) + messages.after[c];
+  hosts_.returns(call, std::max(connection.read_until, until + wake + messages.after[c]));
 }
 
 void Forwarded::data(std::int32_t call) {
-  const std::int32_t stream = program_.stream[at(call)];
+  const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  const std::int32_t stream = program_.stream[c];
+  Connection& connection = connection_of(call);
+  if (!large(call)) {
+    if (connection.readers == 0) {
+      connection.to_read += messages.after[c];
+    } else {
+      connection.read_until =
+          std::max(connection.read_until, agenda_.now() - messages.lead[c]) + messages.after[c];
+    }
+  }
   if (--receiving_[at(stream)] > 0) return;
   std::erase_if(waiting_for_data_, [&](std::int32_t waiting) {
     if (program_.stream[at(waiting)] != stream) return false;
-    hosts_.returns(waiting, agenda_.now());
+    --connection.readers;
+    hosts_.returns(waiting, std::max(agenda_.now(), connection.read_until));
     return true;
   });
 }

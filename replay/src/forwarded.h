@@ -25,7 +25,7 @@ class Forwarded {
 
   void call(std::int32_t call);
   void finished(Item item);
-  // What::arrived, served, answered and data.
+  // What::arrived, served, seen, answered and data.
   void handle(const Event& event);
 
  private:
@@ -39,6 +39,11 @@ class Forwarded {
     double bulk_down_free = 0;
     std::int64_t unread = 0;  // bytes that the server has yet to read
     std::vector<std::int32_t> waiting_for_room;
+    // The host's end: threads that wait and therefore read, until when they have read what was
+    // there, and what reading the rest takes.
+    std::int32_t readers = 0;
+    double read_until = 0;
+    double to_read = 0;
     // The server.
     std::deque<std::int32_t> messages;
     bool busy = false;            // with a message
@@ -57,6 +62,7 @@ class Forwarded {
   bool to_host(std::int32_t call) const;
   bool large(std::int32_t call) const;
   bool held_up(std::int32_t call, Connection& connection);
+  static void begin_reading(Connection& connection, double time);
   double over_line(double& line_free, double begin, std::int64_t bytes, bool bulk) const;
   double awake(double channel_free, double time) const;
   double send(std::int32_t call, Connection& connection);
@@ -66,6 +72,7 @@ class Forwarded {
   void act(std::int32_t call, Connection& connection);
   void ask_for_work(std::int32_t call);
   void next_message(Connection& connection);
+  void seen(std::int32_t call);
   void answer(std::int32_t call);
   void bring(std::int32_t call, What what);
   void answered(std::int32_t call);
@@ -85,6 +92,7 @@ class Forwarded {
   std::vector<std::int32_t> receiving_;         // copies of a stream whose data is on its way
   std::vector<double> data_until_;              // of a stream
   std::vector<std::int32_t> waiting_for_data_;  // blocking copies to the device
+  std::vector<std::uint8_t> held_;              // calls that wait for room in a socket
 };
 
 }  // namespace gpucast::replay

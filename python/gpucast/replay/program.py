@@ -104,6 +104,7 @@ class Messages:
     spin: float = 2e-3
     wake_server: float = 0.0
     wake_client: float = 0.0
+    tail: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,7 @@ class CallProgram:
             wake_server=path.wake_server,
             wake_client=path.wake_client,
             tick=0.0 if messages is None else self.tick,
+            tail=path.tail,
         )
         return Times(*found)
 

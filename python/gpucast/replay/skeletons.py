@@ -39,7 +39,9 @@ SLOWEST_LINE = 1e-8
 _STEPS = 12
 _HALVINGS = 12
 _SETTLING = 3
-_GAP = 100e-6
+_GAP = 20e-6
+_INTEGRATED = 0.25e-9
+"""s a byte that comes back, in which the host integrates between steps (engine/skeleton.cpp)."""
 _COPY, _RATE = 1.4e-6, 52e9
 
 
@@ -170,7 +172,7 @@ def skeleton_program(record: Skeleton, tick: float = 0.0) -> CallProgram:
     engine[operation == Operation.sync_stream] = -1
     kernel_seconds = record.busy + 0.7e-6
     gap = np.zeros(count)
-    gap[::calls] = _GAP
+    gap[::calls] = _GAP + _INTEGRATED * record.gpus * record.d2h_bytes
     return CallProgram(
         threads=1,
         devices=record.gpus,
