@@ -105,11 +105,17 @@ bool Forwarded::held_up(std::int32_t call, Connection& connection) {
 }
 
 // When `bytes` that want to go from `begin` on have gone over the line that all share.
-double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes, bool bulk) const {
-  const double line = bulk ? std::max(path_.line, path_.bulk_line) : path_.line;
-  if (line <= 0) return begin;
-  line_free = std::max(line_free, begin) + line * static_cast<double>(bytes);
+double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes) const {
+  if (path_.line <= 0) return begin;
+  line_free = std::max(line_free, begin) + path_.line * static_cast<double>(bytes);
   return line_free;
+}
+
+// Likewise of large copies, through what those of both directions share.
+double Forwarded::through_memory(double begin, std::int64_t bytes) {
+  if (path_.bulk_line <= 0) return begin;
+  memory_free_ = std::max(memory_free_, begin) + path_.bulk_line * static_cast<double>(bytes);
+  return memory_free_;
 }
 
 // When a channel that was free from `channel_free` on begins with what is there at `time`.
@@ -131,7 +137,8 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
   if (large(call) && to_device(call)) {
     const double begin = awake(connection.bulk_up_free, sent);
     connection.bulk_up_free =
-        std::max(begin + messages.up[c], over_line(line_up_free_, begin, bytes, true));
+        std::max({begin + messages.up[c], over_line(line_up_free_, begin, bytes),
+                  through_memory(begin, bytes)});
     data_at_server_[c] = connection.bulk_up_free + messages.flight[c];
     const bool waits = program_.blocking[c] != 0 || program_.memory[c] != Memory::pinned;
     if (waits) sent = connection.bulk_up_free;
@@ -139,7 +146,7 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
     connection.unread += header_bytes;
   } else {
     // A copy goes out while the host still writes.
-    const double line = over_line(line_up_free_, now, bytes + header_bytes, false);
+    const double line = over_line(line_up_free_, now, bytes + header_bytes);
     arrives = std::max({arrives, connection.up_free, line}) + messages.up[c];
     connection.unread += bytes + header_bytes;
   }
@@ -311,14 +318,15 @@ void Forwarded::bring(std::int32_t call, What what) {
     const double rest = messages.down[c] * static_cast<double>(std::min(path_.piece, bytes)) /
                         static_cast<double>(bytes);
     const double through = std::max(first + messages.down[c], ready + rest);
-    connection.bulk_down_free = std::max(through, over_line(line_down_free_, first, bytes, true));
+    connection.bulk_down_free = std::max(
+        {through, over_line(line_down_free_, first, bytes), through_memory(first, bytes)});
     const double there = connection.bulk_down_free + messages.flight[c];
     double& until = data_until_[at(program_.stream[c])];
     until = std::max(until, there);
     agenda_.add(there, what, call);
     return;
   }
-  const double line = over_line(line_down_free_, ready, bytes + header_bytes, false);
+  const double line = over_line(line_down_free_, ready, bytes + header_bytes);
   connection.down_free =
       std::max({ready, connection.down_free, path_.line > 0 ? line : 0.0}) + messages.down[c];
   connection.down_last = std::max(connection.down_last, connection.down_free + messages.flight[c]);

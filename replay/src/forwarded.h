@@ -63,7 +63,8 @@ class Forwarded {
   bool large(std::int32_t call) const;
   bool held_up(std::int32_t call, Connection& connection);
   static void begin_reading(Connection& connection, double time);
-  double over_line(double& line_free, double begin, std::int64_t bytes, bool bulk) const;
+  double over_line(double& line_free, double begin, std::int64_t bytes) const;
+  double through_memory(double begin, std::int64_t bytes);
   double awake(double channel_free, double time) const;
   double send(std::int32_t call, Connection& connection);
   void arrived(std::int32_t call);
@@ -88,6 +89,7 @@ class Forwarded {
   std::vector<Connection> connections_;  // a device's
   double line_up_free_ = 0;
   double line_down_free_ = 0;
+  double memory_free_ = 0;
   std::vector<double> data_at_server_;          // of a large copy to the device
   std::vector<std::int32_t> receiving_;         // copies of a stream whose data is on its way
   std::vector<double> data_until_;              // of a stream

@@ -28,7 +28,8 @@ client/control_connection.cpp).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -76,6 +77,8 @@ say it: H200 hosts, loopback."""
 ALONE, BOTH = 0.3, 0.4
 """Of what bytes take back to the host: shares of the server alone and of the host alone (each
 copies them once), and of both, which write and read."""
+ONE_HOST = 8e-6
+"""s: an answer takes longer from another host, whose network interface interrupts it."""
 SENT = 0.28
 """Share of an answered launch that is c, where no other path says it: H200 hosts, loopback."""
 SERVED_BYTES = 0.25
@@ -102,7 +105,8 @@ class PathCosts:
         down: s of n bytes that come back beyond a small answer's, by host memory.
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
         in_step: times as much as n bytes cost in a step, over n; None: as much.
-        bulk_line: s a byte of what large copies of all GPUs share (memory, where all is one host).
+        bulk_line: s a byte of what large copies of all GPUs share, up and down (memory, where
+            all is one host).
         bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
         spread_messages, spread_data: by which visits differ, in launches and in copies: standard
@@ -136,7 +140,7 @@ class PathCosts:
 
     def over(self, network: Network) -> PathCosts:
         """The same software on another network than the one that it was measured on."""
-        return replace(self, network=network)
+        return replace(self, network=network, bulk_line=0.0)
 
     def scaled(self, factor: float, send: float, turn: float, data: float) -> PathCosts:
         """Everything times ``factor``, messages, turns and bytes each by another."""
@@ -193,6 +197,7 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
         up=sending,
         served=_served(data, path, synchronous, up),
         down=down,
+        bulk_line=_bulk_line(turn, [*sending.values(), *down.values()]),
         pinned_up=_pinned(data, "h2d"),
         pinned_down=_pinned(data, "d2h"),
         wake_server=_wake(data, path),
@@ -279,6 +284,19 @@ def _answering(
         turn = one - send.launch - serve - driver
     turn = max(turn, 0.2 * waited)
     return turn, float(np.clip(waited - turn, LEAST_TAIL, MOST_TAIL))
+
+
+def _bulk_line(turn: float, curves: Iterable[Curve]) -> float:
+    """What large copies share where all is one host: together they are as fast as one alone."""
+    if turn > ONE_HOST:
+        return 0.0
+    found = [
+        seconds / size
+        for curve in curves
+        for size, seconds in zip(curve.sizes, curve.seconds - curve.least, strict=True)
+        if size > MOST_INLINE
+    ]
+    return statistics.median(found) if found else 0.0
 
 
 def _wake(data: Dataset, path: str) -> float:

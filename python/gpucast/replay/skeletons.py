@@ -8,9 +8,6 @@ and kernels of up to 300 us are used: others would bring in what lies elsewhere.
 
 Copies that go over connections of their own cost as much more whatever their size: the threads of
 these sleep between copies, in a step nearly always.
-
-What large copies of several GPUs share shows where most GPUs are sent much at once: the rate at
-which a simulation takes as long as these steps did.
 """
 
 from __future__ import annotations
@@ -33,11 +30,7 @@ WHOLE = 20e-6
 LEAST, MOST = 0.6, 2.0
 """Factors beyond these are something else."""
 
-SLOWEST_LINE = 1e-8
-"""s a byte: slower ones are told by copies alone."""
-
 _STEPS = 12
-_HALVINGS = 12
 _SETTLING = 3
 _GAP = 20e-6
 _INTEGRATED = 0.25e-9
@@ -74,8 +67,7 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
     large = [each for each in chosen if each.h2d_bytes > MOST_INLINE]
-    found = replace(found, bulk_wake=_wake(found, large, tick))
-    return replace(found, bulk_line=_line(found, data, tick))
+    return replace(found, bulk_wake=_wake(found, large, tick))
 
 
 def tick_in(data: Dataset) -> float:
@@ -101,36 +93,6 @@ def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
         more = statistics.median(each.seconds) - step_seconds(each, costs, tick)
         found.append(more / copies)
     return max(0.0, statistics.median(found)) if found else 0.0
-
-
-def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
-    """s a byte of what large copies share; 0 where nothing shows it."""
-    together = [
-        each
-        for each in data.skeletons
-        if each.path == costs.path
-        and each.schedule == "star-async"
-        and each.gpus > 1
-        and each.h2d_bytes > MOST_INLINE
-        and each.busy <= LONGEST_KERNEL
-    ]
-    most = max((each.gpus for each in together), default=0)
-    together = [each for each in together if each.gpus == most]
-
-    def too_long(line: float) -> bool:
-        tried = replace(costs, bulk_line=line)
-        misses = [
-            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in together
-        ]
-        return statistics.median(misses) > 1
-
-    if not together or too_long(0.0):
-        return 0.0
-    low, high = SLOWEST_LINE / 1e4, SLOWEST_LINE
-    for _ in range(_HALVINGS):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if too_long(middle) else (middle, high)
-    return high
 
 
 def _factor(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:

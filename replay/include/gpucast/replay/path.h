@@ -51,7 +51,8 @@ struct Path {
   // All devices' connections share one wire, up and down, for what lies between hosts; `line` is
   // its seconds a byte, 0 for none.
   double line = 0;
-  // Large copies share at least this, s a byte: where all is one host, its memory.
+  // Large copies of all devices, up and down, share at least this, s a byte: where all is one host,
+  // its memory.
   double bulk_line = 0;
   // The threads of these connections sleep between copies. The longer they have slept the longer
   // they take to wake: nothing up to `bulk_nap`, `bulk_wake` from `bulk_deep` on, and straight
