@@ -33,6 +33,10 @@ _PLAIN = (
     Operation.graph_launch,
 )
 """Calls that cost the host their own time and no more, unless they block."""
+SWITCH, MOST_SWITCH = 1.7e-6, 3e-6
+"""s from the end of an engine's work until another's begins that has looked for it: H200."""
+SOONEST = 0.05
+"""Of the recorded delays behind other engines, the share that shows that time."""
 HALVINGS = 12
 HALVINGS_BEGIN = 2.0
 """Times what a call and the gap before it take: no recorder costs more."""
@@ -98,7 +102,6 @@ def program_of(
         bound_call=bound_call,
         bound_offset=bound_offset,
         recorded=np.diff(bounds) / 1e9,
-        tick=tick_of(trace.run.machine.gpus),
         warnings=tuple(_warnings(trace, process, asked)),
     )
     untraced = trace.run.seconds_untraced
@@ -109,7 +112,7 @@ def program_of(
             program, shorter = _without_callbacks(program)
             alone = float(np.median(program.recorded)) if untraced is None else untraced
             untraced = alone - shorter
-    return _untraced(program, untraced)
+    return _ticking(_untraced(program, untraced), tick_of(trace.run.machine.gpus))
 
 
 def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
@@ -213,7 +216,7 @@ def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
     recorded = float(np.median(program.recorded))
     if untraced is None or untraced >= recorded:
         return program
-    low, high = 0.0, HALVINGS_BEGIN * float(np.mean(program.gap + program.cost))
+    low, high = 0.0, HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
     for _ in range(HALVINGS):
         tried = (low + high) / 2
         without = _each_less(program, tried)
@@ -223,11 +226,40 @@ def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
     return replace(found, recorded=program.recorded - (recorded - untraced))
 
 
+def _ticking(program: CallProgram, tick: float) -> CallProgram:
+    """With works that look for another engine's end at intervals, where GPUs do so.
+
+    What such a work waited in the trace depends on when its call came, and a recorder makes calls
+    come later: on an H200 a copy that natively just misses its kernel's end, and waits for 8.19 us,
+    may find it when it is recorded. So it is simulated how long they wait: behind the end the
+    shortest of the recorded delays (``SWITCH`` at least), and the rest by ``tick``. The native step
+    changes by as much.
+    """
+    if tick <= 0 or not program.switches.any():
+        return replace(program, tick=tick)
+    seen = program.delay[program.switches]
+    least = float(np.clip(np.quantile(seen, SOONEST), SWITCH, MOST_SWITCH))
+    delay = np.where(program.switches, least, program.delay)
+    found = replace(program, delay=delay, tick=tick)
+    before, after = (float(np.median(of.step_seconds(of.simulate()))) for of in (program, found))
+    return replace(found, recorded=program.recorded + (after - before))
+
+
 def _each_less(program: CallProgram, seconds: float) -> CallProgram:
-    """Every call's gap less so many seconds, and its cost by what the gap has not: half at most."""
+    """Every call so many seconds shorter: its gap; what that has not, its cost; then its tail.
+
+    Of cost and tail half at most. Work is asked for by as much sooner within its call.
+    """
     of_gap = np.minimum(program.gap, seconds)
     of_cost = np.minimum(seconds - of_gap, program.cost / 2)
-    return replace(program, gap=program.gap - of_gap, cost=program.cost - of_cost)
+    of_tail = np.minimum(seconds - of_gap - of_cost, program.tail / 2)
+    return replace(
+        program,
+        gap=program.gap - of_gap,
+        cost=program.cost - of_cost,
+        tail=program.tail - of_tail,
+        latency=np.maximum(program.latency - of_cost, program.latency / 2),
+    )
 
 
 def _steps_of(asked: Asked, bounds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -77,6 +77,8 @@ say it: H200 hosts, loopback."""
 ALONE, BOTH = 0.3, 0.4
 """Of what bytes take back to the host: shares of the server alone and of the host alone (each
 copies them once), and of both, which write and read."""
+MUCH = 4 << 20
+"""Bytes of a copy beside which beginning with it takes no time."""
 ONE_HOST = 8e-6
 """s: an answer takes longer from another host, whose network interface interrupts it."""
 SENT = 0.28
@@ -294,7 +296,7 @@ def _bulk_line(turn: float, curves: Iterable[Curve]) -> float:
         seconds / size
         for curve in curves
         for size, seconds in zip(curve.sizes, curve.seconds - curve.least, strict=True)
-        if size > MOST_INLINE
+        if size >= MUCH
     ]
     return statistics.median(found) if found else 0.0
 
@@ -463,7 +465,9 @@ def data_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
     """What each call's bytes cost, beside a message's and its answer's."""
     _, messages = forwarded(program, costs)
     empty = replace(program, bytes=np.where(program.bytes > 0, 4, 0))
-    return np.asarray((messages.times - forwarded(empty, costs)[1].times).sum(axis=0))
+    rows = messages.times - forwarded(empty, costs)[1].times
+    lead = rows[-1]  # in which both sides are busy
+    return np.asarray(rows.sum(axis=0) - 2 * lead)
 
 
 def _at_servers(
@@ -477,6 +481,4 @@ def _at_servers(
     # A traced latency includes the driver's call, which the server's time does, too.
     least = np.minimum(program.latency, LEAST_LATENCY)
     latency = np.maximum(program.latency - costs.driver, least)
-    # A trace has drawn from ticks itself what engines waited for one another.
-    tick = 0.0 if program.switches.any() else program.tick
-    return replace(program, seconds=seconds, latency=latency, tick=tick)
+    return replace(program, seconds=seconds, latency=latency)

@@ -131,7 +131,8 @@ class CallProgram:
         thread, operation, direction, memory, blocking, device, stream, bytes, recording, engine:
             what each call asks for.
         gap, cost, tail, latency, delay, seconds, share: what it takes, s.
-        switches: works that waited for another engine than their own.
+        switches: works that waited for another engine than their own; where there is a tick, their
+            ``delay`` has none of it.
         step: of each call; -1 for what belongs to none.
         name: of each call, in ``names``.
         bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
@@ -215,9 +216,6 @@ class CallProgram:
 
     def simulate(self, messages: Messages | None = None) -> Times:
         """The calls made again: natively, or by messages.
-
-        Natively, what engines wait for one another is as recorded; where calls come at other
-        times, it follows ``tick`` (model/poll.h).
         """
         path = messages or Messages(0, np.empty((0, 0)))
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
@@ -239,7 +237,7 @@ class CallProgram:
             spin=path.spin,
             wake_server=path.wake_server,
             wake_client=path.wake_client,
-            tick=0.0 if messages is None else self.tick,
+            tick=self.tick,
             tail=path.tail,
         )
         return Times(*found)

@@ -13,7 +13,7 @@ these sleep between copies, in a step nearly always.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,7 @@ LEAST, MOST = 0.6, 2.0
 """Factors beyond these are something else."""
 
 _STEPS = 12
+_ROUNDS = 3
 _SETTLING = 3
 _GAP = 20e-6
 _INTEGRATED = 0.25e-9
@@ -95,14 +96,17 @@ def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
     return max(0.0, statistics.median(found)) if found else 0.0
 
 
-def _factor(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
-    found = []
-    for record in records:
-        program = skeleton_program(record, tick)
-        more = statistics.median(record.seconds) - step_seconds(record, costs, tick)
-        of_bytes = float(data_seconds(program, costs).sum()) / _STEPS
-        found.append(1 + more / (of_bytes + WHOLE))
-    return float(np.clip(statistics.median(found), LEAST, MOST))
+def _factor(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
+    factor = 1.0
+    for _ in range(_ROUNDS):
+        tried = replace(costs, in_step=Curve(np.ones(1), np.array([factor])))
+        found = []
+        for record in records:
+            more = statistics.median(record.seconds) - step_seconds(record, tried, tick)
+            of_bytes = float(data_seconds(skeleton_program(record, tick), costs).sum()) / _STEPS
+            found.append(more / (of_bytes + WHOLE))
+        factor = float(np.clip(factor + statistics.median(found), LEAST, MOST))
+    return factor
 
 
 def step_seconds(record: Skeleton, costs: PathCosts, tick: float = 0.0) -> float:

@@ -70,7 +70,8 @@ struct Path {
   // Works that a device takes before who asks for more has to wait; 0: any number.
   std::int32_t queue = 1024;
   // Work that waits for another engine's (a copy for a kernel, a kernel for a copy) looks for its
-  // end this often, counted from when it was asked for (model/poll.h); 0: it sees it at once.
+  // end when it could begin itself, and from then on this often (model/poll.h); 0: it sees it at
+  // once.
   double tick = 0;
 };
 
