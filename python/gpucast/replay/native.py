@@ -90,12 +90,12 @@ def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Nati
     base = asked.start.copy()
     staged = _staged(asked)
     base[staged] = np.maximum(base[staged], order.before[staged])
-    latency, delay = _latencies(asked, base, order.before, start, end)
+    switches = (order.through != NONE) & (order.through != asked.engine) & (order.before > base)
+    latency, delay = _latencies(asked, base, order.before, start, end, switches)
     begun = np.fmax(start, order.before)
     seconds = np.where(asked.works, np.maximum(end - begun, 0), 0.0)
     _unslow(asked, share, begun, end, seconds)
     cost, tail = _host(asked, base, order, end, waits)
-    switches = (order.through != NONE) & (order.through != asked.engine) & (order.before > base)
     return Native(_gaps(asked), cost, tail, latency, delay, seconds, skew, switches)
 
 
@@ -195,8 +195,9 @@ def _waits_for_own(asked: Asked) -> NDArray[np.bool_]:
 
 
 def _latencies(
-    asked: Asked, base: Seconds, before: Seconds, start: Seconds, end: Seconds
-) -> tuple[Seconds, Seconds]:
+    asked: Asked, base: Seconds, before: Seconds, start: Seconds, end: Seconds,
+    switches: NDArray[np.bool_],
+) -> tuple[Seconds, Seconds]:  # fmt: skip
     latency, delay = np.zeros(base.size), np.zeros(base.size)
     kinds = asked.operation * len(Direction) + asked.direction
     engine_free = _engine_free(asked, np.maximum(base, before), start, end)
@@ -208,7 +209,8 @@ def _latencies(
         usual = float(np.median(shown[free])) if free.any() else USUAL_LATENCY
         # Work that began sooner than is usual where it waited for nothing.
         usual = min(usual, float(np.median(shown[own])))
-        queued = own & (before > base + most)
+        # Behind another engine it began when that was seen to be done: no latency shows.
+        queued = own & ((before > base + most) | (switches & (shown > usual)))
         direct = queued & (engine_free <= before)
         usual_delay = float(np.median(waited[direct])) if direct.any() else 0.0
         latency[own] = np.where(queued[own], usual, shown[own])

@@ -69,7 +69,7 @@ LEAST_SERVED = 0.2e-6
 USUAL_RECORD = 0.7e-6
 """s of the driver for an event, which a wait needs: likewise."""
 LEAST_TAIL, MOST_TAIL = 0.5e-6, 8e-6
-ANSWERED = 0.1
+ANSWERED = 0.3
 """Share of a turn that is the server's answer; the host's end of it likewise."""
 TURNED = 0.45
 """Share of what an idle wait takes beyond its sending that is R, where answered launches do not
@@ -411,7 +411,7 @@ def _driver_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
     """What the driver takes at the server: for events what it took natively."""
     found = np.full(len(program), costs.driver)
     events = np.isin(program.operation, (Operation.record, Operation.wait_stream_event))
-    found[events] = np.minimum(program.cost, costs.driver)[events]
+    found[events] = np.clip(program.cost, USUAL_RECORD, max(costs.driver, USUAL_RECORD))[events]
     found[np.isin(program.operation, SYNCS)] = USUAL_RECORD
     found[np.isin(program.operation, _ASKS)] = 0
     return found
