@@ -28,7 +28,7 @@ constexpr std::array asked_rows = {"thread", "operation", "direction", "memory",
                                    "device", "stream",    "bytes",     "recording", "engine"};
 constexpr std::array takes_rows = {"gap", "cost", "tail", "latency", "delay", "seconds", "share"};
 constexpr std::array message_rows = {"cost",   "up",   "flight", "serve",
-                                     "answer", "down", "after",  "lead"};
+                                     "answer", "down", "after",  "lead", "polls"};
 
 void require_rows(Eigen::Index rows, std::size_t expected, const char* name) {
   if (rows != static_cast<Eigen::Index>(expected)) {
@@ -92,6 +92,7 @@ replay::Messages messages(const Seconds& from) {
           .answer = column(from, 4),
           .down = column(from, 5),
           .after = column(from, 6),
+          .polls = column(from, 8),
           .lead = column(from, 7)};
 }
 

@@ -25,7 +25,9 @@ Forwarded::Forwarded(const Program& program, const Path& path, Agenda& agenda, D
       data_at_server_(program.size()),
       receiving_(program.streams.device.size()),
       data_until_(program.streams.device.size()),
-      held_(program.size()) {}
+      held_(program.size()),
+      asked_(program.size()),
+      over_(program.size()) {}
 
 // A wait for an event goes to the server of the stream that recorded it.
 std::int32_t Forwarded::device_of(std::int32_t call) const {
@@ -242,6 +244,14 @@ void Forwarded::act(std::int32_t call, Connection& connection) {
     default:
       if (program_.engine[c] != none) ask_for_work(call);
   }
+  if (polls(call)) {
+    if (std::exchange(asked_[c], std::uint8_t{1}) == 0) {
+      mark_set(program_, devices_, call);
+      devices_.release(item, agenda_.now());
+    }
+    // Behind what is done by now.
+    return agenda_.add(agenda_.now(), What::seen, call);
+  }
   if (manner == Manner::reply) return answer(call);
   if (manner == Manner::wait || to_host(call)) {
     ++connection.waits;
@@ -281,13 +291,17 @@ void Forwarded::finished(Item item) {
       answer(held);
     return next_message(connection);
   }
-  if (manner_of(call) != Manner::wait && !to_host(call)) return;
+  if ((manner_of(call) != Manner::wait && !to_host(call)) || polls(call)) return;
   agenda_.add(agenda_.now() + path_.tail, What::seen, call);
 }
 
-// The GPU has come to what is waited for.
+// The GPU has come to what is waited for, or a wait that polls asks if it has.
 void Forwarded::seen(std::int32_t call) {
   Connection& connection = connection_of(call);
+  if (polls(call)) {
+    over_[at(call)] = devices_.done(Devices::work_of(call)) ? 1 : 0;
+    return answer(call);
+  }
   --connection.waits;
   if (connection.freeing != none) {
     connection.held_answers.push_back(call);
@@ -359,7 +373,9 @@ void Forwarded::answered(std::int32_t call) {
   --connection.readers;
   connection.read_until =
       std::max(connection.read_until, there - messages.lead[c]) + messages.after[c];
-  hosts_.returns(call, std::max(connection.read_until, until + wake + messages.after[c]));
+  const double returns = std::max(connection.read_until, until + wake + messages.after[c]);
+  if (polls(call) && over_[c] == 0) return agenda_.add(returns, What::again, call);
+  hosts_.returns(call, returns);
 }
 
 void Forwarded::data(std::int32_t call) {

@@ -56,6 +56,7 @@ class Forwarded {
   };
 
   Manner manner_of(std::int32_t call) const;
+  bool polls(std::int32_t call) const { return path_.messages.polls[at(call)] != 0; }
   std::int32_t device_of(std::int32_t call) const;
   Connection& connection_of(std::int32_t call) { return connections_[at(device_of(call))]; }
   bool to_device(std::int32_t call) const;
@@ -95,6 +96,8 @@ class Forwarded {
   std::vector<double> data_until_;              // of a stream
   std::vector<std::int32_t> waiting_for_data_;  // blocking copies to the device
   std::vector<std::uint8_t> held_;              // calls that wait for room in a socket
+  std::vector<std::uint8_t> asked_;             // of a wait that polls: the server knows it
+  std::vector<std::uint8_t> over_;              // it was over when the server was asked last
 };
 
 }  // namespace gpucast::replay

@@ -114,6 +114,7 @@ inline Path forwarding(const Program& program, Transport transport = Transport::
                    .answer = column(1),
                    .down = column(1),
                    .after = column(0.5),
+                   .polls = column(0),
                    .lead = column(0)};
   return path;
 }

@@ -33,10 +33,8 @@ _PLAIN = (
     Operation.graph_launch,
 )
 """Calls that cost the host their own time and no more, unless they block."""
-SWITCH, MOST_SWITCH = 1.7e-6, 3e-6
-"""s from the end of an engine's work until another's begins that has looked for it: H200."""
-SOONEST = 0.05
-"""Of the recorded delays behind other engines, the share that shows that time."""
+SWITCH = 1.8e-6
+"""s from the end of an engine's work until another's begins that has just looked for it: H200."""
 HALVINGS = 12
 HALVINGS_BEGIN = 2.0
 """Times what a call and the gap before it take: no recorder costs more."""
@@ -231,15 +229,12 @@ def _ticking(program: CallProgram, tick: float) -> CallProgram:
 
     What such a work waited in the trace depends on when its call came, and a recorder makes calls
     come later: on an H200 a copy that natively just misses its kernel's end, and waits for 8.19 us,
-    may find it when it is recorded. So it is simulated how long they wait: behind the end the
-    shortest of the recorded delays (``SWITCH`` at least), and the rest by ``tick``. The native step
-    changes by as much.
+    may find it when it is recorded. So it is simulated how long they wait: behind the end
+    ``SWITCH``, and the rest by ``tick``. The native step changes by as much.
     """
     if tick <= 0 or not program.switches.any():
         return replace(program, tick=tick)
-    seen = program.delay[program.switches]
-    least = float(np.clip(np.quantile(seen, SOONEST), SWITCH, MOST_SWITCH))
-    delay = np.where(program.switches, least, program.delay)
+    delay = np.where(program.switches, SWITCH, program.delay)
     found = replace(program, delay=delay, tick=tick)
     before, after = (float(np.median(of.step_seconds(of.simulate()))) for of in (program, found))
     return replace(found, recorded=program.recorded + (after - before))

@@ -37,6 +37,8 @@ from gpucast.traces import tables
 
 USUAL_LATENCY = 4e-6
 """s from a launch to its kernel's begin where a trace shows none: H200, CUDA 13."""
+COPY_LATENCY, KERNEL_LATENCY = 5e-6, 6e-6
+"""s likewise, of a recorded call to its work's begin (h200-traces)."""
 USUAL_TAIL = 3e-6
 """s from the end of work until a thread that waits for it goes on, likewise."""
 EXTREME = 0.01
@@ -205,8 +207,10 @@ def _latencies(
     for kind in np.unique(kinds[asked.works]):
         own = asked.works & (kinds == kind)
         free = own & (before <= base) & (engine_free <= base)
-        most = float(np.quantile(shown[free], 0.95)) if free.any() else USUAL_LATENCY
-        usual = float(np.median(shown[free])) if free.any() else USUAL_LATENCY
+        copies = kind // len(Direction) == Operation.copy
+        most = usual = COPY_LATENCY if copies else KERNEL_LATENCY
+        if free.any():
+            usual, most = (float(np.quantile(shown[free], each)) for each in (0.5, 0.95))
         # Work that began sooner than is usual where it waited for nothing.
         usual = min(usual, float(np.median(shown[own])))
         # Behind another engine it began when that was seen to be done: no latency shows.

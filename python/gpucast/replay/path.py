@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
@@ -374,7 +375,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     large = size > MOST_INLINE
     flight = (1 - 2 * ANSWERED) * costs.turn / 2
     rows = {name: np.zeros(len(program)) for name in
-            ("cost", "up", "flight", "serve", "answer", "down", "after", "lead")}  # fmt: skip
+            ("cost", "up", "flight", "serve", "answer", "down", "after", "lead", "polls")}  # fmt: skip
     launches = np.isin(operation, (Operation.launch, Operation.graph_launch))
     rows["cost"][:] = np.where(launches, costs.send.launch, costs.send.other)
     here = (operation == Operation.other) | (direction == Direction.host)
@@ -386,6 +387,7 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     _add_down(costs, program, down, large, size, rows)
     # What the driver itself takes for these, the server's takes.
     asks = np.isin(operation, _ASKS)
+    rows["polls"][_polls(program)] = 1
     rows["serve"][asks] += np.minimum(program.cost[asks], 1e-3)
     # The other device's streams are waited for first (remote/src/client/copies.cpp, `directly`).
     rows["cost"][copies & (direction == Direction.peer) & (program.blocking != 0)] += costs.turn
@@ -407,6 +409,12 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     return _at_servers(program, costs, up, down, size), messages
 
 
+def _polls(program: CallProgram) -> NDArray[np.bool_]:
+    """Waits that are questions, asked until the answer is yes."""
+    asks = np.array([name.endswith("Query") for name in program.names], bool)
+    return np.asarray(np.isin(program.operation, SYNCS) & asks[program.name])
+
+
 def _driver_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
     """What the driver takes at the server: for events what it took natively."""
     found = np.full(len(program), costs.driver)
@@ -424,13 +432,13 @@ def _add_up(
     more = _in_step(costs, size)
     for memory, curve in costs.up.items():
         own = up & (program.memory == memory)
-        sending = more * (curve.at(size) - curve.least)
+        sending = more * np.maximum(curve.at(size) - curve.least, 0)
         inline, bulk = own & ~large, own & large
         rows["cost"][inline] += sending[inline]
         rows["up"][bulk] = sending[bulk]
         served = (
             (1 + SERVED_BYTES) * sending if costs.served is None
-            else more * (costs.served.at(size) - costs.served.least)
+            else more * np.maximum(costs.served.at(size) - costs.served.least, 0)
         )  # fmt: skip
         rows["serve"][inline] += served[inline]
         rows["lead"][inline] = np.minimum(sending, served)[inline]
@@ -466,7 +474,7 @@ def data_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
     _, messages = forwarded(program, costs)
     empty = replace(program, bytes=np.where(program.bytes > 0, 4, 0))
     rows = messages.times - forwarded(empty, costs)[1].times
-    lead = rows[-1]  # in which both sides are busy
+    lead = rows[-2]  # in which both sides are busy
     return np.asarray(rows.sum(axis=0) - 2 * lead)
 
 

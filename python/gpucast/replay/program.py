@@ -89,7 +89,7 @@ class Messages:
     Attributes:
         transport: 0: none, the host asks the driver; 1: messages that are answered only where the
             program waits; 2: every one is.
-        times: rows cost, up, flight, serve, answer, down, after.
+        times: rows cost, up, flight, serve, answer, down, after, lead, polls.
         line: s a byte of the wire that all connections share; 0: none. bulk_line: of what large
             copies share; bulk_wake: s until the threads that take these are awake after a pause.
         spin: s that either side looks for a message before it sleeps.

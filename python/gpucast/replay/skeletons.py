@@ -13,7 +13,7 @@ these sleep between copies, in a step nearly always.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,8 +30,10 @@ WHOLE = 20e-6
 LEAST, MOST = 0.6, 2.0
 """Factors beyond these are something else."""
 
+LONGEST_WAKE = 2e-3
 _STEPS = 12
 _ROUNDS = 3
+_HALVINGS = 8
 _SETTLING = 3
 _GAP = 20e-6
 _INTEGRATED = 0.25e-9
@@ -50,14 +52,12 @@ def step_costs(data: Dataset, path: str) -> PathCosts:
 
 def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     """With what bytes cost in a step; as they are where no skeletons of the path were measured."""
-    chosen = [
+    alone = [
         each
         for each in data.skeletons
-        if each.path == costs.path
-        and each.gpus == 1
-        and each.busy <= LONGEST_KERNEL
-        and each.schedule == "star-serial"
+        if each.path == costs.path and each.gpus == 1 and each.busy <= LONGEST_KERNEL
     ]
+    chosen = [each for each in alone if each.schedule == "star-serial"]
     by_size: dict[int, list[Skeleton]] = {}
     for each in chosen:
         by_size.setdefault(each.h2d_bytes, []).append(each)
@@ -67,7 +67,7 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     tick = tick_in(data)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
-    large = [each for each in chosen if each.h2d_bytes > MOST_INLINE]
+    large = [each for each in alone if each.h2d_bytes > MOST_INLINE]
     return replace(found, bulk_wake=_wake(found, large, tick))
 
 
@@ -76,24 +76,23 @@ def tick_in(data: Dataset) -> float:
     return tick_of(gpu.name for each in data.machines.values() for gpu in each.gpus or [])
 
 
-def _scatter(record: Skeleton) -> float:
-    """Of its steps: the range of the middle half over the median."""
-    low, middle, high = np.quantile(record.seconds, (0.25, 0.5, 0.75))
-    return float((high - low) / middle)
+def _wake(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
+    """s with which simulations of these steps are as often too short as too long."""
 
+    def too_long(wake: float) -> bool:
+        tried = replace(costs, bulk_wake=wake)
+        misses = [
+            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in records
+        ]
+        return statistics.median(misses) > 1
 
-def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
-    """s that large copies take longer in a step than in a loop, whose threads are awake.
-
-    Steps of one record may differ by times as much: those of the steadier half of the records tell.
-    """
-    found = []
-    steadiest = sorted(records, key=_scatter)
-    for each in steadiest[: (len(steadiest) + 1) // 2]:
-        copies = 1 + (each.d2h_bytes > MOST_INLINE)
-        more = statistics.median(each.seconds) - step_seconds(each, costs, tick)
-        found.append(more / copies)
-    return max(0.0, statistics.median(found)) if found else 0.0
+    if not records or too_long(0.0):
+        return 0.0
+    low, high = 0.0, LONGEST_WAKE
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if too_long(middle) else (middle, high)
+    return high
 
 
 def _factor(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:

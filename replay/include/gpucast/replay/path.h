@@ -35,6 +35,8 @@ struct Messages {
   std::vector<double> answer;  // of the server's thread, where there is an answer
   std::vector<double> down;    // seconds that the answer occupies the wire
   std::vector<double> after;   // of the host: reading the answer, until the call returns
+  // 1: a wait that asks again and again, each time for an answer; 0: one that is answered once.
+  std::vector<double> polls;
   // Of a message with data, or an answer with data: from when its first bytes are there until its
   // last are, in which both sides are busy; at most `serve`, or `after`.
   std::vector<double> lead;
@@ -60,7 +62,7 @@ struct Path {
   // longer they expect it to.)
   double bulk_wake = 0;
   double bulk_nap = 50e-6;
-  double bulk_deep = 1e-3;
+  double bulk_deep = 2e-3;
   // From the end of what is waited for until its server knows.
   double tail = 0;
   // Either side looks for a message for so long; then it sleeps, and a message has to wake it.
