@@ -27,6 +27,7 @@ Forwarded::Forwarded(const Program& program, const Path& path, Agenda& agenda, D
       data_until_(program.streams.device.size()),
       held_(program.size()),
       asked_(program.size()),
+      done_(program.size()),
       over_(program.size()) {}
 
 // A wait for an event goes to the server of the stream that recorded it.
@@ -245,7 +246,8 @@ void Forwarded::act(std::int32_t call, Connection& connection) {
       if (program_.engine[c] != none) ask_for_work(call);
   }
   if (polls(call)) {
-    if (std::exchange(asked_[c], std::uint8_t{1}) == 0) {
+    if (asked_[c] == 0) {
+      asked_[c] = agenda_.now();
       mark_set(program_, devices_, call);
       devices_.release(item, agenda_.now());
     }
@@ -281,6 +283,7 @@ void Forwarded::ask_for_work(std::int32_t call) {
 
 void Forwarded::finished(Item item) {
   const std::int32_t call = Devices::call_of(item);
+  done_[at(call)] = agenda_.now();
   Connection& connection = connection_of(call);
   if (connection.blocked != none && devices_.queued(device_of(call)) < path_.queue)
     agenda_.add(agenda_.now(), What::served, std::exchange(connection.blocked, none));
@@ -299,7 +302,7 @@ void Forwarded::finished(Item item) {
 void Forwarded::seen(std::int32_t call) {
   Connection& connection = connection_of(call);
   if (polls(call)) {
-    over_[at(call)] = devices_.done(Devices::work_of(call)) ? 1 : 0;
+    over_[at(call)] = over(call) ? 1 : 0;
     return answer(call);
   }
   --connection.waits;
@@ -308,6 +311,16 @@ void Forwarded::seen(std::int32_t call) {
   } else {
     answer(call);
   }
+}
+
+// Whether the server knows that what a wait polls for is done. What was done before it was first
+// asked for has been known since.
+bool Forwarded::over(std::int32_t call) const {
+  const std::size_t c = at(call);
+  if (!devices_.done(Devices::work_of(call))) return false;
+  const std::int32_t recording = program_.recording[c];
+  if (recording != none) return agenda_.now() >= done_[at(recording)] + path_.tail;
+  return done_[c] <= asked_[c] || agenda_.now() >= done_[c] + path_.tail;
 }
 
 // Between two messages.

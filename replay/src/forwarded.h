@@ -75,6 +75,7 @@ class Forwarded {
   void ask_for_work(std::int32_t call);
   void next_message(Connection& connection);
   void seen(std::int32_t call);
+  bool over(std::int32_t call) const;
   void answer(std::int32_t call);
   void bring(std::int32_t call, What what);
   void answered(std::int32_t call);
@@ -96,7 +97,8 @@ class Forwarded {
   std::vector<double> data_until_;              // of a stream
   std::vector<std::int32_t> waiting_for_data_;  // blocking copies to the device
   std::vector<std::uint8_t> held_;              // calls that wait for room in a socket
-  std::vector<std::uint8_t> asked_;             // of a wait that polls: the server knows it
+  std::vector<double> asked_;                   // of a wait that polls: when first; 0: not yet
+  std::vector<double> done_;                    // when the GPU had done a call's own
   std::vector<std::uint8_t> over_;              // it was over when the server was asked last
 };
 

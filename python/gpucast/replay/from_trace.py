@@ -105,7 +105,7 @@ def program_of(
     untraced = trace.run.seconds_untraced
     if untraced is None:
         untraced = _light_step(of)
-        program = _light_costs(program, process)
+        program = _towards(program, _light_costs(program, process), untraced)
         if phases.has_light(process):
             program, shorter = _without_callbacks(program)
             alone = float(np.median(program.recorded)) if untraced is None else untraced
@@ -204,6 +204,31 @@ def _light_costs(program: CallProgram, process: Process) -> CallProgram:
     kernels = (program.operation == Operation.launch) & ~program.switches
     delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
     return replace(program, cost=cost, latency=latency, delay=delay)
+
+
+def _towards(program: CallProgram, light: CallProgram, untraced: float | None) -> CallProgram:
+    """With calls that are shorter by so much of the difference that a step is no shorter than it is
+    where calls alone are recorded: their times there are those of calls that come sooner, too."""
+    if untraced is None:
+        return light
+
+    def between(share: float) -> CallProgram:
+        columns = {
+            name: (1 - share) * getattr(program, name) + share * getattr(light, name)
+            for name in ("cost", "latency", "delay")
+        }
+        return replace(program, **columns)
+
+    def seconds(of: CallProgram) -> float:
+        return float(np.median(of.step_seconds(of.simulate())))
+
+    if seconds(light) >= untraced:
+        return light
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        tried = (low + high) / 2
+        low, high = (tried, high) if seconds(between(tried)) > untraced else (low, tried)
+    return between(low)
 
 
 def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
