@@ -116,7 +116,7 @@ void bind_replay(nb::module_& m) {
          const std::vector<std::uint8_t>& engines, const Integers& asked, const Seconds& takes,
          std::uint8_t transport, const Seconds& message_times, double line, double bulk_line,
          double bulk_wake, double spin, double wake_server, double wake_client, std::int32_t queue,
-         double tick, double tail) {
+         double tick, double tail, double bulk_deep) {
         nb::gil_scoped_release release;
         const replay::Program calls = program(threads, devices, streams, engines, asked, takes);
         if (transport > 2) throw std::invalid_argument("no such transport");
@@ -132,6 +132,7 @@ void bind_replay(nb::module_& m) {
         path.queue = queue;
         path.tick = tick;
         path.tail = tail;
+        path.bulk_deep = bulk_deep;
         const replay::Times times = replay::simulate(calls, path);
         Seconds result(4, static_cast<Eigen::Index>(calls.size()));
         for (std::size_t c = 0; c < calls.size(); ++c) {
@@ -146,7 +147,7 @@ void bind_replay(nb::module_& m) {
       "threads"_a, "devices"_a, "streams"_a, "engines"_a, "asked"_a, "takes"_a, "transport"_a,
       "messages"_a, "line"_a = 0.0, "bulk_line"_a = 0.0, "bulk_wake"_a = 0.0, "spin"_a = 2e-3,
       "wake_server"_a = 0.0, "wake_client"_a = 0.0, "queue"_a = 1024, "tick"_a = 0.0,
-      "tail"_a = 0.0,
+      "tail"_a = 0.0, "bulk_deep"_a = 2e-3,
       "A program of calls on a path (replay/include/gpucast/replay): rows begin, end of each call, "
       "and of its work, s; not a number where it asks for none. streams: rows device, kind; asked, "
       "takes, messages: rows REPLAY_ASKED, REPLAY_TAKES, REPLAY_MESSAGES; transport: 0 direct, 1 "

@@ -22,7 +22,9 @@ Forwarded::Forwarded(const Program& program, const Path& path, Agenda& agenda, D
       hosts_(hosts),
       times_(times),
       connections_(at(program.devices)),
+      ready_(program.size()),
       data_at_server_(program.size()),
+      taken_(program.size()),
       receiving_(program.streams.device.size()),
       data_until_(program.streams.device.size()),
       held_(program.size()),
@@ -56,6 +58,11 @@ bool Forwarded::large(std::int32_t call) const {
   return program_.bytes[at(call)] > path_.most_inline && (to_device(call) || to_host(call));
 }
 
+// The host does not wait until a large copy is sent.
+bool Forwarded::goes_on(std::int32_t call) const {
+  return program_.blocking[at(call)] == 0 && program_.memory[at(call)] == Memory::pinned;
+}
+
 // ---- the host ----
 
 void Forwarded::call(std::int32_t call) {
@@ -65,15 +72,20 @@ void Forwarded::call(std::int32_t call) {
   if (manner == Manner::here) return hosts_.returns(call, agenda_.now() + messages.cost[c]);
   Connection& connection = connection_of(call);
   if (held_up(call, connection)) return;
-  const double sent = send(call, connection);
-  if (manner != Manner::send) return begin_reading(connection, sent);
-  const std::int32_t stream = program_.stream[c];
-  if (to_host(call)) ++receiving_[at(stream)];
-  if (to_device(call) && program_.blocking[c] != 0 && receiving_[at(stream)] > 0) {
+  const double free = send(call, connection);
+  if (manner != Manner::send) return begin_reading(connection, free);
+  if (to_host(call)) ++receiving_[at(program_.stream[c])];
+  if (!large(call) || !to_device(call) || goes_on(call)) sent(call, free);
+}
+
+// The host is free of a call that is not answered.
+void Forwarded::sent(std::int32_t call, double time) {
+  const std::size_t c = at(call);
+  if (to_device(call) && program_.blocking[c] != 0 && receiving_[at(program_.stream[c])] > 0) {
     waiting_for_data_.push_back(call);
-    return begin_reading(connection, sent);
+    return begin_reading(connection_of(call), time);
   }
-  hosts_.returns(call, sent);
+  hosts_.returns(call, time);
 }
 
 // A thread waits from then on.
@@ -135,16 +147,12 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
   const Messages& messages = path_.messages;
   const std::int64_t bytes = to_device(call) ? program_.bytes[c] : 0;
   const double now = agenda_.now();
-  double sent = now + messages.cost[c];
+  const double sent = now + messages.cost[c];
   double arrives = sent;
   if (large(call) && to_device(call)) {
-    const double begin = awake(connection.bulk_up_free, sent);
-    connection.bulk_up_free =
-        std::max({begin + messages.up[c], over_line(line_up_free_, begin, bytes),
-                  through_memory(begin, bytes)});
-    data_at_server_[c] = connection.bulk_up_free + messages.flight[c];
-    const bool waits = program_.blocking[c] != 0 || program_.memory[c] != Memory::pinned;
-    if (waits) sent = connection.bulk_up_free;
+    ready_[c] = sent;
+    connection.uploads.push_back(call);
+    if (connection.uploads.size() == 1) next_upload(connection);
     arrives = std::max(arrives, connection.up_free);
     connection.unread += header_bytes;
   } else {
@@ -159,10 +167,39 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
   return sent;
 }
 
+void Forwarded::next_upload(Connection& connection) {
+  const std::int32_t call = connection.uploads.front();
+  agenda_.add(awake(connection.bulk_up_free, ready_[at(call)]), What::upload, call);
+}
+
+void Forwarded::upload(std::int32_t call) {
+  const std::size_t c = at(call);
+  const double begin = agenda_.now();
+  const std::int64_t bytes = program_.bytes[c];
+  const double end =
+      std::max({begin + path_.messages.up[c], over_line(line_up_free_, begin, bytes),
+                through_memory(begin, bytes)});
+  connection_of(call).bulk_up_free = end;
+  data_at_server_[c] = end + path_.messages.flight[c];
+  if (taken_[c] > 0) agenda_.add(std::max(taken_[c], data_at_server_[c]), What::served, call);
+  agenda_.add(end, What::uploaded, call);
+}
+
+void Forwarded::uploaded(std::int32_t call) {
+  Connection& connection = connection_of(call);
+  connection.uploads.pop_front();
+  if (!connection.uploads.empty()) next_upload(connection);
+  if (manner_of(call) == Manner::send && !goes_on(call)) sent(call, agenda_.now());
+}
+
 // ---- the server ----
 
 void Forwarded::handle(const Event& event) {
   switch (event.what) {
+    case What::upload:
+      return upload(event.about);
+    case What::uploaded:
+      return uploaded(event.about);
     case What::arrived:
       return arrived(event.about);
     case What::served:
@@ -200,7 +237,10 @@ void Forwarded::serve_next(Connection& connection) {
   for (const std::int32_t waiting : std::exchange(connection.waiting_for_room, {}))
     agenda_.add(std::max(now, begin), What::again, waiting);
   // Of a large copy all has to be there; answers go out meanwhile.
-  agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
+  taken_[c] = taken;
+  if (!large(call) || !to_device(call)) return agenda_.add(taken, What::served, call);
+  if (data_at_server_[c] > 0)
+    agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
 }
 
 void Forwarded::served(std::int32_t call) {

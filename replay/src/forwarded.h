@@ -25,7 +25,7 @@ class Forwarded {
 
   void call(std::int32_t call);
   void finished(Item item);
-  // What::arrived, served, seen, answered and data.
+  // What::upload, uploaded, arrived, served, seen, answered and data.
   void handle(const Event& event);
 
  private:
@@ -37,6 +37,7 @@ class Forwarded {
     double down_last = 0;
     double bulk_up_free = 0;  // and of the channels
     double bulk_down_free = 0;
+    std::deque<std::int32_t> uploads;  // large copies to the device that are not sent
     std::int64_t unread = 0;  // bytes that the server has yet to read
     std::vector<std::int32_t> waiting_for_room;
     // The host's end: threads that wait and therefore read, until when they have read what was
@@ -62,12 +63,17 @@ class Forwarded {
   bool to_device(std::int32_t call) const;
   bool to_host(std::int32_t call) const;
   bool large(std::int32_t call) const;
+  bool goes_on(std::int32_t call) const;
   bool held_up(std::int32_t call, Connection& connection);
   static void begin_reading(Connection& connection, double time);
   double over_line(double& line_free, double begin, std::int64_t bytes) const;
   double through_memory(double begin, std::int64_t bytes);
   double awake(double channel_free, double time) const;
   double send(std::int32_t call, Connection& connection);
+  void sent(std::int32_t call, double time);
+  void next_upload(Connection& connection);
+  void upload(std::int32_t call);
+  void uploaded(std::int32_t call);
   void arrived(std::int32_t call);
   void serve_next(Connection& connection);
   void served(std::int32_t call);
@@ -92,7 +98,9 @@ class Forwarded {
   double line_up_free_ = 0;
   double line_down_free_ = 0;
   double memory_free_ = 0;
-  std::vector<double> data_at_server_;          // of a large copy to the device
+  std::vector<double> ready_;                   // of a large copy to the device: to be sent,
+  std::vector<double> data_at_server_;          // with its server; 0: not known yet
+  std::vector<double> taken_;                   // and its message; 0: likewise
   std::vector<std::int32_t> receiving_;         // copies of a stream whose data is on its way
   std::vector<double> data_until_;              // of a stream
   std::vector<std::int32_t> waiting_for_data_;  // blocking copies to the device

@@ -292,7 +292,7 @@ def _answering(
 
 
 def _bulk_line(turn: float, curves: Iterable[Curve]) -> float:
-    """What large copies share where all is one host: the fastest alone are as fast as any together."""
+    """What large copies share where all is one host: together they are as fast as the fastest alone."""
     if turn > ONE_HOST:
         return 0.0
     found = [
