@@ -188,8 +188,7 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
     down = _by_memory(data, path, "d2h", data)
     sending = _sending(data, path, synchronous, up)
     send = _send(data, path, synchronous, submit, sending, warnings)
-    driver = _driver(data)
-    serve = _serve(data, path, driver)
+    serve, driver = _serving(data, path)
     turn, tail = _answering(data, path, send, serve, driver, warnings)
     return PathCosts(
         path=path,
@@ -249,20 +248,20 @@ def _send(
     return Sent(launch, min(launch, *(curve.least for curve in up.values())))
 
 
-def _driver(data: Dataset) -> float:
-    """What a launch takes natively, one of many."""
-    few, many = (launch_seconds(data, "native", "row", count) for count in (16, 256))
-    if few is not None and many is not None and many > few:
-        return (many - few) / 240
-    return launch_seconds(data, "native", "submit", 1) or GPU_PART
+def _serving(data: Dataset, path: str) -> tuple[float, float]:
+    """m and D: what a server takes for each of many launches, and natively the driver."""
+    driver = _each_of_many(data, "native", "row")
+    if driver is None:
+        driver = launch_seconds(data, "native", "submit", 1) or GPU_PART
+    both = _each_of_many(data, _plain(path), "drain")
+    if both is None:
+        return LEAST_SERVED, driver
+    return max(both - driver, LEAST_SERVED), min(driver, max(both - LEAST_SERVED, LEAST_SERVED))
 
 
-def _serve(data: Dataset, path: str, driver: float) -> float:
-    """What a server takes for each of many launches beyond the driver's time."""
-    few, many = (launch_seconds(data, _plain(path), "drain", count) for count in (16, 256))
-    if few is None or many is None:
-        return LEAST_SERVED
-    return max((many - few) / 240 - driver, LEAST_SERVED)
+def _each_of_many(data: Dataset, path: str, method: str) -> float | None:
+    few, many = (launch_seconds(data, path, method, count) for count in (16, 256))
+    return (many - few) / 240 if few is not None and many is not None and many > few else None
 
 
 def _answering(

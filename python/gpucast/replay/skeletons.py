@@ -7,7 +7,10 @@ a share of what their bytes cost, is by how much bytes cost more in a step. One 
 and kernels of up to 300 us are used: others would bring in what lies elsewhere.
 
 Copies that go over connections of their own cost as much more whatever their size: the threads of
-these sleep between copies, in a step nearly always.
+these sleep between copies, the deeper the longer (path.h), and in a step nearly always.
+
+What large copies of several GPUs share shows where most GPUs are sent much at once: the rate at
+which a simulation takes as long as these steps did. Where all is one host, copies alone tell it.
 """
 
 from __future__ import annotations
@@ -31,9 +34,13 @@ LEAST, MOST = 0.6, 2.0
 """Factors beyond these are something else."""
 
 LONGEST_WAKE = 2e-3
+SLOWEST_LINE = 1e-8
+"""s a byte: slower ones are told by copies alone."""
+
 _STEPS = 12
 _ROUNDS = 3
 _HALVINGS = 8
+_LINE_HALVINGS = 12
 _SETTLING = 3
 _GAP = 20e-6
 _INTEGRATED = 0.25e-9
@@ -68,7 +75,8 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
     large = [each for each in alone if each.h2d_bytes > MOST_INLINE]
-    return replace(found, bulk_wake=_wake(found, large, tick))
+    found = replace(found, bulk_wake=_wake(found, large, tick))
+    return found if found.bulk_line > 0 else replace(found, bulk_line=_line(found, data, tick))
 
 
 def tick_in(data: Dataset) -> float:
@@ -91,6 +99,36 @@ def _wake(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
     low, high = 0.0, LONGEST_WAKE
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
+        low, high = (low, middle) if too_long(middle) else (middle, high)
+    return high
+
+
+def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
+    """s a byte of what large copies share; 0 where nothing shows it."""
+    together = [
+        each
+        for each in data.skeletons
+        if each.path == costs.path
+        and each.schedule == "star-async"
+        and each.gpus > 1
+        and each.h2d_bytes > MOST_INLINE
+        and each.busy <= LONGEST_KERNEL
+    ]
+    most = max((each.gpus for each in together), default=0)
+    together = [each for each in together if each.gpus == most]
+
+    def too_long(line: float) -> bool:
+        tried = replace(costs, bulk_line=line)
+        misses = [
+            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in together
+        ]
+        return statistics.median(misses) > 1
+
+    if not together or too_long(0.0):
+        return 0.0
+    low, high = SLOWEST_LINE / 1e4, SLOWEST_LINE
+    for _ in range(_LINE_HALVINGS):
+        middle = float(np.sqrt(low * high))
         low, high = (low, middle) if too_long(middle) else (middle, high)
     return high
 
