@@ -27,8 +27,8 @@ using Seconds = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Row
 constexpr std::array asked_rows = {"thread", "operation", "direction", "memory",    "blocking",
                                    "device", "stream",    "bytes",     "recording", "engine"};
 constexpr std::array takes_rows = {"gap", "cost", "tail", "latency", "delay", "seconds", "share"};
-constexpr std::array message_rows = {"cost",   "up",   "flight", "serve",
-                                     "answer", "down", "after",  "lead", "polls"};
+constexpr std::array message_rows = {"cost", "up",    "flight", "serve", "answer",
+                                     "down", "after", "lead",   "polls"};
 
 void require_rows(Eigen::Index rows, std::size_t expected, const char* name) {
   if (rows != static_cast<Eigen::Index>(expected)) {

@@ -13,9 +13,9 @@ constexpr double no_time = std::numeric_limits<double>::quiet_NaN();
 // at once, later ones at ticks from there (data/measured/h200-traces).
 constexpr double kernels_look_later = 2.8e-6;
 
-// How often work looks in vain, at 0, tick, 2 tick, ..., for what comes `late`: the mean, as that is
-// known to some sigma only (poll_jitter and poll_relative of model/poll.h), so that what comes just
-// in time or just too late is a bit of both.
+// How often work looks in vain, at 0, tick, 2 tick, ..., for what comes `late`: the mean, as that
+// is known to some sigma only (poll_jitter and poll_relative of model/poll.h), so that what comes
+// just in time or just too late is a bit of both.
 double looks_until(double late, double tick) {
   constexpr double jitter = 0.4e-6;
   constexpr double relative = 0.004;
@@ -152,8 +152,9 @@ void Devices::let_go(Item item, double ready, Item by) {
 }
 
 // When work begins that waits for another engine. It looks for that one's end when it could begin
-// itself (a kernel, somewhat later), and every tick from then on; W(x) = q ceil(x / q) of model/poll.h, where x is by how much
-// the end and what begins behind it come later. 0 where it sees that at once.
+// itself (a kernel, somewhat later), and every tick from then on; W(x) = q ceil(x / q) of
+// model/poll.h, where x is by how much the end and what begins behind it come later. 0 where it
+// sees that at once.
 double Devices::seen(Item item) const {
   if (path_.tick <= 0 || !is_work(item)) return 0;
   if (through_[at(item)] == none || through_[at(item)] == engine(item)) return 0;

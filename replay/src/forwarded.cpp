@@ -176,9 +176,8 @@ void Forwarded::upload(std::int32_t call) {
   const std::size_t c = at(call);
   const double begin = agenda_.now();
   const std::int64_t bytes = program_.bytes[c];
-  const double end =
-      std::max({begin + path_.messages.up[c], over_line(line_up_free_, begin, bytes),
-                through_memory(begin, bytes)});
+  const double end = std::max({begin + path_.messages.up[c], over_line(line_up_free_, begin, bytes),
+                               through_memory(begin, bytes)});
   connection_of(call).bulk_up_free = end;
   data_at_server_[c] = end + path_.messages.flight[c];
   if (taken_[c] > 0) agenda_.add(std::max(taken_[c], data_at_server_[c]), What::served, call);
@@ -239,8 +238,7 @@ void Forwarded::serve_next(Connection& connection) {
   // Of a large copy all has to be there; answers go out meanwhile.
   taken_[c] = taken;
   if (!large(call) || !to_device(call)) return agenda_.add(taken, What::served, call);
-  if (data_at_server_[c] > 0)
-    agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
+  if (data_at_server_[c] > 0) agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
 }
 
 void Forwarded::served(std::int32_t call) {
@@ -385,8 +383,8 @@ void Forwarded::bring(std::int32_t call, What what) {
     const double rest = messages.down[c] * static_cast<double>(std::min(path_.piece, bytes)) /
                         static_cast<double>(bytes);
     const double through = std::max(first + messages.down[c], ready + rest);
-    connection.bulk_down_free = std::max(
-        {through, over_line(line_down_free_, first, bytes), through_memory(first, bytes)});
+    connection.bulk_down_free =
+        std::max({through, over_line(line_down_free_, first, bytes), through_memory(first, bytes)});
     const double there = connection.bulk_down_free + messages.flight[c];
     double& until = data_until_[at(program_.stream[c])];
     until = std::max(until, there);

@@ -38,7 +38,7 @@ class Forwarded {
     double bulk_up_free = 0;  // and of the channels
     double bulk_down_free = 0;
     std::deque<std::int32_t> uploads;  // large copies to the device that are not sent
-    std::int64_t unread = 0;  // bytes that the server has yet to read
+    std::int64_t unread = 0;           // bytes that the server has yet to read
     std::vector<std::int32_t> waiting_for_room;
     // The host's end: threads that wait and therefore read, until when they have read what was
     // there, and what reading the rest takes.
