@@ -41,6 +41,8 @@ class Outcome:
             simulated.
         spread: of the visits on this path, largest over smallest less one; one visit has none.
         spread_native: likewise natively.
+        floor: error of a visit that is forecast by the median of the others on its path, its
+            size, in the mean of them; not a number with one visit.
         repeats: found steps in one of the program's own; below one: a found step is several.
         calls: of one of the program's own.
         skeleton, skeleton_native: its calls made there, and natively, without its work; not a
@@ -63,6 +65,7 @@ class Outcome:
     visits: int
     spread: float
     spread_native: float
+    floor: float
     repeats: float
     calls: float
     skeleton: float
@@ -159,6 +162,7 @@ def _outcome(
         visits=len(measured[path]),
         spread=_spread(measured[path]),
         spread_native=_spread(measured[NATIVE]),
+        floor=_floor(measured[path]),
         repeats=repeats,
         calls=share * found.calls,
         skeleton=repeats * skeletons.get(path, float("nan")),
@@ -168,6 +172,13 @@ def _outcome(
 
 def _spread(visits: Sequence[float]) -> float:
     return max(visits) / min(visits) - 1 if len(visits) > 1 else float("nan")
+
+
+def _floor(visits: Sequence[float]) -> float:
+    if len(visits) < 2:
+        return float("nan")
+    others = [statistics.median([*visits[:k], *visits[k + 1 :]]) for k in range(len(visits))]
+    return statistics.mean(abs(of / one - 1) for of, one in zip(others, visits, strict=True))
 
 
 def _repeats(steps: ProcessSteps, seconds: float) -> float:

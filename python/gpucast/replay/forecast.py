@@ -7,7 +7,7 @@ What the extra is spent on: the same without what a kind of calls costs more the
 times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as much) and
 factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
 its visits differ, where there were several), a sample of
-the recorded steps, and what a visit of the program differs by (``VISIT``).
+the recorded steps, and what a visit of a step differs by, as visits of skeletons of steps do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ FEWEST_DRAWS = 8
 
 COMMON = 0.05
 APART = 0.04
-VISIT = 0.065
 
 SETTLING = 0.2
 """Share of the simulated steps that come before the steady ones."""
@@ -159,7 +158,7 @@ def _spread(
         # Few draws tell a width, not its ends.
         deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
         found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
-    return np.asarray(found * np.exp(VISIT * random.standard_normal(found.size)))
+    return np.asarray(found * np.exp(costs.spread_visit * random.standard_normal(found.size)))
 
 
 def _causes(

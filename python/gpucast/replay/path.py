@@ -64,6 +64,8 @@ GPU_PART = 3.3e-6
 EMPTY_KERNEL = 0.8e-6
 USUAL_SPREAD = 0.09
 """By which visits differ where there was one: three of two H200 by 0.04 to 0.14."""
+USUAL_VISIT = 0.065
+"""Likewise of steps: three visits of the mini-app's remote steps on 2 and 4 H200 by 0.04 to 0.1."""
 LEAST_LATENCY = 0.5e-6
 LEAST_SERVED = 0.2e-6
 USUAL_RECORD = 0.7e-6
@@ -114,8 +116,8 @@ class PathCosts:
             all is one host).
         bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
-        spread_messages, spread_data: by which visits differ, in launches and in copies: standard
-            deviations of logarithms.
+        spread_messages, spread_data, spread_visit: by which visits differ, in launches, in copies
+            and in steps: standard deviations of logarithms.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
     """
@@ -141,6 +143,7 @@ class PathCosts:
     network: Network | None = None
     spread_messages: float = 0.0
     spread_data: float = 0.0
+    spread_visit: float = USUAL_VISIT
     warnings: tuple[str, ...] = ()
 
     def over(self, network: Network) -> PathCosts:
@@ -291,7 +294,7 @@ def _answering(
 
 
 def _bulk_line(turn: float, curves: Iterable[Curve]) -> float:
-    """What large copies share where all is one host: together they are as fast as the fastest alone."""
+    """What large copies share where all is one host: all are as fast as the fastest alone."""
     if turn > ONE_HOST:
         return 0.0
     found = [

@@ -215,8 +215,7 @@ class CallProgram:
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
 
     def simulate(self, messages: Messages | None = None) -> Times:
-        """The calls made again: natively, or by messages.
-        """
+        """The calls made again: natively, or by messages."""
         path = messages or Messages(0, np.empty((0, 0)))
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)

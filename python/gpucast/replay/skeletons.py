@@ -16,7 +16,7 @@ which a simulation takes as long as these steps did. Where all is one host, copi
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
 from gpucast.replay.measured import MOST_INLINE, Curve
-from gpucast.replay.path import PathCosts, data_seconds, forwarded, path_costs
+from gpucast.replay.path import USUAL_VISIT, PathCosts, data_seconds, forwarded, path_costs
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
@@ -75,7 +75,7 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
     large = [each for each in alone if each.h2d_bytes > MOST_INLINE]
-    found = replace(found, bulk_wake=_wake(found, large, tick))
+    found = replace(found, bulk_wake=_wake(found, large, tick), spread_visit=_visits_differ(alone))
     return found if found.bulk_line > 0 else replace(found, bulk_line=_line(found, data, tick))
 
 
@@ -131,6 +131,20 @@ def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if too_long(middle) else (middle, high)
     return high
+
+
+def _visits_differ(records: Iterable[Skeleton]) -> float:
+    """Standard deviation of the logarithm of a step that was measured again, minutes later.
+
+    Of those without large copies, whose threads wake by chance.
+    """
+    medians: dict[tuple[object, ...], list[float]] = {}
+    for each in records:
+        if each.h2d_bytes <= MOST_INLINE:
+            shape = (each.schedule, each.memory, each.h2d_bytes, each.d2h_bytes, each.busy)
+            medians.setdefault(shape, []).append(statistics.median(each.seconds))
+    found = [statistics.variance(np.log(of)) for of in medians.values() if len(of) > 1]
+    return statistics.mean(found) ** 0.5 if found else USUAL_VISIT
 
 
 def _factor(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
