@@ -391,6 +391,12 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     # What the driver itself takes for these, the server's takes.
     asks = np.isin(operation, _ASKS)
     rows["polls"][_polls(program)] = 1
+    # Of a device, each stream is waited for (remote/src/server/streams.cpp, `record_all`).
+    devices = operation == Operation.sync_device
+    used = np.unique(program.stream[program.stream >= 0])
+    streams = np.bincount(program.streams[0][used], minlength=program.devices)
+    for row in ("serve", "answer"):
+        rows[row][devices] += USUAL_RECORD * np.maximum(streams - 1, 0)[program.device[devices]]
     rows["serve"][asks] += np.minimum(program.cost[asks], 1e-3)
     # The other device's streams are waited for first (remote/src/client/copies.cpp, `directly`).
     rows["cost"][copies & (direction == Direction.peer) & (program.blocking != 0)] += costs.turn
