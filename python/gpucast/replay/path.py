@@ -79,6 +79,7 @@ say it: H200 hosts, loopback."""
 ALONE, BOTH = 0.3, 0.4
 """Of what bytes take back to the host: shares of the server alone and of the host alone (each
 copies them once), and of both, which write and read."""
+FEW_BYTES = 8 << 10
 MUCH = 4 << 20
 """Bytes of a copy beside which beginning with it takes no time."""
 FASTEST = 0.1
@@ -443,14 +444,26 @@ def _add_up(
         own = up & (program.memory == memory)
         sending = more * np.maximum(curve.at(size) - curve.least, 0)
         inline, bulk = own & ~large, own & large
-        rows["cost"][inline] += sending[inline]
+        alone = np.minimum(sending, more * _byte_alone(curve) * size)
+        rows["cost"][inline] += alone[inline]
         rows["up"][bulk] = sending[bulk]
         served = (
             (1 + SERVED_BYTES) * sending if costs.served is None
             else more * np.maximum(costs.served.at(size) - costs.served.least, 0)
         )  # fmt: skip
         rows["serve"][inline] += served[inline]
-        rows["lead"][inline] = np.minimum(sending, served)[inline]
+        rows["lead"][inline] = np.minimum(alone, served)[inline]
+
+
+def _byte_alone(curve: Curve) -> float:
+    """s a byte of who sends to somebody that keeps up: of a loop of copies of few bytes.
+
+    A loop of larger ones soon waits for the server, whose socket is full.
+    """
+    few = (curve.sizes >= FEW_BYTES) & (curve.sizes <= 4 * FEW_BYTES)
+    if not few.any():
+        return np.inf
+    return float(np.median((curve.seconds[few] - curve.least) / curve.sizes[few]))
 
 
 def _add_down(
