@@ -102,8 +102,8 @@ class Density {
 VectorXd on_the_grid(const Density& density, const Form& form) {
   VectorXd best;
   double least = std::numeric_limits<double>::infinity();
-  for (double start_up = std::log(5e-7); start_up < std::log(4e-5); start_up += .05) {
-    for (double launch = std::log(5e-7); launch < std::log(2e-5); launch += .1) {
+  for (const double start_up : VectorXd::LinSpaced(89, std::log(5e-7), std::log(4e-5))) {
+    for (const double launch : VectorXd::LinSpaced(38, std::log(5e-7), std::log(2e-5))) {
       VectorXd z = form.median;
       z[start_up_at] = start_up;
       z[launch_at] = launch;
