@@ -69,7 +69,7 @@ def light_steps(process: Process, thread: int, begins: Ints, ends: Ints) -> Cut 
     names = calls["name"].to_numpy(np.int64)
     start, stop = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     kinds = phases.of_spans(process, start, stop)
-    held = _held(process, thread, kinds)
+    held = _held(process, thread)
     word = _word(names[held], stop[held], begins, ends)
     if word.size == 0:
         return None
@@ -92,20 +92,23 @@ def words_of(process: Process, thread: int, bounds: Ints) -> Ints:
     """A number for the word of each step between these bounds: equal for equal words."""
     calls = process.calls
     names, stop = calls["name"].to_numpy(np.int64), calls["end_ns"].to_numpy()
-    kinds = phases.of_spans(process, calls["start_ns"].to_numpy(), stop)
-    held = _held(process, thread, kinds)
+    held = _held(process, thread)
     edges = np.searchsorted(stop[held], bounds, side="right")
     return repetition.classes(names[held], edges[:-1], edges[1:])
 
 
-def _held(process: Process, thread: int, kinds: NDArray[np.int8]) -> Ints:
-    """Rows of a thread's calls of those names that are in light phases, too, in any phase."""
+def _held(process: Process, thread: int) -> Ints:
+    """Rows of a thread's calls, in any phase, of the names that phases of waits alone hold."""
     calls = process.calls
     names = calls["name"].to_numpy(np.int64)
     queries = [number for number, text in process.names.items() if text.endswith("Query")]
     own = calls["thread"].to_numpy() == thread
     own &= ~(np.isin(names, queries) & (calls["result"].to_numpy() == NOT_READY))
-    return np.flatnonzero(own & np.isin(names, np.unique(names[own & (kinds == phases.LIGHT)])))
+    # Other light phases may hold all calls.
+    alone = replace(process, phases=process.phases[process.phases["full"] == phases.WAITS])
+    spans = (calls[name].to_numpy() for name in ("start_ns", "end_ns"))
+    within = phases.of_spans(alone, *spans) == phases.LIGHT
+    return np.flatnonzero(own & np.isin(names, np.unique(names[own & within])))
 
 
 def _word(names: Ints, stop: Ints, begins: Ints, ends: Ints) -> Ints:

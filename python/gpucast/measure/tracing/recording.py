@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.tracing import libraries
@@ -39,6 +39,8 @@ class Limits:
         whole_graphs: a row for each launch of a CUDA graph instead of one for each node.
         phase: s of the first phase in which the GPUs' work is recorded; a phase of calls alone,
             three times as long, follows, and so on, ever longer. 0: all is recorded all the time.
+        light: of the calls in such phases: ``waits`` (those in which the host may wait), or all
+            (``calls``). None: as the environment says (trace/src/settings.h), else ``waits``.
     """
 
     after: float = 0.0
@@ -46,6 +48,7 @@ class Limits:
     calls: int = 0
     whole_graphs: bool = False
     phase: float = 0.05
+    light: Literal["waits", "calls"] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,8 @@ def _variables(
         "GPUCAST_TRACE_CALLS": limits.calls,
         "GPUCAST_TRACE_PHASE": limits.phase,
     }
+    if limits.light is not None:
+        wanted["GPUCAST_TRACE_LIGHT"] = limits.light
     return {**os.environ, **{name: str(value) for name, value in wanted.items()}}
 
 
