@@ -290,7 +290,7 @@ def findings(case: Case, tables: Tables, said: list[dict[str, Any]]) -> Iterator
     for word, count in asked.items():
         calls_alone = word.startswith(("cuda", "cu")) or word == "ranges"
         held = not some or word == "ranges" or _may_wait(word)
-        if case.whole and (calls_alone and held or not light) and found[word] != count:
+        if case.whole and ((calls_alone and held) or not light) and found[word] != count:
             # Without a light phase all that was asked is there; calls always are, or waits.
             yield f"{word}: {found[word]}, asked for {count}"
     for process in tables.processes:

@@ -92,13 +92,14 @@ def record(
         recorded = run(program, output, limits, watcher, enough=enough, force=force)
     finally:
         watcher.clear()
-    for problem in recorded.problems:
-        _say(f"warning: {problem}")
-    if not quiet:
-        _say(_summary(output, recorded))
+    if recorded.written:
+        for problem in recorded.problems:
+            _say(f"warning: {problem}")
+        if not quiet:
+            _say(_summary(output, recorded))
     if recorded.status:
         raise typer.Exit(recorded.status if recorded.status > 0 else 128 - recorded.status)
-    if recorded.problems:
+    if recorded.written and recorded.problems:
         raise typer.Exit(1)
 
 
