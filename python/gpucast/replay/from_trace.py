@@ -104,7 +104,8 @@ def program_of(
     )
     untraced = trace.run.seconds_untraced
     if phases.has_some_calls(process):
-        return _by_steps_alone(program, of, untraced)
+        program = _by_steps_alone(program, of, untraced)
+        untraced = float(np.median(program.recorded))  # nothing is left to take off
     if untraced is None:
         untraced = _light_step(of)
         program = _light_costs(program, process)
