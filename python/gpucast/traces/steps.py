@@ -37,7 +37,7 @@ Ints = NDArray[np.int64]
 ENOUGH_LIGHT = 20
 """Steps of a light phase beside which later ones do not count. What recording leaves behind grows
 with every switch: H200, CUPTI 13.0: in their second light phase steps of many launches took 19 to
-50 % longer than in their first, those of few as long."""
+50 % longer than in their first; those of few, 14 % shorter to 18 % longer."""
 LEAST_SHARE = 0.8
 """Of the GPUs' time between the first and the last step, that is in steps."""
 LEAST_OF_REST = 0.5
