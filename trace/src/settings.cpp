@@ -29,10 +29,10 @@ std::chrono::nanoseconds seconds(const char* name, double otherwise) {
 }
 
 LightCalls light_calls(std::string_view word) {
-  if (word == "calls") return LightCalls::all;
   if (word == "runtime") return LightCalls::runtime;
+  if (word == "waits") return LightCalls::waits;
   if (word == "none") return LightCalls::none;
-  return LightCalls::waits;
+  return LightCalls::all;
 }
 
 }  // namespace
