@@ -11,6 +11,7 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
+from gpucast.replay.undisturbed import undisturbed
 from gpucast.traces import phases, tables, waiting
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
@@ -102,6 +103,9 @@ def program_of(
         warnings=tuple(_warnings(trace, process, asked)),
     )
     untraced = trace.run.seconds_untraced
+    if phases.has_some_calls(process):
+        program = _by_steps_alone(program, of, untraced)
+        untraced = float(np.median(program.recorded))  # nothing is left to take off
     if untraced is None:
         untraced = _light_step(of)
         program = _light_costs(program, process)
@@ -167,18 +171,37 @@ def _light_step(steps: ProcessSteps) -> float | None:
     return float(np.median(light)) if light.size >= FEWEST_STEPS else None
 
 
-def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
-    """Without what noting a call takes behind it, in light phases, too; and s a step less by that.
+def _by_steps_alone(
+    program: CallProgram, steps: ProcessSteps, untraced: float | None
+) -> CallProgram:
+    """Without what recording cost, where light phases hold no calls but waits."""
+    if untraced is None:
+        light = _light_step(steps)
+        if light is None:
+            said = (
+                "light phases do not tell how long steps take, whose waits they hold alone: steps "
+                "are as long as recorded"
+            )
+            return replace(program, warnings=(*program.warnings, said))
+        alone = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
+        untraced = light - float(steps.calls[: steps.count][alone].mean()) * _callback(program)
+    return undisturbed(program, untraced)
 
-    The shortest gaps tell: in them the program did nothing.
-    """
-    gaps = program.gap[program.gap > 0]
-    each = min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
+
+def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
+    """Without what noting a call takes behind it, in light phases, too; s a step less by that."""
+    each = _callback(program)
     found = replace(program, gap=np.maximum(program.gap - each, 0))
     with_them, without = (
         float(np.median(of.step_seconds(of.simulate()))) for of in (program, found)
     )
     return found, max(0.0, with_them - without)
+
+
+def _callback(program: CallProgram) -> float:
+    """s that noting a call takes behind it: the shortest gaps; in them the program did nothing."""
+    gaps = program.gap[program.gap > 0]
+    return min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:
