@@ -5,6 +5,7 @@ Of a model file, or of a trace (``what_if_trace``).
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -53,6 +54,16 @@ def command(
         str | None,
         typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
     ] = None,
+    map_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            metavar="FIGURE",
+            help="Of a trace: figure (png, pdf, svg) of how many times as long a step takes, over "
+            "round trip and bandwidth of a network.",
+            show_default=False,
+        ),
+    ] = None,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -75,9 +86,12 @@ def command(
             network=network,
             range_name=range_name,
             json=json,
+            map_to=map_to,
+            force=force,
         )
         return
-    for name, value in (("--network", network), ("--range", range_name)):
+    of_traces = (("--network", network), ("--range", range_name), ("--map", map_to))
+    for name, value in of_traces:
         if value is not None:
             raise InputError("is for traces; this is a model file", file=model, field=name)
     if not transfers:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpucast.cli.figure_files import check_figure
 from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
 from gpucast.replay.forecast import TraceForecast
 from gpucast.util.tables import print_table
 from gpucast.util.units import duration, percent
+
+if TYPE_CHECKING:
+    from gpucast.replay.maps import NetworkMap
 
 MOST_CAUSES = 6
 
@@ -20,8 +27,10 @@ def answer(
     network: str | None,
     range_name: str | None,
     json: bool,
+    map_to: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Forecast and print.
+    """Forecast and print; ``map_to``: a figure over round trip and bandwidth.
 
     Raises:
         InputError: the trace, the dataset or an option is wrong.
@@ -36,16 +45,45 @@ def answer(
     if not data:
         raise InputError("a dataset with launches and transfers of that path", field="--data")
     between = None if network is None else parse_network(network)
-    trace = read(file)
+    if map_to is not None:
+        check_figure(map_to, force=force)
+    trace, of_path = read(file), load(*data)
     found = trace_on_path(
-        trace, load(*data), path, machine=machine, network=between, range_name=range_name
+        trace, of_path, path, machine=machine, network=between, range_name=range_name
     )
     for text in found.warnings:
         warn(text)
+    answered = content(found)
+    if map_to is not None:
+        from gpucast.plots import network_map as figure
+        from gpucast.plots import style
+        from gpucast.replay.maps import network_map
+
+        over = network_map(
+            trace, of_path, path, machine=machine, network=between, range_name=range_name
+        )
+        style.save(figure.network_map(over), map_to, force=force)
+        answered["map"] = map_content(over)
     if json:
-        print_json(content(found))
-    else:
-        show(found)
+        print_json(answered)
+        return
+    show(found)
+    if map_to is not None:
+        print(f"\n{over.sentence}\nwritten: {map_to}")
+
+
+def map_content(over: NetworkMap) -> dict[str, object]:
+    """The map as JSON; seconds and bytes a second."""
+    bandwidth, ratio = over.measured
+    return {
+        "program": over.program,
+        "sentence": over.sentence,
+        "native": over.native,
+        "round_trips": over.round_trips.tolist(),
+        "bandwidths": over.bandwidths.tolist(),
+        "ratios": over.ratios.tolist(),
+        "measured": {"bandwidth": bandwidth, "ratio": ratio},
+    }
 
 
 def content(found: TraceForecast) -> dict[str, object]:

@@ -102,9 +102,9 @@ def forecast(
 
     The native step's error is taken along: what a replay misses natively, it misses on the path.
     """
-    native = float(np.median(steady(program.recorded)))
-    replayed = _median(program)
-    seconds = _median(program, costs)
+    native = native_seconds(program)
+    replayed = median_seconds(program)
+    seconds = median_seconds(program, costs)
     spread = _spread(program, costs, seconds, draws, seed)
     low, high = np.quantile(spread, (0.05, 0.95))
     missed = native - replayed
@@ -135,7 +135,13 @@ def _steps(program: CallProgram, messages: Messages | None = None) -> Seconds:
     return steady(program.step_seconds(program.simulate(messages)))
 
 
-def _median(program: CallProgram, costs: PathCosts | None = None) -> float:
+def native_seconds(program: CallProgram) -> float:
+    """Median s of a step as it was recorded."""
+    return float(np.median(steady(program.recorded)))
+
+
+def median_seconds(program: CallProgram, costs: PathCosts | None = None) -> float:
+    """Median s of a step in a simulation: natively, or on a path."""
     if costs is None:
         return float(np.median(_steps(program)))
     return float(np.median(_steps(*forwarded(program, costs))))
@@ -181,12 +187,12 @@ def _causes(
 
 
 def _helps(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
-    found = [Help(each.words, _median(each.program, costs)) for each in changes_of(program)]
+    found = [Help(each.words, median_seconds(each.program, costs)) for each in changes_of(program)]
     if costs.synchronous:
         found.append(
             Help(
                 "let calls go out without waiting for each (remote instead of remote-sync)",
-                _median(program, replace(costs, synchronous=False)),
+                median_seconds(program, replace(costs, synchronous=False)),
             )
         )
     worth: Sequence[Help] = [each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds]
