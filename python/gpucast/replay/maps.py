@@ -9,7 +9,6 @@ step's at each point.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -169,7 +168,7 @@ def network_map(
         [ratio(costs.over(Network(b, t))) for t in trips.tolist()] for b in bandwidths.tolist()
     ]
     return NetworkMap(
-        program=_name(trace),
+        program=trace.program,
         path=path,
         native=native,
         round_trips=trips,
@@ -199,12 +198,3 @@ def _bandwidth(costs: PathCosts) -> float | None:
     if largest.sizes[-1] < 1 << 20:
         return None
     return max(float(each.sizes[-1] / each.seconds[-1]) for each in curves)
-
-
-def _name(trace: Trace) -> str:
-    """Of what ran; of an interpreter's script, the script's."""
-    named = [*trace.run.command, *(each.program for each in trace.processes)]
-    scripts = [each for each in trace.run.command[1:3] if each.endswith(".py")]
-    interpreted = bool(named) and Path(named[0]).name.startswith("python")
-    chosen = scripts[0] if interpreted and scripts else next(filter(None, named), "the program")
-    return Path(chosen).name
