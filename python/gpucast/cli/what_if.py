@@ -18,9 +18,13 @@ from gpucast.util.units import quantity
 
 
 def command(
-    model: Annotated[
-        str,
-        typer.Argument(help="Model file of the path whose steps are known, or a native trace."),
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL|TRACE...",
+            help="Model file of the path whose steps are known, or a native trace; with -o, traces "
+            "of several sizes and GPU counts.",
+        ),
     ],
     transfers: Annotated[
         list[str] | None,
@@ -54,6 +58,14 @@ def command(
         str | None,
         typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
     ] = None,
+    from_name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Of traces: finds in files' names what command lines do not say: groups n, gpus.",
+            show_default=False,
+        ),
+    ] = None,
     map_to: Annotated[
         Path | None,
         typer.Option(
@@ -71,26 +83,30 @@ def command(
 
     Of a model file: its communication is replaced, and the model written. Skeletons (steps without
     their work, of gpucast-microbench) say which term describes it. Of a trace: its calls are made
-    again in a simulation, each at what it costs on the path.
+    again in a simulation, each at what it costs on the path; of several, with -o, a model of that
+    path is written.
     """
     from gpucast.traces.reading import is_trace
 
-    if is_trace(model):
+    traces = [is_trace(each) for each in models]
+    model = models[0] if all(traces) else models[traces.index(False)]
+    if all(traces):
         from gpucast.cli import what_if_trace
 
-        what_if_trace.answer(
-            model,
-            transfers or [],
-            path,
-            machine=machine,
-            network=network,
-            range_name=range_name,
-            json=json,
-            map_to=map_to,
-            force=force,
+        asked = what_if_trace.Asked(
+            transfers or [], path, machine, network, range_name, from_name, json, force
         )
+        if len(models) == 1 and output is None:
+            what_if_trace.answer(model, asked, map_to=map_to)
+        else:
+            what_if_trace.write_model(models, asked, output, map_to=map_to)
         return
-    of_traces = (("--network", network), ("--range", range_name), ("--map", map_to))
+    if len(models) > 1:
+        raise InputError("is no trace; of several files all are, or it is one model", file=model)
+    of_traces = (
+        ("--network", network), ("--range", range_name), ("--map", map_to),
+        ("--from-name", from_name),
+    )  # fmt: skip
     for name, value in of_traces:
         if value is not None:
             raise InputError("is for traces; this is a model file", file=model, field=name)

@@ -154,18 +154,27 @@ def _spread(
     random = np.random.default_rng(seed)
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
     found = np.empty(count)
-    messages, data = (np.hypot(APART, each) for each in (costs.spread_messages, costs.spread_data))
-    widths = np.array([messages, messages, data])
     for at in range(count):
-        common = np.exp(COMMON * random.standard_normal())
-        apart = np.exp(widths * random.standard_normal(3))
-        steps = _steps(*forwarded(program, costs.scaled(common, *apart)))
+        steps = _steps(*forwarded(program, _drawn(costs, random)))
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
         deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
         found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
     return np.asarray(found * np.exp(VISIT * random.standard_normal(found.size)))
+
+
+def drawn_costs(costs: PathCosts, count: int, seed: int) -> list[PathCosts]:
+    """Draws of what the path's calls cost; the same for any program."""
+    random = np.random.default_rng(seed)
+    return [_drawn(costs, random) for _ in range(count)]
+
+
+def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:
+    messages, data = (np.hypot(APART, each) for each in (costs.spread_messages, costs.spread_data))
+    common = np.exp(COMMON * random.standard_normal())
+    apart = np.exp(np.array([messages, messages, data]) * random.standard_normal(3))
+    return costs.scaled(common, *apart)
 
 
 def _causes(

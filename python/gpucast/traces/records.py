@@ -14,6 +14,7 @@ import numpy as np
 
 from gpucast.data.formats import Imported, Options, PathFormat
 from gpucast.data.formats.logs.runs import Found, Run, UnclearError, decimal, imported
+from gpucast.data.records import Step
 from gpucast.traces import tables
 from gpucast.traces.parts import StepParts, StepWork, parts_of, seconds_of, work_of
 from gpucast.traces.reading import is_trace, read
@@ -119,12 +120,18 @@ def read_records(path: str, options: Options) -> Imported:
     """
     trace = read(path)
     found = observed(trace, options.range_name)
+    result = _imported(trace, found, path, options)
+    result.notes.append(_understood(found))
+    return result
+
+
+def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imported:
     run = run_of(trace, found)
     names = [name for name in dict.fromkeys(trace.run.machine.gpus) if name]
     said = [*trace.missing, *([LOST] if found.lost else [])]
     kept = Found([run], warnings=said, gpu_names=names)
     try:
-        result = imported(kept, path, options)
+        return imported(kept, path, options)
     except UnclearError as error:
         if error.field == "-n":
             error.message = (
@@ -132,8 +139,17 @@ def read_records(path: str, options: Options) -> Imported:
                 "or by --from-name 'n(?P<n>[0-9]+)' where files' names say it"
             )
         raise
-    result.notes.append(_understood(found))
-    return result
+
+
+def record_of(trace: Trace, file: str, options: Options) -> Step:
+    """The step record of a trace that was read.
+
+    Raises:
+        InputError: as ``read_records``.
+    """
+    (step,) = _imported(trace, observed(trace, options.range_name), file, options).entries
+    assert isinstance(step, Step)
+    return step
 
 
 def _understood(found: Observed) -> str:
