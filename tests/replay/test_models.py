@@ -118,6 +118,13 @@ def test_calls_that_change_with_n_are_not_scaled() -> None:
     assert workload_of(cells[:1]) is None
 
 
+def test_a_trace_that_lost_its_kernels_says_nothing_of_the_workload() -> None:
+    cells = [Traced(n, 1, traced_programs(program(n))[0]) for n in SIZES]
+    first = cells[0].program
+    lost = replace(first, seconds=np.where(first.operation == Operation.launch, 0, first.seconds))
+    assert workload_of([replace(cells[0], program=lost), *cells[1:]]) is None
+
+
 def test_what_cells_have_in_common_is_found_again(costs: PathCosts) -> None:
     """Draws that move every cell by its share of T_com times one d: its deviation comes back."""
     example = cell(costs, 1000)

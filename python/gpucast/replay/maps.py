@@ -97,8 +97,8 @@ class NetworkMap:
         """The level that the sentence is about: the first that is clearly above the map's least;
         None where the map is below all of them, or beyond."""
         least, most = float(self.ratios.min()), float(self.ratios.max())
-        more = 1 + CLEARLY * (least - 1)
-        return next((each for each in LEVELS if max(least, more) <= each < most), None)
+        more = 1 + CLEARLY * (least - 1) if least > LEVELS[0] else least
+        return next((each for each in LEVELS if more <= each < most), None)
 
     @property
     def sentence(self) -> str:

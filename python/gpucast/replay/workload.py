@@ -134,12 +134,15 @@ def workload_of(cells: Sequence[Traced]) -> Workload | None:
     first = sequences[0] if sequences else None
     if first is None or len({each.n for each in ordered}) < 2 or len(ordered) < 2:
         return None
-    for each in sequences:
-        if each is None or each[0] != first[0]:
-            return None
+    if any(each is None or each[0] != first[0] for each in sequences):
+        return None
+    kernels = [each.kernels for each in ordered]
+    if min(kernels) < LEAST_TIME <= max(kernels):
+        # Of one, the recorder lost them.
+        return None
     return Workload(
         tuple(ordered),
-        _fit(ordered, [each.kernels for each in ordered]),
+        _fit(ordered, kernels),
         _power(
             [each.n for each in ordered],
             [each.host + HOST_FLOOR * float(np.median(each.program.recorded)) for each in ordered],
