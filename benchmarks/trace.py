@@ -185,7 +185,8 @@ def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None
     """All cases, or those of ``only``; none is begun after so many seconds."""
     end = time.monotonic() + seconds
     with (folder / "results.jsonl").open("w") as results:
-        for case in overhead(build) if only == "overhead" else cases(build):
+        known = [] if only == "overhead" else cases(build)
+        for case in known if only is None else known + overhead(build):
             if time.monotonic() > end:
                 print(f"{case.name}: not begun")
             elif only in (None, "overhead") or case.name in only.split(","):

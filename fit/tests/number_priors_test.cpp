@@ -62,6 +62,17 @@ TEST(NumberPriors, AreWhatIsLeftWhereNoDataTell) {
   EXPECT_NEAR(found.identification.relative_error[n_c], cache_sd, .02);
 }
 
+TEST(NumberPriors, OfNumbersThatChangeNoTimeLeaveNoneKnown) {
+  // Two particles are so far below any cache that what the bend adds is less than a millionth.
+  const Fit found = fit(bent(), host_times({1, 2}, 1e-3, 4), {4});
+  EXPECT_TRUE(found.identification.identified[t_step]);
+  EXPECT_TRUE(found.identification.identified[t_cpu]);
+  EXPECT_FALSE(found.identification.identified[r]);
+  EXPECT_FALSE(found.identification.identified[n_c]);
+  EXPECT_TRUE(found.identification.observed[r]);
+  EXPECT_TRUE(found.identification.combinations.empty());
+}
+
 TEST(NumberPriors, HardlyMatterWhereDataTell) {
   const Fit found = fit(bent(), host_times(across, 1e-4, 2), {4});
   const Eigen::VectorXd values = found.values();
