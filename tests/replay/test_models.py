@@ -118,6 +118,14 @@ def test_calls_that_change_with_n_are_not_scaled() -> None:
     assert workload_of(cells[:1]) is None
 
 
+def test_steps_that_may_be_parts_of_steps_are_named(data: gc.Dataset, costs: PathCosts) -> None:
+    alike = [cell(costs, n) for n in SIZES]
+    said = "a step launches 1 to 4 kernels a GPU"
+    assert not any(said in each for each in model_of(alike, data, costs).warnings)
+    unlike = [*alike[:2], cell(costs, SIZES[2], launches=4)]
+    assert any(said in each for each in model_of(unlike, data, costs).warnings)
+
+
 def test_a_trace_that_lost_its_kernels_says_nothing_of_the_workload() -> None:
     cells = [Traced(n, 1, traced_programs(program(n))[0]) for n in SIZES]
     first = cells[0].program

@@ -55,6 +55,8 @@ BEYOND = (4.0, 16.0, 64.0)
 SCALED = 0.05
 """Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
 studies/trace_models.py."""
+MANY_TIMES = 1.9
+"""As many launches in a step: it may be several."""
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
 _ALIKE = ("program", "case", "schedule", "kernel", "memory")
@@ -215,6 +217,7 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
     model = fit_scaling(pose(records), look_ahead=False)
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
+    said_of_cells |= dict.fromkeys(_unlike(cells))
     found = replace(
         model,
         name=f"{model.name} on {path}",
@@ -233,6 +236,17 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
         warnings=[*model.warnings, *said_of_cells, *costs.warnings],
     )
     return PathModel(found, tuple(cells))
+
+
+def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
+    """Whether steps of some traces may be parts of steps of others."""
+    launches = [each.share * each.traced.launches / each.step.gpus for each in cells]
+    if max(launches) < MANY_TIMES * min(launches):
+        return []
+    return [
+        f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what repeats "
+        "is a part of the program's step in some traces, or several, name the step by --range"
+    ]
 
 
 def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:

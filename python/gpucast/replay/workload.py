@@ -51,6 +51,12 @@ class Traced:
         return self.program.steps
 
     @property
+    def launches(self) -> float:
+        """Kernels and graphs that a step launches."""
+        launched = (Operation.launch, Operation.graph_launch)
+        return float(np.isin(self.program.operation, launched).sum()) / self.steps
+
+    @property
     def kernels(self) -> float:
         """s a step, one kernel after another."""
         return float(self.program.seconds[_computes(self.program)].sum()) / self.steps
