@@ -244,8 +244,8 @@ def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
     if max(launches) < MANY_TIMES * min(launches):
         return []
     return [
-        f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what repeats "
-        "is a part of the program's step in some traces, or several, name the step by --range"
+        f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what "
+        "repeats is a part of the program's step in some traces, or several, name the step by --range"
     ]
 
 
