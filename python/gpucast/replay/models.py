@@ -245,7 +245,8 @@ def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
         return []
     return [
         f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what "
-        "repeats is a part of the program's step in some traces, or several, name the step by --range"
+        "repeats is a part of the program's step in some traces, or several, name the step by "
+        "--range"
     ]
 
 
