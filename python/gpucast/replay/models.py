@@ -34,7 +34,6 @@ from gpucast.fitting.selection import pose
 from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
 from gpucast.model.scaling import ScalingModel
 from gpucast.replay.forecast import (
-    VISIT,
     drawn_costs,
     median_seconds,
     native_seconds,
@@ -60,6 +59,8 @@ MANY_TIMES = 1.9
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
 _ALIKE = ("program", "case", "schedule", "kernel", "memory")
+VISIT = 0.065
+"""Sd of ln of a measured step about the expected one, from visit to visit: as of ``forecast``."""
 PLAIN = Options()
 """Traces say everything themselves."""
 LEAST_SD = 0.05
