@@ -12,15 +12,14 @@ from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
 from gpucast.replay.undisturbed import undisturbed
-from gpucast.traces import phases, tables, waiting
+from gpucast.traces import phases, tables
+from gpucast.traces.complete import with_work
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
-ENOUGH_WORK = 0.8
-"""Share of the calls with work that most steps have, below which a step lacks some."""
 MOST_CALLBACK = 0.5e-6
 """s that noting a call takes between it and the next: more is the program's own."""
 BEHIND = 0.7e-6
@@ -54,7 +53,7 @@ def program_of(
     """
     of = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[of.process]
-    recorded = (of.phase == phases.FULL) & _with_work(process, of)
+    recorded = (of.phase == phases.FULL) & with_work(process, of)
     first, last = of.longest_run(recorded, most_steps)
     if last - first < FEWEST_STEPS:
         raise InputError(
@@ -114,21 +113,6 @@ def program_of(
             alone = float(np.median(program.recorded)) if untraced is None else untraced
             untraced = alone - shorter
     return _untraced(program, untraced)
-
-
-def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Which steps have as many calls with work on record as most of their kind: a recorder may miss
-    some."""
-    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
-    step = steps.call_step[np.unique(rows[rows >= 0])]
-    count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
-    least = np.zeros(steps.count)
-    recorded = steps.kept & (steps.phase == phases.FULL)
-    for kind in np.unique(steps.kind):
-        own = steps.kind == kind
-        if (own & recorded).any():
-            least[own] = ENOUGH_WORK * np.quantile(count[own & recorded], 0.9)
-    return np.asarray(count >= least)
 
 
 def _waits_for_set(asked: Asked) -> NDArray[np.bool_]:

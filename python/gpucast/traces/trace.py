@@ -7,6 +7,7 @@ of the host's clock. Strings are numbers into ``Process.names``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 
@@ -107,3 +108,13 @@ class Trace:
     processes: tuple[Process, ...]
     file: str = ""
     missing: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The name of what ran: not a launcher's, and of an interpreter's script the script's."""
+        words = self.run.command
+        ran = next((each.program for each in self.processes if each.program), "?")
+        if Path(ran).name.startswith("python") or ran == "?":
+            scripts = [each for each in words if each.endswith(".py")]
+            ran = scripts[0] if scripts else ran if ran != "?" else (words or ["?"])[0]
+        return Path(ran).name
