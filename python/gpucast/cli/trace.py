@@ -71,8 +71,8 @@ def record(
     light: Annotated[
         Literal["waits", "calls"] | None,
         typer.Option(
-            help="Where the GPUs' work is not recorded: all calls (usual), or those in which the host "
-            "may wait (costs programs of many launches less).",
+            help="Where the GPUs' work is not recorded: all calls (usual), or those in which the "
+            "host may wait (costs programs of many launches less).",
             show_default=False,
         ),
     ] = None,
