@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpucast.replay.network import Network
 
 MOST_CAUSES = 6
+NOT_LONGER = "\nA step takes no longer there; what calls cost beyond what they cost natively:\n"
 
 
 @dataclass(frozen=True)
@@ -191,15 +192,15 @@ def show(found: TraceForecast) -> None:
         f"simulated ({found.steps} steps of {found.calls:.4g} calls)."
     )
     if found.causes:
-        print(f"\nOf {duration(max(found.extra, 0))} more a step:\n")
-        print_table(
-            ["calls", "a step", "costs", "of the extra"],
-            [
-                [each.words, f"{each.per_step:.4g}", duration(each.seconds), percent(each.share, 0)]
-                for each in found.causes[:MOST_CAUSES]
-            ],
-            "lrrr",
-        )
+        longer = found.extra > 0
+        print(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
+        head = ["calls", "a step", "costs", "of the extra"]
+        rows = [
+            [each.words, f"{each.per_step:.4g}", duration(each.seconds), percent(each.share, 0)]
+            for each in found.causes[:MOST_CAUSES]
+        ]
+        shown = len(head) if longer else len(head) - 1
+        print_table(head[:shown], [row[:shown] for row in rows], "lrrr"[:shown])
     if found.helps:
         print("\nWhat would help:\n")
         print_table(
