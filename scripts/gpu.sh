@@ -483,18 +483,20 @@ record() {
 record-torch() {
   local job
   for job in train infer; do
-    GPUCAST_RECORDING=60 under_recorder "torch-$job" python3 data/torch_steps.py --job "$job" \
+    # Loading cuDNN and choosing kernels comes first.
+    GPUCAST_RECORDING=60 GPUCAST_RECORD_FOR=30 under_recorder "torch-$job" python3 data/torch_steps.py --job "$job" \
       --steps 400 -o "$out/torch-$job.json" || echo "torch-$job: not recorded, exit status $?"
   done
 }
 
-# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s.
+# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s
+# (GPUCAST_RECORD_FOR).
 # What does not end is ended, so that the others are recorded, too.
 under_recorder() {
   mkdir -p "$out/traces"
   PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} GPUCAST_TRACE_LIB=$built/trace \
     timeout --kill-after=5 "${GPUCAST_RECORDING:-20}" \
-    python3 -m gpucast.cli trace --steps 0 --seconds 3 --force -o "$out/traces/$1.zip" -- "${@:2}"
+    python3 -m gpucast.cli trace --steps 0 --seconds "${GPUCAST_RECORD_FOR:-3}" --force -o "$out/traces/$1.zip" -- "${@:2}"
 }
 
 # What is worth taking away, in few files of at most 15 MB.

@@ -3,7 +3,7 @@
     python scripts/trim_traces.py build/traces/traces -o data/measured/h200-traces [--calls 2000]
 
 Of each trace some consecutive steps are kept, and as many of those whose calls alone were recorded:
-what a forecast needs. Times, ids and names stay as they are.
+what a forecast needs. Times, ids and names stay as they are; of absolute paths the last part does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ def trimmed(trace: Trace, calls: int) -> Trace:
         _within(trace.processes[each.process], _apart(_spans(each, calls)))
         for each in steps.processes
     )
-    return replace(trace, processes=kept)
+    command = [_without_folder(word) for word in trace.run.command]
+    return replace(trace, run=replace(trace.run, command=command), processes=kept)
+
+
+def _without_folder(word: str) -> str:
+    """Where programs lay is nobody's business."""
+    return Path(word).name if Path(word).is_absolute() else word
 
 
 def _spans(steps: ProcessSteps, calls: int) -> Iterator[Span]:
@@ -78,6 +84,7 @@ def _within(process: Process, spans: list[Span]) -> Process:
     said = {*used.tolist(), *ranges["name"].tolist(), *ranges["domain"].tolist()}
     return replace(
         process,
+        program=_without_folder(process.program),
         calls=calls.reset_index(drop=True),
         work=_rows(process.work, process.work["correlation"].isin(asked)),
         waits=_rows(process.waits, process.waits["correlation"].isin(asked)),

@@ -1,6 +1,7 @@
 #include "gpucast/fit/weighted_jacobian.h"
 
 #include <cmath>
+#include <vector>
 
 #include "gpucast/fit/evaluate.h"
 
@@ -10,12 +11,31 @@ namespace {
 
 // Derivatives are exact, so dependent columns leave singular values near 1e-15.
 constexpr double rank_tolerance = 1e-8;
+constexpr double no_effect = 1e-6;
+
+// Parameters that change no measured step by what a clock shows: of a second more, none is in a
+// step; a number twice as large changes none. Parts of a norm are so where another is larger by
+// far. `slopes`: d time / d u.
+std::vector<bool> without_effect(const model::StepModel& model, const Eigen::MatrixXd& slopes,
+                                 const Estimate& estimate) {
+  std::vector<bool> result;
+  for (const model::Parameter& each : model.parameter_list()) {
+    const auto at = static_cast<Eigen::Index>(result.size());
+    Eigen::ArrayXd effect = slopes.col(at).array().abs();
+    if (each.is_ratio()) {
+      effect *= (estimate.z[at] - estimate.log_fit.array()).exp();
+    }
+    result.push_back(!each.reciprocal && effect.maxCoeff() < no_effect);
+  }
+  return result;
+}
 
 }  // namespace
 
 WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observations& observations,
                                    const Estimate& estimate, Weighting weighting) {
   Eigen::MatrixXd jacobian = linear_jacobian(model, observations.cells(), estimate.z);
+  const std::vector<bool> idle = without_effect(model, jacobian, estimate);
   for (std::size_t j = 0; j < observations.cell_count(); ++j) {
     double total = 0;
     for (const std::size_t i : observations.samples(j)) {
@@ -28,6 +48,11 @@ WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observat
   norm_ = jacobian.colwise().norm().transpose();
   scale_ = norm_.unaryExpr([](double x) { return x > 0 ? x : 1.0; });
   jacobian = jacobian * scale_.cwiseInverse().asDiagonal();
+  for (Eigen::Index i = 0; i < jacobian.cols(); ++i) {
+    if (idle[static_cast<std::size_t>(i)]) {
+      jacobian.col(i).setZero();
+    }
+  }
   // A full V (so that its last columns span the null space) also with fewer cells than parameters.
   if (jacobian.rows() < jacobian.cols()) {
     const Eigen::Index missing = jacobian.cols() - jacobian.rows();

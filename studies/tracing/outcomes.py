@@ -124,8 +124,8 @@ def outcomes(
     native = statistics.median(measured[NATIVE])
     steps = find_steps(trace).main
     recorded = measured.get(RECORDED)
-    repeats = _repeats(steps, statistics.median(recorded) if recorded else native)
-    grouped = _grouped(steps, repeats)
+    repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
+    grouped = grouped_steps(steps, repeats)
     if not phases.has_light(trace.processes[steps.process]):
         # A trace without light phases does not say what its steps take alone.
         alone = native / min(1.0, repeats)
@@ -181,7 +181,7 @@ def _floor(visits: Sequence[float]) -> float:
     return statistics.mean(abs(of / one - 1) for of, one in zip(others, visits, strict=True))
 
 
-def _repeats(steps: ProcessSteps, seconds: float) -> float:
+def repeats_of(steps: ProcessSteps, seconds: float) -> float:
     """How many found steps one of the program's own is, which took so long; 1/k if they are k.
 
     Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
@@ -191,7 +191,7 @@ def _repeats(steps: ProcessSteps, seconds: float) -> float:
     return max(1, round(seconds / usual)) / max(1, round(usual / seconds))
 
 
-def _grouped(steps: ProcessSteps, times: float) -> ProcessSteps:
+def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
     """So many found steps as one: as many as a step of the program's, wherever they begin."""
     repeats = round(times)
     if repeats <= 1:

@@ -1,6 +1,7 @@
 """``scripts/gpu.sh traces`` over the fake driver: its native GPUs are servers', as its remote ones.
 
-Nothing is recorded here (no CUPTI): that is said, and the campaign goes on.
+Nothing is recorded here (the fake driver tells CUPTI nothing, or there is none): that is said, and
+the campaign goes on; steps of runs that were to be recorded are there or not.
 """
 
 from __future__ import annotations
@@ -84,12 +85,13 @@ def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -
     found = Counter(
         (each["program"], each["n"], each["gpus"], each["path"])
         for each in records
-        if each["kind"] == "step" and "program" in each
+        if each["kind"] == "step" and "program" in each and each["path"] in PATHS
     )
     cells = [("many-kernels", 20, 1), ("many-kernels", 20, 2), ("pageable-copies", 4, 1)]
     visits = {(*cell, path): 2 for cell in cells for path in PATHS}
     assert found == visits | {("skeleton", 2, 1, path): 1 for path in PATHS}
     assert {each["path"] for each in records if each["kind"] == "transfer"} == set(PATHS)
-    assert {each["path"] for each in records if each.get("schedule") == "star-async"} == set(PATHS)
-    assert len(gc.load(folder / "dataset.jsonl").machines) == 3
+    assert {each["path"] for each in records if each.get("schedule") == "star-async"} >= set(PATHS)
+    machines = set(gc.load(folder / "dataset.jsonl").machines)
+    assert machines >= {f"x2/{path}" for path in PATHS}
     assert {each.name for each in folder.glob("*.xz")} == {"dataset.jsonl.xz", "logs.tar.xz"}

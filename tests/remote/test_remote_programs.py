@@ -88,7 +88,8 @@ def test_microbench_measures_what_there_is_and_notes_the_rest(tmp_path: Path) ->
     transfers = records(path, "transfer")
     assert {t["route"] for t in transfers} >= {"h2d", "d2h", "staged"}
     assert all(t["valid"] and t["path"] == "remote" for t in transfers)
-    assert {launch["method"] for launch in records(path, "launch")} == {"submit", "sync"}
+    methods = {launch["method"] for launch in records(path, "launch")}
+    assert methods == {"submit", "sync", "row", "drain", "idle", "rest"}
     notes = " ".join(note["text"] for note in records(path, "note"))
     assert "the devices do not reach the host's memory" in notes
     assert "the CUDA runtime has no graphs" in notes

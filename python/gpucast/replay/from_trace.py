@@ -11,15 +11,15 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.traces import phases, tables, waiting
+from gpucast.replay.undisturbed import undisturbed
+from gpucast.traces import phases, tables
+from gpucast.traces.complete import with_work
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
-ENOUGH_WORK = 0.8
-"""Share of the calls with work that most steps have, below which a step lacks some."""
 MOST_CALLBACK = 0.5e-6
 """s that noting a call takes between it and the next: more is the program's own."""
 BEHIND = 0.7e-6
@@ -55,7 +55,7 @@ def program_of(
     """
     of = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[of.process]
-    recorded = (of.phase == phases.FULL) & _with_work(process, of)
+    recorded = (of.phase == phases.FULL) & with_work(process, of)
     first, last = of.longest_run(recorded, most_steps)
     if last - first < FEWEST_STEPS:
         raise InputError(
@@ -103,6 +103,9 @@ def program_of(
         warnings=tuple(_warnings(trace, process, asked)),
     )
     untraced = trace.run.seconds_untraced
+    if phases.has_some_calls(process):
+        program = _by_steps_alone(program, of, untraced)
+        untraced = float(np.median(program.recorded))  # nothing is left to take off
     if untraced is None:
         untraced = _light_step(of)
         program = _towards(program, _light_costs(program, process), untraced)
@@ -111,21 +114,6 @@ def program_of(
             alone = float(np.median(program.recorded)) if untraced is None else untraced
             untraced = alone - shorter
     return _ticking(_untraced(program, untraced), tick_of(trace.run.machine.gpus))
-
-
-def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Which steps have as many calls with work on record as most of their kind: a recorder may miss
-    some."""
-    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
-    step = steps.call_step[np.unique(rows[rows >= 0])]
-    count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
-    least = np.zeros(steps.count)
-    recorded = steps.kept & (steps.phase == phases.FULL)
-    for kind in np.unique(steps.kind):
-        own = steps.kind == kind
-        if (own & recorded).any():
-            least[own] = ENOUGH_WORK * np.quantile(count[own & recorded], 0.9)
-    return np.asarray(count >= least)
 
 
 def _waits_for_set(asked: Asked) -> NDArray[np.bool_]:
@@ -168,18 +156,37 @@ def _light_step(steps: ProcessSteps) -> float | None:
     return float(np.median(light)) if light.size >= FEWEST_STEPS else None
 
 
-def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
-    """Without what noting a call takes behind it, in light phases, too; and s a step less by that.
+def _by_steps_alone(
+    program: CallProgram, steps: ProcessSteps, untraced: float | None
+) -> CallProgram:
+    """Without what recording cost, where light phases hold no calls but waits."""
+    if untraced is None:
+        light = _light_step(steps)
+        if light is None:
+            said = (
+                "light phases do not tell how long steps take, whose waits they hold alone: steps "
+                "are as long as recorded"
+            )
+            return replace(program, warnings=(*program.warnings, said))
+        alone = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
+        untraced = light - float(steps.calls[: steps.count][alone].mean()) * _callback(program)
+    return undisturbed(program, untraced)
 
-    The shortest gaps tell: in them the program did nothing.
-    """
-    gaps = program.gap[program.gap > 0]
-    each = min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
+
+def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
+    """Without what noting a call takes behind it, in light phases, too; s a step less by that."""
+    each = _callback(program)
     found = replace(program, gap=np.maximum(program.gap - each, 0))
     with_them, without = (
         float(np.median(of.step_seconds(of.simulate()))) for of in (program, found)
     )
     return found, max(0.0, with_them - without)
+
+
+def _callback(program: CallProgram) -> float:
+    """s that noting a call takes behind it: the shortest gaps; in them the program did nothing."""
+    gaps = program.gap[program.gap > 0]
+    return min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:

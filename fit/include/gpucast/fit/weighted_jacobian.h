@@ -17,7 +17,9 @@ class WeightedJacobian {
   WeightedJacobian(const model::StepModel& model, const Observations& observations,
                    const Estimate& estimate, Weighting weighting);
 
-  // Norm of each column before scaling, and what it was divided by: its norm, or 1 for 0.
+  // Norm of each column before scaling, and what it was divided by: its norm, or 1 for 0. Columns
+  // of parameters that change no measured step as far as any clock shows count as 0 in all that
+  // follows.
   const Eigen::VectorXd& norm() const { return norm_; }
   const Eigen::VectorXd& scale() const { return scale_; }
   Eigen::Index rank() const { return rank_; }
