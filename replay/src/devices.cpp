@@ -19,14 +19,14 @@ constexpr double kernels_look_later = 2.8e-6;
 double looks_until(double late, double tick) {
   constexpr double jitter = 0.4e-6;
   constexpr double relative = 0.004;
-  constexpr double most = 4;  // sigma and ticks beyond which nothing is left to know
+  constexpr int most = 4;  // sigma and ticks beyond which nothing is left to know
   if (late <= -most * jitter) return 0;
   const double sigma = std::hypot(jitter, relative * late);
   if (sigma > tick / 2) return late / tick + 1.0 / 2;
-  const double place = std::floor(late / tick);
-  const double first = std::max(0.0, place - most);
+  const auto place = static_cast<int>(std::floor(late / tick));
+  const int first = std::max(0, place - most);
   double count = first;
-  for (double k = first; k <= place + most; ++k)
+  for (int k = first; k <= place + most; ++k)
     count += std::erfc((k * tick - late) / (sigma * std::numbers::sqrt2)) / 2;
   return count;
 }
