@@ -137,7 +137,8 @@ class CallProgram:
         name: of each call, in ``names``.
         bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
             the begin of that call (number of calls: behind the end of the last).
-        recorded: s of each step as it was recorded.
+        recorded: s of each step as it was recorded, less what recording is taken to have cost, and
+            with the ticks that its calls meet without it.
         tick: s at which work looks for the end of another engine's, on these GPUs; 0: at once.
         warnings: what could not be told, or may be wrong elsewhere; one line each.
     """
