@@ -94,6 +94,7 @@ class Messages:
             copies share; bulk_wake: s until the threads that take these are awake after a pause.
         spin: s that either side looks for a message before it sleeps.
         wake_server, wake_client: s that waking it then takes.
+        tail: s until a server knows that its GPU has done what is waited for.
     """
 
     transport: int
