@@ -13,7 +13,7 @@ of them (``forecast.drawn_costs``) is therefore made of all cells at once, and m
 
 with one d for all: its standard deviation, by least squares over cells and draws, is the model's
 factor on T_com, which no fit averages out (``model.intervals``). A measurement differs from the
-expected step by ``VISIT`` besides.
+expected step by what visits differ besides (``PathCosts.spread_visit``).
 """
 
 from __future__ import annotations
@@ -59,8 +59,6 @@ MANY_TIMES = 1.9
 DRAWS = 60
 """Of the path's costs: their standard deviation to a tenth."""
 _ALIKE = ("program", "case", "schedule", "kernel", "memory")
-VISIT = 0.065
-"""Sd of ln of a measured step about the expected one, from visit to visit: as of ``forecast``."""
 PLAIN = Options()
 """Traces say everything themselves."""
 LEAST_SD = 0.05
@@ -232,8 +230,10 @@ def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: s
             n=(min(n for n, _ in known), max(n for n, _ in known)),
             gpus=(min(gpus for _, gpus in known), max(gpus for _, gpus in known)),
         ),
-        simulated=SimulatedSteps(com=common_sd(cells), visit=VISIT),
-        noise=replace(model.noise, sample=float(np.hypot(model.noise.between_cells, VISIT))),
+        simulated=SimulatedSteps(com=common_sd(cells), visit=costs.spread_visit),
+        noise=replace(
+            model.noise, sample=float(np.hypot(model.noise.between_cells, costs.spread_visit))
+        ),
         warnings=[*model.warnings, *said_of_cells, *costs.warnings],
     )
     return PathModel(found, tuple(cells))
