@@ -6,8 +6,9 @@ What the extra is spent on: the same without what a kind of calls costs more the
 **Interval.** Of a measurement now: the 5 % and 95 % points of draws. Each draw has the path's costs
 times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as much) and
 factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
-its visits differ, where there were several), a sample of
-the recorded steps, and what a visit of a step differs by, as visits of skeletons of steps do.
+its visits differ, where there were several), kernels that begin sooner or later (``LATENCY``: a
+copy may then just meet or miss their ends), a sample of the recorded steps, and what a visit of a
+step differs by, as visits of skeletons of steps do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from gpucast.replay.kinds import changes_of, kinds_of
 from gpucast.replay.path import PathCosts, forwarded
-from gpucast.replay.program import CallProgram, Messages, Seconds
+from gpucast.replay.program import CallProgram, Messages, Operation, Seconds
 
 DRAWS = 100
 MOST_CALLS = 4_000_000
@@ -27,6 +28,9 @@ MOST_CALLS = 4_000_000
 FEWEST_DRAWS = 8
 
 COMMON = 0.05
+LATENCY = 1e-6
+"""s by which kernels of one program began sooner or later in another recording of it, on another
+GPU of the kind (H200: 0.7 to 1.8 us)."""
 APART = 0.04
 
 SETTLING = 0.2
@@ -154,7 +158,10 @@ def _spread(
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
     found = np.empty(count)
     for at in range(count):
-        steps = _steps(*forwarded(program, _drawn(costs, random)))
+        there, messages = forwarded(program, _drawn(costs, random))
+        shift = LATENCY * random.standard_normal()
+        latency = np.maximum(there.latency + shift * (there.operation == Operation.launch), 0)
+        steps = _steps(replace(there, latency=latency), messages)
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
