@@ -124,7 +124,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--train", metavar="DATA", help=earlier)
     parser.add_argument("--native", default="native", help="the path that what-ifs start from")
     parser.add_argument("--rivals", action="store_true", help="ask Extra-P and scipy again")
-    parser.add_argument("--samples", type=int, help="of a record, to train (default: all)")
+    fewer = "of a record, to train: as many evenly spaced quantiles (default: all samples)"
+    parser.add_argument("--samples", type=int, help=fewer)
     parser.add_argument("--replicates", type=int, default=40, help="bootstrap refits")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)

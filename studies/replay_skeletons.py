@@ -4,9 +4,8 @@
 
 Skeletons of steps are simulated as programs of calls, at the costs that the dataset's launches and
 transfers give. By how much bytes cost more in a step is told by skeletons of one GPU and blocking
-copies, and what connections share by asynchronous ones to all GPUs; the others are held out.
-Skeletons are no traced
-programs: what a call and a kernel take natively is taken for that of an H200.
+copies; the others are held out. Skeletons are no traced programs: what a call and a kernel take
+natively is taken for that of an H200.
 """
 
 from __future__ import annotations

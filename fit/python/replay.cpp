@@ -27,7 +27,8 @@ using Seconds = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Row
 constexpr std::array asked_rows = {"thread", "operation", "direction", "memory",    "blocking",
                                    "device", "stream",    "bytes",     "recording", "engine"};
 constexpr std::array takes_rows = {"gap", "cost", "tail", "latency", "delay", "seconds", "share"};
-constexpr std::array message_rows = {"cost", "up", "flight", "serve", "answer", "down", "after"};
+constexpr std::array message_rows = {"cost", "up",    "flight", "serve", "answer",
+                                     "down", "after", "lead",   "polls"};
 
 void require_rows(Eigen::Index rows, std::size_t expected, const char* name) {
   if (rows != static_cast<Eigen::Index>(expected)) {
@@ -90,7 +91,9 @@ replay::Messages messages(const Seconds& from) {
           .serve = column(from, 3),
           .answer = column(from, 4),
           .down = column(from, 5),
-          .after = column(from, 6)};
+          .after = column(from, 6),
+          .polls = column(from, 8),
+          .lead = column(from, 7)};
 }
 
 template <std::size_t Count>
@@ -113,7 +116,7 @@ void bind_replay(nb::module_& m) {
          const std::vector<std::uint8_t>& engines, const Integers& asked, const Seconds& takes,
          std::uint8_t transport, const Seconds& message_times, double line, double bulk_line,
          double bulk_wake, double spin, double wake_server, double wake_client, std::int32_t queue,
-         double tick) {
+         double tick, double tail, double bulk_deep) {
         nb::gil_scoped_release release;
         const replay::Program calls = program(threads, devices, streams, engines, asked, takes);
         if (transport > 2) throw std::invalid_argument("no such transport");
@@ -128,6 +131,8 @@ void bind_replay(nb::module_& m) {
         path.wake_client = wake_client;
         path.queue = queue;
         path.tick = tick;
+        path.tail = tail;
+        path.bulk_deep = bulk_deep;
         const replay::Times times = replay::simulate(calls, path);
         Seconds result(4, static_cast<Eigen::Index>(calls.size()));
         for (std::size_t c = 0; c < calls.size(); ++c) {
@@ -142,6 +147,7 @@ void bind_replay(nb::module_& m) {
       "threads"_a, "devices"_a, "streams"_a, "engines"_a, "asked"_a, "takes"_a, "transport"_a,
       "messages"_a, "line"_a = 0.0, "bulk_line"_a = 0.0, "bulk_wake"_a = 0.0, "spin"_a = 2e-3,
       "wake_server"_a = 0.0, "wake_client"_a = 0.0, "queue"_a = 1024, "tick"_a = 0.0,
+      "tail"_a = 0.0, "bulk_deep"_a = 2e-3,
       "A program of calls on a path (replay/include/gpucast/replay): rows begin, end of each call, "
       "and of its work, s; not a number where it asks for none. streams: rows device, kind; asked, "
       "takes, messages: rows REPLAY_ASKED, REPLAY_TAKES, REPLAY_MESSAGES; transport: 0 direct, 1 "

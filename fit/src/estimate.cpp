@@ -25,28 +25,46 @@ constexpr double compared = 1e-6;
 // Range of a parameter around the largest value the data admit (see `admitted`): far enough down
 // that its share of every time is below rounding.
 constexpr double smallest_share = 1e-9;
+constexpr double log_beyond_admitted = 3;
 
-// The weighted problem, one residual a cell and one a prior, as TinySolver wants it.
+// Ranges that the parameters are looked for in, in log linear coordinates.
+struct Box {
+  Eigen::VectorXd lowest;
+  Eigen::VectorXd highest;
+
+  Eigen::VectorXd nearest(const Eigen::VectorXd& z) const {
+    return z.cwiseMin(highest).cwiseMax(lowest);
+  }
+};
+
+// The weighted problem, one residual a cell and one a prior, as TinySolver wants it. Beyond its
+// range a parameter stays without effect, and so it does at an end of it that it is pushed against:
+// a step for one whose share of every time is below rounding has no bound otherwise, and takes
+// others with it or ends where a time has no derivative.
 struct WeightedCells {
   using Scalar = double;
   enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
 
   WeightedCells(const model::StepModel& model, const std::vector<Cell>& cells, Times times,
-                Numbers numbers, std::vector<NumberPrior> priors_of_numbers)
+                Numbers numbers, std::vector<NumberPrior> priors_of_numbers, Box range)
       : log_times(model, cells, times),
         parameters(static_cast<int>(model.parameter_count())),
         hold(numbers == Numbers::held),
         root_weight(static_cast<Eigen::Index>(cells.size())),
         mean(static_cast<Eigen::Index>(cells.size())),
-        priors(std::move(priors_of_numbers)) {}
+        priors(std::move(priors_of_numbers)),
+        box(std::move(range)) {}
 
   int NumResiduals() const {
     return static_cast<int>(mean.size()) + static_cast<int>(priors.size());
   }
   int NumParameters() const { return parameters; }
 
-  bool operator()(const double* z, double* residuals, double* jacobian) const {
+  bool operator()(const double* asked, double* residuals, double* jacobian) const {
     const Eigen::Index cells = mean.size();
+    const Eigen::Map<const Eigen::VectorXd> wanted(asked, parameters);
+    const Eigen::VectorXd inside = box.nearest(wanted);
+    const double* z = inside.data();
     Eigen::MatrixXd slopes;
     if (jacobian != nullptr) slopes.resize(cells, parameters);
     log_times(z, residuals, jacobian == nullptr ? nullptr : slopes.data());
@@ -63,6 +81,12 @@ struct WeightedCells {
         j(cells + static_cast<Eigen::Index>(i), priors[i].at) = 1 / priors[i].sd;
         if (hold) j.col(priors[i].at).setZero();
       }
+      for (Eigen::Index i = 0; i < parameters; ++i) {
+        const double uphill = j.col(i).dot(r);
+        const bool at_end = (wanted[i] <= box.lowest[i] && uphill >= 0) ||
+                            (wanted[i] >= box.highest[i] && uphill <= 0);
+        if (at_end || wanted[i] != inside[i]) j.col(i).setZero();
+      }
     }
     return true;
   }
@@ -73,6 +97,7 @@ struct WeightedCells {
   Eigen::VectorXd root_weight;  // square root of the summed weights of the cell's samples
   Eigen::VectorXd mean;         // their weighted mean log time
   std::vector<NumberPrior> priors;
+  Box box;
 };
 
 // Where start values are looked for, in log linear coordinates: pure numbers at what is plausible
@@ -142,6 +167,11 @@ Eigen::VectorXd admitted(const model::StepModel& model, const Observations& obse
   return largest.cwiseProduct(origin(model).array().exp().matrix());
 }
 
+Box box_of(const model::StepModel& model, const Observations& observations) {
+  const Eigen::VectorXd largest = admitted(model, observations).array().log();
+  return {largest.array() + std::log(smallest_share), largest.array() + log_beyond_admitted};
+}
+
 Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fit,
                  std::size_t parameter_count) {
   // Fitted residuals are smaller than errors by the parameters that followed the noise.
@@ -180,8 +210,8 @@ class Refiner {
   Refiner(const model::StepModel& model, const Observations& observations, Times times,
           Numbers numbers, std::vector<NumberPrior> priors)
       : observations_(observations),
-        problem_(model, observations.cells(), times, numbers, std::move(priors)),
-        largest_(admitted(model, observations).array().log()) {
+        problem_(model, observations.cells(), times, numbers, std::move(priors),
+                 box_of(model, observations)) {
     solver_.options.max_num_iterations = 10;
     solver_.options.function_tolerance = 1e-11;
     solver_.options.parameter_tolerance = 1e-12;
@@ -194,9 +224,7 @@ class Refiner {
     use(state.sigma);
     weigh<weight_of>(state);
     solver_.Solve(problem_, &state.z);
-    state.z = state.z.array()
-                  .min(largest_.array() + 3.0)
-                  .max(largest_.array() + std::log(smallest_share));
+    state.z = problem_.box.nearest(state.z);
     const Eigen::VectorXd before = state.log_fit;
     predict(state);
     return (state.log_fit - before).cwiseAbs().maxCoeff();
@@ -242,7 +270,6 @@ class Refiner {
 
   const Observations& observations_;
   WeightedCells problem_;
-  Eigen::VectorXd largest_;
   Scales scales_{};
   std::vector<double> sigma_;  // of each sample
   ceres::TinySolver<WeightedCells> solver_;

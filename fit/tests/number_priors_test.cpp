@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gpucast/fit/estimate.h"
+#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/robust.h"
 #include "synthetic.h"
@@ -129,6 +131,75 @@ TEST(NumberPriors, MakeReplicatesAsFarApartAsStandardErrorsSay) {
       EXPECT_NEAR(spread / found.identification.relative_error[static_cast<std::size_t>(i)], 1, .25)
           << i << " of " << sizes.size() << " sizes";
     }
+  }
+}
+
+// Robust cost of all samples at some parameters, and of the priors.
+double cost_at(const model::StepModel& model, const Observations& observations,
+               const Scales& scales, const Eigen::VectorXd& z) {
+  Eigen::VectorXd log_time(static_cast<Eigen::Index>(observations.cell_count()));
+  evaluate(model, observations.cells(), z.data(), log_time.data(), nullptr);
+  double sum = cost(number_priors(model), z);
+  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+    for (const std::size_t i : observations.samples(j)) {
+      const double off = observations.log_seconds()[i] - log_time[static_cast<Eigen::Index>(j)];
+      sum += tukey_cost(off / sample_sigma(observations, scales, j, i));
+    }
+  }
+  return sum;
+}
+
+// Copies of a few bytes take longer than those of some more: the slope of their piece of the curve
+// is zero, at the end of its range. What bends is hardly told at the same time, so that the fit has
+// a way to go with every reweighting.
+TEST(NumberPriors, LetAFitSettleBesideAParameterThatIsZero) {
+  constexpr double latency = 1.4e-6;
+  constexpr double throughput = 17e9;
+  constexpr double break_at = 95;
+  synthetic::Noisy noisy(3, .01, .05);
+  synthetic::Samples samples;
+  const auto step_seconds = [&](double n, double gpus) {
+    return std::ceil(n / (4 * 2304 * gpus)) * n * 4 * 2304 * synthetic::native.t_gpu +
+           host(true_step, true_particle, true_growth, true_cache, n) +
+           gpus * (latency + 16 * n / throughput + 1e-5 + 3e-6) + 12 * n / 1e10;
+  };
+  synthetic::add_steps(samples, step_seconds, noisy, 15);
+  for (int repetition = 0; repetition < 15; ++repetition) {
+    for (const double bytes : {4., 8., 16., 32., 64., 1e3, 4e3, 16e3, 64e3, 1e6, 1e7}) {
+      const double longer = bytes < break_at ? 1.05 : 1;
+      samples.add(synthetic::transfer(model::Route::h2d, bytes),
+                  noisy(longer * (latency + bytes / throughput)));
+      samples.add(synthetic::transfer(model::Route::d2h, bytes), noisy(1e-5 + bytes / 1e10));
+    }
+    samples.add(synthetic::launch(10), noisy(3e-5));
+  }
+  const Observations observations = samples.observations();
+  model::TransferCurves curves;
+  curves[static_cast<std::size_t>(model::Route::h2d)] = model::TransferCurve{{break_at}};
+  curves[static_cast<std::size_t>(model::Route::d2h)] = model::TransferCurve{};
+  const model::StepModel model(model::StepTerms{model::Wave{}, model::Bent{}, model::StarSerial{}},
+                               {.cores = 2304}, 4, curves);
+  const Estimate found = estimate(model, observations, start_values(model, observations));
+  EXPECT_TRUE(found.converged);
+  const double least = cost_at(model, observations, found.sigma, found.z);
+  EXPECT_NEAR(found.cost, least, 1e-9 * least);
+  for (Eigen::Index i = 0; i < found.z.size(); ++i) {
+    const auto& parameter = model.parameter_list()[static_cast<std::size_t>(i)];
+    const auto moved = [&](double by) {
+      return cost_at(model, observations, found.sigma,
+                     found.z + by * Eigen::VectorXd::Unit(found.z.size(), i));
+    };
+    if (parameter.name == "B_h2d_1") {
+      EXPECT_LT(break_at * std::exp(found.z[i]), 1e-6 * latency);
+      EXPECT_GT(moved(10), least);
+      continue;
+    }
+    constexpr double h = 1e-3;
+    const double curvature = (moved(h) - 2 * least + moved(-h)) / (h * h);
+    EXPECT_GT(curvature, 0) << parameter.name;
+    // Distance to the minimum along this axis, in standard errors.
+    const double slope = (moved(h) - moved(-h)) / (2 * h);
+    EXPECT_LT(std::abs(slope) / std::sqrt(curvature), 1e-3) << parameter.name;
   }
 }
 

@@ -13,8 +13,11 @@ enum class What : std::uint8_t {
   eligible,  // an item has been asked for long enough
   finished,  // an item is done
   shares,    // the first of a shared engine's works is done, if `version` still holds
+  upload,    // a large copy to a device begins to be sent
+  uploaded,  // it is sent
   arrived,   // a call's message is at its server
   served,    // the server has done it
+  seen,      // the server knows that what a call waits for is done
   answered,  // the answer is at the host
   data,      // data that comes by itself is there
 };

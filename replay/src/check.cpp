@@ -92,6 +92,8 @@ void check(const Program& program, const Path& path) {
   require_times(messages.answer, size, "answer");
   require_times(messages.down, size, "down");
   require_times(messages.after, size, "after");
+  require_times(messages.lead, size, "lead");
+  require_times(messages.polls, size, "polls");
 }
 
 }  // namespace gpucast::replay

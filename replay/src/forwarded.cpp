@@ -22,9 +22,15 @@ Forwarded::Forwarded(const Program& program, const Path& path, Agenda& agenda, D
       hosts_(hosts),
       times_(times),
       connections_(at(program.devices)),
+      ready_(program.size()),
       data_at_server_(program.size()),
+      taken_(program.size()),
       receiving_(program.streams.device.size()),
-      data_until_(program.streams.device.size()) {}
+      data_until_(program.streams.device.size()),
+      held_(program.size()),
+      asked_(program.size()),
+      done_(program.size()),
+      over_(program.size()) {}
 
 // A wait for an event goes to the server of the stream that recorded it.
 std::int32_t Forwarded::device_of(std::int32_t call) const {
@@ -52,6 +58,11 @@ bool Forwarded::large(std::int32_t call) const {
   return program_.bytes[at(call)] > path_.most_inline && (to_device(call) || to_host(call));
 }
 
+// The host does not wait until a large copy is sent.
+bool Forwarded::goes_on(std::int32_t call) const {
+  return program_.blocking[at(call)] == 0 && program_.memory[at(call)] == Memory::pinned;
+}
+
 // ---- the host ----
 
 void Forwarded::call(std::int32_t call) {
@@ -61,15 +72,27 @@ void Forwarded::call(std::int32_t call) {
   if (manner == Manner::here) return hosts_.returns(call, agenda_.now() + messages.cost[c]);
   Connection& connection = connection_of(call);
   if (held_up(call, connection)) return;
-  const double sent = send(call, connection);
-  if (manner != Manner::send) return;
-  const std::int32_t stream = program_.stream[c];
-  if (to_host(call)) ++receiving_[at(stream)];
-  if (to_device(call) && program_.blocking[c] != 0 && receiving_[at(stream)] > 0) {
+  const double free = send(call, connection);
+  if (manner != Manner::send) return begin_reading(connection, free);
+  if (to_host(call)) ++receiving_[at(program_.stream[c])];
+  if (!large(call) || !to_device(call) || goes_on(call)) sent(call, free);
+}
+
+// The host is free of a call that is not answered.
+void Forwarded::sent(std::int32_t call, double time) {
+  const std::size_t c = at(call);
+  if (to_device(call) && program_.blocking[c] != 0 && receiving_[at(program_.stream[c])] > 0) {
     waiting_for_data_.push_back(call);
-    return;
+    return begin_reading(connection_of(call), time);
   }
-  hosts_.returns(call, sent);
+  hosts_.returns(call, time);
+}
+
+// A thread waits from then on.
+void Forwarded::begin_reading(Connection& connection, double time) {
+  ++connection.readers;
+  connection.read_until = std::max(connection.read_until, time) + connection.to_read;
+  connection.to_read = 0;
 }
 
 bool Forwarded::held_up(std::int32_t call, Connection& connection) {
@@ -78,7 +101,18 @@ bool Forwarded::held_up(std::int32_t call, Connection& connection) {
     hosts_.wait_for(call, recording);
     return true;
   }
+  if (held_[at(call)] != 0) {
+    held_[at(call)] = 0;
+    --connection.readers;
+    if (connection.read_until > agenda_.now()) {
+      agenda_.add(connection.read_until, What::again, call);
+      return true;
+    }
+  }
   if (connection.unread > path_.socket) {
+    // Who waits to write reads.
+    begin_reading(connection, agenda_.now());
+    held_[at(call)] = 1;
     connection.waiting_for_room.push_back(call);
     return true;
   }
@@ -86,17 +120,25 @@ bool Forwarded::held_up(std::int32_t call, Connection& connection) {
 }
 
 // When `bytes` that want to go from `begin` on have gone over the line that all share.
-double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes, bool bulk) const {
-  const double line = bulk ? std::max(path_.line, path_.bulk_line) : path_.line;
-  if (line <= 0) return begin;
-  line_free = std::max(line_free, begin) + line * static_cast<double>(bytes);
+double Forwarded::over_line(double& line_free, double begin, std::int64_t bytes) const {
+  if (path_.line <= 0) return begin;
+  line_free = std::max(line_free, begin) + path_.line * static_cast<double>(bytes);
   return line_free;
+}
+
+// Likewise of large copies, through what those of both directions share.
+double Forwarded::through_memory(double begin, std::int64_t bytes) {
+  if (path_.bulk_line <= 0) return begin;
+  memory_free_ = std::max(memory_free_, begin) + path_.bulk_line * static_cast<double>(bytes);
+  return memory_free_;
 }
 
 // When a channel that was free from `channel_free` on begins with what is there at `time`.
 double Forwarded::awake(double channel_free, double time) const {
-  if (time <= channel_free + path_.bulk_nap) return std::max(channel_free, time);
-  return time + path_.bulk_wake;
+  const double slept = time - channel_free;
+  if (slept <= path_.bulk_nap) return std::max(channel_free, time);
+  const double deep = (slept - path_.bulk_nap) / (path_.bulk_deep - path_.bulk_nap);
+  return time + path_.bulk_wake * std::min(1.0, deep);
 }
 
 // When the host is free of it.
@@ -105,20 +147,17 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
   const Messages& messages = path_.messages;
   const std::int64_t bytes = to_device(call) ? program_.bytes[c] : 0;
   const double now = agenda_.now();
-  double sent = now + messages.cost[c];
+  const double sent = now + messages.cost[c];
   double arrives = sent;
   if (large(call) && to_device(call)) {
-    const double begin = awake(connection.bulk_up_free, sent);
-    connection.bulk_up_free =
-        std::max(begin + messages.up[c], over_line(line_up_free_, begin, bytes, true));
-    data_at_server_[c] = connection.bulk_up_free + messages.flight[c];
-    const bool waits = program_.blocking[c] != 0 || program_.memory[c] != Memory::pinned;
-    if (waits) sent = connection.bulk_up_free;
+    ready_[c] = sent;
+    connection.uploads.push_back(call);
+    if (connection.uploads.size() == 1) next_upload(connection);
     arrives = std::max(arrives, connection.up_free);
     connection.unread += header_bytes;
   } else {
     // A copy goes out while the host still writes.
-    const double line = over_line(line_up_free_, now, bytes + header_bytes, false);
+    const double line = over_line(line_up_free_, now, bytes + header_bytes);
     arrives = std::max({arrives, connection.up_free, line}) + messages.up[c];
     connection.unread += bytes + header_bytes;
   }
@@ -128,14 +167,44 @@ double Forwarded::send(std::int32_t call, Connection& connection) {
   return sent;
 }
 
+void Forwarded::next_upload(Connection& connection) {
+  const std::int32_t call = connection.uploads.front();
+  agenda_.add(awake(connection.bulk_up_free, ready_[at(call)]), What::upload, call);
+}
+
+void Forwarded::upload(std::int32_t call) {
+  const std::size_t c = at(call);
+  const double begin = agenda_.now();
+  const std::int64_t bytes = program_.bytes[c];
+  const double end = std::max({begin + path_.messages.up[c], over_line(line_up_free_, begin, bytes),
+                               through_memory(begin, bytes)});
+  connection_of(call).bulk_up_free = end;
+  data_at_server_[c] = end + path_.messages.flight[c];
+  if (taken_[c] > 0) agenda_.add(std::max(taken_[c], data_at_server_[c]), What::served, call);
+  agenda_.add(end, What::uploaded, call);
+}
+
+void Forwarded::uploaded(std::int32_t call) {
+  Connection& connection = connection_of(call);
+  connection.uploads.pop_front();
+  if (!connection.uploads.empty()) next_upload(connection);
+  if (manner_of(call) == Manner::send && !goes_on(call)) sent(call, agenda_.now());
+}
+
 // ---- the server ----
 
 void Forwarded::handle(const Event& event) {
   switch (event.what) {
+    case What::upload:
+      return upload(event.about);
+    case What::uploaded:
+      return uploaded(event.about);
     case What::arrived:
       return arrived(event.about);
     case What::served:
       return served(event.about);
+    case What::seen:
+      return seen(event.about);
     case What::answered:
       return answered(event.about);
     case What::data:
@@ -157,16 +226,19 @@ void Forwarded::serve_next(Connection& connection) {
   connection.messages.pop_front();
   connection.busy = true;
   const double now = agenda_.now();
-  double begin = std::max(now, connection.free);
+  const double lead = path_.messages.lead[c];
+  double begin = std::max(now - lead, connection.free);
   if (now - connection.last_seen > path_.spin && connection.waits == 0) begin += path_.wake_server;
   connection.last_seen = now;
-  const double taken = begin + path_.messages.serve[c];
+  const double taken = std::max(now, begin + path_.messages.serve[c]);
   connection.free = taken;
   connection.unread -= header_bytes + (to_device(call) && !large(call) ? program_.bytes[c] : 0);
   for (const std::int32_t waiting : std::exchange(connection.waiting_for_room, {}))
-    agenda_.add(begin, What::again, waiting);
+    agenda_.add(std::max(now, begin), What::again, waiting);
   // Of a large copy all has to be there; answers go out meanwhile.
-  agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
+  taken_[c] = taken;
+  if (!large(call) || !to_device(call)) return agenda_.add(taken, What::served, call);
+  if (data_at_server_[c] > 0) agenda_.add(std::max(taken, data_at_server_[c]), What::served, call);
 }
 
 void Forwarded::served(std::int32_t call) {
@@ -211,6 +283,15 @@ void Forwarded::act(std::int32_t call, Connection& connection) {
     default:
       if (program_.engine[c] != none) ask_for_work(call);
   }
+  if (polls(call)) {
+    if (asked_[c] == 0) {
+      asked_[c] = agenda_.now();
+      mark_set(program_, devices_, call);
+      devices_.release(item, agenda_.now());
+    }
+    // Behind what is done by now.
+    return agenda_.add(agenda_.now(), What::seen, call);
+  }
   if (manner == Manner::reply) return answer(call);
   if (manner == Manner::wait || to_host(call)) {
     ++connection.waits;
@@ -240,6 +321,7 @@ void Forwarded::ask_for_work(std::int32_t call) {
 
 void Forwarded::finished(Item item) {
   const std::int32_t call = Devices::call_of(item);
+  done_[at(call)] = agenda_.now();
   Connection& connection = connection_of(call);
   if (connection.blocked != none && devices_.queued(device_of(call)) < path_.queue)
     agenda_.add(agenda_.now(), What::served, std::exchange(connection.blocked, none));
@@ -250,13 +332,33 @@ void Forwarded::finished(Item item) {
       answer(held);
     return next_message(connection);
   }
-  if (manner_of(call) != Manner::wait && !to_host(call)) return;
+  if ((manner_of(call) != Manner::wait && !to_host(call)) || polls(call)) return;
+  agenda_.add(agenda_.now() + path_.tail, What::seen, call);
+}
+
+// The GPU has come to what is waited for, or a wait that polls asks if it has.
+void Forwarded::seen(std::int32_t call) {
+  Connection& connection = connection_of(call);
+  if (polls(call)) {
+    over_[at(call)] = over(call) ? 1 : 0;
+    return answer(call);
+  }
   --connection.waits;
   if (connection.freeing != none) {
     connection.held_answers.push_back(call);
   } else {
     answer(call);
   }
+}
+
+// Whether the server knows that what a wait polls for is done. What was done before it was first
+// asked for has been known since.
+bool Forwarded::over(std::int32_t call) const {
+  const std::size_t c = at(call);
+  if (!devices_.done(Devices::work_of(call))) return false;
+  const std::int32_t recording = program_.recording[c];
+  if (recording != none) return agenda_.now() >= done_[at(recording)] + path_.tail;
+  return done_[c] <= asked_[c] || agenda_.now() >= done_[c] + path_.tail;
 }
 
 // Between two messages.
@@ -281,14 +383,15 @@ void Forwarded::bring(std::int32_t call, What what) {
     const double rest = messages.down[c] * static_cast<double>(std::min(path_.piece, bytes)) /
                         static_cast<double>(bytes);
     const double through = std::max(first + messages.down[c], ready + rest);
-    connection.bulk_down_free = std::max(through, over_line(line_down_free_, first, bytes, true));
+    connection.bulk_down_free =
+        std::max({through, over_line(line_down_free_, first, bytes), through_memory(first, bytes)});
     const double there = connection.bulk_down_free + messages.flight[c];
     double& until = data_until_[at(program_.stream[c])];
     until = std::max(until, there);
     agenda_.add(there, what, call);
     return;
   }
-  const double line = over_line(line_down_free_, ready, bytes + header_bytes, false);
+  const double line = over_line(line_down_free_, ready, bytes + header_bytes);
   connection.down_free =
       std::max({ready, connection.down_free, path_.line > 0 ? line : 0.0}) + messages.down[c];
   connection.down_last = std::max(connection.down_last, connection.down_free + messages.flight[c]);
@@ -311,18 +414,39 @@ double Forwarded::data_until(std::int32_t call) const {
 
 void Forwarded::answered(std::int32_t call) {
   const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  Connection& connection = connection_of(call);
+  const double until = manner_of(call) == Manner::wait ? data_until(call) : 0.0;
   double there = agenda_.now();
-  if (manner_of(call) == Manner::wait) there = std::max(there, data_until(call));
-  if (there - times_.begin[c] > path_.spin) there += path_.wake_client;
-  hosts_.returns(call, there + path_.messages.after[c]);
+  const bool asleep = std::max(there, until) - times_.begin[c] > path_.spin;
+  const double wake = asleep ? path_.wake_client : 0.0;
+  there += wake;
+  --connection.readers;
+  connection.read_until =
+      std::max(connection.read_until, there - messages.lead[c]) + messages.after[c];
+  const double returns = std::max(connection.read_until, until + wake + messages.after[c]);
+  if (polls(call) && over_[c] == 0) return agenda_.add(returns, What::again, call);
+  hosts_.returns(call, returns);
 }
 
 void Forwarded::data(std::int32_t call) {
-  const std::int32_t stream = program_.stream[at(call)];
+  const std::size_t c = at(call);
+  const Messages& messages = path_.messages;
+  const std::int32_t stream = program_.stream[c];
+  Connection& connection = connection_of(call);
+  if (!large(call)) {
+    if (connection.readers == 0) {
+      connection.to_read += messages.after[c];
+    } else {
+      connection.read_until =
+          std::max(connection.read_until, agenda_.now() - messages.lead[c]) + messages.after[c];
+    }
+  }
   if (--receiving_[at(stream)] > 0) return;
   std::erase_if(waiting_for_data_, [&](std::int32_t waiting) {
     if (program_.stream[at(waiting)] != stream) return false;
-    hosts_.returns(waiting, agenda_.now());
+    --connection.readers;
+    hosts_.returns(waiting, std::max(agenda_.now(), connection.read_until));
     return true;
   });
 }

@@ -25,7 +25,7 @@ class Forwarded {
 
   void call(std::int32_t call);
   void finished(Item item);
-  // What::arrived, served, answered and data.
+  // What::upload, uploaded, arrived, served, seen, answered and data.
   void handle(const Event& event);
 
  private:
@@ -37,8 +37,14 @@ class Forwarded {
     double down_last = 0;
     double bulk_up_free = 0;  // and of the channels
     double bulk_down_free = 0;
-    std::int64_t unread = 0;  // bytes that the server has yet to read
+    std::deque<std::int32_t> uploads;  // large copies to the device that are not sent
+    std::int64_t unread = 0;           // bytes that the server has yet to read
     std::vector<std::int32_t> waiting_for_room;
+    // The host's end: threads that wait and therefore read, until when they have read what was
+    // there, and what reading the rest takes.
+    std::int32_t readers = 0;
+    double read_until = 0;
+    double to_read = 0;
     // The server.
     std::deque<std::int32_t> messages;
     bool busy = false;            // with a message
@@ -51,21 +57,31 @@ class Forwarded {
   };
 
   Manner manner_of(std::int32_t call) const;
+  bool polls(std::int32_t call) const { return path_.messages.polls[at(call)] != 0; }
   std::int32_t device_of(std::int32_t call) const;
   Connection& connection_of(std::int32_t call) { return connections_[at(device_of(call))]; }
   bool to_device(std::int32_t call) const;
   bool to_host(std::int32_t call) const;
   bool large(std::int32_t call) const;
+  bool goes_on(std::int32_t call) const;
   bool held_up(std::int32_t call, Connection& connection);
-  double over_line(double& line_free, double begin, std::int64_t bytes, bool bulk) const;
+  static void begin_reading(Connection& connection, double time);
+  double over_line(double& line_free, double begin, std::int64_t bytes) const;
+  double through_memory(double begin, std::int64_t bytes);
   double awake(double channel_free, double time) const;
   double send(std::int32_t call, Connection& connection);
+  void sent(std::int32_t call, double time);
+  void next_upload(Connection& connection);
+  void upload(std::int32_t call);
+  void uploaded(std::int32_t call);
   void arrived(std::int32_t call);
   void serve_next(Connection& connection);
   void served(std::int32_t call);
   void act(std::int32_t call, Connection& connection);
   void ask_for_work(std::int32_t call);
   void next_message(Connection& connection);
+  void seen(std::int32_t call);
+  bool over(std::int32_t call) const;
   void answer(std::int32_t call);
   void bring(std::int32_t call, What what);
   void answered(std::int32_t call);
@@ -81,10 +97,17 @@ class Forwarded {
   std::vector<Connection> connections_;  // a device's
   double line_up_free_ = 0;
   double line_down_free_ = 0;
-  std::vector<double> data_at_server_;          // of a large copy to the device
+  double memory_free_ = 0;
+  std::vector<double> ready_;                   // of a large copy to the device: to be sent,
+  std::vector<double> data_at_server_;          // with its server; 0: not known yet
+  std::vector<double> taken_;                   // and its message; 0: likewise
   std::vector<std::int32_t> receiving_;         // copies of a stream whose data is on its way
   std::vector<double> data_until_;              // of a stream
   std::vector<std::int32_t> waiting_for_data_;  // blocking copies to the device
+  std::vector<std::uint8_t> held_;              // calls that wait for room in a socket
+  std::vector<double> asked_;                   // of a wait that polls: when first; 0: not yet
+  std::vector<double> done_;                    // when the GPU had done a call's own
+  std::vector<std::uint8_t> over_;              // it was over when the server was asked last
 };
 
 }  // namespace gpucast::replay

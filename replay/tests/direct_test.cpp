@@ -159,14 +159,23 @@ TEST(Direct, AFullQueueHoldsTheHost) {
 TEST(Direct, WorkBehindAnotherEnginesSeesItsEndAtTicks) {
   Path path;
   path.tick = 8 * us;
-  // Kernel 3..13; the copy, asked for at 2, looks at 10 and 18.
-  EXPECT_NEAR(simulate(program({launch(apart, 10), copy(apart, Direction::d2h, 1)}), path).work[1],
-              18 * us, tolerance);
-  // Copy 3..8; the kernel, asked for at 2, looks at 10; one of the same engine sees it at once.
-  EXPECT_NEAR(simulate(program({copy(apart, Direction::h2d, 5), launch(apart, 1)}), path).work[1],
-              10 * us, tolerance);
+  // Kernel 3..16; the copy, asked for at 2, could begin at 5, and looks at 5, 13 and 21.
+  EXPECT_NEAR(simulate(program({launch(apart, 13), copy(apart, Direction::d2h, 1)}), path).work[1],
+              21 * us, tolerance);
+  // Copy 3..18; the kernel, asked for at 2, looks first 2.8 us after it could begin: at 7.8, 15.8
+  // and 23.8. One of the same engine sees it at once.
+  EXPECT_NEAR(simulate(program({copy(apart, Direction::h2d, 15), launch(apart, 1)}), path).work[1],
+              23.8 * us, tolerance);
   EXPECT_NEAR(simulate(program({launch(apart, 5), launch(apart, 1)}), path).work[1], 8 * us,
               tolerance);
+}
+
+TEST(Direct, WhatEndsJustAtATickIsSeenThenOrATickLater) {
+  Path path;
+  path.tick = 8 * us;
+  // Kernel 3..13, just as the copy looks: 13 or 21, as likely one as the other.
+  EXPECT_NEAR(simulate(program({launch(apart, 10), copy(apart, Direction::d2h, 1)}), path).work[1],
+              17 * us, tolerance);
 }
 
 TEST(Direct, WhatWasDoneBeforeItWasAskedForIsNotWaitedFor) {
@@ -184,13 +193,13 @@ TEST(Direct, AnEventDoesNotHideWhichEngineIsWaitedFor) {
   path.tick = 8 * us;
   const Call record{.operation = Operation::record, .stream = apart};
   const Call wait{.operation = Operation::wait_stream_event, .stream = other, .recording = 1};
-  // The kernel 3..14; the copy, asked for at 2, looks at 10 and 18. A kernel does not.
+  // The kernel 3..16; the copy, asked for at 2, looks at 5, 13 and 21. A kernel does not.
   EXPECT_NEAR(
-      simulate(program({launch(apart, 11), record, wait, copy(other, Direction::d2h, 1)}), path)
+      simulate(program({launch(apart, 13), record, wait, copy(other, Direction::d2h, 1)}), path)
           .work[3],
-      18 * us, tolerance);
-  EXPECT_NEAR(simulate(program({launch(apart, 11), record, wait, launch(other, 1)}), path).work[3],
-              14 * us, tolerance);
+      21 * us, tolerance);
+  EXPECT_NEAR(simulate(program({launch(apart, 13), record, wait, launch(other, 1)}), path).work[3],
+              16 * us, tolerance);
 }
 
 TEST(Direct, WhatIsNoProgramIsRefused) {

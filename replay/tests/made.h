@@ -113,7 +113,9 @@ inline Path forwarding(const Program& program, Transport transport = Transport::
                    .serve = column(2),
                    .answer = column(1),
                    .down = column(1),
-                   .after = column(0.5)};
+                   .after = column(0.5),
+                   .polls = column(0),
+                   .lead = column(0)};
   return path;
 }
 

@@ -41,6 +41,8 @@ class Outcome:
             simulated.
         spread: of the visits on this path, largest over smallest less one; one visit has none.
         spread_native: likewise natively.
+        floor: error of a visit that is forecast by the median of the others on its path, its
+            size, in the mean of them; not a number with one visit.
         repeats: found steps in one of the program's own; below one: a found step is several.
         calls: of one of the program's own.
         skeleton, skeleton_native: its calls made there, and natively, without its work; not a
@@ -63,6 +65,7 @@ class Outcome:
     visits: int
     spread: float
     spread_native: float
+    floor: float
     repeats: float
     calls: float
     skeleton: float
@@ -121,8 +124,8 @@ def outcomes(
     native = statistics.median(measured[NATIVE])
     steps = find_steps(trace).main
     recorded = measured.get(RECORDED)
-    repeats = _repeats(steps, statistics.median(recorded) if recorded else native)
-    grouped = _grouped(steps, repeats)
+    repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
+    grouped = grouped_steps(steps, repeats)
     if not phases.has_light(trace.processes[steps.process]):
         # A trace without light phases does not say what its steps take alone.
         alone = native / min(1.0, repeats)
@@ -159,6 +162,7 @@ def _outcome(
         visits=len(measured[path]),
         spread=_spread(measured[path]),
         spread_native=_spread(measured[NATIVE]),
+        floor=_floor(measured[path]),
         repeats=repeats,
         calls=share * found.calls,
         skeleton=repeats * skeletons.get(path, float("nan")),
@@ -170,7 +174,14 @@ def _spread(visits: Sequence[float]) -> float:
     return max(visits) / min(visits) - 1 if len(visits) > 1 else float("nan")
 
 
-def _repeats(steps: ProcessSteps, seconds: float) -> float:
+def _floor(visits: Sequence[float]) -> float:
+    if len(visits) < 2:
+        return float("nan")
+    others = [statistics.median([*visits[:k], *visits[k + 1 :]]) for k in range(len(visits))]
+    return statistics.mean(abs(of / one - 1) for of, one in zip(others, visits, strict=True))
+
+
+def repeats_of(steps: ProcessSteps, seconds: float) -> float:
     """How many found steps one of the program's own is, which took so long; 1/k if they are k.
 
     Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
@@ -180,7 +191,7 @@ def _repeats(steps: ProcessSteps, seconds: float) -> float:
     return max(1, round(seconds / usual)) / max(1, round(usual / seconds))
 
 
-def _grouped(steps: ProcessSteps, times: float) -> ProcessSteps:
+def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
     """So many found steps as one: as many as a step of the program's, wherever they begin."""
     repeats = round(times)
     if repeats <= 1:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import gpucast as gc
+from gpucast.forecast.other_path import shared_by_visits
+from gpucast.model.content import TimedVisits
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import outer
 from gpucast.model.other_path import Elsewhere
@@ -214,3 +216,49 @@ def test_visits_are_weighed_in_variance_by_hand(native: Model) -> None:
     gpu, cpu, com = (np.array([x]) for x in (6.0, 3.0, 1.0))
     expected = (0.0035 * 0.6) ** 2 + (0.15 * 0.3) ** 2 + (0.08 * 0.1) ** 2
     assert elsewhere.visit_variance(gpu, cpu, com) == pytest.approx(expected)
+
+
+def host_visits(common: tuple[float, ...], own: float, cells: int = 400) -> TimedVisits:
+    """Visits round by round, each with a factor e^common on all its cells' host work; 100 us."""
+    rng = np.random.default_rng(3)
+    cell = list(range(cells)) * len(common)
+    cpu = 1e-4 * np.exp(np.repeat(common, cells) + own * rng.standard_normal(len(cell)))
+    nothing = [0.0] * len(cell)
+    return TimedVisits(
+        cell=cell, seconds=[1e-3] * len(cell), variance=nothing, cpu=cpu.tolist(),
+        cpu_variance=nothing,
+    )  # fmt: skip
+
+
+def test_what_all_cells_of_a_visit_share_is_told_from_what_is_a_cells_own() -> None:
+    # Squares of the factors' deviations from their mean sum to 0.02, over three degrees of freedom.
+    shared = shared_by_visits(host_visits((0.2, 0.1, 0.1, 0.0), own=0.1))
+    assert shared == pytest.approx((0.02 / 3) ** 0.5, rel=0.1)
+    assert shared_by_visits(host_visits((0.0, 0.0, 0.0, 0.0), own=0.1)) < 0.01
+
+
+def test_few_cells_single_visits_and_clock_ticks_tell_nothing_of_what_is_shared() -> None:
+    assert shared_by_visits(host_visits((0.3, -0.3), own=0.0, cells=7)) == 0.0
+    assert shared_by_visits(host_visits((0.3,), own=0.0)) == 0.0
+    assert shared_by_visits(host_visits((-3.0, -3.6), own=0.0)) == 0.0
+    untimed = host_visits((0.3, -0.3), own=0.0)
+    assert shared_by_visits(replace(untimed, cpu=[None] * len(untimed.cell))) == 0.0
+
+
+def test_a_host_that_visits_share_widens_what_is_kept_of_it(native: Model) -> None:
+    rng = np.random.default_rng(2)
+    visits = [
+        step(n, gpus, (gpu + cpu * factor + near(n, gpus)) * rng.normal(1, 0.003, 5),
+             phases={"cpu": [cpu * factor] * 5})
+        for factor in (1.3, 0.8, 1.0) for n in (2000, 4000, 8000, 16000, 32000, 64000)
+        for gpus in COUNTS for gpu, cpu in [computing(n, gpus)]
+    ]  # fmt: skip
+    data = dataset([machine(), *visits, *microbenchmarks(near, "native")])
+    busy = gc.fit(data)
+    assert isinstance(busy, Model)
+    shared = float(np.std(np.log([1.3, 0.8, 1.0]), ddof=1))
+    known, usual = there(busy, far).other_path, there(native, far).other_path
+    assert known is not None
+    assert usual is not None
+    expected = usual.host**2 + (shared**2 - 0.05**2) * (1 + 1 / 3)
+    assert known.host == pytest.approx(expected**0.5, rel=0.05)

@@ -82,8 +82,8 @@ def test_a_size_that_the_log_says_otherwise_is_warned_of(tmp_path: Path) -> None
 Loop time of 1 on 1 procs for 10 steps with 864 atoms
 Loop time of 2 on 1 procs for 100 steps with 864 atoms
 """
-    found = times(tmp_path, "{importer: lammps}", log)
+    found = times(tmp_path, "{importer: lammps}", log, gpus=1)
     (warning,) = found.warnings
     assert "says n 864" in warning
-    assert times(tmp_path, "{importer: lammps}", log, n=864).warnings == []
+    assert times(tmp_path, "{importer: lammps}", log, n=864, gpus=1).warnings == []
     assert times(tmp_path, "{importer: lammps, pick: all}", log).seconds == [0.1, 0.02]

@@ -13,6 +13,7 @@ import pytest
 
 from gpucast.measure.tracing import libraries
 from gpucast.traces import find_steps, phases, read
+from gpucast.traces.steps import ENOUGH_LIGHT
 from traced_programs import CUPTI, PROGRAM, Tracing, built
 from waiting import until
 
@@ -88,8 +89,11 @@ def launch(number: int) -> tuple[str, str]:
     return call, kernel
 
 
-def test_work_is_recorded_in_full_phases_alone_and_calls_always(tmp_path: Path) -> None:
-    tracing = Tracing(tmp_path, phases=True)
+@pytest.mark.parametrize("options", [(), ("--light", "calls")], ids=["no wait comes", "asked for"])
+def test_work_is_recorded_in_full_phases_alone_and_calls_always(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    tracing = Tracing(tmp_path, *options, phases=True)
     # No phase ends before it has seen work, or a light one a call.
     tracing.do("init", *launch(1))
     tracing.wait_for_rows("phases", 1)  # the first is full, and has ended
@@ -152,17 +156,37 @@ def test_what_comes_before_after_is_left_out(tmp_path: Path) -> None:
     assert len(trace.rows("streams")) == 1
 
 
-def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path) -> None:
-    tracing = Tracing(tmp_path, "--steps", "30", phases=True)
+@pytest.mark.parametrize(
+    ("light", "kind", "calls"), [("waits", phases.WAITS, 1), ("calls", phases.LIGHT, 2)]
+)
+def test_recording_ends_when_there_are_enough_steps_of_both_kinds(
+    tmp_path: Path, light: str, kind: int, calls: int
+) -> None:
+    tracing = Tracing(tmp_path, "--steps", "30", "--light", light, phases=True)
     status, said = tracing.end("init", CONTEXT, f"steps {tracing.part}/enough")
     assert status == 0, said
-    trace = read(tracing.output)
-    (steps,) = find_steps(trace).processes
-    for phase in (phases.FULL, phases.LIGHT):
-        assert np.count_nonzero(steps.kept & (steps.phase == phase)) >= 30
+    assert {row["full"] for row in tracing.trace.rows("phases")} == {phases.FULL, kind}
+    (process,) = read(tracing.output).processes
+    (steps,) = find_steps(read(tracing.output)).processes
+    for phase, least in ((phases.FULL, 30), (phases.LIGHT, ENOUGH_LIGHT)):
+        assert np.count_nonzero(steps.kept & (steps.phase == phase)) >= least
     asked = np.bincount(steps.work_step[steps.work_step >= 0], minlength=steps.count)
     assert set(asked[steps.phase == phases.FULL]) == {2}
     assert set(asked[steps.phase == phases.LIGHT]) == {0}
+    assert set(steps.calls[steps.kept & (steps.phase == phases.FULL)]) == {2}
+    assert set(steps.calls[steps.kept & (steps.phase == phases.LIGHT)]) == {calls}
+    assert process.unnumbered == 0
+
+
+def test_where_the_program_calls_from_several_threads_light_phases_hold_all_calls(
+    tmp_path: Path,
+) -> None:
+    tracing = Tracing(tmp_path, "--steps", "30", phases=True)
+    other = "runtime start=900 end=950 correlationId=900000 threadId=6 cbid=1"
+    status, said = tracing.end("init", CONTEXT, other, f"steps {tracing.part}/enough")
+    assert status == 0, said
+    kinds = {row["full"] for row in tracing.trace.rows("phases")}
+    assert kinds == {phases.FULL, phases.LIGHT}
 
 
 def test_ranges_are_asked_for_where_a_program_uses_nvtx(tmp_path: Path) -> None:

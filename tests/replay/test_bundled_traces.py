@@ -42,7 +42,8 @@ def test_a_replay_takes_as_long_as_the_program_and_remote_steps_longer(
     name: str, path: str, costs: Dataset
 ) -> None:
     found = trace_on_path(read(FOLDER / f"{name}.zip"), costs, path, draws=8)
-    assert found.replayed == pytest.approx(found.native, rel=0.02)
+    # What a recorder cost is taken off by halves at most: not all of it where steps are short.
+    assert found.replayed == pytest.approx(found.native, rel=0.04)
     assert found.native < found.seconds < 3 * found.native
     assert 0 < found.low <= found.seconds <= found.high < np.inf
 

@@ -64,9 +64,10 @@ def costs(path: str = "remote", **how: Any) -> PathCosts:
 def test_messages_and_answers_are_told_apart(path: str) -> None:
     found = costs(path)
     assert found.synchronous == (path == "remote-sync")
-    assert found.send[Operation.launch] == pytest.approx(SEND)
-    assert found.turn == pytest.approx(TURN)
-    assert found.serve < found.turn
+    assert found.send.launch == pytest.approx(SEND)
+    # Rows of launches say that a server makes one every SEND; the rest of an answer is on its way.
+    assert found.serve + found.driver == pytest.approx(SEND)
+    assert found.turn == pytest.approx(TURN - SEND)
 
 
 def test_bytes_are_the_hosts_and_the_servers() -> None:
@@ -74,13 +75,14 @@ def test_bytes_are_the_hosts_and_the_servers() -> None:
     size = np.array([65536.0, 1 << 20])
     assert found.up[Memory.pinned].at(size) == pytest.approx(SEND + SENDING * size)
     assert found.served is not None
-    assert found.served.at(size) == pytest.approx(SERVING * size, rel=1e-3)
+    beyond = found.served.at(size) - found.served.least
+    assert beyond == pytest.approx((SENDING + SERVING) * size, rel=1e-3)
 
 
 def test_without_answered_launches_an_answer_is_told_by_a_synchronization() -> None:
     found = path_costs(measured("remote"), "remote")
-    # T = send + send + turn here; what the GPU takes natively is taken off, sending stays in.
-    assert found.turn == pytest.approx(TURN + SEND - 3.3e-6)
+    # Beside sending a launch, T has m = 0.2 us, 4.8 us of the GPU, an answer and a tail.
+    assert found.turn + found.tail == pytest.approx(TURN + SEND - 5e-6)
     assert any("an answer" in each for each in found.warnings)
 
 
@@ -93,9 +95,9 @@ def test_a_wait_for_nothing_is_an_answer_and_a_rest_makes_the_server_sleep() -> 
     idle = launch(1, [SEND + 7e-6] * 7, path="remote", method="idle")
     rest = launch(1, [SEND + 62e-6] * 7, path="remote", method="rest")
     found = path_costs(dataset([machine(), *records("remote"), idle, rest]), "remote")
-    assert found.turn == pytest.approx(7e-6)
+    # m = 0.2 us and the event's 0.7 us are the server's.
+    assert found.turn + found.tail == pytest.approx(6.1e-6)
     assert found.wake_server == pytest.approx(55e-6)
-    assert not any("an answer" in each for each in found.warnings)
 
 
 def test_a_slow_server_limits_a_row() -> None:
@@ -105,7 +107,7 @@ def test_a_slow_server_limits_a_row() -> None:
         launch(256, [256 * 5e-6 + TURN] * 7, path="remote", method="drain"),
     ]
     found = path_costs(dataset([machine(), *records("remote", rows=False), *slow]), "remote")
-    assert found.serve == pytest.approx(5e-6)
+    assert found.serve + found.driver == pytest.approx(5e-6)
 
 
 def test_what_was_not_measured_is_named() -> None:
@@ -223,7 +225,7 @@ def test_pageable_copies_become_those_of_the_servers_rings() -> None:
     there, messages = forwarded(program, costs())
     copies = program.operation == Operation.copy
     assert (there.seconds[copies] <= program.seconds[copies]).all()
-    assert messages.times.shape == (7, len(program))
+    assert messages.times.shape == (9, len(program))
     assert (messages.times >= 0).all()
 
 

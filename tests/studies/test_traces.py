@@ -20,7 +20,7 @@ from gpucast.traces.trace import RunDescription, Trace
 from gpucast.traces.writing import write
 from made_traces import MadeTrace
 from tracing.cells import OWN, Cell, cell_of, skeletons, visits
-from tracing.outcomes import Outcome, table
+from tracing.outcomes import Outcome, _floor, table
 from tracing.page import page
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_calls_made_again_are_told_by_the_name_of_their_trace() -> None:
 OUTCOME = Outcome(
     program="p", case="", n=3, gpus=1, path="remote", measured=2.0, forecast=1.8, low=1.7,
     high=1.9, native=1.0, recorded=1.1, light=1.03, replayed=1.02, visits=2, spread=0.04,
-    spread_native=0.03, repeats=1, calls=4.0, skeleton=2.1, skeleton_native=1.05,
+    spread_native=0.03, floor=0.02, repeats=1, calls=4.0, skeleton=2.1, skeleton_native=1.05,
 )  # fmt: skip
 
 
@@ -79,12 +79,21 @@ def test_an_outcome_says_how_far_off_it_is() -> None:
     assert OUTCOME.skeleton_error == pytest.approx(0.05)
 
 
+def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:
+    # 2 by the median of 4 and 3: 75 %; 4 by that of 2 and 3: 37.5 %; 3 by that of 2 and 4: 0.
+    assert _floor([2.0, 4.0, 3.0]) == pytest.approx((0.75 + 0.375) / 3)
+    assert np.isnan(_floor([2.0]))
+
+
 def test_the_page_says_so_in_short_and_of_every_cell() -> None:
     rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1, high=2.2)])
     text = page(rows, {"lost": "no steps"}, title="", command="make it", figure="x.png")
     assert "2 forecasts of 1 cells: the median error is **7.5 %**" in text
     assert "50 % of the measured steps lie in their 90 % interval" in text
     assert "- lost: no steps" in text
+    assert "of all cells, 5.0 % and 12 %" in text
+    far = page(rows.assign(floor=0.1), {}, title="", command="make it", figure="x.png")
+    assert "of all cells, 15 % and 12 %" in far
     # Calls against the program, forecast against the calls, forecast against the program.
     assert "| native | 1 | 5.0 % | 5.0 % | 5.0 % | 2.9 % | 2.9 % | -2.9 % | 2.0 %" in text
     assert "| remote | 1 | 5.0 % | 5.0 % | 5.0 % | 14 % | 14 % | -14 % | 10 %" in text

@@ -121,9 +121,3 @@ def test_a_trace_without_steps_is_exported_all_the_same(run: Run, tmp_path: Path
 
 def test_one_of_ours_is_not_imported(run: Run, trace: Path, tmp_path: Path) -> None:
     assert_refused(run("trace", "import", trace, "-o", tmp_path / "again"), "one of ours already")
-
-
-def test_import_of_records_says_what_takes_a_trace(run: Run, trace: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data.jsonl"
-    assert_refused(run("import", trace, "-o", data), f"{trace}: is a trace", "gpucast trace show")
-    assert not data.exists()

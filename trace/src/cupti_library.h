@@ -29,7 +29,8 @@ struct CuptiLibrary {
       each(ActivitySetAttribute) each(ActivityRegisterCallbacks) each(ActivityEnable)             \
           each(ActivityDisable) each(ActivityFlushAll) each(ActivityGetNextRecord)                \
               each(ActivityGetNumDroppedRecords) each(ActivityEnableRuntimeApi)                   \
-                  each(ActivityEnableDriverApi) each(ActivityEnableAllSyncRecords)
+                  each(ActivityEnableDriverApi) each(ActivityEnableAllSyncRecords)                \
+                      each(EnableCallback)
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define GPUCAST_CUPTI_DECLARE(name) decltype(&cupti##name) name = nullptr;
   GPUCAST_CUPTI_FUNCTIONS(GPUCAST_CUPTI_DECLARE)

@@ -7,10 +7,10 @@
 //   GPUCAST_TRACE_SECONDS  seconds that are recorded; 0 (default): all
 //   GPUCAST_TRACE_CALLS    calls after which recording ends; 0 (default): never
 //   GPUCAST_TRACE_PHASE    seconds of the first full phase (phases.h); 0: all is one (0.05)
-//   GPUCAST_TRACE_LIGHT    what is recorded of light phases: `calls` (all that full ones have),
-//   `runtime`
-//                          (not what a program asks of the driver itself), `waits` (those in which
-//                          the host may wait), `none`
+//   GPUCAST_TRACE_LIGHT    what is recorded of light phases: `calls` (default: all that full ones
+//                          have), `runtime` (not what a program asks of the driver itself), `waits`
+//                          (those in which the host may wait, or asks if it must; all, where the
+//                          program calls from several threads or hardly waits), `none`
 //   GPUCAST_TRACE_LIGHT_TO_FULL  how much longer a light phase is than the full one before it (3)
 //   GPUCAST_TRACE_BEGIN    `light`: with a light phase
 //   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)

@@ -98,6 +98,18 @@ RowTimes row_times(const Form& form, const Sites& at, const Eigen::VectorXd& z) 
   return result;
 }
 
+Eigen::VectorXd log_row_times(const Form& form, const Sites& at, const Eigen::VectorXd& z) {
+  Eigen::VectorXd result(at.size());
+  evaluate(form.model, at.cells, z.data(), result.data(), nullptr);
+  const double events = std::exp(z[form.parameter_count() - 1]);
+  for (Eigen::Index i = 0; i < at.size(); ++i) {
+    if (at.cells[static_cast<std::size_t>(i)].kind == Kind::kernel) {
+      result[i] = std::log(std::exp(result[i]) + events);
+    }
+  }
+  return result;
+}
+
 Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
                  const Eigen::VectorXd& log_seconds,
                  const std::vector<std::pair<std::string, LogNormal>>& known) {

@@ -39,6 +39,17 @@ def is_file(output: Path) -> bool:
     return output.suffix.lower() in ENDINGS
 
 
+def check_figure(output: Path, *, force: bool) -> None:
+    """Refuse a file that is to be one figure and cannot be.
+
+    Raises:
+        InputError: of another ending, or there already.
+    """
+    if not is_file(output):
+        raise InputError(f"a figure's file ends in {', '.join(ENDINGS)}", file=output)
+    check_output(output, force=force)
+
+
 def targets(
     names: Sequence[str], output: Path, formats: str, *, force: bool, beside: Sequence[str] = ()
 ) -> dict[str, list[Path]]:

@@ -13,7 +13,7 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED, Options
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.loading import GpuFacts, Imports, import_files
-from gpucast.errors import InputError
+from gpucast.traces.records import TRACES
 from gpucast.util.files import check_output
 from gpucast.util.tables import one_line, print_table
 from gpucast.util.units import parse_timestep
@@ -27,7 +27,8 @@ def command(
             help="Tables (CSV, TSV, Excel, Parquet) of steps (n, gpus, seconds) or transfers "
             "(bytes, seconds, route), Extra-P's JSON, JSON Lines or text, nvbandwidth's JSON; logs "
             "of LAMMPS, GROMACS, OpenMM, NAMD, AMBER, HOOMD-blue, CarpetX, HOMMEXX, nccl-tests, "
-            "OSU, MDBenchmark; folders of these.",
+            "OSU, MDBenchmark; traces of CUDA calls (gpucast trace, nsys, Kineto); folders of "
+            "these.",
         ),
     ],
     output: Annotated[
@@ -88,6 +89,10 @@ def command(
             "unit, case, program; a group holds until it is found again.",
         ),
     ] = None,
+    range_name: Annotated[
+        str | None,
+        typer.Option("--range", metavar="NAME", help="NVTX range that is a step of a trace."),
+    ] = None,
     every_run: Annotated[
         bool,
         typer.Option(
@@ -144,7 +149,6 @@ def command(
 ) -> None:
     """Turn other programs' files into records."""
     check_output(output, force=force)
-    _refuse_traces(files)
     given = Options(
         machine=machine,
         path=path,
@@ -164,26 +168,14 @@ def command(
         from_name=from_name,
         regex=regex,
         every_run=every_run,
+        range_name=range_name,
     )
-    found = import_files(files, given, GpuFacts(gpu_name, cores, sms), form)
+    found = import_files(files, given, GpuFacts(gpu_name, cores, sms), form, (TRACES,))
     data = found.dataset(output)
     for line in data.warnings:
         warn(line)
     data.dump(output, force=force)
     _answer(data, output, found, as_json)
-
-
-def _refuse_traces(files: list[str]) -> None:
-    """A trace holds no sizes, so it makes no records: say what takes it."""
-    from gpucast.traces.reading import is_trace
-
-    for name in files:
-        if is_trace(name):
-            raise InputError(
-                "is a trace, which gpucast trace show and gpucast what-if take; gpucast trace "
-                "import turns other programs' traces into ours",
-                file=name,
-            )
 
 
 def _answer(

@@ -15,7 +15,9 @@ def load(*names: str) -> Dataset:
     Raises:
         InputError: as ``gpucast.load``.
     """
-    data = loading.load(*names)
+    from gpucast.traces.records import TRACES
+
+    data = loading.load(*names, others=(TRACES,))
     tell(data.understood)
     return data
 

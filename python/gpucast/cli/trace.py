@@ -68,6 +68,14 @@ def record(
             help="Record the GPUs' work all the time, not in a quarter of it (slows programs).",
         ),
     ] = False,
+    light: Annotated[
+        Literal["waits", "calls"] | None,
+        typer.Option(
+            help="Where the GPUs' work is not recorded: all calls (usual), or those in which the "
+            "host may wait (costs programs of many launches less).",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
 ) -> None:
@@ -75,7 +83,7 @@ def record(
     from gpucast.measure.tracing import Limits
     from gpucast.measure.tracing import record as run
 
-    limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole")
+    limits = Limits(after, seconds, calls, whole_graphs=graphs == "whole", light=light)
     if full:
         limits = replace(limits, phase=0.0)
     watcher = _Line(shown=not quiet and sys.stderr.isatty())
@@ -84,13 +92,14 @@ def record(
         recorded = run(program, output, limits, watcher, enough=enough, force=force)
     finally:
         watcher.clear()
-    for problem in recorded.problems:
-        _say(f"warning: {problem}")
-    if not quiet:
-        _say(_summary(output, recorded))
+    if recorded.written:
+        for problem in recorded.problems:
+            _say(f"warning: {problem}")
+        if not quiet:
+            _say(_summary(output, recorded))
     if recorded.status:
         raise typer.Exit(recorded.status if recorded.status > 0 else 128 - recorded.status)
-    if recorded.problems:
+    if recorded.written and recorded.problems:
         raise typer.Exit(1)
 
 

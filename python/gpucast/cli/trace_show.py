@@ -42,12 +42,13 @@ def show(
 ) -> None:
     """What a step is, where its time goes, and where the host waits."""
     from gpucast.cli import trace_text
+    from gpucast.cli.figure_files import check_figure
     from gpucast.cli.output import note, print_json
     from gpucast.traces import find_steps, read
     from gpucast.traces.summary import summarize
 
     if output is not None:
-        _check_figure(output, force=force)
+        check_figure(output, force=force)
     read_trace = read(trace)
     steps = find_steps(read_trace, range_name)
     summaries = [summarize(read_trace.processes[each.process], each) for each in steps.processes]
@@ -129,12 +130,3 @@ def import_file(
 
 SUBCOMMANDS = (("show", show), ("export", export), ("import", import_file), ("calls", calls))
 """Name and function of each sub-command of ``gpucast trace`` that is here."""
-
-
-def _check_figure(output: Path, *, force: bool) -> None:
-    from gpucast.cli.figure_files import ENDINGS, is_file
-    from gpucast.util.files import check_output
-
-    if not is_file(output):
-        raise InputError(f"a figure's file ends in {', '.join(ENDINGS)}", file=output)
-    check_output(output, force=force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gpucast.traces import phases
 from gpucast.traces.summary import GpuTime, OtherKind, Summary, WorkTime
 from gpucast.traces.trace import Trace
 from gpucast.traces.wait_summary import Wait
@@ -46,6 +47,11 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
                 f"{who}: kernels were not recorded in {each.lacking_phases} of {len(each.phases)} "
                 "phases of the recording, whose steps are left out"
             )
+        if each.unnumbered:
+            said.append(
+                f"{who}: {each.unnumbered:,} calls bear a number of others; what they asked for is "
+                "left out"
+            )
         if each.untimed:
             said.append(f"{who}: {each.untimed:,} rows without times are left out")
     found = {each.process for each in summaries}
@@ -59,6 +65,12 @@ def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
         "trace is not in steps, but before or after them"
         for each in summaries
         if each.steps.gpu_share < FEW
+    ]
+    said += [
+        f"process {each.pid}: light phases do not tell steps, whose waits they hold alone: steps "
+        "are those of full phases, which recording makes longer (--light calls tells more)"
+        for each in summaries
+        if each.steps.light_seconds is None and phases.has_some_calls(trace.processes[each.process])
     ]
     said += [line for summary in summaries for line in _of_clocks(summary)]
     return said

@@ -5,6 +5,7 @@ Of a model file, or of a trace (``what_if_trace``).
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -17,9 +18,13 @@ from gpucast.util.units import quantity
 
 
 def command(
-    model: Annotated[
-        str,
-        typer.Argument(help="Model file of the path whose steps are known, or a native trace."),
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL|TRACE...",
+            help="Model file of the path whose steps are known, or a native trace; with -o, traces "
+            "of several sizes and GPU counts.",
+        ),
     ],
     transfers: Annotated[
         list[str] | None,
@@ -53,6 +58,24 @@ def command(
         str | None,
         typer.Option("--range", help="Of a trace: NVTX range that is a step.", show_default=False),
     ] = None,
+    from_name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Of traces: finds in files' names what command lines do not say: groups n, gpus.",
+            show_default=False,
+        ),
+    ] = None,
+    map_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            metavar="FIGURE",
+            help="Of a trace: figure (png, pdf, svg) of how many times as long a step takes, over "
+            "round trip and bandwidth of a network.",
+            show_default=False,
+        ),
+    ] = None,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -60,24 +83,31 @@ def command(
 
     Of a model file: its communication is replaced, and the model written. Skeletons (steps without
     their work, of gpucast-microbench) say which term describes it. Of a trace: its calls are made
-    again in a simulation, each at what it costs on the path.
+    again in a simulation, each at what it costs on the path; of several, with -o, a model of that
+    path is written.
     """
     from gpucast.traces.reading import is_trace
 
-    if is_trace(model):
+    traces = [is_trace(each) for each in models]
+    model = models[0] if all(traces) else models[traces.index(False)]
+    if all(traces):
         from gpucast.cli import what_if_trace
 
-        what_if_trace.answer(
-            model,
-            transfers or [],
-            path,
-            machine=machine,
-            network=network,
-            range_name=range_name,
-            json=json,
+        asked = what_if_trace.Asked(
+            transfers or [], path, machine, network, range_name, from_name, json, force
         )
+        if len(models) == 1 and output is None:
+            what_if_trace.answer(model, asked, map_to=map_to)
+        else:
+            what_if_trace.write_model(models, asked, output, map_to=map_to)
         return
-    for name, value in (("--network", network), ("--range", range_name)):
+    if len(models) > 1:
+        raise InputError("is no trace; of several files all are, or it is one model", file=model)
+    of_traces = (
+        ("--network", network), ("--range", range_name), ("--map", map_to),
+        ("--from-name", from_name),
+    )  # fmt: skip
+    for name, value in of_traces:
         if value is not None:
             raise InputError("is for traces; this is a model file", file=model, field=name)
     if not transfers:

@@ -2,50 +2,166 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from gpucast.cli.figure_files import check_figure
 from gpucast.cli.output import print_json, warn
 from gpucast.errors import InputError
 from gpucast.replay.forecast import TraceForecast
+from gpucast.util.files import check_output
 from gpucast.util.tables import print_table
-from gpucast.util.units import duration, percent
+from gpucast.util.units import duration, number, percent
+
+if TYPE_CHECKING:
+    from gpucast.data.dataset import Dataset
+    from gpucast.replay.maps import NetworkMap
+    from gpucast.replay.network import Network
 
 MOST_CAUSES = 6
+NOT_LONGER = "\nA step takes no longer there; what calls cost beyond what they cost natively:\n"
 
 
-def answer(
-    file: str,
-    data: list[str],
-    path: str | None,
-    *,
-    machine: str | None,
-    network: str | None,
-    range_name: str | None,
-    json: bool,
-) -> None:
-    """Forecast and print.
+@dataclass(frozen=True)
+class Asked:
+    """The command's options for traces."""
+
+    data: list[str]
+    path: str | None
+    machine: str | None
+    network: str | None
+    range_name: str | None
+    from_name: str | None
+    json: bool
+    force: bool
+
+    def of_path(self) -> tuple[Dataset, str, Network | None]:
+        """The dataset, its path, and the network. Raises InputError."""
+        from gpucast.cli.loading import load
+        from gpucast.replay.network import parse_network
+
+        if self.path is None:
+            raise InputError("which path the trace is to be made on", field="--path")
+        if not self.data:
+            raise InputError("a dataset with launches and transfers of that path", field="--data")
+        between = None if self.network is None else parse_network(self.network)
+        return load(*self.data), self.path, between
+
+
+def answer(file: str, asked: Asked, *, map_to: Path | None = None) -> None:
+    """Forecast and print; ``map_to``: a figure over round trip and bandwidth.
 
     Raises:
         InputError: the trace, the dataset or an option is wrong.
     """
-    from gpucast.cli.loading import load
-    from gpucast.replay.network import parse_network
     from gpucast.replay.what_if import trace_on_path
     from gpucast.traces import read
 
-    if path is None:
-        raise InputError("which path the trace is to be made on", field="--path")
-    if not data:
-        raise InputError("a dataset with launches and transfers of that path", field="--data")
-    between = None if network is None else parse_network(network)
+    if map_to is not None:
+        check_figure(map_to, force=asked.force)
+    data, path, network = asked.of_path()
+    how: _How = {
+        "machine": asked.machine, "network": network, "range_name": asked.range_name
+    }  # fmt: skip
     trace = read(file)
-    found = trace_on_path(
-        trace, load(*data), path, machine=machine, network=between, range_name=range_name
-    )
+    found = trace_on_path(trace, data, path, **how)
     for text in found.warnings:
         warn(text)
-    if json:
-        print_json(content(found))
-    else:
-        show(found)
+    answered = content(found)
+    if map_to is not None:
+        from gpucast.plots import network_map as figure
+        from gpucast.plots import style
+        from gpucast.replay.maps import network_map
+
+        over = network_map(trace, data, path, **how)
+        style.save(figure.network_map(over), map_to, force=asked.force)
+        answered["map"] = map_content(over)
+    if asked.json:
+        print_json(answered)
+        return
+    show(found)
+    if map_to is not None:
+        print(f"\n{over.sentence}\nwritten: {map_to}")
+
+
+class _How(TypedDict):
+    machine: str | None
+    network: Network | None
+    range_name: str | None
+
+
+def write_model(
+    names: list[str], asked: Asked, output: Path | None, *, map_to: Path | None = None
+) -> None:
+    """Simulate several traces, and write a model of the path.
+
+    Raises:
+        InputError: a trace, the dataset or an option is wrong, or the traces are too few.
+    """
+    from gpucast.data.formats import Options
+    from gpucast.replay.models import path_model
+
+    if map_to is not None:
+        raise InputError("is of one trace", field="--map")
+    if output is None:
+        raise InputError("where to write the model of several traces is needed", field="-o")
+    check_output(output, force=asked.force)
+    data, path, network = asked.of_path()
+    options = Options(range_name=asked.range_name, from_name=asked.from_name)
+    found = path_model(names, data, path, options=options, machine=asked.machine, network=network)
+    found.model.save(output, force=asked.force)
+    for text in found.model.warnings:
+        warn(text)
+    if asked.json:
+        cells = [
+            {
+                "n": each.step.n,
+                "gpus": each.step.gpus,
+                "native": each.native,
+                "seconds": each.seconds,
+                "t_gpu": each.parts.gpu,
+                "t_cpu": each.parts.cpu,
+                "t_com": each.parts.com,
+            }
+            for each in found.cells
+        ]
+        print_json({**found.model.content, "traces": cells})
+        return
+    print_table(
+        ["n", "GPUs", "natively", f"on {path}", "T_gpu", "T_cpu", "T_com"],
+        [
+            [
+                number(each.step.n),
+                each.step.gpus,
+                *map(duration, (each.native, each.seconds)),
+                *map(duration, (each.parts.gpu, each.parts.cpu, each.parts.com)),
+            ]
+            for each in sorted(found.cells, key=lambda each: (each.step.gpus, each.step.n))
+        ],
+        "rrrrrrr",
+    )
+    known = found.model.simulated
+    assert known is not None  # path_model sets it
+    print(
+        f"\nForm: {found.model.form}; T_com is known to {percent(known.com, 0)}, common to all "
+        f"cells, and a measurement differs by {percent(known.visit, 1)} besides"
+    )
+    print(f"Model written to {output}")
+
+
+def map_content(over: NetworkMap) -> dict[str, object]:
+    """The map as JSON; seconds and bytes a second."""
+    bandwidth, ratio = over.measured
+    return {
+        "program": over.program,
+        "sentence": over.sentence,
+        "native": over.native,
+        "round_trips": over.round_trips.tolist(),
+        "bandwidths": over.bandwidths.tolist(),
+        "ratios": over.ratios.tolist(),
+        "measured": {"bandwidth": bandwidth, "ratio": ratio},
+    }
 
 
 def content(found: TraceForecast) -> dict[str, object]:
@@ -76,15 +192,15 @@ def show(found: TraceForecast) -> None:
         f"simulated ({found.steps} steps of {found.calls:.4g} calls)."
     )
     if found.causes:
-        print(f"\nOf {duration(max(found.extra, 0))} more a step:\n")
-        print_table(
-            ["calls", "a step", "costs", "of the extra"],
-            [
-                [each.words, f"{each.per_step:.4g}", duration(each.seconds), percent(each.share, 0)]
-                for each in found.causes[:MOST_CAUSES]
-            ],
-            "lrrr",
-        )
+        longer = found.extra > 0
+        print(f"\nOf {duration(found.extra)} more a step:\n" if longer else NOT_LONGER)
+        head = ["calls", "a step", "costs", "of the extra"]
+        rows = [
+            [each.words, f"{each.per_step:.4g}", duration(each.seconds), percent(each.share, 0)]
+            for each in found.causes[:MOST_CAUSES]
+        ]
+        shown = len(head) if longer else len(head) - 1
+        print_table(head[:shown], [row[:shown] for row in rows], "lrrr"[:shown])
     if found.helps:
         print("\nWhat would help:\n")
         print_table(

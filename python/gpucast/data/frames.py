@@ -23,6 +23,7 @@ _PHASES = {
     "d2h": "d2h",
     "cpu": "cpu",
     "exchange": "exchange",
+    "calls": "calls",
 }
 _BYTES = {"bytes_h2d": "h2d", "bytes_d2h": "d2h", "bytes_exchange": "exchange"}
 

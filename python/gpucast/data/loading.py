@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from gpucast.data import formats, jsonl
 from gpucast.data.bundled import bundled_files
 from gpucast.data.dataset import Dataset, PathLike, merged
-from gpucast.data.formats import UNNAMED, Imported, Options, tables
+from gpucast.data.formats import UNNAMED, Imported, Options, PathFormat, tables
 from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Entry, Machine, Record
@@ -77,12 +77,13 @@ class Imports:
         return merged(name, self.lines(), warnings=self.warnings, understood=self.notes)
 
 
-def load(*names_or_paths: PathLike) -> Dataset:
+def load(*names_or_paths: PathLike, others: Sequence[PathFormat] = ()) -> Dataset:
     """Bundled datasets, files of records, and files that ``gpucast import`` takes, as one dataset.
 
     Args:
         names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
             over a file of the same name in the current folder; write ``./NAME`` for the file.
+        others: formats beside those of files' contents, such as ``gpucast.traces.records.TRACES``.
 
     Raises:
         InputError: a name that is neither (near matches are listed), a file that is no valid file
@@ -103,8 +104,10 @@ def load(*names_or_paths: PathLike) -> Dataset:
         if any(_same_file(path, other) for _, other in sources):
             raise InputError("is given twice; its samples would count twice", file=name)
         sources.append((name, path))
-    foreign = [name for name, path in sources if name not in bundled and _is_foreign(path, name)]
-    found = import_files(foreign, Options())
+    foreign = [
+        name for name, path in sources if name not in bundled and _is_foreign(path, name, others)
+    ]
+    found = import_files(foreign, Options(), others=others)
     records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
     order = [name for name, _ in sources]
     # Imported machines come first, whatever they are called together.
@@ -205,6 +208,7 @@ def import_files(
     options: Options,
     gpu: GpuFacts = GpuFacts(),
     form: str | None = None,
+    others: Sequence[PathFormat] = (),
 ) -> Imports:
     """Read other programs' files, and data frames, as records of one machine or several.
 
@@ -213,12 +217,13 @@ def import_files(
         options: what the files do not say.
         gpu: added to what the files say of GPUs.
         form: name of the files' format, where their content does not tell.
+        others: as of ``load``.
 
     Raises:
         InputError: a file is wrong or of no known format, or files contradict one another.
     """
     paths = [os.fspath(each) for each in sources if isinstance(each, (str, os.PathLike))]
-    found = read_files(paths, options, form)
+    found = read_files(paths, options, form, others)
     parts = [_part(source, options, found) for source in sources]
     read = [(name, imported) for part in parts for name, imported in part.read]
     facts = _machine_facts([imported for _, imported in read])
@@ -281,9 +286,9 @@ def _part(source: Source, options: Options, found: Several) -> _Part:
     return _Part(FRAME, f"a data frame of {len(source)} rows", [(FRAME, imported)])
 
 
-def _is_foreign(path: Path, name: str) -> bool:
+def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
     """Whether a file is to be imported; what is neither records nor importable is an error."""
-    if path.is_dir():
+    if path.is_dir() or any(each.detect(str(path)) for each in others):
         return True
     try:
         content = path.read_bytes()
@@ -327,7 +332,9 @@ def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] 
 def _cited(source: str, files: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for file in files:
-        digest.update(Path(file).read_bytes())
+        for each in sorted(Path(file).rglob("*")) if Path(file).is_dir() else [Path(file)]:
+            if each.is_file():
+                digest.update(each.read_bytes())
     # File names may be any bytes; records are UTF-8.
     shown = os.fsencode(os.path.basename(os.path.normpath(source)))
     count = f"{len(files)} files, " if list(files) != [source] else ""

@@ -153,13 +153,16 @@ class Copy(_Model):
 
 
 class Phases(_Model):
-    """Seconds spent in the parts of each step, as the program itself timed them."""
+    """Seconds spent in the parts of each step, as the program timed them, or a trace of it."""
 
     h2d: PhaseSamples | None = None
     kernel: PhaseSamples | None = None
     d2h: PhaseSamples | None = None
     cpu: PhaseSamples | None = None
     exchange: PhaseSamples | None = Field(None, description="between GPUs or processes")
+    calls: PhaseSamples | None = Field(
+        None, description="the host's calls and waits, beyond the GPUs' copies and kernels"
+    )
 
 
 class StepBytes(_Model):

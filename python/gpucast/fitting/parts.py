@@ -14,8 +14,8 @@ from gpucast.model.content import MeasuredParts
 def parts_of(steps: Sequence[Step]) -> MeasuredParts | None:
     """The parts of every cell of which enough was printed; None where there is no such cell.
 
-    Communication is copies and exchange. A program that does not time its kernels has spent on the
-    GPUs what is left of the step.
+    Communication is copies, exchange, and calls where they were told apart. A program that does not
+    time its kernels has spent on the GPUs what is left of the step.
     """
     found: dict[tuple[float, int], list[tuple[float, float, float]]] = defaultdict(list)
     for step in steps:
@@ -37,7 +37,7 @@ def parts_of(steps: Sequence[Step]) -> MeasuredParts | None:
 
 
 def _parts(phases: Phases, seconds: float) -> tuple[float, float, float] | None:
-    copies = [each for each in (phases.h2d, phases.d2h, phases.exchange) if each]
+    copies = [each for each in (phases.h2d, phases.d2h, phases.exchange, phases.calls) if each]
     if not phases.cpu or not copies:
         return None
     cpu = float(np.median(phases.cpu))

@@ -72,7 +72,9 @@ def pose(
     )
     beside = chosen.select(machine=found.machine, path=found.path)
     stated = workload_of(steps, dataset.name) if steps else unless_stated
-    warnings = byte_contradictions(steps, workload.of(stated))
+    # Of other programs' steps nobody has said what they are to move.
+    known = found.schedule is not None or stated is not None
+    warnings = byte_contradictions(steps, workload.of(stated)) if known else []
     transfers = _usable(
         beside.transfers,
         memory,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpucast import _core
 from gpucast.fitting.problem import Problem
-from gpucast.model.content import Noise, OtherPath
+from gpucast.model.content import Noise, OtherPath, PartsMixture, TimedVisits
 from gpucast.model.other_path import moved_alone
 from gpucast.model.residual_process import USUAL, learnt_amplitudes
 
@@ -27,6 +27,11 @@ _BEYOND_TRANSFERS = {"pinned": 0.15, "pageable": 0.20}
 # scaled as latencies are.
 _LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}
 _HOST = {"pinned": 0.08, "pageable": 0.10}
+# What of that is common to all cells of a visit on h200-x2. On other machines visits share more: a
+# process has its memory where it has it, and a neighbour of a shared host is busy for minutes.
+_HOST_SHARED = 0.05
+# Shorter host work is the clock's as much as the host's, s; and fewer cells tell no mean.
+_TOLD, _CELLS = 10e-6, 8
 
 # Sd of ln S from visit to visit before anything was measured, worth so many repeated skeletons.
 _VISIT, _WORTH = 0.08, 4.0
@@ -117,11 +122,46 @@ def _visit(
     return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))
 
 
-def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
+def shared_by_visits(visits: TimedVisits) -> float:
+    """Sd of ln of the host's work that all cells of a visit have in common: the first visits of
+    cells are taken for one, the second ones for another, and so on. 0 where too few show it."""
+    of_cell = defaultdict(list)
+    for cell, cpu in zip(visits.cell, visits.cpu, strict=True):
+        of_cell[cell].append(cpu or 0.0)
+    most = max(map(len, of_cell.values()))
+    told = [cpu for cpu in of_cell.values() if len(cpu) == most and min(cpu) > _TOLD]
+    if most < 2 or len(told) < _CELLS:
+        return 0.0
+    apart = np.log(told)
+    apart -= apart.mean(axis=1, keepdims=True)
+    common = apart.mean(axis=0)
+    # Analysis of variance, two ways: what is left is each cell's own.
+    own = float(np.sum((apart - common) ** 2)) / ((len(told) - 1) * (most - 1))
+    return float(max(0.0, np.sum(common**2) / (most - 1) - own / len(told)) ** 0.5)
+
+
+def host_apart(memory: str, mixture: PartsMixture | None) -> float:
+    """Sd of ln of the host's work on another path, on one occasion, around the mean of the visits
+    that were fitted; these say whether visits share more than is usual.
+
+    Args:
+        mixture: of the model whose CPU term is kept; None: it has none, and does not say.
+    """
+    usual = _HOST[memory]
+    if mixture is None:
+        return usual
+    more = max(0.0, shared_by_visits(mixture.visits) ** 2 - _HOST_SHARED**2)
+    visits = len(mixture.visits.cell) / len(mixture.n)
+    return float(np.sqrt(usual**2 + more * (1 + 1 / visits)))
+
+
+def known_by_skeletons(
+    measured: Deviations, noise: Noise, mixture: PartsMixture | None = None
+) -> OtherPath:
     """What is known of a path with skeletons.
 
     Args:
-        noise: of the model whose GPU and CPU terms are kept.
+        noise, mixture: of the model whose GPU and CPU terms are kept.
     """
     columns = (measured.n, measured.gpus, measured.deviation, measured.variance)
     arrays = (np.array(each, dtype=np.float64) for each in columns)
@@ -136,14 +176,16 @@ def known_by_skeletons(measured: Deviations, noise: Noise) -> OtherPath:
         along_gpus=along_gpus,
         # What skeletons vary from visit to visit, all steps of one occasion have in common.
         beyond=float(np.hypot(beyond, max(0.0, measured.visit**2 - _VISIT**2) ** 0.5)),
-        host=_HOST[measured.memory],
+        host=host_apart(measured.memory, mixture),
         computing=noise.between_cells,
         visit=_VISIT,
         known_gpus=measured.most,
     )
 
 
-def known_by_transfers(problem: Problem, launch: str, noise: Noise) -> OtherPath:
+def known_by_transfers(
+    problem: Problem, launch: str, noise: Noise, mixture: PartsMixture | None = None
+) -> OtherPath:
     """What is known of a path with transfers alone, and launches by one of ``Launch``."""
     transfers = (each for route in problem.transfers.values() for each in route)
     memory = memory_of(each.memory for each in transfers)
@@ -151,7 +193,7 @@ def known_by_transfers(problem: Problem, launch: str, noise: Noise) -> OtherPath
         along_n=USUAL,
         along_gpus=USUAL,
         beyond=float(np.hypot(_BEYOND_TRANSFERS[memory], _LAUNCH_UNKNOWN[launch])),
-        host=_HOST[memory],
+        host=host_apart(memory, mixture),
         computing=noise.between_cells,
         visit=_VISIT,
         known_gpus=1,

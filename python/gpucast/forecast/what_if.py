@@ -96,7 +96,7 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     _say_what_is_unknown(model, problem, measured.most)
     result = _merge(model, problem, target, found, _measured(model, found), source, seed)
     result.terms = replace(terms, com=chosen.com)
-    return _as_other_path(model, result, known_by_skeletons(measured, model.noise))
+    return _as_other_path(model, result, known_by_skeletons(measured, model.noise, model.mixture))
 
 
 def _measured(model: Model, found: _core.Fit) -> set[str]:
@@ -156,7 +156,8 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     _say_what_is_unknown(model, problem, 1)
     result = _merge(model, problem, target, found, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
-    return _as_other_path(model, result, known_by_transfers(problem, launch, model.noise))
+    known = known_by_transfers(problem, launch, model.noise, model.mixture)
+    return _as_other_path(model, result, known)
 
 
 def _refuse_other_sizes(model: Model, problem: Problem, route: str) -> None:

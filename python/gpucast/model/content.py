@@ -570,6 +570,20 @@ class Scaling:
     components: list[ScalingComponent]
 
 
+@dataclass(kw_only=True, eq=False, match_args=False)
+class SimulatedSteps:
+    """What steps are uncertain by that were simulated on a path, not measured there.
+
+    Attributes:
+        com: sd of the logarithm of the factor on T_com that all cells have in common: what the
+            path's calls cost. More cells do not tell it.
+        visit: sd of ln T of a measurement about the expected step.
+    """
+
+    com: NotNegative
+    visit: NotNegative
+
+
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class FittedScaling:
     """The content of a scaling model's file; keys as in ``Fitted``."""
@@ -592,4 +606,5 @@ class FittedScaling:
     warnings: list[str]
     notes: list[str] = field(default_factory=list)
     scaling: Scaling
+    simulated: SimulatedSteps | None = field(default=None, metadata={"omit": True})
     machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})

@@ -16,6 +16,7 @@ from gpucast.model.fitted import Model
 from gpucast.model.forecaster import SCHEMA, Forecaster
 from gpucast.model.older import renewed
 from gpucast.model.scaling import ScalingModel
+from gpucast.traces.reading import is_trace
 from gpucast.util.typed_json import WrongValueError, from_json
 
 _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
@@ -28,6 +29,12 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
         InputError: the file cannot be read, is no model file, or is of another version.
     """
     name = os.fspath(path)
+    if Path(path).exists() and is_trace(path):
+        raise InputError(
+            "is a trace, not a model: gpucast fit makes one of traces of several sizes; of one "
+            "trace on another path gpucast what-if answers",
+            file=name,
+        )
     try:
         text = _file_of(path).read_text(encoding="utf-8")
         content = json.loads(text, parse_constant=_refuse_constant)

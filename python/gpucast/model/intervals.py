@@ -12,7 +12,7 @@ for terms of second order, so that d and its covariance follow from Bayes' rule 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -60,16 +60,19 @@ class CommonFactors:
         machine: of another machine against this one, beyond that.
         visit: of a cell's own noise between visits, where the model's noise does not hold it.
         cell: of what on another machine is a cell's own, beside the common factors and that noise.
+        unknown: of what was simulated where nothing was timed; until something is.
     """
 
     later: Array
     machine: Array
     visit: Array
     cell: Array
+    unknown: Array = field(default_factory=lambda: np.zeros((3, 3)))
 
     def prior(self, same_machine: bool) -> Array:
         """Covariance of the factors of cells that were timed later, here or elsewhere."""
-        return self.later if same_machine else np.asarray(self.later + self.machine)
+        known = self.later if same_machine else self.later + self.machine
+        return np.asarray(known + self.unknown)
 
     def covariance(
         self, interval: Interval, factors: MachineFactors | None = None, t90: float = Z90
@@ -85,7 +88,9 @@ class CommonFactors:
             t90: half-width of the whole interval in standard deviations.
         """
         total = np.zeros((3, 3))
-        if factors is not None:
+        if factors is None:
+            total += self.unknown
+        else:
             degrees = MACHINES_DEGREES + len(factors.cells.n)
             total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
         if interval is not Interval.now:

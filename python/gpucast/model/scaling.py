@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,14 @@ from gpucast.model.forecaster import (
     checked_sizes,
     outer,
 )
-from gpucast.model.intervals import OF_TOTAL, Z90, CommonFactors, Interval, interval_named
+from gpucast.model.intervals import (
+    OF_TOTAL,
+    Z90,
+    CommonFactors,
+    Interval,
+    interval_named,
+    shares_of,
+)
 from gpucast.model.joint import COUNTS_DRAWN, DRAWS, joint_draws, nodes_of, shuffled
 from gpucast.util.typed_json import to_json
 
@@ -46,6 +53,10 @@ _FEW_COUNTS = 64
 # cell so much.
 _PARTS_LENGTH = 0.5
 _PARTS_ELSEWHERE = 0.02
+# Those of simulated steps are all that is known of a path: between them they are interpolated,
+# beyond them they are the nearest one's.
+_SIMULATED_LENGTH = 0.25
+_LEAST_WEIGHT = 1e-30
 
 # A part below this share of a step is as good as none.
 _LEAST_SHARE = 1e-4
@@ -77,7 +88,8 @@ class ScalingModel(FittedScaling, Forecaster):
 
     @property
     def selection(self) -> StepSelection:
-        return StepSelection(**{name: getattr(self.data, name) for name in FIELDS})
+        fitted = {name: getattr(self.data, name) for name in FIELDS}
+        return StepSelection(**{**fitted, "path": self.data.forecast_path})
 
     @property
     def form(self) -> str:
@@ -98,18 +110,40 @@ class ScalingModel(FittedScaling, Forecaster):
         return self.scaling.timestep
 
     @property
-    def timed(self) -> TimedCells:
-        return self.scaling.cells if self.machine_factors is None else self.machine_factors.cells
+    def timed(self) -> TimedCells | None:
+        if self.machine_factors is not None:
+            return self.machine_factors.cells
+        return None if self.simulated is not None else self.scaling.cells
 
     @property
     def common_factors(self) -> CommonFactors:
         # Its parts are a guess: all of them share one factor.
-        return OF_TOTAL
+        if self.simulated is None:
+            return OF_TOTAL
+        return replace(OF_TOTAL, unknown=np.diag([0.0, 0.0, self.simulated.com**2]))
+
+    def _shares(self, n: Array, gpus: Array) -> Array:
+        """Shares of a step's parts, (cells, 3), where factors on them differ; else any."""
+        if self.simulated is None:
+            return np.full((n.size, 3), 1 / 3)
+        measured = self.scaling.parts
+        if measured is None:
+            return np.tile([0.0, 0.0, 1.0], (n.size, 1))
+        timed = np.array([measured.t_gpu, measured.t_cpu, measured.t_com]).T
+        weight = np.exp(-self._distances(n, gpus) / _SIMULATED_LENGTH)
+        weight = np.maximum(weight, _LEAST_WEIGHT)
+        return np.asarray(weight @ shares_of(timed) / weight.sum(axis=1, keepdims=True))
+
+    def _factor(self, n: Array, gpus: Array) -> Array:
+        """On times of cells, of the machine that is forecast."""
+        return np.asarray(self._shares(n, gpus) @ np.exp(self.log_factors), dtype=np.float64)
 
     @property
-    def _factor(self) -> float:
-        """On times, of the machine that is forecast."""
-        return float(np.exp(self.log_factors[0]))
+    def _visit(self) -> float:
+        """Sd of ln of a single measurement about the expected time."""
+        if self.simulated is not None:
+            return self.simulated.visit
+        return self.noise.pure_error or 0.0
 
     @property
     def timed_parts(self) -> bool:
@@ -163,15 +197,16 @@ class ScalingModel(FittedScaling, Forecaster):
         interval: Interval = Interval.now,
     ) -> Forecasts:
         n, gpus = checked_sizes(n), checked_counts(gpus)
-        within = np.full(n.size, (self.noise.pure_error or 0.0) ** 2)
-        common = self.common_variance(np.ones((n.size, 3)), interval)
+        within = np.full(n.size, self._visit**2)
+        common = self.common_variance(self._shares(n, gpus), interval)
         nodes = self.nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
         if common.any():
             # The forecast itself, the median of a mixture, stays where it is.
             _, *times[1:3] = self.core.forecast(n, gpus, nodes, within + common)[:3]
-        seconds, low, high, mean_low, mean_high = (self._factor * each for each in times)
-        parts = self._factor * self._measured_parts(n, gpus, parts)
+        factor = self._factor(n, gpus)
+        seconds, low, high, mean_low, mean_high = (factor * each for each in times)
+        parts = np.exp(self.log_factors) * self._measured_parts(n, gpus, parts)
         if common.any():
             # Of the expected time the core knows no other variance than its own.
             mean_low, mean_high = (
@@ -205,22 +240,29 @@ class ScalingModel(FittedScaling, Forecaster):
         timed = np.array([measured.t_gpu, measured.t_cpu, measured.t_com]).T
         return np.asarray(np.log(_shares(timed) / _shares(form)), dtype=np.float64)
 
+    def _distances(self, n: Array, gpus: Array) -> Array:
+        """From cells to those whose parts are known, in the logarithms, (cells, known)."""
+        measured = self.scaling.parts
+        assert measured is not None
+        along_n = np.abs(np.log(n[:, None] / np.array(measured.n)))
+        return np.asarray(along_n + np.abs(np.log(gpus[:, None] / np.array(measured.gpus))))
+
     def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
         """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
         measured parts differ from the forms' in cells about them; far from these not at all."""
-        measured = self.scaling.parts
-        if measured is None or not n.size:
+        if self.scaling.parts is None or not n.size:
             return parts
-        distance = np.abs(np.log(n[:, None] / np.array(measured.n)))
-        distance += np.abs(np.log(gpus[:, None] / np.array(measured.gpus)))
-        weight = np.exp(-distance / _PARTS_LENGTH)
+        if self.simulated is not None:
+            return np.asarray(parts.sum(axis=1, keepdims=True) * self._shares(n, gpus))
+        weight = np.exp(-self._distances(n, gpus) / _PARTS_LENGTH)
         moved = weight @ self._parts_off / (weight.sum(axis=1, keepdims=True) + _PARTS_ELSEWHERE)
         shares = _shares(parts) * np.exp(moved)
         total = parts.sum(axis=1, keepdims=True)
         return np.asarray(total * shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
-        return self._factor * self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
+        times = self.core.forecast(n, gpus, self.nodes_of(gpus), np.zeros(n.size))[0]
+        return np.asarray(self._factor(n, gpus) * times, dtype=np.float64)
 
     def trusted(self, n: Array, gpus: Array) -> Array:
         known = self.measured(n, gpus)
@@ -231,8 +273,8 @@ class ScalingModel(FittedScaling, Forecaster):
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         times = joint_draws(lambda a, b: self._drawn(a, b, count), self.seconds, n, gpus)
-        factors = self.drawn_factors(count, interval)
-        return np.asarray(times * factors[:, :1], dtype=np.float64)
+        factors = self.drawn_factors(count, interval) @ self._shares(n, gpus).T
+        return np.asarray(times * factors, dtype=np.float64)
 
     def _drawn(self, n: Array, gpus: Array, count: int) -> Array:
         seed = zlib.crc32(np.array(self.scaling.cells.seconds).tobytes())
@@ -260,11 +302,14 @@ class ScalingModel(FittedScaling, Forecaster):
         rounding: Array,
         visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
-        within = self.noise.pure_error or 0.0
         of_median = np.array([_core.median_variance(count) for count in repetitions])
-        variance = within**2 * of_median + rounding + found.common
+        if self.simulated is not None:
+            # What a visit differs by, its repetitions share.
+            of_median = 1 / np.array(visits or [1] * len(repetitions))
+        variance = self._visit**2 * of_median + rounding + found.common
         ends = self.core.forecast(found.n, found.gpus, self.nodes_of(found.gpus), variance)
-        return self._factor * ends[1], self._factor * ends[2]
+        factor = self._factor(found.n, found.gpus)
+        return factor * ends[1], factor * ends[2]
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
         if gpus.size <= _MOST_ASKED:

@@ -323,7 +323,7 @@ def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
         middle = {name: float(np.median(each)) for name, each in phases.items()}
         total = sum(middle.values())
         if total > 0:
-            moved = sum(middle.get(name, 0.0) for name in ("h2d", "d2h", "exchange"))
+            moved = sum(middle.get(name, 0.0) for name in ("h2d", "d2h", "exchange", "calls"))
             shares[step.gpus] = moved / total
     return shares
 

@@ -31,7 +31,7 @@ PAPERS = StepSelection(
 )
 """The paper's program, in our words."""
 
-PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exchange")}
+PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exchange", "calls")}
 """The phases that a program times, by the term that models them."""
 
 

@@ -6,8 +6,9 @@ What the extra is spent on: the same without what a kind of calls costs more the
 **Interval.** Of a measurement now: the 5 % and 95 % points of draws. Each draw has the path's costs
 times a factor common to all (``COMMON``: visits of a cell, minutes apart, differ by as much) and
 factors of messages, turns and bytes (``APART``: what the microbenchmark leaves open, and by what
-its visits differ, where there were several), a sample of
-the recorded steps, and what a visit of the program differs by (``VISIT``).
+its visits differ, where there were several), kernels that begin sooner or later (``LATENCY``: a
+copy may then just meet or miss their ends), a sample of the recorded steps, and what a visit of a
+step differs by, as visits of skeletons of steps do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from gpucast.replay.kinds import changes_of, kinds_of
 from gpucast.replay.path import PathCosts, forwarded
-from gpucast.replay.program import CallProgram, Messages, Seconds
+from gpucast.replay.program import CallProgram, Messages, Operation, Seconds
 
 DRAWS = 100
 MOST_CALLS = 4_000_000
@@ -27,8 +28,10 @@ MOST_CALLS = 4_000_000
 FEWEST_DRAWS = 8
 
 COMMON = 0.05
+LATENCY = 1e-6
+"""s by which kernels of one program began sooner or later in another recording of it, on another
+GPU of the kind (H200: 0.7 to 1.8 us)."""
 APART = 0.04
-VISIT = 0.065
 
 SETTLING = 0.2
 """Share of the simulated steps that come before the steady ones."""
@@ -102,9 +105,9 @@ def forecast(
 
     The native step's error is taken along: what a replay misses natively, it misses on the path.
     """
-    native = float(np.median(steady(program.recorded)))
-    replayed = _median(program)
-    seconds = _median(program, costs)
+    native = native_seconds(program)
+    replayed = median_seconds(program)
+    seconds = median_seconds(program, costs)
     spread = _spread(program, costs, seconds, draws, seed)
     low, high = np.quantile(spread, (0.05, 0.95))
     missed = native - replayed
@@ -135,7 +138,13 @@ def _steps(program: CallProgram, messages: Messages | None = None) -> Seconds:
     return steady(program.step_seconds(program.simulate(messages)))
 
 
-def _median(program: CallProgram, costs: PathCosts | None = None) -> float:
+def native_seconds(program: CallProgram) -> float:
+    """Median s of a step as it was recorded."""
+    return float(np.median(steady(program.recorded)))
+
+
+def median_seconds(program: CallProgram, costs: PathCosts | None = None) -> float:
+    """Median s of a step in a simulation: natively, or on a path."""
     if costs is None:
         return float(np.median(_steps(program)))
     return float(np.median(_steps(*forwarded(program, costs))))
@@ -148,18 +157,30 @@ def _spread(
     random = np.random.default_rng(seed)
     count = int(np.clip(MOST_CALLS // max(1, len(program)), min(draws, FEWEST_DRAWS), draws))
     found = np.empty(count)
-    messages, data = (np.hypot(APART, each) for each in (costs.spread_messages, costs.spread_data))
-    widths = np.array([messages, messages, data])
     for at in range(count):
-        common = np.exp(COMMON * random.standard_normal())
-        apart = np.exp(widths * random.standard_normal(3))
-        steps = _steps(*forwarded(program, costs.scaled(common, *apart)))
+        there, messages = forwarded(program, _drawn(costs, random))
+        shift = LATENCY * random.standard_normal()
+        latency = np.maximum(there.latency + shift * (there.operation == Operation.launch), 0)
+        steps = _steps(replace(there, latency=latency), messages)
         found[at] = np.median(random.choice(steps, steps.size))
     if count < draws:
         # Few draws tell a width, not its ends.
         deviation = float(np.std(np.log(found), ddof=1)) if count > 1 else COMMON
         found = seconds * np.exp(deviation * random.standard_normal(max(draws, DRAWS)))
-    return np.asarray(found * np.exp(VISIT * random.standard_normal(found.size)))
+    return np.asarray(found * np.exp(costs.spread_visit * random.standard_normal(found.size)))
+
+
+def drawn_costs(costs: PathCosts, count: int, seed: int) -> list[PathCosts]:
+    """Draws of what the path's calls cost; the same for any program."""
+    random = np.random.default_rng(seed)
+    return [_drawn(costs, random) for _ in range(count)]
+
+
+def _drawn(costs: PathCosts, random: np.random.Generator) -> PathCosts:
+    messages, data = (np.hypot(APART, each) for each in (costs.spread_messages, costs.spread_data))
+    common = np.exp(COMMON * random.standard_normal())
+    apart = np.exp(np.array([messages, messages, data]) * random.standard_normal(3))
+    return costs.scaled(common, *apart)
 
 
 def _causes(
@@ -181,12 +202,12 @@ def _causes(
 
 
 def _helps(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
-    found = [Help(each.words, _median(each.program, costs)) for each in changes_of(program)]
+    found = [Help(each.words, median_seconds(each.program, costs)) for each in changes_of(program)]
     if costs.synchronous:
         found.append(
             Help(
                 "let calls go out without waiting for each (remote instead of remote-sync)",
-                _median(program, replace(costs, synchronous=False)),
+                median_seconds(program, replace(costs, synchronous=False)),
             )
         )
     worth: Sequence[Help] = [each for each in found if each.seconds < (1 - WORTH_SAYING) * seconds]

@@ -11,15 +11,15 @@ from gpucast.errors import InputError
 from gpucast.replay.asked import Asked, asked_of
 from gpucast.replay.native import native_times
 from gpucast.replay.program import SYNCS, CallProgram, Operation, Seconds, tick_of
-from gpucast.traces import phases, tables, waiting
+from gpucast.replay.undisturbed import undisturbed
+from gpucast.traces import phases, tables
+from gpucast.traces.complete import with_work
 from gpucast.traces.steps import ProcessSteps, Steps
 from gpucast.traces.trace import Process, Trace
 
 MOST_STEPS = 100
 """Consecutive steps that are simulated; work crosses the bounds between them."""
 FEWEST_STEPS = 5
-ENOUGH_WORK = 0.8
-"""Share of the calls with work that most steps have, below which a step lacks some."""
 MOST_CALLBACK = 0.5e-6
 """s that noting a call takes between it and the next: more is the program's own."""
 BEHIND = 0.7e-6
@@ -33,6 +33,8 @@ _PLAIN = (
     Operation.graph_launch,
 )
 """Calls that cost the host their own time and no more, unless they block."""
+SWITCH = 1.8e-6
+"""s from the end of an engine's work until another's begins that has just looked for it: H200."""
 HALVINGS = 12
 HALVINGS_BEGIN = 2.0
 """Times what a call and the gap before it take: no recorder costs more."""
@@ -53,7 +55,7 @@ def program_of(
     """
     of = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[of.process]
-    recorded = (of.phase == phases.FULL) & _with_work(process, of)
+    recorded = (of.phase == phases.FULL) & with_work(process, of)
     first, last = of.longest_run(recorded, most_steps)
     if last - first < FEWEST_STEPS:
         raise InputError(
@@ -98,33 +100,20 @@ def program_of(
         bound_call=bound_call,
         bound_offset=bound_offset,
         recorded=np.diff(bounds) / 1e9,
-        tick=tick_of(trace.run.machine.gpus),
         warnings=tuple(_warnings(trace, process, asked)),
     )
     untraced = trace.run.seconds_untraced
+    if phases.has_some_calls(process):
+        program = _by_steps_alone(program, of, untraced)
+        untraced = float(np.median(program.recorded))  # nothing is left to take off
     if untraced is None:
         untraced = _light_step(of)
-        program = _light_costs(program, process)
+        program = _towards(program, _light_costs(program, process), untraced)
         if phases.has_light(process):
             program, shorter = _without_callbacks(program)
             alone = float(np.median(program.recorded)) if untraced is None else untraced
             untraced = alone - shorter
-    return _untraced(program, untraced)
-
-
-def _with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Which steps have as many calls with work on record as most of their kind: a recorder may miss
-    some."""
-    rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
-    step = steps.call_step[np.unique(rows[rows >= 0])]
-    count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
-    least = np.zeros(steps.count)
-    recorded = steps.kept & (steps.phase == phases.FULL)
-    for kind in np.unique(steps.kind):
-        own = steps.kind == kind
-        if (own & recorded).any():
-            least[own] = ENOUGH_WORK * np.quantile(count[own & recorded], 0.9)
-    return np.asarray(count >= least)
+    return _ticking(_untraced(program, untraced), tick_of(trace.run.machine.gpus))
 
 
 def _waits_for_set(asked: Asked) -> NDArray[np.bool_]:
@@ -167,18 +156,37 @@ def _light_step(steps: ProcessSteps) -> float | None:
     return float(np.median(light)) if light.size >= FEWEST_STEPS else None
 
 
-def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
-    """Without what noting a call takes behind it, in light phases, too; and s a step less by that.
+def _by_steps_alone(
+    program: CallProgram, steps: ProcessSteps, untraced: float | None
+) -> CallProgram:
+    """Without what recording cost, where light phases hold no calls but waits."""
+    if untraced is None:
+        light = _light_step(steps)
+        if light is None:
+            said = (
+                "light phases do not tell how long steps take, whose waits they hold alone: steps "
+                "are as long as recorded"
+            )
+            return replace(program, warnings=(*program.warnings, said))
+        alone = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
+        untraced = light - float(steps.calls[: steps.count][alone].mean()) * _callback(program)
+    return undisturbed(program, untraced)
 
-    The shortest gaps tell: in them the program did nothing.
-    """
-    gaps = program.gap[program.gap > 0]
-    each = min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
+
+def _without_callbacks(program: CallProgram) -> tuple[CallProgram, float]:
+    """Without what noting a call takes behind it, in light phases, too; s a step less by that."""
+    each = _callback(program)
     found = replace(program, gap=np.maximum(program.gap - each, 0))
     with_them, without = (
         float(np.median(of.step_seconds(of.simulate()))) for of in (program, found)
     )
     return found, max(0.0, with_them - without)
+
+
+def _callback(program: CallProgram) -> float:
+    """s that noting a call takes behind it: the shortest gaps; in them the program did nothing."""
+    gaps = program.gap[program.gap > 0]
+    return min(float(np.quantile(gaps, 0.1)), MOST_CALLBACK) if gaps.size else 0.0
 
 
 def _light_costs(program: CallProgram, process: Process) -> CallProgram:
@@ -205,6 +213,31 @@ def _light_costs(program: CallProgram, process: Process) -> CallProgram:
     return replace(program, cost=cost, latency=latency, delay=delay)
 
 
+def _towards(program: CallProgram, light: CallProgram, untraced: float | None) -> CallProgram:
+    """With calls that are shorter by so much of the difference that a step is no shorter than it is
+    where calls alone are recorded: their times there are those of calls that come sooner, too."""
+    if untraced is None:
+        return light
+
+    def between(share: float) -> CallProgram:
+        columns = {
+            name: (1 - share) * getattr(program, name) + share * getattr(light, name)
+            for name in ("cost", "latency", "delay")
+        }
+        return replace(program, **columns)
+
+    def seconds(of: CallProgram) -> float:
+        return float(np.median(of.step_seconds(of.simulate())))
+
+    if seconds(light) >= untraced:
+        return light
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        tried = (low + high) / 2
+        low, high = (tried, high) if seconds(between(tried)) > untraced else (low, tried)
+    return between(low)
+
+
 def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
     """Without what recording cost: of each call as much, so that a step takes what it took alone.
 
@@ -213,7 +246,7 @@ def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
     recorded = float(np.median(program.recorded))
     if untraced is None or untraced >= recorded:
         return program
-    low, high = 0.0, HALVINGS_BEGIN * float(np.mean(program.gap + program.cost))
+    low, high = 0.0, HALVINGS_BEGIN * float(np.mean(program.gap + program.cost + program.tail))
     for _ in range(HALVINGS):
         tried = (low + high) / 2
         without = _each_less(program, tried)
@@ -223,11 +256,37 @@ def _untraced(program: CallProgram, untraced: float | None) -> CallProgram:
     return replace(found, recorded=program.recorded - (recorded - untraced))
 
 
+def _ticking(program: CallProgram, tick: float) -> CallProgram:
+    """With works that look for another engine's end at intervals, where GPUs do so.
+
+    What such a work waited in the trace depends on when its call came, and a recorder makes calls
+    come later: on an H200 a copy that natively just misses its kernel's end, and waits for 8.19 us,
+    may find it when it is recorded. So it is simulated how long they wait: behind the end
+    ``SWITCH``, and the rest by ``tick``. The native step changes by as much.
+    """
+    if tick <= 0 or not program.switches.any():
+        return replace(program, tick=tick)
+    delay = np.where(program.switches, SWITCH, program.delay)
+    found = replace(program, delay=delay, tick=tick)
+    before, after = (float(np.median(of.step_seconds(of.simulate()))) for of in (program, found))
+    return replace(found, recorded=program.recorded + (after - before))
+
+
 def _each_less(program: CallProgram, seconds: float) -> CallProgram:
-    """Every call's gap less so many seconds, and its cost by what the gap has not: half at most."""
+    """Every call so many seconds shorter: its gap; what that has not, its cost; then its tail.
+
+    Of cost and tail half at most. Work is asked for by as much sooner within its call.
+    """
     of_gap = np.minimum(program.gap, seconds)
     of_cost = np.minimum(seconds - of_gap, program.cost / 2)
-    return replace(program, gap=program.gap - of_gap, cost=program.cost - of_cost)
+    of_tail = np.minimum(seconds - of_gap - of_cost, program.tail / 2)
+    return replace(
+        program,
+        gap=program.gap - of_gap,
+        cost=program.cost - of_cost,
+        tail=program.tail - of_tail,
+        latency=np.maximum(program.latency - of_cost, program.latency / 2),
+    )
 
 
 def _steps_of(asked: Asked, bounds: NDArray[np.int64]) -> NDArray[np.int64]:

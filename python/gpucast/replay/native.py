@@ -37,6 +37,8 @@ from gpucast.traces import tables
 
 USUAL_LATENCY = 4e-6
 """s from a launch to its kernel's begin where a trace shows none: H200, CUDA 13."""
+COPY_LATENCY, KERNEL_LATENCY = 5e-6, 6e-6
+"""s likewise, of a recorded call to its work's begin (h200-traces)."""
 USUAL_TAIL = 3e-6
 """s from the end of work until a thread that waits for it goes on, likewise."""
 EXTREME = 0.01
@@ -90,12 +92,12 @@ def native_times(asked: Asked, share: Seconds, waits: NDArray[np.bool_]) -> Nati
     base = asked.start.copy()
     staged = _staged(asked)
     base[staged] = np.maximum(base[staged], order.before[staged])
-    latency, delay = _latencies(asked, base, order.before, start, end)
+    switches = (order.through != NONE) & (order.through != asked.engine) & (order.before > base)
+    latency, delay = _latencies(asked, base, order.before, start, end, switches)
     begun = np.fmax(start, order.before)
     seconds = np.where(asked.works, np.maximum(end - begun, 0), 0.0)
     _unslow(asked, share, begun, end, seconds)
     cost, tail = _host(asked, base, order, end, waits)
-    switches = (order.through != NONE) & (order.through != asked.engine) & (order.before > base)
     return Native(_gaps(asked), cost, tail, latency, delay, seconds, skew, switches)
 
 
@@ -195,8 +197,9 @@ def _waits_for_own(asked: Asked) -> NDArray[np.bool_]:
 
 
 def _latencies(
-    asked: Asked, base: Seconds, before: Seconds, start: Seconds, end: Seconds
-) -> tuple[Seconds, Seconds]:
+    asked: Asked, base: Seconds, before: Seconds, start: Seconds, end: Seconds,
+    switches: NDArray[np.bool_],
+) -> tuple[Seconds, Seconds]:  # fmt: skip
     latency, delay = np.zeros(base.size), np.zeros(base.size)
     kinds = asked.operation * len(Direction) + asked.direction
     engine_free = _engine_free(asked, np.maximum(base, before), start, end)
@@ -204,11 +207,14 @@ def _latencies(
     for kind in np.unique(kinds[asked.works]):
         own = asked.works & (kinds == kind)
         free = own & (before <= base) & (engine_free <= base)
-        most = float(np.quantile(shown[free], 0.95)) if free.any() else USUAL_LATENCY
-        usual = float(np.median(shown[free])) if free.any() else USUAL_LATENCY
+        copies = kind // len(Direction) == Operation.copy
+        most = usual = COPY_LATENCY if copies else KERNEL_LATENCY
+        if free.any():
+            usual, most = (float(np.quantile(shown[free], each)) for each in (0.5, 0.95))
         # Work that began sooner than is usual where it waited for nothing.
         usual = min(usual, float(np.median(shown[own])))
-        queued = own & (before > base + most)
+        # Behind another engine it began when that was seen to be done: no latency shows.
+        queued = own & ((before > base + most) | (switches & (shown > usual)))
         direct = queued & (engine_free <= before)
         usual_delay = float(np.median(waited[direct])) if direct.any() else 0.0
         latency[own] = np.where(queued[own], usual, shown[own])

@@ -1,29 +1,39 @@
 """What calls cost that are forwarded to servers, from what was measured on that path.
 
-A small message is sent in c, and a call that is answered takes a turn X more:
+A message takes its host c to send. Its server takes m, and then makes the driver call that the
+program would have made, which takes what it takes natively, D: most for launches and copies, little
+for events. An answer takes a turn beside:
 
-    X = flight + serve + answer + flight + after
+    R = flight + answer + flight + after
 
-which is what can be told from outside: by a wait for a stream that has nothing to do (``launch``
-records, method idle), S = c + X; else where every call is answered, by a launch, which returns
-after c + X; else by a launch and the synchronization behind it, T = c + X + G, in which the GPU
-takes G, as natively.
-Of X, the server's part matters where many calls follow one another: a row of launches takes
-max(c, serve, GPU) for each (``launch`` records, method drain). The rest is split evenly, which no
-step can tell.
+and where a wait's work is done, its server knows a while later, the tail W. Launches tell them, of
+which the server makes one in m + D (rows of launches and the wait behind them, ``launch`` records,
+method drain, natively D; a copy of few bytes to the device, which has no arguments to be packed,
+is sent in c):
+
+    an answered launch          c_launch + m + D + R     (method row, where every call is answered)
+    a wait that finds nothing   c + m + R + W            (method idle)
+    a launch and its wait       c_launch + m + R + latency + kernel + W
+
+Work begins later by its latency than the server began with the driver's call, as natively.
 
 Of n bytes, a blocking copy to the device returns when they are sent: its curve h(n) is what the
-host pays. Where calls are answered it returns h_s(n) = h(n) + X + what the server does with them,
-whose growth over h(n) is the server's. A copy to the host waits for them: its curve g(n) beyond
-g of a few bytes, less what the GPU's copy takes, is theirs.
+host pays. Where calls are answered it returns h_s(n) when its server has read and copied them, too:
+what that grows with n is the server's time, in which the host still sends for h(n) - h(0). A copy
+to the host waits for its bytes: its curve g(n) beyond g of a few bytes, less what the GPU's copy
+takes, is theirs. The server copies them from its pinned memory and writes, the host reads and
+copies them; while one writes the other reads (remote/src/server/session.cpp, reply_queue.h;
+client/control_connection.cpp).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.data.dataset import Dataset
 from gpucast.errors import InputError
@@ -31,6 +41,7 @@ from gpucast.replay.measured import MOST_INLINE, Curve, curve_of, launch_seconds
 from gpucast.replay.native import USUAL_LATENCY
 from gpucast.replay.network import Network
 from gpucast.replay.program import (
+    SYNCS,
     CallProgram,
     Direction,
     Memory,
@@ -50,21 +61,44 @@ PCIE = 50e9
 """B/s of a pinned copy where no native transfers say it: H200, PCIe 5 x16."""
 GPU_PART = 3.3e-6
 """s of an empty kernel from its submission to its end, likewise."""
-SUBMISSION = 2e-6
-"""s of the driver's launch call, which a traced latency includes, and the server's part as well."""
 EMPTY_KERNEL = 0.8e-6
 USUAL_SPREAD = 0.09
 """By which visits differ where there was one: three of two H200 by 0.04 to 0.14."""
-MOST_LATER = 3e-6
+USUAL_VISIT = 0.065
+"""Likewise of steps: three visits of the mini-app's remote steps on 2 and 4 H200 by 0.04 to 0.1."""
 LEAST_LATENCY = 0.5e-6
-SERVED = 0.3
-"""Share of a turn that is the server's before an answer, where rows of launches do not say it."""
-ANSWERED = 0.1
+LEAST_SERVED = 0.2e-6
+USUAL_RECORD = 0.7e-6
+"""s of the driver for an event, which a wait needs: likewise."""
+LEAST_TAIL, MOST_TAIL = 0.5e-6, 8e-6
+ANSWERED = 0.3
 """Share of a turn that is the server's answer; the host's end of it likewise."""
+TURNED = 0.45
+"""Share of what an idle wait takes beyond its sending that is R, where answered launches do not
+say it: H200 hosts, loopback."""
+ALONE, BOTH = 0.3, 0.4
+"""Of what bytes take back to the host: shares of the server alone and of the host alone (each
+copies them once), and of both, which write and read."""
+FEW_BYTES = 8 << 10
+MUCH = 4 << 20
+"""Bytes of a copy beside which beginning with it takes no time."""
+FASTEST = 0.1
+"""Share of the copies that are."""
+ONE_HOST = 8e-6
+"""s: an answer takes longer from another host, whose network interface interrupts it."""
 SENT = 0.28
 """Share of an answered launch that is c, where no other path says it: H200 hosts, loopback."""
 SERVED_BYTES = 0.25
 """Growth of the server's time over that of sending, where nothing says it, likewise."""
+_ROWS = ("cost", "up", "flight", "serve", "answer", "down", "after", "lead", "polls")
+_ASKS = (Operation.alloc, Operation.free, Operation.query)
+
+
+class Sent(NamedTuple):
+    """s of the host for a message: a launch, with its arguments, and any other small one."""
+
+    launch: float
+    other: float
 
 
 @dataclass(frozen=True)
@@ -73,28 +107,29 @@ class PathCosts:
 
     Attributes:
         path: its name; synchronous: every call is answered.
-        send: of a small message, by operation; Operation.launch's for those that are not there.
-        turn: X; serve: the server's part of it before the answer.
+        send: c of a launch, and of another small message.
+        turn: R; serve: m; driver: D of a launch; tail: W.
         up: host's s of sending n bytes, by host memory; served: the server's beside a message.
         down: s of n bytes that come back beyond a small answer's, by host memory.
         pinned_up, pinned_down: s of a server's copies of n bytes between its rings and its GPU.
         in_step: times as much as n bytes cost in a step, over n; None: as much.
-        bulk_line: s a byte of what large copies of all GPUs share (memory, where all is one host).
+        bulk_line: s a byte of what large copies of all GPUs share, up and down (memory, where
+            all is one host).
         bulk_wake: s until the threads that take large copies are awake, after a pause of theirs.
         wake_server, wake_client, spin: see Messages.
-        submission: s by which work begins sooner after its server asked for it than after the
-            program did natively; less than 0: later.
-        spread_messages, spread_data: by which visits differ, in launches and in copies: standard
-            deviations of logarithms.
+        spread_messages, spread_data, spread_visit: by which visits differ, in launches, in copies
+            and in steps: standard deviations of logarithms.
         network: the one between the hosts; None: as measured.
         warnings: what was assumed for lack of a measurement.
     """
 
     path: str
     synchronous: bool
-    send: Mapping[Operation, float]
+    send: Sent
     turn: float
     serve: float
+    driver: float
+    tail: float
     up: Mapping[Memory, Curve]
     served: Curve | None
     down: Mapping[Memory, Curve]
@@ -107,14 +142,14 @@ class PathCosts:
     wake_client: float = WAKE
     spin: float = SPIN
     network: Network | None = None
-    submission: float = SUBMISSION
     spread_messages: float = 0.0
     spread_data: float = 0.0
+    spread_visit: float = USUAL_VISIT
     warnings: tuple[str, ...] = ()
 
     def over(self, network: Network) -> PathCosts:
         """The same software on another network than the one that it was measured on."""
-        return replace(self, network=network)
+        return replace(self, network=network, bulk_line=0.0)
 
     def scaled(self, factor: float, send: float, turn: float, data: float) -> PathCosts:
         """Everything times ``factor``, messages, turns and bytes each by another."""
@@ -124,9 +159,11 @@ class PathCosts:
 
         return replace(
             self,
-            send={key: value * factor * send for key, value in self.send.items()},
+            send=Sent(self.send.launch * factor * send, self.send.other * factor * send),
             turn=self.turn * factor * turn,
             serve=self.serve * factor * turn,
+            driver=self.driver * factor * turn,
+            tail=self.tail * factor * turn,
             up={key: times(curve, factor * data) for key, curve in self.up.items()},
             served=None if self.served is None else times(self.served, factor * data),
             down={key: times(curve, factor * data) for key, curve in self.down.items()},
@@ -151,24 +188,27 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
     synchronous = path.endswith("sync")
     warnings: list[str] = []
     submit = _required(launch_seconds(data, path, "submit", 1), data, path, "submit")
-    send = _send(data, path, synchronous, submit, warnings)
-    turn = _turn(data, path, synchronous, submit, send, warnings)
-    serve = _serve(data, path, turn, send[Operation.launch], warnings)
     up = _by_memory(data, path, "h2d", data)
     down = _by_memory(data, path, "d2h", data)
+    sending = _sending(data, path, synchronous, up)
+    send = _send(data, path, synchronous, submit, sending, warnings)
+    serve, driver = _serving(data, path)
+    turn, tail = _answering(data, path, send, serve, driver, warnings)
     return PathCosts(
         path=path,
         synchronous=synchronous,
         send=send,
         turn=turn,
         serve=serve,
-        up=_sending(data, path, synchronous, up),
+        driver=driver,
+        tail=tail,
+        up=sending,
         served=_served(data, path, synchronous, up),
         down=down,
+        bulk_line=_bulk_line(turn, [*sending.values(), *down.values()]),
         pinned_up=_pinned(data, "h2d"),
         pinned_down=_pinned(data, "d2h"),
         wake_server=_wake(data, path),
-        submission=_submission(data, path),
         spread_messages=visits_differ(data.launches, path) or USUAL_SPREAD,
         spread_data=visits_differ(data.transfers, path) or USUAL_SPREAD,
         warnings=tuple(warnings),
@@ -192,76 +232,85 @@ def _plain(path: str) -> str:
 
 
 def _send(
-    data: Dataset, path: str, synchronous: bool, submit: float, warnings: list[str]
-) -> dict[Operation, float]:
-    sent = submit
+    data: Dataset, path: str, synchronous: bool, submit: float, up: Mapping[Memory, Curve],
+    warnings: list[str],
+) -> Sent:  # fmt: skip
     if synchronous:
+        row = launch_seconds(data, _plain(path), "row", 16)
         found = launch_seconds(data, _plain(path), "submit", 1)
-        sent = found if found is not None else SENT * submit
+        launch = found if found is not None else SENT * submit
     else:
         row = launch_seconds(data, path, "row", 16)
+        launch = submit
         if row is None:
             warnings.append(
                 "launches were timed one at a time: those of a row may be sent faster "
                 "(gpucast-microbench measure --what launches times rows, too)"
             )
-        else:
-            sent = row / 16
-    return {Operation.launch: sent}
+    if row is not None:
+        launch = row / 16
+    return Sent(launch, min(launch, *(curve.least for curve in up.values())))
 
 
-def _turn(
-    data: Dataset, path: str, synchronous: bool, submit: float,
-    send: Mapping[Operation, float], warnings: list[str],
-) -> float:  # fmt: skip
-    sent = send[Operation.launch]
-    row = launch_seconds(data, path, "row", 16)
-    if synchronous and row is not None:
-        # As steps have them, one answered call after another.
-        return max(row / 16 - sent, 0.1 * row / 16)
+def _serving(data: Dataset, path: str) -> tuple[float, float]:
+    """m and D: what a server takes for each of many launches, and natively the driver."""
+    driver = _each_of_many(data, "native", "row")
+    if driver is None:
+        driver = launch_seconds(data, "native", "submit", 1) or GPU_PART
+    both = _each_of_many(data, _plain(path), "drain")
+    if both is None:
+        return LEAST_SERVED, driver
+    return max(both - driver, LEAST_SERVED), min(driver, max(both - LEAST_SERVED, LEAST_SERVED))
+
+
+def _each_of_many(data: Dataset, path: str, method: str) -> float | None:
+    few, many = (launch_seconds(data, path, method, count) for count in (16, 256))
+    return (many - few) / 240 if few is not None and many is not None and many > few else None
+
+
+def _answering(
+    data: Dataset, path: str, send: Sent, serve: float, driver: float, warnings: list[str]
+) -> tuple[float, float]:
+    """R and W."""
+    answered = path if path.endswith("sync") else f"{path}-sync"
+    row = launch_seconds(data, answered, "row", 16)
+    one = row / 16 if row is not None else launch_seconds(data, answered, "submit", 1)
     idle = launch_seconds(data, path, "idle", 1)
+    both = launch_seconds(data, path, "sync", 1)
     if idle is not None:
-        return max(idle - sent, 0.1 * idle)
-    if synchronous:
-        return max(submit - sent, 0.1 * submit)
-    answered = launch_seconds(data, f"{path}-sync", "submit", 1)
-    if answered is not None:
-        return max(answered - submit, 0.1 * submit)
-    both = _required(launch_seconds(data, path, "sync", 1), data, path, "sync")
-    of_gpu = GPU_PART
-    alone = launch_seconds(data, "native", "submit", 1), launch_seconds(data, "native", "sync", 1)
-    if alone[0] is not None and alone[1] is not None:
-        of_gpu = max(0.6 * (alone[1] - alone[0]), 1e-6)
-    warnings.append("what an answer takes is told by launches, to about 1 us")
-    return max(both - submit - of_gpu, 0.1 * submit)
+        waited = idle - send.other - serve - USUAL_RECORD
+    elif both is not None and not path.endswith("sync"):
+        waited = both - send.launch - serve - USUAL_LATENCY - EMPTY_KERNEL
+    elif both is not None and one is not None:
+        waited = both - one - send.other - serve - USUAL_RECORD
+    else:
+        _required(both, data, path, "sync")
+    if one is None:
+        warnings.append("what an answer takes is told by waits, to about 1 us")
+        turn = TURNED * waited
+    else:
+        turn = one - send.launch - serve - driver
+    turn = max(turn, 0.2 * waited)
+    return turn, float(np.clip(waited - turn, LEAST_TAIL, MOST_TAIL))
 
 
-def _serve(data: Dataset, path: str, turn: float, sent: float, warnings: list[str]) -> float:
-    few, many = (launch_seconds(data, path, "drain", count) for count in (16, 256))
-    if path.endswith("sync") or few is None or many is None:
-        return SERVED * turn
-    each = (many - few) / 240
-    # What limits a row is the server where it is slower than the host that sends.
-    if each > 1.1 * sent:
-        return min(each, 0.8 * turn)
-    return min(SERVED * turn, each)
+def _bulk_line(turn: float, curves: Iterable[Curve]) -> float:
+    """What large copies share where all is one host: all are as fast as the fastest alone."""
+    if turn > ONE_HOST:
+        return 0.0
+    found = [
+        seconds / size
+        for curve in curves
+        for size, seconds in zip(curve.sizes, curve.seconds - curve.least, strict=True)
+        if size >= MUCH
+    ]
+    return float(np.quantile(found, FASTEST)) if found else 0.0
 
 
 def _wake(data: Dataset, path: str) -> float:
     """What a call takes longer that comes when the server sleeps."""
     rested, idle = (launch_seconds(data, path, each, 1) for each in ("rest", "idle"))
     return WAKE if rested is None or idle is None else max(rested - idle, 0.0)
-
-
-def _submission(data: Dataset, path: str) -> float:
-    """From a launch and the wait for it, beyond a wait for nothing: what the GPU takes there.
-
-    Where the launch is answered the GPU is done meanwhile.
-    """
-    both, idle = (launch_seconds(data, path, each, 1) for each in ("sync", "idle"))
-    if both is None or idle is None or path.endswith("sync"):
-        return SUBMISSION
-    return float(np.clip(USUAL_LATENCY + EMPTY_KERNEL - (both - idle), -MOST_LATER, SUBMISSION))
 
 
 def _by_memory(data: Dataset, path: str, route: str, named: Dataset) -> dict[Memory, Curve]:
@@ -296,18 +345,18 @@ def _sending(
 def _served(
     data: Dataset, path: str, synchronous: bool, up: Mapping[Memory, Curve]
 ) -> Curve | None:
-    """What the server does with n bytes; None: a share of what sending takes."""
-    other = _plain(path) if synchronous else f"{path}-sync"
-    memory = Memory.pinned
-    pair = up[memory], curve_of(data, other, "h2d", memory.name)
-    if pair[1] is None:
-        return None
-    sent, answered = (pair[1], pair[0]) if synchronous else (pair[0], pair[1])
-    sizes = answered.sizes[answered.sizes <= MOST_INLINE]
+    """What the server reads and copies n bytes in, by what copies take that are answered; None:
+    that was not measured."""
+    curve = up[Memory.pinned]
+    if not synchronous:
+        found = curve_of(data, f"{path}-sync", "h2d", Memory.pinned.name)
+        if found is None:
+            return None
+        curve = found
+    sizes = curve.sizes[curve.sizes <= MOST_INLINE]
     if sizes.size < 2:
         return None
-    more = answered.at(sizes) - answered.least - (sent.at(sizes) - sent.least)
-    return Curve(sizes, np.maximum.accumulate(np.maximum(more, 1e-9)))
+    return Curve(sizes, curve.at(sizes))
 
 
 def _pinned(data: Dataset, route: str) -> Curve:
@@ -329,22 +378,26 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
     down = copies & (direction == Direction.d2h)
     size = program.bytes.astype(float)
     large = size > MOST_INLINE
-    launch = costs.send[Operation.launch]
-    flight = (costs.turn - costs.serve - 2 * ANSWERED * costs.turn) / 2
-    rows = {name: np.zeros(len(program)) for name in
-            ("cost", "up", "flight", "serve", "answer", "down", "after")}  # fmt: skip
-    rows["cost"][:] = launch
-    for each, seconds in costs.send.items():
-        rows["cost"][operation == each] = seconds
+    flight = (1 - 2 * ANSWERED) * costs.turn / 2
+    rows = {name: np.zeros(len(program)) for name in _ROWS}
+    launches = np.isin(operation, (Operation.launch, Operation.graph_launch))
+    rows["cost"][:] = np.where(launches, costs.send.launch, costs.send.other)
     here = (operation == Operation.other) | (direction == Direction.host)
     rows["cost"][here] = program.cost[here]
     rows["flight"][:] = flight
-    rows["serve"][:] = costs.serve
+    rows["serve"][:] = costs.serve + _driver_seconds(program, costs)
     rows["answer"][:] = rows["after"][:] = ANSWERED * costs.turn
     _add_up(costs, program, up, large, size, rows)
     _add_down(costs, program, down, large, size, rows)
     # What the driver itself takes for these, the server's takes.
-    asks = np.isin(operation, (Operation.alloc, Operation.free, Operation.query))
+    asks = np.isin(operation, _ASKS)
+    rows["polls"][_polls(program)] = 1
+    # Of a device, each stream is waited for (remote/src/server/streams.cpp, `record_all`).
+    devices = operation == Operation.sync_device
+    used = np.unique(program.stream[program.stream >= 0])
+    streams = np.bincount(program.streams[0][used], minlength=program.devices)
+    for row in ("serve", "answer"):
+        rows[row][devices] += USUAL_RECORD * np.maximum(streams - 1, 0)[program.device[devices]]
     rows["serve"][asks] += np.minimum(program.cost[asks], 1e-3)
     # The other device's streams are waited for first (remote/src/client/copies.cpp, `directly`).
     rows["cost"][copies & (direction == Direction.peer) & (program.blocking != 0)] += costs.turn
@@ -361,8 +414,25 @@ def forwarded(program: CallProgram, costs: PathCosts) -> tuple[CallProgram, Mess
         spin=costs.spin,
         wake_server=costs.wake_server,
         wake_client=costs.wake_client,
+        tail=costs.tail,
     )
     return _at_servers(program, costs, up, down, size), messages
+
+
+def _polls(program: CallProgram) -> NDArray[np.bool_]:
+    """Waits that are questions, asked until the answer is yes."""
+    asks = np.array([name.endswith("Query") for name in program.names], bool)
+    return np.asarray(np.isin(program.operation, SYNCS) & asks[program.name])
+
+
+def _driver_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
+    """What the driver takes at the server: for events what it took natively."""
+    found = np.full(len(program), costs.driver)
+    events = np.isin(program.operation, (Operation.record, Operation.wait_stream_event))
+    found[events] = np.clip(program.cost, USUAL_RECORD, max(costs.driver, USUAL_RECORD))[events]
+    found[np.isin(program.operation, SYNCS)] = USUAL_RECORD
+    found[np.isin(program.operation, _ASKS)] = 0
+    return found
 
 
 def _add_up(
@@ -372,15 +442,28 @@ def _add_up(
     more = _in_step(costs, size)
     for memory, curve in costs.up.items():
         own = up & (program.memory == memory)
-        sending = curve.least + more * (curve.at(size) - curve.least)
+        sending = more * np.maximum(curve.at(size) - curve.least, 0)
         inline, bulk = own & ~large, own & large
-        rows["cost"][inline] = sending[inline]
-        rows["up"][bulk] = np.maximum(sending - rows["cost"], 0)[bulk]
+        alone = np.minimum(sending, more * _byte_alone(curve) * size)
+        rows["cost"][inline] += alone[inline]
+        rows["up"][bulk] = sending[bulk]
         served = (
-            SERVED_BYTES * (sending - curve.least) if costs.served is None
-            else more * costs.served.at(size)
+            (1 + SERVED_BYTES) * sending if costs.served is None
+            else more * np.maximum(costs.served.at(size) - costs.served.least, 0)
         )  # fmt: skip
         rows["serve"][inline] += served[inline]
+        rows["lead"][inline] = np.minimum(alone, served)[inline]
+
+
+def _byte_alone(curve: Curve) -> float:
+    """s a byte of who sends to somebody that keeps up: of a loop of copies of few bytes.
+
+    A loop of larger ones soon waits for the server, whose socket is full.
+    """
+    few = (curve.sizes >= FEW_BYTES) & (curve.sizes <= 4 * FEW_BYTES)
+    if not few.any():
+        return 1.0  # no limit
+    return float(np.median((curve.seconds[few] - curve.least) / curve.sizes[few]))
 
 
 def _add_down(
@@ -394,7 +477,7 @@ def _add_down(
         own = down & (program.memory == memory)
         beyond = more * np.maximum(curve.at(size) - curve.least - (copied - few), 0)
         inline, bulk = own & ~large, own & large
-        for row, part in (("answer", 0.3), ("down", 0.4), ("after", 0.3)):
+        for row, part in (("answer", ALONE + BOTH), ("lead", BOTH), ("after", ALONE + BOTH)):
             rows[row][inline] += part * beyond[inline]
         # In pieces, while the GPU still copies.
         rows["down"][bulk] = (more * np.maximum(curve.at(size) - curve.least, 0))[bulk]
@@ -412,7 +495,9 @@ def data_seconds(program: CallProgram, costs: PathCosts) -> Seconds:
     """What each call's bytes cost, beside a message's and its answer's."""
     _, messages = forwarded(program, costs)
     empty = replace(program, bytes=np.where(program.bytes > 0, 4, 0))
-    return np.asarray((messages.times - forwarded(empty, costs)[1].times).sum(axis=0))
+    rows = messages.times - forwarded(empty, costs)[1].times
+    lead = rows[-2]  # in which both sides are busy
+    return np.asarray(rows.sum(axis=0) - 2 * lead)
 
 
 def _at_servers(
@@ -423,8 +508,7 @@ def _at_servers(
     for chosen, curve in ((up, costs.pinned_up), (down, costs.pinned_down)):
         pageable = chosen & (program.memory == Memory.pageable)
         seconds[pageable] = np.minimum(seconds, curve.at(size))[pageable]
+    # A traced latency includes the driver's call, which the server's time does, too.
     least = np.minimum(program.latency, LEAST_LATENCY)
-    latency = np.maximum(program.latency - costs.submission, least)
-    # A trace has drawn from ticks itself what engines waited for one another.
-    tick = 0.0 if program.switches.any() else program.tick
-    return replace(program, seconds=seconds, latency=latency, tick=tick)
+    latency = np.maximum(program.latency - costs.driver, least)
+    return replace(program, seconds=seconds, latency=latency)

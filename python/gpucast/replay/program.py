@@ -89,11 +89,12 @@ class Messages:
     Attributes:
         transport: 0: none, the host asks the driver; 1: messages that are answered only where the
             program waits; 2: every one is.
-        times: rows cost, up, flight, serve, answer, down, after.
+        times: rows cost, up, flight, serve, answer, down, after, lead, polls.
         line: s a byte of the wire that all connections share; 0: none. bulk_line: of what large
             copies share; bulk_wake: s until the threads that take these are awake after a pause.
         spin: s that either side looks for a message before it sleeps.
         wake_server, wake_client: s that waking it then takes.
+        tail: s until a server knows that its GPU has done what is waited for.
     """
 
     transport: int
@@ -104,6 +105,7 @@ class Messages:
     spin: float = 2e-3
     wake_server: float = 0.0
     wake_client: float = 0.0
+    tail: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,14 @@ class CallProgram:
         thread, operation, direction, memory, blocking, device, stream, bytes, recording, engine:
             what each call asks for.
         gap, cost, tail, latency, delay, seconds, share: what it takes, s.
-        switches: works that waited for another engine than their own.
+        switches: works that waited for another engine than their own; where there is a tick, their
+            ``delay`` has none of it.
         step: of each call; -1 for what belongs to none.
         name: of each call, in ``names``.
         bound_call, bound_offset: where each of the steps + 1 bounds lies: so many seconds before
             the begin of that call (number of calls: behind the end of the last).
-        recorded: s of each step as it was recorded.
+        recorded: s of each step as it was recorded, less what recording is taken to have cost, and
+            with the ticks that its calls meet without it.
         tick: s at which work looks for the end of another engine's, on these GPUs; 0: at once.
         warnings: what could not be told, or may be wrong elsewhere; one line each.
     """
@@ -213,11 +217,7 @@ class CallProgram:
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
 
     def simulate(self, messages: Messages | None = None) -> Times:
-        """The calls made again: natively, or by messages.
-
-        Natively, what engines wait for one another is as recorded; where calls come at other
-        times, it follows ``tick`` (model/poll.h).
-        """
+        """The calls made again: natively, or by messages."""
         path = messages or Messages(0, np.empty((0, 0)))
         asked = np.ascontiguousarray([getattr(self, name) for name in _ASKED], np.int64)
         takes = np.ascontiguousarray([getattr(self, name) for name in _TAKES], np.float64)
@@ -238,7 +238,8 @@ class CallProgram:
             spin=path.spin,
             wake_server=path.wake_server,
             wake_client=path.wake_client,
-            tick=0.0 if messages is None else self.tick,
+            tick=self.tick,
+            tail=path.tail,
         )
         return Times(*found)
 

@@ -7,16 +7,16 @@ a share of what their bytes cost, is by how much bytes cost more in a step. One 
 and kernels of up to 300 us are used: others would bring in what lies elsewhere.
 
 Copies that go over connections of their own cost as much more whatever their size: the threads of
-these sleep between copies, in a step nearly always.
+these sleep between copies, the deeper the longer (path.h), and in a step nearly always.
 
 What large copies of several GPUs share shows where most GPUs are sent much at once: the rate at
-which a simulation takes as long as these steps did.
+which a simulation takes as long as these steps did. Where all is one host, copies alone tell it.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
 from gpucast.replay.measured import MOST_INLINE, Curve
-from gpucast.replay.path import PathCosts, data_seconds, forwarded, path_costs
+from gpucast.replay.path import USUAL_VISIT, PathCosts, data_seconds, forwarded, path_costs
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
 LONGEST_KERNEL = 300e-6
@@ -33,13 +33,18 @@ WHOLE = 20e-6
 LEAST, MOST = 0.6, 2.0
 """Factors beyond these are something else."""
 
+LONGEST_WAKE = 2e-3
 SLOWEST_LINE = 1e-8
 """s a byte: slower ones are told by copies alone."""
 
 _STEPS = 12
-_HALVINGS = 12
+_ROUNDS = 3
+_HALVINGS = 8
+_LINE_HALVINGS = 12
 _SETTLING = 3
-_GAP = 100e-6
+_GAP = 20e-6
+_INTEGRATED = 0.25e-9
+"""s a byte that comes back, in which the host integrates between steps (engine/skeleton.cpp)."""
 _COPY, _RATE = 1.4e-6, 52e9
 
 
@@ -54,14 +59,12 @@ def step_costs(data: Dataset, path: str) -> PathCosts:
 
 def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     """With what bytes cost in a step; as they are where no skeletons of the path were measured."""
-    chosen = [
+    alone = [
         each
         for each in data.skeletons
-        if each.path == costs.path
-        and each.gpus == 1
-        and each.busy <= LONGEST_KERNEL
-        and each.schedule == "star-serial"
+        if each.path == costs.path and each.gpus == 1 and each.busy <= LONGEST_KERNEL
     ]
+    chosen = [each for each in alone if each.schedule == "star-serial"]
     by_size: dict[int, list[Skeleton]] = {}
     for each in chosen:
         by_size.setdefault(each.h2d_bytes, []).append(each)
@@ -71,9 +74,9 @@ def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
     tick = tick_in(data)
     factors = [_factor(costs, by_size[size], tick) for size in sizes]
     found = replace(costs, in_step=Curve(np.array(sizes, float), np.array(factors)))
-    large = [each for each in chosen if each.h2d_bytes > MOST_INLINE]
-    found = replace(found, bulk_wake=_wake(found, large, tick))
-    return replace(found, bulk_line=_line(found, data, tick))
+    large = [each for each in alone if each.h2d_bytes > MOST_INLINE]
+    found = replace(found, bulk_wake=_wake(found, large, tick), spread_visit=_visits_differ(alone))
+    return found if found.bulk_line > 0 else replace(found, bulk_line=_line(found, data, tick))
 
 
 def tick_in(data: Dataset) -> float:
@@ -81,24 +84,23 @@ def tick_in(data: Dataset) -> float:
     return tick_of(gpu.name for each in data.machines.values() for gpu in each.gpus or [])
 
 
-def _scatter(record: Skeleton) -> float:
-    """Of its steps: the range of the middle half over the median."""
-    low, middle, high = np.quantile(record.seconds, (0.25, 0.5, 0.75))
-    return float((high - low) / middle)
+def _wake(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
+    """s with which simulations of these steps are as often too short as too long."""
 
+    def too_long(wake: float) -> bool:
+        tried = replace(costs, bulk_wake=wake)
+        misses = [
+            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in records
+        ]
+        return statistics.median(misses) > 1
 
-def _wake(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
-    """s that large copies take longer in a step than in a loop, whose threads are awake.
-
-    Steps of one record may differ by times as much: those of the steadier half of the records tell.
-    """
-    found = []
-    steadiest = sorted(records, key=_scatter)
-    for each in steadiest[: (len(steadiest) + 1) // 2]:
-        copies = 1 + (each.d2h_bytes > MOST_INLINE)
-        more = statistics.median(each.seconds) - step_seconds(each, costs, tick)
-        found.append(more / copies)
-    return max(0.0, statistics.median(found)) if found else 0.0
+    if not records or too_long(0.0):
+        return 0.0
+    low, high = 0.0, LONGEST_WAKE
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if too_long(middle) else (middle, high)
+    return high
 
 
 def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
@@ -125,20 +127,37 @@ def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
     if not together or too_long(0.0):
         return 0.0
     low, high = SLOWEST_LINE / 1e4, SLOWEST_LINE
-    for _ in range(_HALVINGS):
+    for _ in range(_LINE_HALVINGS):
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if too_long(middle) else (middle, high)
     return high
 
 
-def _factor(costs: PathCosts, records: Iterable[Skeleton], tick: float) -> float:
-    found = []
-    for record in records:
-        program = skeleton_program(record, tick)
-        more = statistics.median(record.seconds) - step_seconds(record, costs, tick)
-        of_bytes = float(data_seconds(program, costs).sum()) / _STEPS
-        found.append(1 + more / (of_bytes + WHOLE))
-    return float(np.clip(statistics.median(found), LEAST, MOST))
+def _visits_differ(records: Iterable[Skeleton]) -> float:
+    """Standard deviation of the logarithm of a step that was measured again, minutes later.
+
+    Of those without large copies, whose threads wake by chance.
+    """
+    medians: dict[tuple[object, ...], list[float]] = {}
+    for each in records:
+        if each.h2d_bytes <= MOST_INLINE:
+            shape = (each.schedule, each.memory, each.h2d_bytes, each.d2h_bytes, each.busy)
+            medians.setdefault(shape, []).append(statistics.median(each.seconds))
+    found = [statistics.variance(np.log(of)) for of in medians.values() if len(of) > 1]
+    return statistics.mean(found) ** 0.5 if found else USUAL_VISIT
+
+
+def _factor(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
+    factor = 1.0
+    for _ in range(_ROUNDS):
+        tried = replace(costs, in_step=Curve(np.ones(1), np.array([factor])))
+        found = []
+        for record in records:
+            more = statistics.median(record.seconds) - step_seconds(record, tried, tick)
+            of_bytes = float(data_seconds(skeleton_program(record, tick), costs).sum()) / _STEPS
+            found.append(more / (of_bytes + WHOLE))
+        factor = float(np.clip(factor + statistics.median(found), LEAST, MOST))
+    return factor
 
 
 def step_seconds(record: Skeleton, costs: PathCosts, tick: float = 0.0) -> float:
@@ -170,7 +189,7 @@ def skeleton_program(record: Skeleton, tick: float = 0.0) -> CallProgram:
     engine[operation == Operation.sync_stream] = -1
     kernel_seconds = record.busy + 0.7e-6
     gap = np.zeros(count)
-    gap[::calls] = _GAP
+    gap[::calls] = _GAP + _INTEGRATED * record.gpus * record.d2h_bytes
     return CallProgram(
         threads=1,
         devices=record.gpus,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpucast.data.dataset import Dataset
 from gpucast.replay.forecast import DRAWS, TraceForecast, forecast
 from gpucast.replay.from_trace import MOST_STEPS, program_of
@@ -40,25 +42,42 @@ def trace_on_path(
     costs = step_costs(data if machine is None else data.select(machine=machine), path)
     if network is not None:
         costs = costs.over(network)
-    steps = find_steps(trace, range_name)
+    programs = traced_programs(trace, range_name)
+    found = [forecast(each, costs, draws=draws, seed=seed) for each in programs]
+    slowest = max(found, key=lambda each: each.seconds)
+    said = (*slowest.warnings, *said_of(programs))
+    return TraceForecast(**{**vars(slowest), "warnings": said})
+
+
+def traced_programs(
+    trace: Trace,
+    range_name: str | None = None,
+    *,
+    most_steps: int = MOST_STEPS,
+    at_once: int = MOST_CALLS_AT_ONCE,
+) -> list[CallProgram]:
+    """The program of each process of a trace, of so many steps and calls at most.
+
+    Raises:
+        InputError: no repeating step.
+    """
     found = []
-    for of in steps.processes:
+    for of in find_steps(trace, range_name).processes:
         calls = max(1, int(of.calls.mean()))
-        most = max(ENOUGH_STEPS, min(MOST_STEPS, MOST_CALLS_AT_ONCE // calls))
-        program = program_of(trace, of, most_steps=most)
-        found.append((program, forecast(program, costs, draws=draws, seed=seed)))
-    program, slowest = max(found, key=lambda each: each[1].seconds)
-    said = [*slowest.warnings, *_refused(program)]
-    if len(found) > 1:
+        most = max(ENOUGH_STEPS, min(most_steps, at_once // calls))
+        found.append(program_of(trace, of, most_steps=most))
+    return found
+
+
+def said_of(programs: Sequence[CallProgram]) -> list[str]:
+    """Warnings of a trace's programs on a forwarding path."""
+    said = []
+    # What gpucast's own remote layer does not do (docs/remote.md).
+    if any((each.operation == Operation.graph_launch).any() for each in programs):
+        said.append("remote GPUs refuse CUDA graphs: taken for one launch each")
+    if len(programs) > 1:
         said.append(
-            f"{len(found)} processes, each simulated alone: what they wait for one another is "
+            f"{len(programs)} processes, each simulated alone: what they wait for one another is "
             "as recorded; the slowest is shown"
         )
-    return TraceForecast(**{**vars(slowest), "warnings": tuple(said)})
-
-
-def _refused(program: CallProgram) -> list[str]:
-    """What gpucast's own remote layer does not do (docs/remote.md)."""
-    if (program.operation == Operation.graph_launch).any():
-        return ["remote GPUs refuse CUDA graphs: taken for one launch each"]
-    return []
+    return said

@@ -7,6 +7,7 @@ the GPUs did.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,19 @@ MOST_MISSING: Final = 0.05
 
 _FEWEST = 20  # calls that ask for work; fewer tell nothing
 _USUALLY = 0.5
+
+
+def without_shared_numbers(process: Process) -> Process:
+    """Without work and waits of numbers that several calls bear: whose they are is not known."""
+    numbers = process.calls["correlation"]
+    shared = numbers[numbers.duplicated(keep=False)]
+    if shared.empty:
+        return process
+    work, waits = (
+        table[~table["correlation"].isin(shared)].reset_index(drop=True)
+        for table in (process.work, process.waits)
+    )
+    return replace(process, work=work, waits=waits, unnumbered=len(shared))
 
 
 def checked_phases(process: Process) -> tuple[pd.DataFrame, int]:

@@ -19,7 +19,8 @@ import pandas as pd
 
 from gpucast.errors import InputError, from_os_error
 from gpucast.traces import kineto, nsys
-from gpucast.traces.missing_work import checked_phases
+from gpucast.traces.missing_work import checked_phases, without_shared_numbers
+from gpucast.traces.phases import WAITS
 from gpucast.traces.streams import Place, names_of, rows_of
 from gpucast.traces.tables import COLUMNS, SCHEMA, frame
 from gpucast.traces.trace import Process, RunDescription, Trace
@@ -38,6 +39,7 @@ class _Phase:
 
     start_ns: int
     full: bool
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,7 @@ def _process(files: _Files, folder: str) -> Process:
         calls=tables["calls"], work=tables["work"], waits=tables["waits"],
         ranges=tables["ranges"], phases=tables["phases"], streams=tables["streams"],
     )  # fmt: skip
+    process = without_shared_numbers(process)
     phases, lacking = checked_phases(process)
     return replace(process, phases=phases, lacking_phases=lacking)
 
@@ -213,8 +216,9 @@ def _with_open_phase(
         return phases
     if len(phases) and phases["end_ns"].max() > phase.start_ns:
         return phases  # it ended after process.json was written last
-    columns = {"start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()]}
-    return pd.concat([phases, frame("phases", columns | {"full": [phase.full]})], ignore_index=True)
+    kind = WAITS if phase.waits else int(phase.full)
+    columns = {"start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [kind]}
+    return pd.concat([phases, frame("phases", columns)], ignore_index=True)
 
 
 def _read_rows(content: bytes | None, table: str, place: Place) -> tuple[pd.DataFrame, bool]:

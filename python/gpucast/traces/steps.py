@@ -8,6 +8,9 @@ are steps of another kind; else the smallest number of parts after which the seq
 step, cut where the host waits longest. A program that never waits is cut in the sequence of its
 calls, where the thread pauses longest.
 
+Where light phases hold only some of the calls, steps are found in the full ones; those of light
+phases follow (``waits_alone``).
+
 Found steps count only where there are at least five of a kind, with most of the GPUs' time.
 Casas, Badia, Labarta (Euro-Par 2007) find periods by the autocorrelation of a signal in time; here
 it is that of the calls, which neither noise in times nor waiting blurs.
@@ -23,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.traces import phases, repetition, waiting
+from gpucast.traces import phases, repetition, waiting, waits_alone
 from gpucast.traces.ranges import named_ranges
 from gpucast.traces.repetition import FEWEST_REPEATS, Rhythm
 from gpucast.traces.sequence import Sequence, of_threads
@@ -31,6 +34,10 @@ from gpucast.traces.trace import Process, Trace
 
 Ints = NDArray[np.int64]
 
+ENOUGH_LIGHT = 20
+"""Steps of a light phase beside which later ones do not count. What recording leaves behind grows
+with every switch: H200, CUPTI 13.0: in their second light phase steps of many launches took 19 to
+50 % longer than in their first; those of few, 14 % shorter to 18 % longer."""
 LEAST_SHARE = 0.8
 """Of the GPUs' time between the first and the last step, that is in steps."""
 LEAST_OF_REST = 0.5
@@ -61,7 +68,8 @@ class ProcessSteps:
         kept: of each step, whether it is typical: neither warm-up nor outlier, and within a phase
             of the recording.
         phase: of each step, ``phases.FULL`` where its work is in the trace, ``phases.LIGHT`` where
-            its calls alone are, which took as long as without a recorder.
+            its calls alone are, which took as long as without a recorder; ``phases.BETWEEN`` where
+            it is in no one phase, or in a light one after another that has enough.
         kind: of each step, 0 for the usual sequence of calls, 1 for the next most frequent one,
             ...; all that come seldom and are nearly the usual one are the last kind; -1 for what
             is no step: something else was done between two.
@@ -133,9 +141,12 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
     """
     found = []
     for at, process in enumerate(trace.processes):
-        steps = (
-            _repeated(process, at) if range_name is None else _of_ranges(process, at, range_name)
-        )
+        if range_name is not None:
+            steps = _of_ranges(process, at, range_name)
+        elif phases.has_some_calls(process):
+            steps = _of_full_phases(process, at)
+        else:
+            steps = _repeated(process, at)
         if steps is not None:
             found.append(steps)
     if found:
@@ -160,21 +171,75 @@ def _of_ranges(process: Process, at: int, name: str) -> ProcessSteps | None:
     if np.median(np.diff(starts) - lengths[:-1]) <= 0.02 * np.median(lengths):
         bounds = np.append(starts, last_end)
     thread = int(rows["thread"].iloc[0])
+    some_calls = phases.has_some_calls(process)
+    known = waits_alone.full_part(process) if some_calls else process
     sequence = next(
-        (each for each in of_threads(process, waiting.of_calls(process)) if each.thread == thread),
+        (each for each in of_threads(known, waiting.of_calls(known)) if each.thread == thread),
         None,
     )
     kinds = np.zeros(bounds.size - 1, np.int64)
     if sequence is not None:
         edges = np.searchsorted(sequence.start_ns, bounds)
-        kinds = _kinds(sequence.tokens, edges)
+        if some_calls:
+            kinds = _kinds_by_word(process, thread, bounds, sequence.tokens, edges)
+        else:
+            kinds = _kinds(sequence.tokens, edges[:-1], edges[1:])
     calls = bounds.size - 1
     made = _made(process, at, thread, bounds, kinds, f"range {name!r}, {calls} times")
-    return replace(
-        made,
-        range_name=name,
-        kept=_typical(made.seconds, np.maximum(kinds, 0)) & (made.phase != phases.BETWEEN),
+    typical = _typical(made.seconds, np.maximum(kinds, 0))
+    if some_calls:
+        for phase in (phases.FULL, phases.LIGHT):
+            own = made.phase == phase
+            typical[own] = _typical(made.seconds[own], np.maximum(kinds[own], 0))
+    return replace(made, range_name=name, kept=typical & (made.phase != phases.BETWEEN))
+
+
+def _kinds_by_word(process: Process, thread: int, bounds: Ints, tokens: Ints, edges: Ints) -> Ints:
+    """Of full steps by their tokens; a light one is of the kind that has its word in most cases."""
+    phase = phases.of_spans(process, bounds[:-1], bounds[1:])
+    words = waits_alone.words_of(process, thread, bounds)
+    full, light = phase == phases.FULL, phase == phases.LIGHT
+    told = np.full(phase.size, NO_KIND)
+    told[full] = _kinds(tokens, edges[:-1][full], edges[1:][full]) if full.any() else NO_KIND
+    for word in np.unique(words[light]):
+        known = told[full & (words == word) & (told >= 0)]
+        told[light & (words == word)] = np.bincount(known).argmax() if known.size else 1
+    return told
+
+
+# -- by repetition, in full phases alone --------------------------------------------------------
+
+
+def _of_full_phases(process: Process, at: int) -> ProcessSteps | None:
+    """Those of full phases, and of light ones what their waits tell."""
+    found = _repeated(waits_alone.full_part(process), at)
+    if found is None:
+        return None
+    bounds = found.begins_ns
+    whole = phases.of_spans(process, bounds[:-1], bounds[1:]) == phases.FULL
+    usual = found.kept & whole & (found.kind == 0)
+    light = waits_alone.light_steps(process, found.thread, bounds[:-1][usual], bounds[1:][usual])
+    if light is None:
+        made = _made(process, at, found.thread, bounds, found.kind, found.how)
+        return replace(made, kept=found.kept & whole)
+    both = np.union1d(bounds, light.bounds)
+    light_kinds = np.where(light.whole, 0, NO_KIND)
+    light_kept = _typical(np.diff(light.bounds) / 1e9, light_kinds)
+    kinds = np.maximum(
+        _values(both, bounds, np.where(whole, found.kind, NO_KIND), NO_KIND),
+        _values(both, light.bounds, light_kinds, NO_KIND),
     )
+    made = _made(process, at, found.thread, both, kinds, found.how)
+    kept = _values(both, bounds, (found.kept & whole).astype(np.int64), 0)
+    kept += _values(both, light.bounds, light_kept.astype(np.int64), 0)
+    return replace(made, kept=(kept > 0) & (made.phase != phases.BETWEEN))
+
+
+def _values(bounds: Ints, of: Ints, values: Ints, otherwise: int) -> Ints:
+    """Of each stretch between bounds the value that it has among the stretches ``of``."""
+    at = np.minimum(np.searchsorted(of, bounds[:-1]), of.size - 2)
+    same = (of[at] == bounds[:-1]) & (of[at + 1] == bounds[1:])
+    return np.where(same, values[at], otherwise)
 
 
 # -- by repetition ------------------------------------------------------------------------------
@@ -233,7 +298,7 @@ def _between(
     """Steps whose last tokens are these."""
     first, edges = _first_bound(sequence, ends, token)
     bounds = np.concatenate([[first], _cuts(sequence, ends, token)])
-    kinds = _kinds(sequence.tokens, edges)
+    kinds = _kinds(sequence.tokens, edges[:-1], edges[1:])
     if kinds[0] == NO_KIND:  # warm-up
         bounds, edges, kinds = bounds[1:], edges[1:], kinds[1:]
     usual = int(np.median((edges[1:] - edges[:-1])[kinds == 0]))
@@ -322,10 +387,22 @@ def _made(
     share = float(taken[work_step >= 0].sum() / max(1, taken.sum()))
     made = ProcessSteps(
         process=at, thread=thread, begins_ns=bounds, kept=np.ones(kinds.size, bool),
-        phase=phases.of_spans(process, bounds[:-1], bounds[1:]), kind=kinds,
+        phase=_phases_that_count(process, bounds, kinds), kind=kinds,
         how=how, range_name=None, call_step=call_step, work_step=work_step, gpu_share=share,
     )  # fmt: skip
     return replace(made, kept=_typical(made.seconds, kinds) & (made.phase != phases.BETWEEN))
+
+
+def _phases_that_count(process: Process, bounds: Ints, kinds: Ints) -> NDArray[np.int8]:
+    """Of each step; of light phases the first counts that has enough."""
+    found = phases.of_spans(process, bounds[:-1], bounds[1:])
+    begins = process.phases["start_ns"].to_numpy()
+    number = np.searchsorted(begins, bounds[:-1], side="right") - 1
+    light = found == phases.LIGHT
+    enough = np.flatnonzero(np.bincount(number[light & (kinds == 0)]) >= ENOUGH_LIGHT)
+    if enough.size:
+        found[light & (number != enough[0])] = phases.BETWEEN
+    return found
 
 
 def _within(starts: Ints, bounds: Ints) -> Ints:
@@ -333,9 +410,8 @@ def _within(starts: Ints, bounds: Ints) -> Ints:
     return np.where(step < bounds.size - 1, step, -1)
 
 
-def _kinds(tokens: Ints, edges: Ints) -> Ints:
+def _kinds(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
     """Kinds of steps, as in ``ProcessSteps``."""
-    begins, ends = edges[:-1], edges[1:]
     found = repetition.classes(tokens, begins, ends)
     _, first, counts = np.unique(found, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")

@@ -7,6 +7,7 @@ of the host's clock. Strings are numbers into ``Process.names``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 
@@ -61,13 +62,14 @@ class Process:
         lost: records that the recorder was not given.
         ended: ``exit``, or ``open`` where the process was cut off.
         calls, work, waits, ranges, streams: the tables; calls, work and ranges by their start.
-        phases: when the GPUs' work was recorded (``full``) and when calls alone were; without rows
-            all is.
+        phases: when the GPUs' work was recorded (``full``) and when calls alone were, or some of
+            them; without rows all is.
         names: of calls, kernels and ranges, by id.
         folder: of the process in the trace.
         cut: tables whose files end within a batch of rows, which is left out.
         untimed: rows left out because the recorder could not tell their times.
         lacking_phases: those that were meant to be full, and lack records of kernels.
+        unnumbered: calls that share their number with others; work and waits of such are left out.
     """
 
     pid: int
@@ -86,6 +88,7 @@ class Process:
     cut: tuple[str, ...] = ()
     untimed: int = 0
     lacking_phases: int = 0
+    unnumbered: int = 0
 
     def name_of(self, number: int) -> str:
         """A call's, kernel's or range's name; ``?`` where the trace does not hold it."""
@@ -105,3 +108,13 @@ class Trace:
     processes: tuple[Process, ...]
     file: str = ""
     missing: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The name of what ran: not a launcher's, and of an interpreter's script the script's."""
+        words = self.run.command
+        ran = next((each.program for each in self.processes if each.program), "?")
+        if Path(ran).name.startswith("python") or ran == "?":
+            scripts = [each for each in words if each.endswith(".py")]
+            ran = scripts[0] if scripts else ran if ran != "?" else (words or ["?"])[0]
+        return Path(ran).name

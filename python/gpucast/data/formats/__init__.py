@@ -43,6 +43,7 @@ class Options:
         from_name: regular expression whose named groups say of a log what its file's name says.
         regex: regular expression whose named groups find the runs of a text of no known format.
         every_run: also runs of a log that a later one of the same size makes a rehearsal.
+        range_name: NVTX range that is a step of a trace; None: what repeats.
     """
 
     machine: str = UNNAMED
@@ -64,6 +65,7 @@ class Options:
     from_name: str | None = None
     regex: str | None = None
     every_run: bool = False
+    range_name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,26 @@ class BinaryFormat:
     magic: bytes
     log = False
     read: Callable[[bytes, str, Options], Imported]
+
+
+@dataclass(frozen=True)
+class PathFormat:
+    """How to recognise and read what is known by its files, not by one content; of other layers.
+
+    Attributes:
+        name, what: as of a ``Format``.
+        detect: whether a file or folder is of this format; never raises.
+        read: ``read(path, options)``. Raises InputError.
+    """
+
+    name: str
+    what: str
+    detect: Callable[[str], bool]
+    read: Callable[[str, Options], Imported]
+    log = True
+
+
+AnyFormat = Format | BinaryFormat | PathFormat
 
 
 def formats() -> dict[str, Format]:

@@ -13,7 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpucast.data.formats import BinaryFormat, Format, Imported, Options, read_file, recognized
+from gpucast.data.formats import (
+    AnyFormat,
+    Imported,
+    Options,
+    PathFormat,
+    read_file,
+    recognized,
+)
 from gpucast.data.formats.logs.runs import NAMES, UnclearError, compiled, identity
 from gpucast.data.limits import LARGEST_GPUS, LARGEST_N
 from gpucast.data.records import Step
@@ -32,7 +39,7 @@ class Read:
     file: str
     source: str
     imported: Imported
-    format: Format | BinaryFormat
+    format: AnyFormat
 
 
 @dataclass
@@ -50,8 +57,15 @@ class Several:
     notes: list[str] = field(default_factory=list)
 
 
-def read_files(paths: Sequence[str], options: Options, name: str | None = None) -> Several:
+def read_files(
+    paths: Sequence[str],
+    options: Options,
+    name: str | None = None,
+    others: Sequence[PathFormat] = (),
+) -> Several:
     """Read files, and of folders what is of a known format.
+
+    ``others``: formats that are known beside those of files' contents; they go first.
 
     The user's ``gpus`` and ``size`` win over what a single file says; of several they complete
     those that do not say.
@@ -65,9 +79,9 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
     files: dict[str, str] = {}
     alone = True
     for path in paths:
-        if os.path.isdir(path):
+        if os.path.isdir(path) and _of(others, path, name) is None:
             alone = False
-            for file in _known(path, options, name, found.notes):
+            for file in _known(path, options, name, found.notes, others):
                 files.setdefault(file, path)
         else:
             files.setdefault(path, path)
@@ -75,7 +89,11 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
     failed: dict[str, InputError] = {}
     for file, source in files.items():
         try:
-            found.read.append(Read(file, source, *read_file(file, options, name)))
+            other = _of(others, file, name)
+            if other is None:
+                found.read.append(Read(file, source, *read_file(file, options, name)))
+            else:
+                found.read.append(Read(file, source, other.read(file, options), other))
         except InputError as error:
             if file in paths and not isinstance(error, UnclearError):
                 raise
@@ -94,6 +112,13 @@ def read_files(paths: Sequence[str], options: Options, name: str | None = None) 
         reason = (*found.warnings, *found.notes, "no runs")[0]
         raise InputError(f"{reason}; nothing is left to import")
     return found
+
+
+def _of(others: Sequence[PathFormat], path: str, name: str | None) -> PathFormat | None:
+    """The other format that a path is of, or that is named."""
+    if name is not None:
+        return next((each for each in others if each.name == name), None)
+    return next((each for each in others if each.detect(path)), None)
 
 
 def _check(options: Options) -> None:
@@ -138,12 +163,18 @@ def _models(read: Iterable[Read]) -> list[str]:
     ]
 
 
-def _known(folder: str, options: Options, name: str | None, notes: list[str]) -> Iterator[str]:
+def _known(
+    folder: str,
+    options: Options,
+    name: str | None,
+    notes: list[str],
+    others: Sequence[PathFormat],
+) -> Iterator[str]:
     """Files of known formats in a folder and below, in the order of their names."""
     skipped, seen = 0, 0
     for file in _files(folder):
         seen += 1
-        if _is_known(file, options, name):
+        if _of(others, file, name) is not None or _is_known(file, options, name):
             yield file
         else:
             skipped += 1

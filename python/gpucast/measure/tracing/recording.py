@@ -15,12 +15,12 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.tracing import libraries
+from gpucast.measure.tracing import libraries, ranks
 from gpucast.measure.tracing.description import describe, ended
 from gpucast.util import files
 
@@ -39,6 +39,8 @@ class Limits:
         whole_graphs: a row for each launch of a CUDA graph instead of one for each node.
         phase: s of the first phase in which the GPUs' work is recorded; a phase of calls alone,
             three times as long, follows, and so on, ever longer. 0: all is recorded all the time.
+        light: of the calls in such phases: ``waits`` (those in which the host may wait), or all
+            (``calls``). None: as the environment says (trace/src/settings.h), else ``waits``.
     """
 
     after: float = 0.0
@@ -46,6 +48,7 @@ class Limits:
     calls: int = 0
     whole_graphs: bool = False
     phase: float = 0.05
+    light: Literal["waits", "calls"] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Recorded:
         size: bytes on disk.
         status: of the program; negative where a signal ended it.
         problems: of processes that were not, or not wholly, recorded; a line each.
+        written: whether the trace is; else the last of the job's ranks will write it.
     """
 
     processes: int
@@ -70,6 +74,7 @@ class Recorded:
     size: int
     status: int
     problems: tuple[str, ...] = ()
+    written: bool = True
 
 
 class Watcher(Protocol):
@@ -98,7 +103,8 @@ def record(
     """Run a program and write its trace.
 
     While it runs, the trace is the folder ``OUTPUT.part``, which a recording that is cut off
-    leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same.
+    leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same. Of a
+    job's ranks that are recorded one by one, the last to end writes it (``Recorded.written``).
 
     Raises:
         InputError: the output exists (without ``force``), or there is no such program.
@@ -106,24 +112,33 @@ def record(
     """
     files.check_output(output, force=force)
     library, cupti = libraries.recorder(), libraries.cupti()
-    folder = _make_folder(output, force=force)
+    job = ranks.job_of(os.environ)
+    folder = _make_folder(output, job, force=force)
     run = describe(program, time.time())
-    _write_json(folder / "run.json", run)
+    describes = job is None or job.rank == 0
+    if describes:
+        _write_json(folder / "run.json", run)
     variables = _variables(folder, library, cupti, limits)
     try:
         status = _run(program, variables, folder, watcher, enough)
     except InputError:
-        shutil.rmtree(folder)
+        if job is None:
+            shutil.rmtree(folder)
+        else:
+            ranks.withdraw(folder, job)
         raise
     run |= {"seconds": time.time() - run["started"], "exit": ended(status)}
-    _write_json(folder / "run.json", run)
+    if describes:
+        _write_json(folder / "run.json", run)
+    if job is not None and not ranks.leave(folder, job):
+        return replace(summary(folder, status), written=False)
     recorded = summary(folder, status)
     if not recorded.processes:
         shutil.rmtree(folder)
         raise GpucastError(_why_nothing(recorded))
     files.write_stream(output, lambda stream: _archive(folder, stream), force=force)
     shutil.rmtree(folder)
-    return Recorded(**{**vars(recorded), "size": output.stat().st_size})
+    return replace(recorded, size=output.stat().st_size)
 
 
 def summary(folder: Path, status: int) -> Recorded:
@@ -151,8 +166,11 @@ def _why_nothing(recorded: Recorded) -> str:
     return f"nothing was recorded: the program {how}, and no process of it made a CUDA call"
 
 
-def _make_folder(output: Path, *, force: bool) -> Path:
+def _make_folder(output: Path, job: ranks.Job | None, *, force: bool) -> Path:
     folder = output.with_name(output.name + ".part").absolute()
+    if job is not None:
+        ranks.enter(folder, job)
+        return folder
     if folder.exists() and not force:
         raise InputError(
             "is what a recording that was cut off has left (gpucast trace show reads it); "
@@ -179,6 +197,8 @@ def _variables(
         "GPUCAST_TRACE_CALLS": limits.calls,
         "GPUCAST_TRACE_PHASE": limits.phase,
     }
+    if limits.light is not None:
+        wanted["GPUCAST_TRACE_LIGHT"] = limits.light
     return {**os.environ, **{name: str(value) for name, value in wanted.items()}}
 
 

@@ -3,9 +3,14 @@
 //
 //   sent    = max(host, room in the socket) + cost
 //   arrives = max(sent, wire free) + up + flight            the wire is free again after `up`
-//   served  = max(arrives, server free) + serve             one server thread a device, in order
-//   answer  = max(end of what is waited for, server free) + answer, then `down` and `flight`
-//   host    = answer + after
+//   served  = max(arrives - lead, server free) + serve      one server thread a device, in order
+//   answer  = max(end of what is waited for + tail, server free) + answer, then `down`, `flight`
+//   host    = max(answer - lead, host free) + after
+//
+// Bytes are read while the other side still writes: for `lead` both are at it. There is one thread
+// at either end of a connection, for both directions (remote/src/client/control_connection.h and
+// server/session.h): a server that takes a copy's bytes does not send another's meanwhile, and what
+// comes to the host by itself is read by a thread that waits for something, and by none before.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +34,12 @@ struct Messages {
   std::vector<double> serve;   // of the server's thread
   std::vector<double> answer;  // of the server's thread, where there is an answer
   std::vector<double> down;    // seconds that the answer occupies the wire
-  std::vector<double> after;   // of the host, from the answer until the call returns
+  std::vector<double> after;   // of the host: reading the answer, until the call returns
+  // 1: a wait that asks again and again, each time for an answer; 0: one that is answered once.
+  std::vector<double> polls;
+  // Of a message with data, or an answer with data: from when its first bytes are there until its
+  // last are, in which both sides are busy; at most `serve`, or `after`.
+  std::vector<double> lead;
 };
 
 struct Path {
@@ -43,12 +53,18 @@ struct Path {
   // All devices' connections share one wire, up and down, for what lies between hosts; `line` is
   // its seconds a byte, 0 for none.
   double line = 0;
-  // Large copies share at least this, s a byte: where all is one host, its memory.
+  // Large copies of all devices, up and down, share at least this, s a byte: where all is one host,
+  // its memory.
   double bulk_line = 0;
-  // The threads of these connections sleep between copies: one that comes after more than
-  // `bulk_nap` has to wake them.
+  // The threads of these connections sleep between copies. The longer they have slept the longer
+  // they take to wake: nothing up to `bulk_nap`, `bulk_wake` from `bulk_deep` on, and straight
+  // between. (Hosts look for work before they let a core sleep, and let it sleep the deeper the
+  // longer they expect it to.)
   double bulk_wake = 0;
   double bulk_nap = 50e-6;
+  double bulk_deep = 2e-3;
+  // From the end of what is waited for until its server knows.
+  double tail = 0;
   // Either side looks for a message for so long; then it sleeps, and a message has to wake it.
   double spin = 2e-3;
   double wake_server = 0;
@@ -56,7 +72,8 @@ struct Path {
   // Works that a device takes before who asks for more has to wait; 0: any number.
   std::int32_t queue = 1024;
   // Work that waits for another engine's (a copy for a kernel, a kernel for a copy) looks for its
-  // end this often, counted from when it was asked for (model/poll.h); 0: it sees it at once.
+  // end when it could begin itself, and from then on this often (model/poll.h); 0: it sees it at
+  // once.
   double tick = 0;
 };
 

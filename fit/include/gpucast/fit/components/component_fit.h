@@ -10,6 +10,7 @@
 
 #include "gpucast/fit/components/amplitudes.h"
 #include "gpucast/fit/components/component_form.h"
+#include "gpucast/fit/components/covariance.h"
 #include "gpucast/fit/components/visit_noise.h"
 #include "gpucast/fit/components/visits.h"
 
@@ -32,6 +33,9 @@ class FormFit {
  public:
   // The state at a point, as a fit left it. The form has to outlive it. Throws NotFitted.
   FormFit(const Form& form, const Measured& measured, Point point);
+
+  // The same where the correlations of the measured rows are there already.
+  FormFit(const Form& form, const Measured& measured, Point point, const Correlations& between);
 
   const Point& point() const { return point_; }
 

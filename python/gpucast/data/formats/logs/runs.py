@@ -35,7 +35,7 @@ class Run:
 
     Attributes:
         program: its name, without the version; None where only the user can say.
-        line: of the text, where its time stands.
+        line: of the text, where its time stands; None: what is no text.
         seconds: seconds a step, one or several samples.
         uncertainty: relative half-width of what the printed digits round away.
         n: the size, or None where the log does not say.
@@ -49,10 +49,11 @@ class Run:
         execution: start of the program that it belongs to, where a log holds several.
         secondary: whether it stays out unless every run is asked for.
         caveat: what one must know to read it.
+        more: other fields of the record.
     """
 
     program: str | None
-    line: int
+    line: int | None
     seconds: tuple[float, ...]
     uncertainty: float | None = None
     n: float | None = None
@@ -68,6 +69,7 @@ class Run:
     execution: int = 0
     secondary: bool = False
     caveat: str | None = None
+    more: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass
@@ -310,6 +312,7 @@ def _step(run: Run, options: Options) -> dict[str, object]:
         "seconds": list(run.seconds),
         "uncertainty": run.uncertainty,
         "caveat": run.caveat,
+        **run.more,
     }
     if run.phases:
         value["phases"] = {name: [seconds] for name, seconds in run.phases.items()}

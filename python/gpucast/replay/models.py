@@ -1,0 +1,290 @@
+"""Traces of several sizes and GPU counts as a model of another path.
+
+Each trace is a cell: its steps are simulated on the path, as ``forecast`` does with one. What fits
+go through any program's steps (``fitting.scaling``) then goes through these, and forecasts what
+nobody traced. Where the program's calls stay the same as n grows, cells are simulated also at sizes
+that nobody traced, from its workload (``workload``): forms know little of what copies cost on a
+path as they grow.
+
+**What all cells have in common.** The path's costs are not known better by more traces. Each draw
+of them (``forecast.drawn_costs``) is therefore made of all cells at once, and moves cell i by
+
+    ln T_i' - ln T_i = s_i d,    s_i = T_com / T of the cell,
+
+with one d for all: its standard deviation, by least squares over cells and draws, is the model's
+factor on T_com, which no fit averages out (``model.intervals``). A measurement differs from the
+expected step by what visits differ besides (``PathCosts.spread_visit``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpucast.data import jsonl
+from gpucast.data.dataset import Dataset, from_records
+from gpucast.data.formats import Options
+from gpucast.data.records import Step
+from gpucast.errors import InputError
+from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
+from gpucast.fitting.selection import pose
+from gpucast.model.content import Domain, FittedSteps, SimulatedSteps, Source
+from gpucast.model.scaling import ScalingModel
+from gpucast.replay.forecast import (
+    drawn_costs,
+    median_seconds,
+    native_seconds,
+)
+from gpucast.replay.network import Network
+from gpucast.replay.parts import parts_on
+from gpucast.replay.path import PathCosts
+from gpucast.replay.program import CallProgram, Operation, Seconds
+from gpucast.replay.skeletons import step_costs
+from gpucast.replay.what_if import said_of, traced_programs
+from gpucast.replay.workload import Traced, workload_of
+from gpucast.traces.parts import StepParts
+from gpucast.traces.reading import read
+from gpucast.traces.records import LOST, record_of
+
+BEYOND = (4.0, 16.0, 64.0)
+"""Times the largest traced size, to which workloads are followed; below the least, not the last."""
+SCALED = 0.05
+"""Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
+studies/trace_models.py."""
+MANY_TIMES = 1.9
+"""As many launches in a step: it may be several."""
+DRAWS = 60
+"""Of the path's costs: their standard deviation to a tenth."""
+_ALIKE = ("program", "case", "schedule", "kernel", "memory")
+PLAIN = Options()
+"""Traces say everything themselves."""
+LEAST_SD = 0.05
+"""Of the factor on T_com: ``COMMON``, below which draws do not go."""
+
+
+@dataclass(frozen=True)
+class CellOnPath:
+    """A traced cell on a path.
+
+    Attributes:
+        step: the native step record.
+        native: s of a step; seconds: on the path, parts: likewise.
+        drawn: s of the step for each draw of the path's costs.
+        traced: its calls; missed: s of the native step that their simulation misses; share: of
+            what was simulated, that is a step.
+        warnings: of the trace.
+        unknown: sd of ln of the step by what is not known of its workload; 0: it was traced.
+    """
+
+    step: Step
+    native: float
+    seconds: float
+    parts: StepParts
+    drawn: Seconds
+    traced: Traced
+    missed: float = 0.0
+    share: float = 1.0
+    warnings: tuple[str, ...] = ()
+    unknown: float = 0.0
+
+    def record(self, path: str) -> Step:
+        """The step on the path, as if it had been measured."""
+        parts = {"kernel": self.parts.gpu, "cpu": self.parts.cpu, "calls": self.parts.com}
+        kept = {
+            name: getattr(self.step, name)
+            for name in ("machine", "program", "case", "n", "unit", "gpus", "ranks")
+        }
+        made = {
+            "kind": "step",
+            "path": path,
+            "seconds": [self.seconds],
+            "phases": {name: [each] for name, each in parts.items()},
+            # Even between two ends, as a rounded number is.
+            "uncertainty": float(np.sqrt(3)) * self.unknown or None,
+            **kept,
+        }
+        record = jsonl.record({key: each for key, each in made.items() if each is not None})
+        assert isinstance(record, Step)
+        return record
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """What several traces say of a path: a model of it, and the cells it goes through."""
+
+    model: ScalingModel
+    cells: tuple[CellOnPath, ...]
+
+
+def models_costs(
+    data: Dataset, path: str, machine: str | None, network: Network | None
+) -> PathCosts:
+    """What calls cost on the path, over another network if one is named. Raises InputError."""
+    costs = step_costs(data if machine is None else data.select(machine=machine), path)
+    return costs if network is None else costs.over(network)
+
+
+def path_model(
+    files: Sequence[str],
+    data: Dataset,
+    path: str,
+    *,
+    options: Options = PLAIN,
+    machine: str | None = None,
+    network: Network | None = None,
+    seed: int = 1,
+) -> PathModel:
+    """A model of traced programs' steps on a path.
+
+    Args:
+        files: traces of one program, several sizes or GPU counts.
+        data: launches and transfers of that path, native ones beside them if there are.
+        options: what the traces do not say: size, GPUs, which range is a step.
+        network: another network than the path was measured on.
+
+    Raises:
+        InputError: a trace without a repeating step or a size, traces of several programs, or too
+            few cells.
+    """
+    costs = models_costs(data, path, machine, network)
+    cells = []
+    for file in files:
+        trace = read(file)
+        programs = traced_programs(trace, options.range_name)
+        step = record_of(trace, file, options)
+        cells.append(cell_on(step, programs, costs, seed))
+    return fitted(cells, data, costs, ", ".join(files))
+
+
+def cell_on(
+    step: Step, programs: Sequence[CallProgram], costs: PathCosts, seed: int = 1, share: float = 1
+) -> CellOnPath:
+    """A traced cell on a path: the slowest of its processes.
+
+    ``seed``: the same for all cells, so that their draws are of the same costs. ``share``: steps of
+    the record in one of the programs'.
+    """
+    there = [median_seconds(each, costs) for each in programs]
+    program = programs[int(np.argmax(there))]
+    native = native_seconds(program)
+    missed = native - median_seconds(program)
+    seconds = max(there) + missed
+    drawn = [median_seconds(program, each) + missed for each in drawn_costs(costs, DRAWS, seed)]
+    return CellOnPath(
+        step=step,
+        native=share * native,
+        seconds=share * seconds,
+        parts=parts_on(program, costs).lasting(share * seconds),
+        drawn=share * np.array(drawn),
+        traced=Traced(float(step.n), step.gpus, program),
+        missed=missed,
+        share=share,
+        warnings=(*program.warnings, *said_of(programs), *_lost(programs)),
+    )
+
+
+def _lost(programs: Sequence[CallProgram]) -> list[str]:
+    launched = any((each.operation == Operation.launch).any() for each in programs)
+    kernels = any((each.seconds[each.operation == Operation.launch] > 0).any() for each in programs)
+    return [LOST] if launched and not kernels else []
+
+
+def fitted(cells: Sequence[CellOnPath], data: Dataset, costs: PathCosts, name: str) -> PathModel:
+    """The model that goes through cells on a path; ``name``: of the traces.
+
+    Raises:
+        InputError: too few cells, or of several programs.
+    """
+    known = {(each.step.n, each.step.gpus) for each in cells}
+    if len(known) < FEWEST_CELLS:
+        raise InputError(
+            f"{len(known)} sizes and GPU counts: a model needs {FEWEST_CELLS}; of one trace alone "
+            "gpucast what-if answers without -o",
+            file=name,
+        )
+    labels = {tuple(getattr(each.step, name) for name in _ALIKE) for each in cells}
+    if len(labels) > 1:
+        said = "; ".join(" ".join(filter(None, each)) for each in sorted(labels, key=str))
+        raise InputError(f"traces of several programs or cases: {said}", file=name)
+    path = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
+    machine = jsonl.record({"kind": "machine", "id": str(cells[0].step.machine)})
+    everything = [*cells, *scaled_cells(cells, costs)]
+    records = from_records(name, [machine, *(each.record(path) for each in everything)])
+    model = fit_scaling(pose(records), look_ahead=False)
+    about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
+    said_of_cells = dict.fromkeys(each for cell in cells for each in cell.warnings)
+    said_of_cells |= dict.fromkeys(_unlike(cells))
+    found = replace(
+        model,
+        name=f"{model.name} on {path}",
+        data=FittedSteps(
+            **{
+                **about,
+                "what_if": Source(path=path, data=data.name, digest=data.digest, launch="trace"),
+            }
+        ),
+        domain=Domain(
+            n=(min(n for n, _ in known), max(n for n, _ in known)),
+            gpus=(min(gpus for _, gpus in known), max(gpus for _, gpus in known)),
+        ),
+        simulated=SimulatedSteps(com=common_sd(cells), visit=costs.spread_visit),
+        noise=replace(
+            model.noise, sample=float(np.hypot(model.noise.between_cells, costs.spread_visit))
+        ),
+        warnings=[*model.warnings, *said_of_cells, *costs.warnings],
+    )
+    return PathModel(found, tuple(cells))
+
+
+def _unlike(cells: Sequence[CellOnPath]) -> list[str]:
+    """Whether steps of some traces may be parts of steps of others."""
+    launches = [each.share * each.traced.launches / each.step.gpus for each in cells]
+    if max(launches) < MANY_TIMES * min(launches):
+        return []
+    return [
+        f"a step launches {min(launches):.3g} to {max(launches):.3g} kernels a GPU: if what "
+        "repeats is a part of the program's step in some traces, or several, name the step by "
+        "--range"
+    ]
+
+
+def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:
+    """Cells between the traced ones and beyond, from the program's workload on as many GPUs."""
+    found = []
+    for gpus in sorted({each.step.gpus for each in cells}):
+        own = {float(each.step.n): each for each in cells if each.step.gpus == gpus}
+        workload = workload_of([each.traced for each in own.values()])
+        if workload is None:
+            continue
+        for n in _between_and_beyond(sorted(own)):
+            made, sd = workload.at(n, costs)
+            near = own[min(own, key=lambda each: abs(np.log(each / n)))]
+            seconds = near.share * (median_seconds(made.program, costs) + near.missed)
+            parts = parts_on(made.program, costs).lasting(seconds)
+            unknown = float(np.hypot(SCALED, sd * parts.gpu / parts.seconds))
+            step = near.step.model_copy(update={"n": n})
+            found.append(
+                replace(
+                    near, step=step, seconds=seconds, parts=parts, traced=made, unknown=unknown,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _between_and_beyond(sizes: Sequence[float]) -> list[float]:
+    middle = [float(np.sqrt(low * high)) for low, high in itertools.pairwise(sizes)]
+    beyond = [sizes[-1] * each for each in BEYOND] + [sizes[0] / each for each in BEYOND[:-1]]
+    return sorted(float(round(each)) for each in (*middle, *beyond) if each >= 1)
+
+
+def common_sd(cells: Sequence[CellOnPath]) -> float:
+    """Standard deviation of d, by least squares over cells and draws."""
+    shares = np.array([each.parts.com / each.parts.seconds for each in cells])
+    moved = np.array([np.log(each.drawn / each.seconds) for each in cells])
+    d = shares @ moved / (shares @ shares)
+    # What d does not explain is a cell's own, but comes of the same costs: it is kept with it.
+    left = np.square(moved - np.outer(shares, d)).sum() / (shares @ shares)
+    return max(LEAST_SD, float(np.sqrt(np.mean(np.square(d)) + left / d.size)))

@@ -1,0 +1,71 @@
+"""Calls without what recording them cost, where light phases tell only how long steps take.
+
+In a full phase each call takes x longer: it is noted, and so is the work it asks for. x shows in
+the call and behind it, and the work begins later by what the call takes longer, because it is asked
+for within. In a light phase that holds nothing but waits, x is spent on these alone, w of a step:
+
+    step in the light phase = simulated step, calls shorter by x, + w * note
+
+with ``note`` what noting a call takes behind it: the shortest gaps of the full phase. (What it
+takes within the call is not in a trace.) x is the same for all calls and found by halving: what
+passes while the host waits anyway costs nothing, which only a simulation tells. It is taken off a
+call's gap, and what the gap has not off the call and its work's latency, half of each at most: a
+call does something by itself.
+
+Besides, the GPU writes records: a kernel behind another of its stream begins 0.7 us after its end
+without, and later with. So does work that waited for another engine. Where shorter calls are not
+enough, delays are therefore taken shorter, all by one factor, which is found likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from gpucast.replay.program import CallProgram, Operation
+
+BEHIND: Final = 0.7e-6
+"""s from a kernel's end until the next of its stream begins, when neither is recorded: H200."""
+LEAST: Final = 0.5
+"""Of a call, or of a latency, that is left."""
+MOST: Final = 2.0
+"""Times what a call and the gap before it take: no recorder costs more."""
+HALVINGS: Final = 12
+
+
+def undisturbed(program: CallProgram, seconds: float) -> CallProgram:
+    """The program whose simulated steps take so long, or as nearly as recording can explain."""
+    recorded = float(np.median(program.recorded))
+    if seconds >= recorded:
+        return program
+    kernels = (program.operation == Operation.launch) & ~program.switches
+    delay = np.where(kernels, np.minimum(program.delay, BEHIND), program.delay)
+    program = replace(program, delay=delay, recorded=program.recorded - (recorded - seconds))
+    longest = MOST * float(np.mean(program.gap + program.cost))
+    calls = _longest(lambda less: _calls_shorter(program, less), longest, seconds)
+    return _longest(lambda share: replace(calls, delay=(1 - share) * calls.delay), 1.0, seconds)
+
+
+def _longest(of: Callable[[float], CallProgram], most: float, seconds: float) -> CallProgram:
+    """With the least of what is taken off that makes steps so short; else with the most."""
+    if _step(of(0.0)) <= seconds:
+        return of(0.0)
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        tried = (low + high) / 2
+        low, high = (tried, high) if _step(of(tried)) > seconds else (low, tried)
+    return of(high)
+
+
+def _step(program: CallProgram) -> float:
+    return float(np.median(program.step_seconds(program.simulate())))
+
+
+def _calls_shorter(program: CallProgram, seconds: float) -> CallProgram:
+    of_gap = np.minimum(program.gap, seconds)
+    of_cost = np.minimum(seconds - of_gap, (1 - LEAST) * program.cost)
+    latency = np.maximum(program.latency - of_cost, LEAST * program.latency)
+    return replace(program, gap=program.gap - of_gap, cost=program.cost - of_cost, latency=latency)

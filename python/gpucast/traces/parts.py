@@ -1,0 +1,143 @@
+"""T_gpu, T_cpu and T_com of traced steps, and what a step asks for.
+
+    T_gpu   while a kernel (or a memset, or a graph) runs on any GPU
+    T_com   of the rest, while a copy runs, or the thread that drives the steps is in a CUDA call:
+            it asks for work, or waits
+    T_cpu   what is left: the thread is outside of CUDA, and the GPUs have nothing to do
+
+so that the three add up to the step. Work hidden behind kernels is nobody's: copies beside them
+count as T_gpu, as what the model's terms call so does. All are means over typical steps in which
+the GPUs' work was recorded. Such steps are longer than others by what recording costs the host,
+in its calls and between them: a step's time is that of light phases, or without a recorder, where
+there are such; kernels keep theirs, and T_com and T_cpu share the rest as they did in full phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpucast.traces import phases, tables, waiting
+from gpucast.traces.clocks import skew_of
+from gpucast.traces.complete import with_work
+from gpucast.traces.intervals import Ints, Union
+from gpucast.traces.steps import ProcessSteps
+from gpucast.traces.trace import Process
+
+LEAST_REST = 0.5
+"""Recording takes the host's time; where it seems to have taken more than that of what is not
+kernels, kernels were longer, too."""
+FEWEST_LIGHT = 5
+"""Light steps that tell how long a step takes alone."""
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """Parts of a step, s; they add up to it."""
+
+    gpu: float
+    cpu: float
+    com: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the step."""
+        return self.gpu + self.cpu + self.com
+
+    def lasting(self, seconds: float) -> StepParts:
+        """Of a step of the same work that takes so long: kernels keep their time where at least
+        ``LEAST_REST`` of the rest's share is left."""
+        rest = self.cpu + self.com
+        if rest <= 0:
+            return StepParts(seconds, 0.0, 0.0)
+        left = max(seconds - self.gpu, LEAST_REST * rest * seconds / self.seconds)
+        return StepParts(seconds - left, left * self.cpu / rest, left * self.com / rest)
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """What a step asks for; means over typical steps.
+
+    Attributes:
+        up, down, between: bytes to GPUs, from them, and from GPU to GPU.
+        launches, copies, waits: calls; graphs are launches.
+    """
+
+    up: float
+    down: float
+    between: float
+    launches: float
+    copies: float
+    waits: float
+
+
+def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
+    """Typical steps of the usual kind whose work is recorded; of any kind, or any at all, where
+    there are none."""
+    full = (steps.phase == phases.FULL) & with_work(process, steps)
+    choices = (steps.kept & full & (steps.kind == 0), steps.kept & full, full)
+    return next((each for each in choices if each.any()), np.ones(steps.count, bool))
+
+
+def seconds_of(process: Process, steps: ProcessSteps) -> tuple[NDArray[np.float64], bool]:
+    """s of each typical step, and whether they are nearly as without a recorder (light phases)."""
+    light = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
+    if np.count_nonzero(light) >= FEWEST_LIGHT:
+        return steps.seconds[light], True
+    return steps.seconds[usual(process, steps)], False
+
+
+def parts_of(process: Process, steps: ProcessSteps) -> StepParts:
+    """Parts of the steps whose work is recorded, as recorded."""
+    own = usual(process, steps)
+    begins, ends = steps.begins_ns[:-1][own], steps.begins_ns[1:][own]
+    work = process.work
+    skew = round(1e9 * _skew(process))
+    start, end = work["start_ns"].to_numpy() + skew, work["end_ns"].to_numpy() + skew
+    copying = (work["kind"] == tables.COPY).to_numpy()
+    calls = process.calls[process.calls["thread"] == steps.thread]
+    kernels = Union.of(start[~copying], end[~copying])
+    busy = kernels | Union.of(start[copying], end[copying])
+    busy = busy | Union.of(calls["start_ns"], calls["end_ns"])
+    length = float((ends - begins).mean())
+    gpu, either = (float(each.within(begins, ends).mean()) for each in (kernels, busy))
+    return StepParts(gpu / 1e9, (length - either) / 1e9, (either - gpu) / 1e9)
+
+
+def work_of(process: Process, steps: ProcessSteps) -> StepWork:
+    """What the steps whose work is recorded ask for."""
+    own = usual(process, steps)
+    count = np.count_nonzero(own)
+    work = process.work[_within(steps.work_step, own)]
+    size, direction = work["bytes"].to_numpy(), work["direction"].to_numpy()
+    copying = (work["kind"] == tables.COPY).to_numpy()
+    up, down, between = (
+        float(size[copying & (direction == each)].sum()) / count
+        for each in (tables.TO_DEVICE, tables.TO_HOST, tables.BETWEEN_DEVICES)
+    )
+    asked = work["correlation"].to_numpy()
+    waits = waiting.of_calls(process)[_within(steps.call_step, own)]
+    return StepWork(
+        up=up,
+        down=down,
+        between=between,
+        launches=np.unique(asked[~copying]).size / count,
+        copies=np.unique(asked[copying]).size / count,
+        waits=float(np.count_nonzero(waits != waiting.NOTHING)) / count,
+    )
+
+
+def _within(step: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.asarray((step >= 0) & own[step])
+
+
+def _skew(process: Process) -> float:
+    """s by which the GPUs' times surely are off the host's."""
+    skew = skew_of(process)
+    low = -np.inf if skew.low is None else skew.low
+    high = np.inf if skew.high is None else skew.high
+    if low > high:
+        return float(low + high) / 2
+    return float(min(max(0.0, low), high))

@@ -1,0 +1,189 @@
+"""A trace as a step record: what ``gpucast import`` makes of it.
+
+n, the case and the number of GPUs are those of the recorded command line (``--n 4096``,
+``--case``), unless the user says them; GPUs are those that did any work. A program of ours also
+states its schedule, kernel and memory there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpucast.data.formats import Imported, Options, PathFormat
+from gpucast.data.formats.logs.runs import Found, Run, UnclearError, decimal, imported
+from gpucast.data.records import Step
+from gpucast.traces import tables
+from gpucast.traces.parts import StepParts, StepWork, parts_of, seconds_of, work_of
+from gpucast.traces.reading import is_trace, read
+from gpucast.traces.steps import find_steps
+from gpucast.traces.trace import Process, Trace
+from gpucast.util.units import duration, number, size
+
+OWN = "gpucast-mdapp"
+MOST_SAMPLES = 200
+"""Of the steps of a trace, evenly taken: more say nothing new."""
+LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
+RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
+_SIZE = ("--n", "--size")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A traced step, of the slowest process of its run.
+
+    Attributes:
+        seconds: of steps; alone: whether they are as without a recorder, or nearly.
+        parts: of a step that takes their median.
+        work: of all processes together.
+        gpus: that did any work; None where several processes may have shared them.
+        lost: whether kernels were launched and none is on record.
+    """
+
+    seconds: list[float]
+    alone: bool
+    parts: StepParts
+    work: StepWork
+    gpus: int | None
+    lost: bool = False
+
+
+def observed(trace: Trace, range_name: str | None = None) -> Observed:
+    """What a trace says of its steps.
+
+    Raises:
+        InputError: no repeating step.
+    """
+    steps = find_steps(trace, range_name).processes
+    processes = [trace.processes[each.process] for each in steps]
+    taken = [seconds_of(*each) for each in zip(processes, steps, strict=True)]
+    slowest = int(np.argmax([np.median(seconds) for seconds, _ in taken]))
+    seconds, alone = taken[slowest]
+    untraced = trace.run.seconds_untraced
+    if untraced is not None:
+        seconds, alone = np.array([untraced]), True
+    parts = parts_of(processes[slowest], steps[slowest])
+    works = [work_of(*each) for each in zip(processes, steps, strict=True)]
+    devices = [set(each.work["device"].tolist()) for each in processes]
+    apart = sum(map(len, devices)) == len(set().union(*devices))
+    return Observed(
+        seconds=_evenly(seconds.tolist()),
+        alone=alone,
+        parts=parts.lasting(float(np.median(seconds))),
+        work=StepWork(*np.sum([list(vars(each).values()) for each in works], axis=0).tolist()),
+        gpus=len(set().union(*devices)) if apart else None,
+        lost=any(_lost(each) for each in processes),
+    )
+
+
+def _lost(process: Process) -> bool:
+    launches = [number for number, name in process.names.items() if "LaunchKernel" in name]
+    launched = process.calls["name"].isin(launches).any()
+    return bool(launched) and not bool((process.work["kind"] != tables.COPY).any())
+
+
+def run_of(trace: Trace, found: Observed) -> Run:
+    """The run that a trace is of."""
+    said = _options(trace.run.command)
+    stated = next((said[each] for each in _SIZE if each in said), None)
+    parts, work = found.parts, found.work
+    more: dict[str, object] = {}
+    if trace.program == OWN:
+        names = ("schedule", "kernel", "memory")
+        more = {each: said[f"--{each}"] for each in names if f"--{each}" in said}
+    if work.up or work.down:
+        more["bytes"] = {"h2d": round(work.up), "d2h": round(work.down)}
+        if work.between:
+            more["bytes"] |= {"exchange": round(work.between)}  # type: ignore[operator]
+    return Run(
+        program=trace.program,
+        line=None,
+        seconds=tuple(found.seconds),
+        n=None if stated is None else decimal(stated),
+        gpus=found.gpus,
+        unclear="its processes may have shared GPUs",
+        case=said.get("--case"),
+        ranks=len(trace.processes) if len(trace.processes) > 1 else None,
+        phases={} if found.lost else {"kernel": parts.gpu, "cpu": parts.cpu, "calls": parts.com},
+        caveat=None if found.alone else RECORDED,
+        more=more,
+    )
+
+
+def read_records(path: str, options: Options) -> Imported:
+    """The step record of a trace.
+
+    Raises:
+        InputError: no repeating step, or a size that nobody states.
+    """
+    trace = read(path)
+    found = observed(trace, options.range_name)
+    result = _imported(trace, found, path, options)
+    result.notes.append(_understood(found))
+    return result
+
+
+def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imported:
+    run = run_of(trace, found)
+    names = [name for name in dict.fromkeys(trace.run.machine.gpus) if name]
+    said = [*trace.missing, *([LOST] if found.lost else [])]
+    kept = Found([run], warnings=said, gpu_names=names)
+    try:
+        return imported(kept, path, options)
+    except UnclearError as error:
+        if error.field == "-n":
+            error.message = (
+                "its command line has no --n, and n is what the work grows with; state it by -n, "
+                "or by --from-name 'n(?P<n>[0-9]+)' where files' names say it"
+            )
+        raise
+
+
+def record_of(trace: Trace, file: str, options: Options) -> Step:
+    """The step record of a trace that was read.
+
+    Raises:
+        InputError: as ``read_records``.
+    """
+    (step,) = _imported(trace, observed(trace, options.range_name), file, options).entries
+    assert isinstance(step, Step)
+    return step
+
+
+def _understood(found: Observed) -> str:
+    parts, work = found.parts, found.work
+    counts = ", ".join(
+        f"{number(round(each, 1))} {name}"
+        for each, name in (
+            (work.launches, "launches"), (work.copies, "copies"), (work.waits, "waits")
+        )
+    )  # fmt: skip
+    return (
+        f"a step of {duration(parts.seconds)}: T_gpu {duration(parts.gpu)}, "
+        f"T_cpu {duration(parts.cpu)}, T_com {duration(parts.com)}; {counts}; "
+        f"{size(round(work.up))} to the GPUs, {size(round(work.down))} back"
+    )
+
+
+def _options(command: Sequence[str]) -> dict[str, str]:
+    """Options of a command line with their values, ``--n 4096`` or ``--n=4096``."""
+    found: dict[str, str] = {}
+    for word, following in zip(command, [*command[1:], ""], strict=True):
+        name, is_set, value = word.partition("=")
+        if name.startswith("--") and (is_set or following):
+            found.setdefault(name, value if is_set else following)
+    return found
+
+
+def _evenly(seconds: list[float]) -> list[float]:
+    if len(seconds) <= MOST_SAMPLES:
+        return seconds
+    return [seconds[at * len(seconds) // MOST_SAMPLES] for at in range(MOST_SAMPLES)]
+
+
+TRACES = PathFormat(
+    "trace", "traces of CUDA calls: gpucast trace, nsys, Kineto", is_trace, read_records
+)
+"""For ``gpucast.data.loading``."""
