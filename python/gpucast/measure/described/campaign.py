@@ -34,6 +34,7 @@ from gpucast.measure.rounds import Designed
 from gpucast.measure.store import Store
 from gpucast.measure.work import PathReport, Watcher
 from gpucast.model.forecaster import Forecaster
+from gpucast.util import units
 
 VISITS = 6
 """Visits that a cell gets at most where a budget is shared out."""
@@ -260,7 +261,7 @@ class DescribedCampaign:
 
     def _visit(self, run: Run) -> None:
         number = self._visited.next(run.cell)
-        what = f"n={run.cell.n} gpus={run.cell.gpus}"
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
         self._watcher.under_way(self._path, what, *self._progress())
         begin = time.monotonic()
         try:
@@ -328,7 +329,7 @@ class DescribedCampaign:
         self._report.failed += 1
         cell = run.cell
         self._note(
-            f"n={cell.n} gpus={cell.gpus}: {why}",
+            f"n={units.number(cell.n)} gpus={cell.gpus}: {why}",
             n=cell.n, gpus=cell.gpus, digest=run.digest, visit=number, output=lines,
         )  # fmt: skip
         self._store.sync()

@@ -56,9 +56,10 @@ def times_in(output: str, folder: Path, program: Program, run: Run) -> Times:
     n, timestep = float(run.cell.n), result.timestep or 0.0
     seconds = []
     for each in found[result.skip :]:
-        if not 0 < each < float("inf"):
+        value = unit.seconds(each, n, timestep) if 0 < each < float("inf") else 0.0
+        if not 0 < value < float("inf"):
             raise NoResultError(f"{each:g} {result.unit} is no step time")
-        seconds.append(unit.seconds(each, n, timestep))
+        seconds.append(value)
     more: dict[str, object] = {} if result.timestep is None else {"timestep": result.timestep}
     return Times(seconds, more)
 
