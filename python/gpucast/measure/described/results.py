@@ -56,10 +56,10 @@ def times_in(output: str, folder: Path, program: Program, run: Run) -> Times:
     n, timestep = float(run.cell.n), result.timestep or 0.0
     seconds = []
     for each in found[result.skip :]:
-        value = unit.seconds(each, n, timestep) if 0 < each < float("inf") else 0.0
-        if not 0 < value < float("inf"):
+        taken = unit.seconds(each, n, timestep) if 0 < each < float("inf") else 0.0
+        if not 0 < taken < float("inf"):
             raise NoResultError(f"{each:g} {result.unit} is no step time")
-        seconds.append(value)
+        seconds.append(taken)
     more: dict[str, object] = {} if result.timestep is None else {"timestep": result.timestep}
     return Times(seconds, more)
 
