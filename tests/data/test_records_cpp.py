@@ -60,8 +60,8 @@ def test_integers_are_integers_and_doubles_are_exact(written: bytes) -> None:
     assert transfer["seconds"] == [0.1, 1 / 3, 5e-324]
 
 
-OTHER_PROGRAMS = {"case", "nodes", "program", "ranks", "timestep", "unit", "workload"}
-"""What importers state of other programs' steps; those of ours are all-pairs, a rank a GPU."""
+OTHER_PROGRAMS = {"case", "nodes", "program", "ranks", "timestep", "unit", "visit", "workload"}
+"""What is stated of other programs' steps; those of ours are all-pairs, a rank a GPU."""
 OF_TRACES = {"calls"}
 """Phases that traces alone tell."""
 
