@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -309,7 +310,33 @@ def test_options_of_traces_are_refused_for_models(run: Run, tmp_path: Path) -> N
     assert "--network: is for traces" in error
     status, _, error = run("what-if", model)
     assert status == 2
-    assert "--transfers: a dataset of the other path is needed" in error
+    assert f"{model}: is no model file" in error
+
+
+def test_a_trace_has_no_what_if_on_the_path_it_is_of(run: Run, files: tuple[Path, Path]) -> None:
+    trace, data = files
+    status, out, error = run("what-if", trace, "--path", "native", "--data", data)
+    assert (status, out) == (2, "")
+    assert "--path: " in error
+    assert error.count("\n") == 1
+
+
+def test_a_trace_whose_calls_are_missing_is_refused(
+    run: Run, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    trace, data = files
+    folder = tmp_path / "without calls"
+    with zipfile.ZipFile(trace) as archive:
+        archive.extractall(folder)
+    (folder / "0" / "calls.arrows").unlink()
+    for command in (
+        ("trace", "show", folder),
+        ("what-if", folder, "--path", "remote", "--data", data),
+    ):
+        status, out, error = run(*command)
+        assert (status, out) == (2, "")
+        assert "no repeating step" in error
+        assert error.count("\n") == 1
 
 
 def test_calls_of_a_trace_are_written(run: Run, files: tuple[Path, Path], tmp_path: Path) -> None:

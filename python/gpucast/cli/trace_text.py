@@ -123,7 +123,7 @@ def _print_step(main: Summary) -> None:
     if steps.light_seconds is not None:
         print(
             f"      {duration(steps.light_seconds)} without records of GPU work (median of "
-            f"{steps.light}), nearly as without a recorder"
+            f"{steps.light}); recording calls costs steps of many launches some of that"
         )
     for each in steps.others:
         print(f"      {_other_kind(each, steps.calls)}: {duration(each.seconds)}")

@@ -110,19 +110,21 @@ def command(
     for name, value in of_traces:
         if value is not None:
             raise InputError("is for traces; this is a model file", file=model, field=name)
+    from gpucast.model.files import load_model
+
+    loaded = load_model(model)  # that it is none comes before what else is missing
     if not transfers:
         raise InputError("a dataset of the other path is needed", field="--transfers")
     if output is None:
         raise InputError("where to write the model is needed", field="-o")
     from gpucast.cli.loading import load
     from gpucast.forecast.what_if import what_if
-    from gpucast.model.files import load_model
     from gpucast.model.fitted import own
     from gpucast.util import files
 
     files.check_output(output, force=force)
     given = own(
-        load_model(model),
+        loaded,
         "what it costs on another path, steps timed there tell (fit them and compare)",
     )
     result = what_if(given, load(*transfers), path, machine=machine, memory=memory, launch=launch)

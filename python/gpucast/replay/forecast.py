@@ -21,6 +21,7 @@ import numpy as np
 from gpucast.replay.kinds import changes_of, kinds_of
 from gpucast.replay.path import PathCosts, forwarded
 from gpucast.replay.program import CallProgram, Messages, Operation, Seconds
+from gpucast.util.units import duration
 
 DRAWS = 100
 MOST_CALLS = 4_000_000
@@ -37,6 +38,8 @@ SETTLING = 0.2
 """Share of the simulated steps that come before the steady ones."""
 WORTH_SAYING = 0.02
 """Of the extra time, or of the step."""
+UNLIKE = 0.1
+"""Relative error of the native replay."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +128,24 @@ def forecast(
         helps=tuple(replace(each, seconds=each.seconds + missed) for each in helps),
         steps=program.steps,
         calls=len(program) / program.steps,
-        warnings=(*program.warnings, *costs.warnings),
+        warnings=(*program.warnings, *costs.warnings, *_doubts(native, replayed, seconds + missed)),
     )
+
+
+def _doubts(native: float, replayed: float, seconds: float) -> list[str]:
+    """What in the answer itself speaks against it; all s of a step."""
+    said = []
+    if abs(replayed / native - 1) > UNLIKE:
+        said.append(
+            f"made again natively, the recorded calls take {duration(replayed)}, not "
+            f"{duration(native)}: the forecast may be as far off"
+        )
+    if seconds < (1 - WORTH_SAYING) * native:
+        said.append(
+            "shorter than natively: recording may have made the program's calls longer; a native "
+            "step without a recorder tells"
+        )
+    return said
 
 
 def steady(seconds: Seconds) -> Seconds:

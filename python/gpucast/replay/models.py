@@ -19,6 +19,7 @@ expected step by what visits differ besides (``PathCosts.spread_visit``).
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -151,7 +152,9 @@ def path_model(
     """
     costs = models_costs(data, path, machine, network)
     cells = []
-    for file in files:
+    for number, file in enumerate(files):
+        if any(os.path.realpath(file) == os.path.realpath(other) for other in files[:number]):
+            raise InputError("is given twice; its cell would count twice", file=file)
         trace = read(file)
         programs = traced_programs(trace, options.range_name)
         step = record_of(trace, file, options)

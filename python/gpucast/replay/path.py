@@ -185,6 +185,12 @@ def path_costs(data: Dataset, path: str) -> PathCosts:
             file=data.name,
             field="--path",
         )
+    if path in ("native", "host"):
+        raise InputError(
+            f"{path} reaches GPUs without messages, as a trace's program does itself; name a path "
+            "of remote GPUs",
+            field="--path",
+        )
     synchronous = path.endswith("sync")
     warnings: list[str] = []
     submit = _required(launch_seconds(data, path, "submit", 1), data, path, "submit")

@@ -78,7 +78,7 @@ def of_calls(process: Process) -> Kinds:
 
 def _mark_copies(process: Process, found: Kinds) -> None:
     work = process.work[process.work["kind"] == tables.COPY]
-    if work.empty:
+    if work.empty or process.calls.empty:
         return
     rows = calls_of(process, work["correlation"].to_numpy())
     direction = work["direction"].to_numpy()
