@@ -30,13 +30,12 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.replay.from_trace import program_of
 from gpucast.replay.models import CellOnPath, cell_on, fitted
 from gpucast.replay.path import PathCosts
-from gpucast.replay.skeletons import step_costs
 from gpucast.traces import find_steps, phases, read
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Trace
 from gpucast.util import files
-from tracing.cells import Cell, cell_of, visits
-from tracing.outcomes import NATIVE, RECORDED, grouped_steps, repeats_of
+from tracing.cells import NATIVE, RECORDED, Cell, cell_of, costs_of, traces_in, visits
+from tracing.outcomes import grouped_steps, repeats_of
 
 Measured = dict[Cell, dict[str, list[float]]]
 OnPaths = dict[str, CellOnPath]
@@ -168,13 +167,9 @@ def run(data: Dataset, folder: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises:
         InputError: no traces.
     """
-    traces = sorted(folder.glob("*.zip"))
-    if not traces:
-        raise InputError("holds no traces (*.zip)", file=folder)
+    traces = traces_in(folder)
     measured = {cell: dict(of) for cell, of in visits(data).items()}
-    paths = {
-        each: step_costs(data, each) for each in data.paths() if each not in (NATIVE, RECORDED)
-    }
+    paths = costs_of(data)
     found = [each for each in (found_in(file, measured) for file in traces) if each is not None]
     groups: dict[tuple[str, str, int], list[Found]] = defaultdict(list)
     for each in found:

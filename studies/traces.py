@@ -24,12 +24,11 @@ from gpucast.data.dataset import Dataset
 from gpucast.errors import GpucastError, InputError
 from gpucast.plots import style
 from gpucast.replay.path import PathCosts
-from gpucast.replay.skeletons import step_costs
 from gpucast.traces import read
 from gpucast.util import files
 from gpucast.util.processes import spread
-from tracing.cells import Cell, cell_of, skeletons, visits
-from tracing.outcomes import NATIVE, RECORDED, Outcome, outcomes, table
+from tracing.cells import NATIVE, Cell, cell_of, costs_of, skeletons, traces_in, visits
+from tracing.outcomes import Outcome, outcomes, table
 from tracing.page import page
 from tracing.picture import picture
 
@@ -60,13 +59,9 @@ def run(data: Dataset, folder: Path, jobs: int | None) -> tuple[pd.DataFrame, di
     Raises:
         InputError: no traces, or nothing to hold them against.
     """
-    traces = sorted(folder.glob("*.zip"))
-    if not traces:
-        raise InputError("holds no traces (*.zip)", file=folder)
+    traces = traces_in(folder)
     measured = {cell: dict(of) for cell, of in visits(data).items()}
-    paths = {
-        each: step_costs(data, each) for each in data.paths() if each not in (NATIVE, RECORDED)
-    }
+    paths = costs_of(data)
     made = skeletons(data)
     tasks = [partial(answered, each, measured, paths, made.get(each.stem, {})) for each in traces]
     answers = spread(tasks, jobs, lambda done, total: None)

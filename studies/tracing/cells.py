@@ -9,10 +9,15 @@ from pathlib import Path
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
+from gpucast.errors import InputError
+from gpucast.replay.path import PathCosts
+from gpucast.replay.skeletons import step_costs
 from gpucast.traces.trace import RunDescription
 
 OWN = "gpucast-mdapp"
 SKELETON = "skeleton"
+NATIVE = "native"
+RECORDED = "native-recorded"
 
 
 @dataclass(frozen=True, order=True)
@@ -35,6 +40,19 @@ def visits(data: Dataset) -> dict[Cell, dict[str, list[float]]]:
     for each in data.steps:
         found[_of_record(each)][each.path].append(statistics.median(each.seconds))
     return found
+
+
+def traces_in(folder: Path) -> list[Path]:
+    """The traces of a folder, by name. Raises InputError where there are none."""
+    traces = sorted(folder.glob("*.zip"))
+    if not traces:
+        raise InputError("holds no traces (*.zip)", file=folder)
+    return traces
+
+
+def costs_of(data: Dataset) -> dict[str, PathCosts]:
+    """What calls cost on each path that traces are forecast for. Raises InputError."""
+    return {each: step_costs(data, each) for each in data.paths() if each not in (NATIVE, RECORDED)}
 
 
 def skeletons(data: Dataset) -> dict[str, dict[str, float]]:

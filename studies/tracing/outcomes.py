@@ -15,10 +15,8 @@ from gpucast.replay.path import PathCosts
 from gpucast.traces import find_steps, phases
 from gpucast.traces.steps import ProcessSteps
 from gpucast.traces.trace import Trace
-from tracing.cells import Cell
+from tracing.cells import NATIVE, RECORDED, Cell
 
-NATIVE = "native"
-RECORDED = "native-recorded"
 MOST_CALLS = 100_000
 """That are simulated of a trace, where they are of at least ``FEWEST`` of the program's steps."""
 FEWEST = 12

@@ -181,7 +181,7 @@ def test_recording_ends_when_there_are_enough_steps_of_both_kinds(
 def test_where_the_program_calls_from_several_threads_light_phases_hold_all_calls(
     tmp_path: Path,
 ) -> None:
-    tracing = Tracing(tmp_path, "--steps", "30", phases=True)
+    tracing = Tracing(tmp_path, "--steps", "30", "--light", "waits", phases=True)
     other = "runtime start=900 end=950 correlationId=900000 threadId=6 cbid=1"
     status, said = tracing.end("init", CONTEXT, other, f"steps {tracing.part}/enough")
     assert status == 0, said

@@ -40,9 +40,6 @@ std::vector<std::string> call_names(const CuptiLibrary& cupti, CUpti_CallbackDom
   return result;
 }
 
-// That a thread of the program is kept where functions are turned on or off, which takes 0.5 ms.
-constexpr std::chrono::milliseconds longest_hold(100);
-
 // The program's signals are for the program's threads.
 class SignalsBlocked {
  public:
@@ -73,7 +70,7 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
       begun_(read_clocks()),
       folder_(settings_.folder),
       from_ns_(settings_.after.count() == 0 ? 0 : begun_.realtime + settings_.after.count()),
-      hold_(longest_hold),
+      hold_(settings_.hold),
       phases_(settings_.phase, Phases::Time(begun_.monotonic) + settings_.after,
               settings_.light_to_full, settings_.begins_full),
       phase_began_ns_(begun_.realtime),
@@ -186,7 +183,7 @@ bool Recorder::turn_calls_between_two(bool on, std::int64_t& ended_ns) {
     ended_ns = read_clocks().realtime;
     turn_calls(on);
   };
-  return hold_.during([this](bool wanted) { listen_for_waits(wanted); }, change, settings_.flush);
+  return hold_.during([this](bool wanted) { listen_for_waits(wanted); }, change, settings_.hold);
 }
 
 void Recorder::listen_for_waits(bool on) const {

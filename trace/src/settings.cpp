@@ -55,6 +55,7 @@ Settings settings_from_environment() {
   result.light_to_full = static_cast<int>(std::clamp(ratio, 1.0, longest_light));
   result.begins_full = variable("GPUCAST_TRACE_BEGIN") != "light";
   result.flush = seconds("GPUCAST_TRACE_FLUSH", 0.1);
+  result.hold = seconds("GPUCAST_TRACE_HOLD", 0.1);
   return result;
 }
 

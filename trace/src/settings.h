@@ -14,6 +14,8 @@
 //   GPUCAST_TRACE_LIGHT_TO_FULL  how much longer a light phase is than the full one before it (3)
 //   GPUCAST_TRACE_BEGIN    `light`: with a light phase
 //   GPUCAST_TRACE_FLUSH    seconds after which at the latest a record is in the file (0.1)
+//   GPUCAST_TRACE_HOLD     seconds that the recorder waits at most for the program to be at a wait,
+//                          and that it keeps it there at most (0.1; hold.h)
 //   GPUCAST_TRACE_LOG      anything: how it went with NVTX is said on stderr
 #pragma once
 
@@ -40,6 +42,7 @@ struct Settings {
   int light_to_full = 3;
   bool begins_full = true;
   std::chrono::nanoseconds flush = std::chrono::milliseconds(100);
+  std::chrono::nanoseconds hold = std::chrono::milliseconds(100);
 };
 
 // Those of this process. Values that are none count as absent: `gpucast trace` has checked them.

@@ -117,7 +117,7 @@ def forecast(
     causes = _causes(program, costs, seconds, replayed)
     helps = _helps(program, costs, seconds)
     name = costs.path if costs.network is None else f"{costs.path} over {costs.network}"
-    return TraceForecast(
+    found = TraceForecast(
         path=name,
         native=native,
         replayed=replayed,
@@ -128,19 +128,20 @@ def forecast(
         helps=tuple(replace(each, seconds=each.seconds + missed) for each in helps),
         steps=program.steps,
         calls=len(program) / program.steps,
-        warnings=(*program.warnings, *costs.warnings, *_doubts(native, replayed, seconds + missed)),
+        warnings=(*program.warnings, *costs.warnings),
     )
+    return replace(found, warnings=(*found.warnings, *_doubts(found)))
 
 
-def _doubts(native: float, replayed: float, seconds: float) -> list[str]:
-    """What in the answer itself speaks against it; all s of a step."""
+def _doubts(found: TraceForecast) -> list[str]:
+    """What in the answer itself speaks against it."""
     said = []
-    if abs(replayed / native - 1) > UNLIKE:
+    if abs(found.replay_error) > UNLIKE:
         said.append(
-            f"made again natively, the recorded calls take {duration(replayed)}, not "
-            f"{duration(native)}: the forecast may be as far off"
+            f"made again natively, the recorded calls take {duration(found.replayed)}, not "
+            f"{duration(found.native)}: the forecast may be as far off"
         )
-    if seconds < (1 - WORTH_SAYING) * native:
+    if found.ratio < 1 - WORTH_SAYING:
         said.append(
             "shorter than natively: recording may have made the program's calls longer; a native "
             "step without a recorder tells"

@@ -155,7 +155,7 @@ def network_map(
     Raises:
         InputError: no repeating step, or what the path's costs need was not measured.
     """
-    costs = step_costs(data if machine is None else data.select(machine=machine), path)
+    costs = step_costs(data, path, machine=machine)
     programs = traced_programs(trace, range_name, most_steps=MOST_STEPS, at_once=AT_ONCE)
     native = max(native_seconds(each) for each in programs)
     trips, bandwidths = _axes(sum(map(len, programs)))

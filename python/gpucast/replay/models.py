@@ -120,14 +120,6 @@ class PathModel:
     cells: tuple[CellOnPath, ...]
 
 
-def models_costs(
-    data: Dataset, path: str, machine: str | None, network: Network | None
-) -> PathCosts:
-    """What calls cost on the path, over another network if one is named. Raises InputError."""
-    costs = step_costs(data if machine is None else data.select(machine=machine), path)
-    return costs if network is None else costs.over(network)
-
-
 def path_model(
     files: Sequence[str],
     data: Dataset,
@@ -150,7 +142,7 @@ def path_model(
         InputError: a trace without a repeating step or a size, traces of several programs, or too
             few cells.
     """
-    costs = models_costs(data, path, machine, network)
+    costs = step_costs(data, path, machine=machine, network=network)
     cells = []
     for number, file in enumerate(files):
         if any(os.path.realpath(file) == os.path.realpath(other) for other in files[:number]):

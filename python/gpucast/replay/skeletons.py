@@ -24,6 +24,7 @@ import numpy as np
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Skeleton
 from gpucast.replay.measured import MOST_INLINE, Curve
+from gpucast.replay.network import Network
 from gpucast.replay.path import USUAL_VISIT, PathCosts, data_seconds, forwarded, path_costs
 from gpucast.replay.program import CallProgram, Direction, Engine, Memory, Operation, tick_of
 
@@ -48,13 +49,21 @@ _INTEGRATED = 0.25e-9
 _COPY, _RATE = 1.4e-6, 52e9
 
 
-def step_costs(data: Dataset, path: str) -> PathCosts:
+def step_costs(
+    data: Dataset, path: str, *, machine: str | None = None, network: Network | None = None
+) -> PathCosts:
     """What calls cost on a forwarding path in a step.
+
+    Args:
+        machine: whose measurements; None: all.
+        network: another network than the path was measured on.
 
     Raises:
         InputError: as ``path_costs``.
     """
-    return in_steps(path_costs(data, path), data)
+    own = data if machine is None else data.select(machine=machine)
+    costs = in_steps(path_costs(own, path), own)
+    return costs if network is None else costs.over(network)
 
 
 def in_steps(costs: PathCosts, data: Dataset) -> PathCosts:
@@ -88,11 +97,7 @@ def _wake(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> float:
     """s with which simulations of these steps are as often too short as too long."""
 
     def too_long(wake: float) -> bool:
-        tried = replace(costs, bulk_wake=wake)
-        misses = [
-            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in records
-        ]
-        return statistics.median(misses) > 1
+        return _too_long(replace(costs, bulk_wake=wake), records, tick)
 
     if not records or too_long(0.0):
         return 0.0
@@ -118,11 +123,7 @@ def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
     together = [each for each in together if each.gpus == most]
 
     def too_long(line: float) -> bool:
-        tried = replace(costs, bulk_line=line)
-        misses = [
-            step_seconds(each, tried, tick) / statistics.median(each.seconds) for each in together
-        ]
-        return statistics.median(misses) > 1
+        return _too_long(replace(costs, bulk_line=line), together, tick)
 
     if not together or too_long(0.0):
         return 0.0
@@ -131,6 +132,12 @@ def _line(costs: PathCosts, data: Dataset, tick: float) -> float:
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if too_long(middle) else (middle, high)
     return high
+
+
+def _too_long(costs: PathCosts, records: Sequence[Skeleton], tick: float) -> bool:
+    """Whether simulations of steps are more often too long than too short."""
+    misses = [step_seconds(each, costs, tick) / statistics.median(each.seconds) for each in records]
+    return statistics.median(misses) > 1
 
 
 def _visits_differ(records: Iterable[Skeleton]) -> float:

@@ -39,9 +39,7 @@ def trace_on_path(
     Raises:
         InputError: no repeating step, or what the path's costs need was not measured.
     """
-    costs = step_costs(data if machine is None else data.select(machine=machine), path)
-    if network is not None:
-        costs = costs.over(network)
+    costs = step_costs(data, path, machine=machine, network=network)
     programs = traced_programs(trace, range_name)
     found = [forecast(each, costs, draws=draws, seed=seed) for each in programs]
     slowest = max(found, key=lambda each: each.seconds)
