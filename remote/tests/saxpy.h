@@ -3,9 +3,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 
 extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
@@ -29,12 +31,24 @@ class FatBinary {
   void** handle() const { return handle_; }
 
  private:
+  // PTX alone, of which the fake driver needs nothing.
+  static constexpr std::string_view ptx =
+      ".visible .entry saxpy(.param .s32 n, .param .f32 a, .param .u64 x, .param .u64 y) {}";
   struct Container {
     std::uint32_t magic = 0xba55ed50;
     std::uint16_t version = 1;
     std::uint16_t header_bytes = 16;
-    std::uint64_t bytes = 8;
-    std::uint64_t content = 0;
+    std::uint64_t bytes = 64 + ptx.size();
+    std::uint16_t member_kind = 1;
+    std::uint16_t member_version = 0x101;
+    std::uint32_t member_header_bytes = 64;
+    std::uint64_t member_bytes = ptx.size();
+    std::array<std::uint64_t, 6> nothing_more{};
+    std::array<char, ptx.size()> text = [] {
+      std::array<char, ptx.size()> result{};
+      std::ranges::copy(ptx, result.begin());
+      return result;
+    }();
   };
   struct Wrapper {
     std::uint32_t magic = 0x466243b1;
@@ -53,8 +67,9 @@ inline void host_saxpy() {}  // only its address is used
 // y += a x, on servers that are begun later.
 class Saxpy {
  public:
-  Saxpy() {
-    ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
+  // With the kernels that servers have.
+  explicit Saxpy(const char* kernels = GPUCAST_TEST_KERNELS) {
+    ::setenv("GPUCAST_FAKE_KERNELS", kernels, 1);
     __cudaRegisterFunction(binary_.handle(), reinterpret_cast<const char*>(&host_saxpy), nullptr,
                            "saxpy", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
   }

@@ -4,12 +4,27 @@
 #include <utility>
 
 #include "client/gpu.h"
+#include "client/runtime.h"
 #include "client/status.h"
+#include "images/kernel_parameters.h"
 
 namespace gpucast::remote::client {
 namespace {
 
 constexpr unsigned kernel_bits = 24;  // of a kernel's id, below its module's
+
+// The server's word, where the program's own code cannot be asked: what every kernel of nvcc might
+// have, so that a launch reads no more of the program's memory than old architectures allow.
+bool credible(const std::vector<Parameter>& told) {
+  constexpr std::uint64_t most_bytes = 4096;
+  std::uint64_t end = 0;
+  for (const Parameter& each : told) {
+    if (each.bytes == 0 || each.offset < end) return false;
+    end = std::uint64_t{each.offset} + each.bytes;
+    if (end > most_bytes) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -47,27 +62,46 @@ Status Modules::load_anew(const FatBinary& binary) {
     image = image.subspan(piece.size());
   }
   Status status = gpu_.call(ModuleLoad{.module = binary.id});
-  for (std::size_t first = 0; status == 0 && first < binary.functions.size(); first += most_names)
-    status = find_kernels(binary, first, std::min(most_names, binary.functions.size() - first));
+  images::KernelParameters own(binary.bytes());
+  for (std::size_t first = 0; status == 0 && first < binary.functions.size(); first += most_names) {
+    const std::size_t count = std::min(most_names, binary.functions.size() - first);
+    status = find_kernels(binary, own, first, count);
+  }
   return status;
 }
 
-Status Modules::find_kernels(const FatBinary& binary, std::size_t first, std::size_t count) {
+Status Modules::find_kernels(const FatBinary& binary, images::KernelParameters& own,
+                             std::size_t first, std::size_t count) {
   ModuleKernels message{.module = binary.id, .first = (binary.id << kernel_bits) + first};
   for (std::size_t k = 0; k < count; ++k)
     message.names.push_back(binary.functions[first + k].name);
   Kernels result;
   if (const Status status = gpu_.call(message, result); status != 0) return status;
   if (result.kernels.size() != count) return gpu_.give_up("kernels that were not asked for");
-  const std::unique_lock lock(kernels_mutex_);
   for (std::size_t k = 0; k < count; ++k) {
     Kernel& told = result.kernels[k];
-    LoadedKernel& kernel = kernels_[&binary.functions[first + k]];
-    kernel = {
-        .id = message.first + k, .status = told.status, .parameters = std::move(told.parameters)};
-    kernel.argument_bytes = argument_bytes(kernel.parameters);
-    if (kernel.argument_bytes > most_argument_bytes) kernel.status = status_bad_image;
+    const std::string& name = message.names[k];
+    LoadedKernel kernel{.id = message.first + k, .status = told.status};
+    if (kernel.status == 0) kernel.status = take_parameters(kernel, own, name, told.parameters);
+    const std::unique_lock lock(kernels_mutex_);
+    kernels_[&binary.functions[first + k]] = std::move(kernel);
   }
+  return 0;
+}
+
+Status Modules::take_parameters(LoadedKernel& kernel, images::KernelParameters& own,
+                                const std::string& name, const std::vector<Parameter>& told) {
+  const images::Layout* layout = own.of(name);
+  if (layout == nullptr) {
+    if (own.unread().empty()) return status_bad_image;
+    runtime().say_once("the program's GPU code cannot be read here (" + own.unread() +
+                       "): what a server says of its kernels' parameters is believed, up to 4096 "
+                       "bytes of a launch");
+  }
+  if (layout == nullptr ? !credible(told) : !images::same_parameters(*layout, told))
+    return gpu_.give_up("it says that kernel " + name + " has other parameters than it has");
+  kernel.parameters = told;
+  kernel.argument_bytes = argument_bytes(told);
   return 0;
 }
 

@@ -9,6 +9,10 @@
 #include "client/program.h"
 #include "protocol/calls.h"
 
+namespace gpucast::remote::images {
+class KernelParameters;
+}
+
 namespace gpucast::remote::client {
 
 class Gpu;
@@ -36,7 +40,11 @@ class Modules {
   const LoadedKernel* known(const Function& function) const;
   Status load(const FatBinary& binary);
   Status load_anew(const FatBinary& binary);
-  Status find_kernels(const FatBinary& binary, std::size_t first, std::size_t count);
+  Status find_kernels(const FatBinary& binary, images::KernelParameters& own, std::size_t first,
+                      std::size_t count);
+  // As the program's own code says; a server that says otherwise is given up.
+  Status take_parameters(LoadedKernel& kernel, images::KernelParameters& own,
+                         const std::string& name, const std::vector<Parameter>& told);
 
   Gpu& gpu_;
   std::mutex loading_;

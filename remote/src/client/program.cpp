@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "images/fat_binary.h"
+
 namespace gpucast::remote::client {
 namespace {
 
@@ -14,22 +16,13 @@ struct Wrapper {
 };
 constexpr std::uint32_t wrapper_magic = 0x466243b1;
 
-struct Container {
-  std::uint32_t magic;
-  std::uint16_t version;
-  std::uint16_t header_bytes;
-  std::uint64_t bytes;  // of what follows the header
-};
-constexpr std::uint32_t container_magic = 0xba55ed50;
-
 }  // namespace
 
 Bytes FatBinary::bytes() const {
   if (image == nullptr) return {};
-  Container container{};
+  images::Container container;
   std::memcpy(&container, image, sizeof container);
-  if (container.magic != container_magic) return {};
-  return {static_cast<const std::byte*>(image), container.header_bytes + container.bytes};
+  return {static_cast<const std::byte*>(image), images::container_bytes(container)};
 }
 
 FatBinary& Program::add(const void* wrapper) {

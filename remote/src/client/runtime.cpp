@@ -91,11 +91,13 @@ void Runtime::forget(FatBinary& binary) noexcept {
   program.remove(binary);
 }
 
-cudaError_t Runtime::unsupported(const std::string& what) {
+void Runtime::say_once(const std::string& what) {
   const std::lock_guard lock(said_mutex_);
-  if (said_.insert(what).second) {
-    std::fprintf(stderr, "gpucast remote: not supported on remote GPUs: %s\n", what.c_str());
-  }
+  if (said_.insert(what).second) std::fprintf(stderr, "gpucast remote: %s\n", what.c_str());
+}
+
+cudaError_t Runtime::unsupported(const std::string& what) {
+  say_once("not supported on remote GPUs: " + what);
   return cudaErrorNotSupported;
 }
 

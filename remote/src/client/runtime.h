@@ -121,6 +121,8 @@ class Runtime {
   // The program unloads a library of its own.
   void forget(FatBinary& binary) noexcept;
 
+  // A line on stderr, once.
+  void say_once(const std::string& what);
   // Says once what is not supported.
   cudaError_t unsupported(const std::string& what);
 

@@ -270,6 +270,7 @@ struct ModuleLoad {
 struct Parameter {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
+  bool operator==(const Parameter&) const = default;
 };
 // Bytes of the buffer that holds arguments at the offsets of these parameters.
 inline std::size_t argument_bytes(const std::vector<Parameter>& parameters) {

@@ -1,0 +1,44 @@
+#include "images/kernel_parameters.h"
+
+#include "images/cubin.h"
+#include "images/decompress.h"
+#include "images/ptx.h"
+
+namespace gpucast::remote::images {
+
+KernelParameters::KernelParameters(Bytes container) {
+  try {
+    members_ = members_of(container);
+  } catch (const ImageError&) {
+    members_.clear();  // damaged: it has no kernels
+  }
+}
+
+const Layout* KernelParameters::of(const std::string& kernel) {
+  for (;;) {
+    if (const auto found = layouts_.find(kernel); found != layouts_.end()) return &found->second;
+    if (read_ == members_.size()) return nullptr;
+    read_next();
+  }
+}
+
+// All members are of the same source, so that the first that has a kernel speaks for all. A damaged
+// one has none.
+void KernelParameters::read_next() {
+  const Member& member = members_[read_++];
+  if (member.kind == Kind::other) return;
+  try {
+    std::vector<std::byte> room;
+    const Bytes content = plain_content(member, room);
+    layouts_.merge(
+        member.kind == Kind::cubin
+            ? layouts_of_cubin(content)
+            : layouts_of_ptx({reinterpret_cast<const char*>(content.data()), content.size()}));
+  } catch (const ImageError&) {
+    return;
+  } catch (const NoDecompressor& error) {
+    unread_ = error.what();
+  }
+}
+
+}  // namespace gpucast::remote::images
