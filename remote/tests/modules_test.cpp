@@ -4,6 +4,9 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace gpucast::remote::server {
 namespace {
 
@@ -22,6 +25,29 @@ TEST(Modules, TheImagesOfAllTogetherAreBounded) {
   EXPECT_EQ(give(22), CUDA_ERROR_OUT_OF_MEMORY);
   modules.run(ModuleUnload{.module = 20});
   EXPECT_EQ(give(22), CUDA_SUCCESS);
+}
+
+TEST(Modules, AreOnlyLoadedFromImagesAsLongAsTheySay) {
+  const Driver driver(GPUCAST_TEST_LIBCUDA);
+  driver.cuInit(0);
+  Streams streams(driver);
+  Modules modules(driver, streams, 1000);
+  Id module = 20;
+  const auto load = [&](std::uint64_t promised, std::size_t bytes) {
+    const std::uint64_t head[] = {0x0010'0001'ba55'ed50, promised};
+    std::vector<std::byte> image(bytes);
+    std::memcpy(image.data(), head, std::min(bytes, sizeof head));
+    modules.run(ModulePiece{.module = ++module, .tail = {image}});
+    return status_of([&] { modules.run(ModuleLoad{.module = module}); });
+  };
+  EXPECT_EQ(load(64, 80), CUDA_SUCCESS);
+  EXPECT_EQ(load(0, 16), CUDA_SUCCESS);
+  for (const std::uint64_t promised : {63U, 65U, 0U})
+    EXPECT_EQ(load(promised, 80), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(std::uint64_t{1} << 60, 80), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(~std::uint64_t{0}, 80), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(0, 15), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(0, 0), CUDA_ERROR_INVALID_IMAGE);
 }
 
 }  // namespace

@@ -52,7 +52,37 @@ TEST_F(ServedStreams, ThatAreGoneLeaveNothing) {
     ASSERT_NO_THROW(streams_.run(StreamDestroy{.stream = first_id}));
   }
   driver_.cuCtxSynchronize();
-  EXPECT_EQ(streams_.record_all().size(), 1U);
+  EXPECT_EQ(streams_.record_all()->size(), 1U);
+}
+
+TEST_F(ServedStreams, AreWaitedForByOneListUntilThereIsNewWork) {
+  for (std::uint64_t k = 0; k < 10; ++k)
+    streams_.run(StreamCreate{.stream = first_id + k});
+  const auto first = streams_.record_all();
+  EXPECT_EQ(first->size(), 11U);
+  EXPECT_EQ(streams_.record_all(), first);
+  streams_.new_work();
+  EXPECT_NE(streams_.record_all(), first);
+}
+
+TEST_F(ServedStreams, LeaveNoListBehindThatNobodyWaitsFor) {
+  std::weak_ptr<Events> first = streams_.record_all();
+  EXPECT_TRUE(first.expired());
+}
+
+TEST_F(ServedStreams, AreWaitedForByABoundedNumberOfEvents) {
+  constexpr std::uint64_t streams = 10'000;
+  for (std::uint64_t k = 0; k < streams; ++k)
+    streams_.run(StreamCreate{.stream = first_id + k});
+  std::vector<std::shared_ptr<Events>> waits;
+  while (streams_.has_room_for_waits() && waits.size() < 100) {
+    waits.push_back(streams_.record_all());
+    streams_.new_work();
+  }
+  EXPECT_GE(waits.size(), 5U);
+  EXPECT_LE(waits.size(), 7U);
+  waits.clear();
+  EXPECT_TRUE(streams_.has_room_for_waits());
 }
 
 }  // namespace

@@ -82,7 +82,9 @@ void ControlConnection::take(const Header& header, Bytes payload) {
     const auto [transfer, status, tail] = decode<Data>(payload);
     if (status != 0) return receives_.failed(transfer, status);
     PendingReceives::Landing landing(receives_, transfer, 0, tail.data.size());
-    if (landing.to() == nullptr) throw ProtocolError("the server sent data that was not asked for");
+    // Less than was asked for would never be followed by the rest.
+    if (landing.to() == nullptr || !landing.is_whole())
+      throw ProtocolError("the server sent data that was not asked for");
     std::ranges::copy(tail.data, landing.to());
     return landing.done();
   }

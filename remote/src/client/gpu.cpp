@@ -1,20 +1,21 @@
 #include "client/gpu.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include "client/handshake.h"
 #include "client/quiet_thread.h"
 #include "client/status.h"
+#include "protocol/heartbeat.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote::client {
 namespace {
 
 constexpr std::chrono::seconds to_connect(5);
-// The server gives a sign of life every second.
-constexpr std::chrono::seconds silence(6);
 
 Which overlapping(Bytes data) {
   return [data](const PendingReceive& each) {
@@ -71,9 +72,18 @@ int Gpu::attribute(int which) const {
 // Blocked calls are woken by closing the connections under them.
 void Gpu::watch(Connection& monitor) noexcept {
   try {
-    std::byte beat{};
-    for (;;)
-      read_some(monitor, {&beat, 1}, Clock::now() + silence);
+    std::array<std::byte, 64> said{};
+    for (Heartbeat heartbeat; !heartbeat.stopped();) {
+      const std::byte number = heartbeat.next();
+      monitor.try_write({&number, 1}, {});  // what does not fit is not answered
+      const auto next_beat = Clock::now() + beat_pause;
+      do {
+        wait(monitor, {.read = true}, next_beat);
+        for (const std::byte each : std::span(said).first(monitor.try_read(said)))
+          heartbeat.heard(each);
+      } while (Clock::now() < next_beat);
+    }
+    lose("no answer in time");
   } catch (const std::exception& error) {
     lose(error.what());
   }

@@ -31,6 +31,7 @@ PendingReceives::Landing::Landing(PendingReceives& receives, Id transfer, std::u
   ++entry->landings;
   ++receives.landings_;
   to_ = arrival.to + offset;
+  is_last_ = entry->left == 0;
 }
 
 PendingReceives::Landing::~Landing() {

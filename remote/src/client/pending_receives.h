@@ -38,12 +38,15 @@ class PendingReceives {
     Landing& operator=(const Landing&) = delete;
     // nullptr where nothing is to be put: the copy has failed, or was not announced so.
     std::byte* to() const { return to_; }
+    // Whether nothing is missing behind it.
+    bool is_whole() const { return is_last_; }
     void done() { done_ = true; }
 
    private:
     PendingReceives& receives_;
     Id transfer_;
     std::byte* to_ = nullptr;
+    bool is_last_ = false;
     bool done_ = false;
   };
   void failed(Id transfer, Status status);

@@ -26,7 +26,7 @@ using Mac = std::array<std::uint8_t, 32>;
 
 enum class Purpose : std::uint16_t {
   control = 1,  // begins a session: a server process of its own
-  monitor,      // a byte a second from the server as long as it lives
+  monitor,      // signs of life in both directions (protocol/heartbeat.h)
   bulk,         // data of large copies, both ways
 };
 

@@ -245,9 +245,9 @@ bool Bulk::from_device(BulkCopy& copy) {
   return true;
 }
 
-void Bulk::wait_for_room() {
+void Bulk::wait_for_room(std::chrono::microseconds longest) {
   std::unique_lock lock(mutex_);
-  if (!broken_) changed_.wait_for(lock, moment);
+  if (!broken_) changed_.wait_for(lock, longest);
 }
 
 }  // namespace gpucast::remote::server

@@ -2,6 +2,7 @@
 // network and the GPU's copy engine work at the same time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -43,8 +44,8 @@ class Bulk {
   // Queues the pieces that there is room for; true once that is all of them, or the client is told
   // why not. ConnectionLost if the bulk connections broke.
   bool from_device(BulkCopy& copy);
-  // Blocks until there may be more room, for a moment at most.
-  void wait_for_room();
+  // Blocks until there may be more room, for so long at most.
+  void wait_for_room(std::chrono::microseconds longest);
 
  private:
   class BulkConnection;

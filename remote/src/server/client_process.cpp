@@ -5,12 +5,15 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <ostream>
+#include <syncstream>
 #include <thread>
 
+#include "protocol/heartbeat.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote::server {
@@ -21,20 +24,18 @@ constexpr std::chrono::seconds time_for_monitor(5);
 // A signal of life to the client, and the other way round: the client's end is the process's, at
 // once, whatever the session's thread waits for. Nothing of the client's is worth keeping.
 void watch(std::unique_ptr<Connection> monitor) noexcept {
-  constexpr std::chrono::seconds pause(1);
   // What is sent and never acknowledged keeps the system from asking whether the peer is there.
   constexpr int most_silence = 7000;  // ms
   ::setsockopt(monitor->descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most_silence,
                sizeof most_silence);
   try {
-    const std::byte one{1};
-    for (std::byte said{};;) {
-      write_all(*monitor, {&one, 1});
-      const auto next = Clock::now() + pause;
-      // A client says nothing here.
+    std::array<std::byte, 64> said{};
+    for (std::byte heard{};;) {
+      write_all(*monitor, {&heard, 1});
+      const auto next = Clock::now() + beat_pause;
       while (Clock::now() < next) {
-        if (wait(*monitor, {.read = true}, next).read && monitor->try_read({&said, 1}) > 0)
-          std::_Exit(1);
+        if (!wait(*monitor, {.read = true}, next).read) continue;
+        if (const std::size_t got = monitor->try_read(said); got > 0) heard = said.at(got - 1);
       }
     }
   } catch (const std::exception&) {
@@ -56,7 +57,8 @@ void take_connections(Descriptor others, Bulk& bulk, std::ostream& log) noexcept
   const auto begun = Clock::now();
   for (bool watched = false;;) {
     if (!watched && !readable(others.get(), begun + time_for_monitor)) {
-      log << "gpucast-gpu-server: a client was cut off: it opened no monitor" << '\n' << std::flush;
+      std::osyncstream(log) << "gpucast-gpu-server: a client was cut off: it opened no monitor\n"
+                            << std::flush;
       std::_Exit(1);
     }
     auto passed = receive_descriptor(others.get());
@@ -83,7 +85,8 @@ int serve(ClientProgram& client, Bulk& bulk, std::ostream& log) {
   } catch (const ConnectionLost&) {
     return 0;
   } catch (const std::exception& error) {
-    log << "gpucast-gpu-server: a client was cut off: " << error.what() << '\n' << std::flush;
+    std::osyncstream(log) << "gpucast-gpu-server: a client was cut off: " << error.what() << '\n'
+                          << std::flush;
     return 1;
   }
 }

@@ -33,6 +33,7 @@
 #include "security/hmac.h"
 #include "security/secret.h"
 #include "server/descriptors.h"
+#include "server/log.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote::server {
@@ -88,6 +89,18 @@ class Listener {
 
   void say(const std::string& line) {
     log_ << "gpucast-gpu-server: " << line << '\n' << std::flush;
+  }
+  // What strangers can make this server say.
+  void complain(const std::string& line) {
+    if (const auto now = complaints_.take(line, Clock::now())) return say(*now);
+    if (complaints_wait_) return;
+    complaints_wait_ = true;
+    complaint_timer_.expires_after(Complaints::pause);
+    complaint_timer_.async_wait([this](asio::error_code stopped) {
+      complaints_wait_ = false;
+      if (stopped) return;
+      if (const auto rest = complaints_.rest(Clock::now())) say(*rest);
+    });
   }
 
   std::string listen(const Endpoint& endpoint) {
@@ -181,9 +194,9 @@ class Listener {
     try {
       co_await exchange(*handshake);
     } catch (const asio::system_error&) {
-      say("a connection ended before it had greeted");
+      complain("a connection ended before it had greeted");
     } catch (const std::exception& error) {
-      say(std::string("a connection was refused: ") + error.what());
+      complain(std::string("a connection was refused: ") + error.what());
     }
     std::erase(handshakes_, handshake);
   }
@@ -211,7 +224,7 @@ class Listener {
     if (!same(answer.mac,
               prove(options_.secret, Side::client, hello, challenge.nonce, answer.nonce))) {
       welcome.entry = Entry::wrong_secret;
-      say("a client has a wrong secret");
+      complain("a client has a wrong secret");
     } else {
       welcome.mac = prove(options_.secret, Side::server, hello, challenge.nonce, answer.nonce);
       if (hello.purpose == Purpose::control) {
@@ -235,8 +248,8 @@ class Listener {
   Entry begin_client(Socket& socket, SessionId& session) {
     if (ending_) return Entry::failed;
     if (clients_.size() >= static_cast<std::size_t>(options_.most_clients)) {
-      say("a client was refused: " + std::to_string(clients_.size()) +
-          " clients are served already");
+      complain("a client was refused: " + std::to_string(clients_.size()) +
+               " clients are served already");
       return Entry::too_many_clients;
     }
     fill_random(session);
@@ -247,7 +260,7 @@ class Listener {
     const Descriptor theirs(ends[1]);
     const pid_t process = begin_(socket.native_handle(), theirs.get());
     if (process == 0) {
-      say("a client was refused: no new process");
+      complain("a client was refused: no new process");
       return Entry::failed;
     }
     clients_.emplace(session, Client{.process = process, .others = std::move(ours)});
@@ -291,6 +304,7 @@ class Listener {
       address->acceptor.close();
       address->retry.cancel();
     }
+    complaint_timer_.cancel();
     if (clients_.empty()) return io_.stop();
     for (const auto& [session, client] : clients_)
       ::kill(client.process, SIGTERM);
@@ -309,6 +323,9 @@ class Listener {
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
   asio::signal_set ended_{io_, SIGCHLD};
   asio::steady_timer last_moment_{io_};
+  asio::steady_timer complaint_timer_{io_};
+  Complaints complaints_;
+  bool complaints_wait_ = false;
   std::vector<std::unique_ptr<Address>> addresses_;
   std::vector<std::string> paths_;
   std::map<SessionId, Client> clients_;

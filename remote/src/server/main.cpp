@@ -1,5 +1,7 @@
 // gpucast-gpu-server: lends one GPU of this machine. Only this file turns errors into an exit
 // status: 0, 1 the run failed, 2 the input is wrong.
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -16,6 +18,7 @@
 #include "server/client_process.h"
 #include "server/client_program.h"
 #include "server/listener.h"
+#include "server/log.h"
 
 namespace {
 
@@ -82,7 +85,9 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
 
 void run(const std::vector<std::string>& words) {
   std::signal(SIGPIPE, SIG_IGN);
-  if (auto begun = client_program(words)) serve_client(std::move(*begun), std::cerr);
+  LogLines lines(STDERR_FILENO);
+  std::ostream log(&lines);
+  if (auto begun = client_program(words)) serve_client(std::move(*begun), log);
   const auto settings = parse(words);
   if (!settings) return;
   // Without its parent, nobody would end this process.
@@ -91,7 +96,7 @@ void run(const std::vector<std::string>& words) {
   const BeginClient begin = [&](int control, int others) {
     return begin_client_program(words.front(), control, others, settings->session);
   };
-  serve_clients(settings->listener, begin, std::cout, std::cerr);
+  serve_clients(settings->listener, begin, std::cout, log);
 }
 
 }  // namespace

@@ -11,6 +11,16 @@ namespace {
 // More than programs have, and little enough for this process.
 constexpr std::size_t most_allocations = std::size_t{1} << 22;
 
+// What an allocation takes of the GPU: drivers give out small ones in units of 512 bytes, and
+// others in whole pages of 2 MiB.
+std::uint64_t whole_units(std::uint64_t bytes) {
+  constexpr std::uint64_t page = std::uint64_t{2} << 20;
+  constexpr std::uint64_t unit = 512;
+  const std::uint64_t granularity = bytes < page / 2 ? unit : page;
+  const std::uint64_t units = bytes / granularity + (bytes % granularity == 0 ? 0 : 1);
+  return units * granularity;
+}
+
 }  // namespace
 
 Memory::Memory(const Driver& driver, int device, std::uint64_t most_memory,
@@ -35,11 +45,12 @@ Allocated Memory::run(const MemAlloc& call) {
       most_memory_ == 0 || call.bytes <= most_memory_ - std::min(most_memory_, used_memory_);
   if (!within || allocations_.size() >= most_allocations)
     throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
-  Allocation allocation{.bytes = call.bytes, .placed = call.at != 0};
+  Allocation allocation{
+      .bytes = call.bytes, .taken = whole_units(call.bytes), .placed = call.at != 0};
   CUdeviceptr address = call.at;
   check(call.at != 0 ? allocate_at(call, allocation) : driver_.cuMemAlloc(&address, call.bytes));
   allocations_[address] = allocation;
-  used_memory_ += allocation.bytes;
+  used_memory_ += allocation.taken;
   return {.address = address};
 }
 
@@ -81,7 +92,7 @@ CUresult Memory::allocate_at(const MemAlloc& call, Allocation& allocation) const
 void Memory::run(const MemFree& call) {
   const auto removed = allocations_.extract(call.address);
   if (!removed) throw DriverError(CUDA_ERROR_INVALID_VALUE);
-  used_memory_ -= removed.mapped().bytes;
+  used_memory_ -= removed.mapped().taken;
   check(free(call.address, removed.mapped()));
 }
 

@@ -33,6 +33,7 @@ class Memory {
  private:
   struct Allocation {
     std::uint64_t bytes = 0;
+    std::uint64_t taken = 0;  // of the GPU's memory: no less
     bool placed = false;
     CUmemGenericAllocationHandle handle = 0;
   };

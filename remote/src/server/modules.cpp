@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "images/fat_binary.h"
 #include "protocol/ranges.h"
 
 namespace gpucast::remote::server {
@@ -50,6 +52,12 @@ void Modules::run(const ModuleLoad& call) {
   if (found == modules_.end() || found->second.library != nullptr)
     throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   Module& module = found->second;
+  // The driver reads as far as the image itself says.
+  images::Container container;
+  if (module.image.size() < sizeof container) throw DriverError(CUDA_ERROR_INVALID_IMAGE);
+  std::memcpy(&container, module.image.data(), sizeof container);
+  if (images::container_bytes(container) != module.image.size())
+    throw DriverError(CUDA_ERROR_INVALID_IMAGE);
   // The image stays: the driver may read it when kernels are first used.
   check(driver_.cuLibraryLoadData(&module.library, module.image.data(), nullptr, nullptr, 0,
                                   nullptr, nullptr, 0));

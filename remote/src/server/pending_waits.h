@@ -14,13 +14,12 @@ namespace gpucast::remote::server {
 
 class PendingWaits {
  public:
-  using Events = std::vector<std::shared_ptr<Event>>;
   struct Entry {
-    Events events = {};
+    std::shared_ptr<Events> events = {};  // nothing: there is none; others may wait for them too
     std::function<void(CUresult)> then = {};
     // Those that are only known once so many large copies to the client are queued.
     std::uint64_t copies = 0;
-    std::function<Events()> late = {};
+    std::function<std::shared_ptr<Events>()> late = {};
   };
 
   bool empty() const { return entries_.empty(); }
@@ -54,11 +53,11 @@ class PendingWaits {
           status_of([&] { entry.events = std::exchange(entry.late, nullptr)(); });
       if (status != CUDA_SUCCESS) return status;
     }
-    while (!entry.events.empty()) {
-      const CUresult status = gpu.driver().cuEventQuery(entry.events.back()->get());
+    while (entry.events && !entry.events->empty()) {
+      const CUresult status = gpu.driver().cuEventQuery(entry.events->back()->get());
       if (status != CUDA_SUCCESS) return status;
-      gpu.streams().give_back(std::move(entry.events.back()));
-      entry.events.pop_back();
+      gpu.streams().give_back(std::move(entry.events->back()));
+      entry.events->pop_back();
     }
     return CUDA_SUCCESS;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <syncstream>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -15,14 +16,37 @@ constexpr std::size_t most_pending = 1024;
 // So long the GPU is asked without pause for what is pending.
 constexpr std::chrono::milliseconds busy(10);
 constexpr std::chrono::microseconds nap(20);
+constexpr std::chrono::microseconds longest_nap(1000);
+constexpr int naps_of_idle_time = 2000;
+
+// Calls that leave no work behind for which a later one would have to wait.
+template <class Message>
+constexpr bool only_asks =
+    std::is_same_v<Message, StreamSync> || std::is_same_v<Message, EventSync> ||
+    std::is_same_v<Message, DeviceSync> || std::is_same_v<Message, FenceSync> ||
+    std::is_same_v<Message, Ping> || std::is_same_v<Message, StreamQuery> ||
+    std::is_same_v<Message, EventQuery> || std::is_same_v<Message, EventElapsed> ||
+    std::is_same_v<Message, MemInfo>;
+
+// The longer nothing has come, the less a moment counts, and the less of a core it is to cost: a
+// client that never reads, or a kernel that never ends, has hardly any.
+std::chrono::microseconds nap_after(Clock::duration idle) {
+  return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(idle / naps_of_idle_time),
+                    nap, longest_nap);
+}
+
+std::shared_ptr<Events> one(std::shared_ptr<Event> event) {
+  return std::make_shared<Events>(Events{std::move(event)});
+}
 
 // Nothing where it cannot be had: then memory is not shared.
 std::optional<HostKey> host_key(std::ostream& log) {
   try {
     return HostKey();
   } catch (const std::runtime_error& error) {
-    log << "gpucast-gpu-server: copies between GPUs go through the client: " << error.what() << '\n'
-        << std::flush;
+    std::osyncstream(log) << "gpucast-gpu-server: copies between GPUs go through the client: "
+                          << error.what() << '\n'
+                          << std::flush;
     return std::nullopt;
   }
 }
@@ -43,7 +67,7 @@ void Session::run() {
   for (;;) {
     bool progress = replies_.send();
     if (take_messages()) progress = true;
-    if (deferred_.advance()) progress = true;
+    if (advance_deferred()) progress = true;
     if (finish_waits()) progress = true;
     if (take_back_staging(false)) progress = true;
     if (progress) {
@@ -58,21 +82,27 @@ void Session::rest(Clock::time_point idle_since) {
   const auto now = Clock::now();
   const bool unsent = replies_.unsent() != 0;
   if (!deferred_.empty()) {
-    bulk_.wait_for_room();
+    bulk_.wait_for_room(nap_after(now - idle_since));
   } else if (waits_.empty() ? now - idle_since < options_.spin : now - idle_since < busy) {
     std::this_thread::yield();
   } else if (waits_.empty()) {
     // Memory that is read no more can be taken back when there is something to do again.
     wait(*control_, {.read = replies_.unsent() < most_unsent, .write = unsent}, std::nullopt);
   } else {
-    std::this_thread::sleep_for(nap);
+    std::this_thread::sleep_for(nap_after(now - idle_since));
   }
 }
 
 void Session::tend() {
   replies_.send();
-  deferred_.advance();
+  advance_deferred();
   finish_waits();
+}
+
+bool Session::advance_deferred() {
+  const bool any = deferred_.advance();
+  if (any) gpu().streams().new_work();
+  return any;
 }
 
 // What they bring stays in pinned memory until there is room for it.
@@ -82,7 +112,8 @@ bool Session::finish_waits() {
 }
 
 bool Session::has_room() const {
-  return replies_.unsent() < most_unsent && waits_.size() < most_pending;
+  return replies_.unsent() < most_unsent && waits_.size() < most_pending &&
+         (!gpu_ || waits_.empty() || gpu_->streams().has_room_for_waits());
 }
 
 bool Session::take_messages() {
@@ -118,6 +149,7 @@ bool Session::take(const Header& header, const Message& call) {
   if (!deferred_.empty() && stays_behind(call)) return false;
   const CUresult status = status_of([&] { handle(header, call); });
   if (status != CUDA_SUCCESS) replies_.report(header, status);
+  if (gpu_ && !only_asks<Message>) gpu_->streams().new_work();
   return true;
 }
 
@@ -169,12 +201,12 @@ void Session::handle(const Header& header, const Message& call) {
 }
 
 template <class Message>
-PendingWaits::Events Session::events_of(const Message& call) {
+std::shared_ptr<Events> Session::events_of(const Message& call) {
   Streams& streams = gpu().streams();
   if constexpr (std::is_same_v<Message, StreamSync>) {
-    return {streams.record(streams.stream(call.stream))};
+    return one(streams.record(streams.stream(call.stream)));
   } else if constexpr (std::is_same_v<Message, EventSync>) {
-    return {streams.event(call.event)};
+    return one(streams.event(call.event));
   } else {
     return streams.record_all();
   }
@@ -214,7 +246,7 @@ void Session::handle(const Header& header, const EventQuery& call) {
 
 void Session::handle(const Header& header, const FenceSync& /*call*/) {
   PendingWaits::Entry entry;
-  if (auto last = gpu().streams().last_fence()) entry.events = {std::move(last)};
+  if (auto last = gpu().streams().last_fence()) entry.events = one(std::move(last));
   entry.then = [this, header](CUresult status) { replies_.report(header, status); };
   waits_.add(std::move(entry));
 }
@@ -303,7 +335,7 @@ void Session::handle(const Header& header, const CopyFrom& call) {
       // What failed is told in place of the data.
       if (header.request != 0) replies_.report(header, queued);
     });
-    deferred_.advance();
+    advance_deferred();
     return;
   }
   Staging::Slot slot;
@@ -312,7 +344,7 @@ void Session::handle(const Header& header, const CopyFrom& call) {
     status = status_of([&] {
       slot = staging_slot(call.bytes);
       check(gpu().driver().cuMemcpyDtoHAsync(slot.data, call.from, call.bytes, stream));
-      entry.events = {gpu().streams().record(stream)};
+      entry.events = one(gpu().streams().record(stream));
     });
   }
   if (status != CUDA_SUCCESS) return copied_from(header, call, slot, status);

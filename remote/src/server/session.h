@@ -73,7 +73,9 @@ class Session {
   template <class Message>
   void synchronize(const Header& header, const Message& call);
   template <class Message>
-  PendingWaits::Events events_of(const Message& call);
+  std::shared_ptr<Events> events_of(const Message& call);
+  // Queues large copies to the client that there is room for; whether there was any.
+  bool advance_deferred();
 
   // The stream, if the client has the memory.
   CUstream stream_for_copy(Id stream, Address memory, std::uint64_t bytes);

@@ -10,6 +10,10 @@ namespace {
 constexpr std::size_t most_streams = std::size_t{1} << 14;
 constexpr std::size_t most_events = std::size_t{1} << 18;
 constexpr std::size_t first_prune = 64;
+// Of this process's making: some lists of all streams, and what copies wait for. Those that have
+// served are kept up to a number that programs need all the time.
+constexpr std::size_t most_own_events = std::size_t{1} << 16;
+constexpr std::size_t most_idle_events = 1024;
 
 }  // namespace
 
@@ -47,7 +51,7 @@ std::shared_ptr<Event> Streams::event(Id id) const {
 std::shared_ptr<Event> Streams::record(CUstream stream) {
   std::shared_ptr<Event> event;
   if (idle_events_.empty()) {
-    event = std::make_shared<Event>(driver_, CU_EVENT_DISABLE_TIMING);
+    event = std::make_shared<Event>(driver_, CU_EVENT_DISABLE_TIMING, &own_events_);
   } else {
     event = std::move(idle_events_.back());
     idle_events_.pop_back();
@@ -58,16 +62,23 @@ std::shared_ptr<Event> Streams::record(CUstream stream) {
 
 void Streams::give_back(std::shared_ptr<Event> event) {
   // Those of the program, and a fence, have another owner.
-  if (event.use_count() == 1) idle_events_.push_back(std::move(event));
+  if (event.use_count() == 1 && idle_events_.size() < most_idle_events)
+    idle_events_.push_back(std::move(event));
 }
 
-std::vector<std::shared_ptr<Event>> Streams::record_all() {
+std::shared_ptr<Events> Streams::record_all() {
+  if (auto known = all_.lock()) return known;
   forget_what_is_done();
-  std::vector<std::shared_ptr<Event>> result = left_;
-  result.reserve(result.size() + streams_.size());
+  auto result = std::make_shared<Events>(left_);
+  result->reserve(result->size() + streams_.size());
   for (const auto& [id, stream] : streams_)
-    result.push_back(record(stream.handle));
+    result->push_back(record(stream.handle));
+  all_ = result;
   return result;
+}
+
+bool Streams::has_room_for_waits() const {
+  return own_events_ - idle_events_.size() + streams_.size() <= most_own_events;
 }
 
 // What a stream holds is done though the stream is destroyed; the device has come to it only then.

@@ -10,21 +10,28 @@
 
 namespace gpucast::remote::server {
 
-// An event that lives as long as someone waits for it.
+// An event that lives as long as someone waits for it; counted while it does, if it is to be.
 class Event {
  public:
-  Event(const Driver& driver, unsigned flags) : driver_(&driver) {
+  Event(const Driver& driver, unsigned flags, std::size_t* count = nullptr)
+      : driver_(&driver), count_(count) {
     check(driver.cuEventCreate(&event_, flags));
+    if (count_ != nullptr) ++*count_;
   }
-  ~Event() { driver_->cuEventDestroy(event_); }
+  ~Event() {
+    driver_->cuEventDestroy(event_);
+    if (count_ != nullptr) --*count_;
+  }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   CUevent get() const { return event_; }
 
  private:
   const Driver* driver_;
+  std::size_t* count_;
   CUevent event_ = nullptr;
 };
+using Events = std::vector<std::shared_ptr<Event>>;
 
 class Streams {
  public:
@@ -37,8 +44,13 @@ class Streams {
   // What the last one waits for; nothing where there is none.
   std::shared_ptr<Event> last_fence() const { return fence_; }
   std::shared_ptr<Event> event(Id id) const;
-  // Events behind all that every stream holds, those included that are destroyed.
-  std::vector<std::shared_ptr<Event>> record_all();
+  // Events behind all that every stream holds, those included that are destroyed: the same list for
+  // all who ask until there is new work. Who sees that an event is done takes it off.
+  std::shared_ptr<Events> record_all();
+  // Something was queued since, on any stream.
+  void new_work() { all_.reset(); }
+  // Whether another such list fits beside those that are still waited for.
+  bool has_room_for_waits() const;
   std::shared_ptr<Event> record(CUstream stream);
   void give_back(std::shared_ptr<Event> event);
 
@@ -71,11 +83,13 @@ class Streams {
   void forget_what_is_done();
 
   const Driver& driver_;
+  std::size_t own_events_ = 0;  // of this process's making, wherever they are
   std::unordered_map<Id, Stream> streams_;
-  std::vector<std::shared_ptr<Event>> left_;  // behind what destroyed streams held
+  Events left_;  // behind what destroyed streams held
+  std::weak_ptr<Events> all_;
   std::size_t prune_at_;
   std::unordered_map<Id, std::shared_ptr<Event>> events_;
-  std::vector<std::shared_ptr<Event>> idle_events_;
+  Events idle_events_;
   std::shared_ptr<Event> fence_;
   Id fenced_stream_ = 0;
   std::uint64_t fences_ = 0;

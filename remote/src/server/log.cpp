@@ -1,0 +1,72 @@
+#include "server/log.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace gpucast::remote::server {
+
+// O_NONBLOCK belongs to the open file, which others have too (a shell its terminal): it is set on
+// one of this process's own.
+LogLines::LogLines(int descriptor) : descriptor_(descriptor) {
+  struct stat facts{};
+  if (::fstat(descriptor, &facts) != 0) return;
+  is_socket_ = S_ISSOCK(facts.st_mode);
+  if (!S_ISFIFO(facts.st_mode) && !S_ISCHR(facts.st_mode)) return;
+  const std::string name = "/proc/self/fd/" + std::to_string(descriptor);
+  own_ = support::Descriptor(
+      ::open(name.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+LogLines::int_type LogLines::overflow(int_type sign) {
+  if (!traits_type::eq_int_type(sign, traits_type::eof())) line_ += traits_type::to_char_type(sign);
+  return traits_type::not_eof(sign);
+}
+
+std::streamsize LogLines::xsputn(const char* text, std::streamsize bytes) {
+  line_.append(text, static_cast<std::size_t>(bytes));
+  return bytes;
+}
+
+int LogLines::sync() {
+  std::string line = std::exchange(line_, {});
+  if (line.empty()) return 0;
+  if (lost_ > 0) {
+    line = "gpucast-gpu-server: " + std::to_string(lost_) +
+           " lines were lost: nobody read this log\n" + line;
+  }
+  lost_ = write(line) ? 0 : lost_ + 1;
+  return 0;
+}
+
+bool LogLines::write(const std::string& text) const {
+  if (is_socket_)
+    return ::send(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+  if (own_) return ::write(own_.get(), text.data(), text.size()) >= 0;
+  // Where it cannot be opened anew: no more than there is room for now.
+  pollfd entry{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+  if (::poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return false;
+  return ::write(descriptor_, text.data(), text.size()) >= 0;
+}
+
+std::optional<std::string> Complaints::take(const std::string& complaint, Time now) {
+  if (last_ && now - *last_ < pause) {
+    ++held_;
+    return std::nullopt;
+  }
+  last_ = now;
+  const auto held = std::exchange(held_, 0);
+  return held == 0 ? complaint : complaint + " (and " + std::to_string(held) + " others)";
+}
+
+std::optional<std::string> Complaints::rest(Time now) {
+  if (held_ == 0 || !last_ || now - *last_ < pause) return std::nullopt;
+  last_ = now;
+  return std::to_string(std::exchange(held_, 0)) + " more connections ended so or were refused";
+}
+
+}  // namespace gpucast::remote::server

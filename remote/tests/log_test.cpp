@@ -1,0 +1,89 @@
+// A server's log: strangers neither stop the server by it nor fill its disk.
+#include "server/log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <ostream>
+
+namespace gpucast::remote::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Complaints, AreSaidOnceASecondWithTheirNumber) {
+  Complaints complaints;
+  const Complaints::Time begin{};
+  EXPECT_EQ(complaints.take("first", begin), "first");
+  for (int k = 1; k < 1000; ++k)
+    EXPECT_EQ(complaints.take("more", begin + milliseconds(k)), std::nullopt);
+  EXPECT_EQ(complaints.take("later", begin + milliseconds(1000)), "later (and 999 others)");
+  EXPECT_EQ(complaints.take("much later", begin + milliseconds(5000)), "much later");
+}
+
+TEST(Complaints, ThatWereHeldBackAreCountedInTheEnd) {
+  Complaints complaints;
+  const Complaints::Time begin{};
+  complaints.take("first", begin);
+  EXPECT_EQ(complaints.rest(begin + milliseconds(1000)), std::nullopt);
+  complaints.take("more", begin + milliseconds(500));
+  EXPECT_EQ(complaints.rest(begin + milliseconds(999)), std::nullopt);
+  EXPECT_EQ(complaints.rest(begin + milliseconds(1000)),
+            "1 more connections ended so or were refused");
+  EXPECT_EQ(complaints.rest(begin + milliseconds(3000)), std::nullopt);
+}
+
+// Both ends of something that lines can be written into.
+struct Ends {
+  support::Descriptor reading;
+  support::Descriptor writing;
+};
+Ends a_pipe() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  return {.reading = support::Descriptor(ends[0]), .writing = support::Descriptor(ends[1])};
+}
+Ends a_socket() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  return {.reading = support::Descriptor(ends[0]), .writing = support::Descriptor(ends[1])};
+}
+
+std::string read_all_of(int descriptor) {
+  ::fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  std::string result;
+  std::array<char, 4096> part{};
+  for (ssize_t got = 0; (got = ::read(descriptor, part.data(), part.size())) > 0;)
+    result.append(part.data(), static_cast<std::size_t>(got));
+  return result;
+}
+
+void is_never_waited_for(const Ends& ends) {
+  LogLines lines(ends.writing.get());
+  std::ostream log(&lines);
+  constexpr int many = 100'000;  // more than either takes
+  for (int k = 0; k < many; ++k)
+    log << "line " << k << '\n' << std::flush;
+  const std::string before = read_all_of(ends.reading.get());
+  EXPECT_EQ(before.substr(0, 14), "line 0\nline 1\n");
+  log << "again\n" << std::flush;
+  log << "and again\n" << std::flush;
+  const std::string after = read_all_of(ends.reading.get());
+  EXPECT_NE(after.find(" lines were lost: nobody read this log\nagain\nand again\n"),
+            std::string::npos);
+}
+
+TEST(LogLines, OfAPipeThatNobodyReadsAreLostAndCounted) { is_never_waited_for(a_pipe()); }
+TEST(LogLines, OfASocketThatNobodyReadsAreLostAndCounted) { is_never_waited_for(a_socket()); }
+
+TEST(LogLines, LeaveTheFileAsItIsToOthersWhoHaveIt) {
+  const Ends ends = a_pipe();
+  LogLines lines(ends.writing.get());
+  EXPECT_EQ(::fcntl(ends.writing.get(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+}  // namespace
+}  // namespace gpucast::remote::server
