@@ -41,6 +41,11 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+off_t size_of(int descriptor) {
+  struct stat facts{};
+  return ::fstat(descriptor, &facts) == 0 ? facts.st_size : -1;
+}
+
 }  // namespace
 
 RecordFile::RecordFile(const std::string& path, IfExists if_exists)
@@ -71,12 +76,13 @@ RecordFile::RecordFile(const std::string& path, IfExists if_exists)
     refuse_file(name_, "another program is writing to it");
   }
   if (if_exists == IfExists::append) find_end();
+  size_ = exists ? size_of(descriptor_.get()) : 0;
 }
 
 RecordFile::~RecordFile() { remove_if_empty(); }
 
 void RecordFile::remove_if_empty() {
-  if (created_ && !started_) ::unlink(name_.c_str());
+  if (created_ && !started_ && what_happened().empty()) ::unlink(name_.c_str());
   created_ = false;
 }
 
@@ -106,14 +112,18 @@ void RecordFile::write(const nlohmann::ordered_json& record) {
   // Names of files and hosts may be any bytes; JSON is UTF-8.
   std::string text =
       line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  require_unchanged(text);
   if (needs_line_end_) text.insert(0, "\n");
   if (!started_ && !cut()) throw support::OutputError(name_ + ": " + reason(errno));
   if (const int error = write_all(descriptor_.get(), text); error != 0) {
     // A disk may fill up in the middle of a line.
     const std::string half = cut() ? "" : "; its last line is cut off";
+    size_ = regular_ ? size_of(descriptor_.get()) : 0;
     throw support::OutputError(name_ + ": " + reason(error) + half);
   }
   keep_ += std::ssize(text);
+  size_ = keep_;
+  if (regular_) written_ += needs_line_end_ ? text.substr(1) : text;
   needs_line_end_ = false;
   started_ = true;
 }
@@ -123,7 +133,42 @@ bool RecordFile::cut() const {
                        ::lseek(descriptor_.get(), keep_, SEEK_SET) == keep_);
 }
 
+void RecordFile::require_unchanged(const std::string& more) {
+  if (lost_.empty()) {
+    const std::string happened = what_happened();
+    if (happened.empty()) return;
+    lost_ = name_ + ": " + happened + " while it was measured into; " + save_beside(more);
+  }
+  throw support::OutputError(lost_);
+}
+
+std::string RecordFile::what_happened() const {
+  struct stat ours{};
+  struct stat there{};
+  if (!regular_ || ::fstat(descriptor_.get(), &ours) != 0) return "";
+  if (::stat(name_.c_str(), &there) != 0)
+    return errno == ENOENT ? "was removed" : "cannot be reached (" + reason(errno) + ")";
+  if (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino)
+    return "was replaced by another file";
+  return ours.st_size == size_ ? "" : "was changed by somebody else";
+}
+
+std::string RecordFile::save_beside(const std::string& more) const {
+  const std::string known = written_ + more;
+  if (known.empty()) return "nothing was measured yet";
+  for (int number = 1;; ++number) {
+    const std::string name = name_ + ".saved" + (number > 1 ? std::to_string(number) : "");
+    const support::Descriptor saved(
+        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!saved && errno == EEXIST) continue;
+    const int error = saved ? write_all(saved.get(), known) : errno;
+    if (error != 0) return "what was measured could not be saved as " + name + ": " + reason(error);
+    return "what was measured is saved as " + name;
+  }
+}
+
 void RecordFile::close() {
+  if (started_) require_unchanged("");
   remove_if_empty();
   if (descriptor_.reset() != 0) throw support::OutputError(name_ + ": " + reason(errno));
 }

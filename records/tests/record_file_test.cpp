@@ -153,6 +153,86 @@ TEST_F(RecordFileTest, ThatGetsNoRecordIsNotThereAfterwards) {
   EXPECT_FALSE(fs::exists(path()));
 }
 
+// ---- somebody else touches it ----
+
+class ATouchedRecordFile : public RecordFileTest {
+ protected:
+  // Of the record that finds it out.
+  std::string refused(RecordFile& file, int number) {
+    return support::refused<support::OutputError>([&] { file.write(record(number)); });
+  }
+  std::string saved(const std::string& name = "out.jsonl.saved") const {
+    std::ifstream stream(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  std::string message(const std::string& happened, const std::string& suffix = "") const {
+    return path() + ": " + happened +
+           " while it was measured into; what was measured is saved as " + path() + ".saved" +
+           suffix;
+  }
+};
+
+TEST_F(ATouchedRecordFile, ThatIsGoneIsSavedUnderAnotherName) {
+  RecordFile file(path());
+  file.write(record(1));
+  fs::remove(path());
+  EXPECT_EQ(refused(file, 2), message("was removed"));
+  EXPECT_EQ(saved(), line(1) + line(2));
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_EQ(refused(file, 3), message("was removed"));
+  EXPECT_FALSE(fs::exists(path("out.jsonl.saved2")));
+}
+
+TEST_F(ATouchedRecordFile, ThatAnotherHasReplacedLeavesTheOtherAsItIs) {
+  {
+    RecordFile file(path());
+    file.write(record(1));
+    fs::remove(path());
+    fill("precious\n");
+    EXPECT_EQ(refused(file, 2), message("was replaced by another file"));
+    EXPECT_EQ(saved(), line(1) + line(2));
+  }
+  EXPECT_EQ(content(), "precious\n");
+}
+
+TEST_F(ATouchedRecordFile, ThatIsCutOrLengthenedIsWrittenNoFurther) {
+  for (const off_t size : {off_t{0}, off_t{20}, off_t{1000}}) {
+    const std::string suffix = size == 0 ? "" : size == 20 ? "2" : "3";
+    RecordFile file(path(), IfExists::replace);
+    file.write(record(1));
+    ASSERT_EQ(::truncate(path().c_str(), size), 0);
+    EXPECT_EQ(refused(file, 2), message("was changed by somebody else", suffix));
+    EXPECT_EQ(content().size(), static_cast<std::size_t>(size));
+    EXPECT_EQ(saved("out.jsonl.saved" + suffix), line(1) + line(2));
+  }
+}
+
+TEST_F(ATouchedRecordFile, IsFoundOutWhenItIsClosedToo) {
+  RecordFile file(path());
+  file.write(record(1));
+  fs::remove(path());
+  EXPECT_EQ(support::refused<support::OutputError>([&] { file.close(); }), message("was removed"));
+  EXPECT_EQ(saved(), line(1));
+}
+
+TEST_F(ATouchedRecordFile, ThatHasNoRecordYetTakesNobodyElsesAway) {
+  {
+    RecordFile file(path());
+    fs::remove(path());
+    fill("precious\n");
+  }
+  EXPECT_EQ(content(), "precious\n");
+}
+
+TEST_F(ATouchedRecordFile, ThatIsAppendedToSavesWhatThisRunWrote) {
+  fill(line(1));
+  RecordFile file(path(), IfExists::append);
+  file.write(record(2));
+  fs::remove(path());
+  EXPECT_EQ(refused(file, 3), message("was removed"));
+  EXPECT_EQ(saved(), line(2) + line(3));
+}
+
 TEST_F(RecordFileTest, ThatCannotBeWrittenIsRefusedAtOnce) {
   EXPECT_EQ(
       support::refused<support::InputError>([&] { const RecordFile file(path("none/out.jsonl")); }),

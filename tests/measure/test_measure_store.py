@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,84 @@ def test_the_same_machine_keeps_its_id(path: Path) -> None:
         assert id_of("host", named="mine", host="there") == "mine/host"
         with pytest.raises(InputError, match="'mine/host' is another machine there"):
             id_of("host", named="mine", host="elsewhere")
+
+
+# ---- somebody else touches the file ----
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_text("precious\n")
+    other.replace(path)
+
+
+TOUCHED = [
+    (Path.unlink, "was removed"),
+    (replace, "was replaced by another file"),
+    (cut, "was changed by somebody else"),
+    (lambda path: path.write_text(""), "was changed by somebody else"),
+    (lambda path: path.write_text(path.read_text() + "more\n"), "was changed by somebody else"),
+]
+
+
+@pytest.mark.parametrize(("touch", "happened"), TOUCHED)
+def test_a_file_that_somebody_touched_is_saved_beside(
+    path: Path, touch: Callable[[Path], None], happened: str
+) -> None:
+    path.write_text(line(MACHINE))
+    store = Store(path)
+    store.append(record(STEP))
+    touch(path)
+    left = path.read_text() if path.exists() else None
+    for _ in "twice":
+        with pytest.raises(GpucastError) as told:
+            store.append(record(STEP))
+        assert told.value.exit_status == 1
+        assert str(told.value) == (
+            f"{path}: {happened} while it was measured into; "
+            f"what was measured is saved as {path}.saved"
+        )
+    store.close()
+    assert (path.read_text() if path.exists() else None) == left
+    assert Path(f"{path}.saved").read_text() == line(MACHINE) + 2 * line(STEP)
+    assert not Path(f"{path}.saved2").exists()
+
+
+def test_a_file_that_is_gone_in_the_end_is_missed(path: Path) -> None:
+    store = Store(path)
+    store.append(record(MACHINE))
+    path.unlink()
+    with pytest.raises(GpucastError, match="was removed"):
+        store.__exit__(None)
+    assert Path(f"{path}.saved").read_text() == line(MACHINE)
+
+
+def test_saving_takes_nobodys_place(path: Path) -> None:
+    taken = Path(f"{path}.saved")
+    taken.write_text("precious\n")
+    store = Store(path)
+    store.append(record(MACHINE))
+    path.unlink()
+    with pytest.raises(GpucastError, match=r"saved as .*\.saved2$"):
+        store.sync()
+    assert taken.read_text() == "precious\n"
+    assert Path(f"{path}.saved2").read_text() == line(MACHINE)
+
+
+def test_somebody_elses_empty_file_is_not_removed(path: Path) -> None:
+    store = Store(path)
+    path.rename(path.with_name("moved"))
+    path.write_text("")
+    store.close()
+    assert path.exists()
+
+
+def test_a_link_to_nowhere_is_refused(path: Path) -> None:
+    path.symlink_to("nowhere")
+    with pytest.raises(InputError, match="link to nowhere"):
+        Store(path)
+    assert not path.with_name("nowhere").exists()

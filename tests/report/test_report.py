@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -342,3 +345,17 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
     given = [each.format(files=files) for each in arguments]
     assert_refused(run("report", *given, "-o", tmp_path / "report.html"), *said)
     assert files_of(tmp_path) == {}
+
+
+def test_the_page_runs_its_own_scripts_and_no_others() -> None:
+    data, model = jumping()
+    text = page(content([model], data))
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    (allowed,) = [part for part in policy.split(";") if "script-src" in part]
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    # Browsers hash what they have read, with line ends of one kind.
+    assert not any("\r" in each or "\0" in each for each in scripts)
+    digests = [hashlib.sha256(each.encode()).digest() for each in scripts]
+    named = [f"'sha256-{base64.b64encode(each).decode()}'" for each in digests]
+    assert allowed.split() == ["script-src", *named]
+    assert not re.search(r"<[^>]+\son\w+=", text[: text.index("<script>")])

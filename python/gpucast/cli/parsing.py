@@ -9,7 +9,8 @@ from gpucast.util.units import parse_duration as duration
 
 __all__ = ["LARGEST_COUNT", "counts", "duration", "sizes", "words"]
 
-LARGEST_COUNT = 10_000_000
+LARGEST_COUNT = 100_000
+"""Numbers in a list: so many forecasts take some seconds, and 800 MB."""
 
 
 def sizes(text: str, field: str = "n") -> list[float]:
@@ -30,7 +31,10 @@ def sizes(text: str, field: str = "n") -> list[float]:
         first, last = _positive(low, field), _positive(high, field)
         number = int(_whole(count or "13", field))
         if last < first or number > LARGEST_COUNT:
-            raise InputError(f"{part!r} is no range FIRST..LAST:COUNT", field=field)
+            raise InputError(
+                f"{part!r} is no range FIRST..LAST:COUNT of up to {LARGEST_COUNT} values",
+                field=field,
+            )
         steps = max(1, number - 1)
         spaced = [first * (last / first) ** (i / steps) for i in range(number)]
         whole = first.is_integer() and last.is_integer()
@@ -50,7 +54,9 @@ def counts(text: str, field: str = "gpus") -> list[float]:
         first = _whole(low, field)
         last = _whole(high, field) if dash else first
         if last < first or last - first > LARGEST_COUNT:
-            raise InputError(f"{part!r} is no range FIRST-LAST", field=field)
+            raise InputError(
+                f"{part!r} is no range FIRST-LAST of up to {LARGEST_COUNT} counts", field=field
+            )
         result.extend(float(value) for value in range(int(first), int(last) + 1))
     return list(dict.fromkeys(result))
 

@@ -10,7 +10,8 @@ import typer
 
 from gpucast.cli import options
 from gpucast.cli.output import note_of, print_json, print_marked, warn
-from gpucast.cli.parsing import counts, sizes
+from gpucast.cli.parsing import LARGEST_COUNT, counts, sizes
+from gpucast.errors import InputError
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, number, percent, ranges
 
@@ -63,6 +64,12 @@ def command(
     loaded = [load_model(path) for path in models]
     for model in loaded:
         gpu_counts = given or [float(count) for count in model.usual_counts]
+        if len(wanted) * len(gpu_counts) > LARGEST_COUNT:
+            raise InputError(
+                f"{len(wanted)} sizes on {len(gpu_counts)} GPU counts are more than "
+                f"{LARGEST_COUNT} forecasts; ask for fewer",
+                field="n",
+            )
         found = model.forecasts(*outer(wanted, gpu_counts), of)
         best = model.best_counts(wanted, gpu_counts, of)
         # What a model misses of what it was fitted to shows in the narrowest interval.

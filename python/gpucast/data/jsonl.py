@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
@@ -17,13 +19,17 @@ from typing import TYPE_CHECKING, NoReturn
 from pydantic import ValidationError
 
 from gpucast.data.records import KINDS, RECORD, SCHEMA, Machine, Note, Record
-from gpucast.errors import InputError, from_os_error
+from gpucast.errors import InputError
+from gpucast.util.files import read_bytes
 from gpucast.util.validation_errors import message_of, path_of, shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 PathLike = str | os.PathLike[str]
+
+LONGEST_LINE = 16 << 20
+"""Bytes of a record: a million samples, of which a fit takes the quantiles anyway."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,7 @@ def read(path: PathLike) -> Lines:
     Raises:
         InputError: the file cannot be read, holds no record, or has a line that is none.
     """
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read()
-    except OSError as error:
-        raise from_os_error(error, path) from error
-    return parse(content, os.fspath(path))
+    return parse(read_bytes(path), os.fspath(path))
 
 
 def parse(content: bytes, file: str) -> Lines:
@@ -67,6 +68,12 @@ def parse(content: bytes, file: str) -> Lines:
         line = line.rstrip(b"\r")
         if not line.strip():
             continue
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"a record of more than {LONGEST_LINE >> 20} MiB; split its samples into several",
+                file=file,
+                line=number,
+            )
         try:
             records.append(_record(line))
         except ValidationError as error:
@@ -77,6 +84,8 @@ def parse(content: bytes, file: str) -> Lines:
                 continue
             _check_schema_key(line, file, number)
             _raise(error.errors(include_url=False)[0], file, number)
+        except _DuplicateKeyError as error:
+            raise InputError("is there twice", file=file, line=number, field=str(error)) from None
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file, line=number) from None
         numbers.append(number)
@@ -132,8 +141,15 @@ def _check_free_objects(record: Machine | Note, file: str | None, line: int | No
                          field=field) from None  # fmt: skip
 
 
+_KEY = re.compile(rb'"([^"\\]*)"\s*:')
+
+
 def _record(line: bytes) -> Record:
     record = RECORD.validate_json(line)
+    keys = _KEY.findall(line)
+    if b"\\" in line or len(keys) != len(set(keys)):
+        # Objects within others may have the same key; one object may not.
+        json.loads(line, object_pairs_hook=_require_distinct)
     if b"NaN" in line or b"Infinity" in line:
         # No JSON, but let through in free objects (topology, about).
         strict_loads(line)
@@ -162,6 +178,17 @@ def strict_loads(text: str | bytes) -> object:
     """``json.loads`` without Python's extensions NaN and Infinity. Raises ValueError."""
     found: object = json.loads(text, parse_constant=_refuse_constant)
     return found
+
+
+def _require_distinct(pairs: list[tuple[str, object]]) -> None:
+    counts = Counter(key for key, _ in pairs)
+    if len(counts) < len(pairs):
+        key, _ = counts.most_common(1)[0]
+        raise _DuplicateKeyError(key)
+
+
+class _DuplicateKeyError(ValueError):
+    """Raised with the key."""
 
 
 def _refuse_constant(name: str) -> NoReturn:

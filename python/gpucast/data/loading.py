@@ -22,8 +22,9 @@ from gpucast.data.formats.several import Several, read_files
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Entry, Machine, Record
 from gpucast.data.wording import in_words
-from gpucast.errors import InputError, from_os_error
+from gpucast.errors import InputError
 from gpucast.util import JsonObject
+from gpucast.util.files import read_bytes
 from gpucast.util.units import parse_timestep
 from gpucast.util.version import version
 
@@ -290,10 +291,7 @@ def _is_foreign(path: Path, name: str, others: Sequence[PathFormat]) -> bool:
     """Whether a file is to be imported; what is neither records nor importable is an error."""
     if path.is_dir() or any(each.detect(str(path)) for each in others):
         return True
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise from_os_error(error, name) from error
+    content = read_bytes(name)
     if formats.holds_records(content):
         return False
     # What looks like records, or is called so, is for their reader to complain about.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import stat
@@ -25,12 +26,16 @@ class Store:
     cut off; anything else that is no record is refused and left alone. A file that is no regular
     one (a pipe, a device) is written as it is. A new file that got no record is removed again.
 
+    Before each record it is made sure that the file is still the one under this name and as long as
+    it was written. Where somebody removed, replaced, cut or lengthened it, nothing more is written
+    there, and all that is known is saved beside it, as ``NAME.saved`` (``NAME.saved2``, ...).
+
     Attributes:
         warnings: what opening the file changed; one line each.
 
     Raises:
-        InputError: the file cannot be read or written, holds what is no record, or another program
-            writes to it.
+        InputError: the file cannot be read or written, holds what is no record, is a link to
+            nowhere, or another program writes to it.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -39,13 +44,18 @@ class Store:
         self.machines: list[Machine] = []
         self._entries: list[Entry] = []
         self._handle = -1
+        self._size = 0
+        self._lost: str | None = None
         self._made = not os.path.exists(self.name)
+        if self._made and os.path.islink(self.name):
+            raise InputError("is a link to nowhere; remove it or name another", file=self.name)
         try:
             self._handle = os.open(self.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             self._regular = stat.S_ISREG(os.fstat(self._handle).st_mode)
             if self._regular:
                 self._lock()
                 self._read()
+                self._size = os.fstat(self._handle).st_size
         except OSError as error:
             self.close()
             raise from_os_error(error, self.name) from error
@@ -56,8 +66,12 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *error: object) -> None:
+        try:
+            if kind is None:
+                self._require_unchanged()
+        finally:
+            self.close()
 
     @property
     def entries(self) -> list[Entry]:
@@ -69,10 +83,11 @@ class Store:
 
         Raises:
             GpucastError: it cannot be written (disk full); the file then ends with the last whole
-                line.
+                line. Or it is no longer what was written; what was measured is saved beside it.
         """
+        self._require_unchanged(record)
         line = (jsonl.to_line(record) + "\n").encode()
-        begin = os.fstat(self._handle).st_size
+        begin = self._size
         try:
             written = 0
             while written < len(line):
@@ -82,6 +97,8 @@ class Store:
         finally:  # also where Ctrl-C comes in between
             if self._regular and os.fstat(self._handle).st_size < begin + len(line):
                 os.ftruncate(self._handle, begin)
+            else:
+                self._size = begin + len(line)
         self._keep(record)
 
     def note(self, machine: str | None, path: str, text: str, **about: object) -> bool:
@@ -96,7 +113,12 @@ class Store:
         return True
 
     def sync(self) -> None:
-        """Bring what was written to the disk: a power failure then loses nothing of it."""
+        """Bring what was written to the disk: a power failure then loses nothing of it.
+
+        Raises:
+            GpucastError: the file is no longer what was written; what was measured is saved.
+        """
+        self._require_unchanged()
         if self._regular:
             os.fsync(self._handle)
 
@@ -126,10 +148,53 @@ class Store:
         """Release the file."""
         if self._handle < 0:
             return
-        if self._made and self._regular and os.fstat(self._handle).st_size == 0:
+        empty = self._regular and os.fstat(self._handle).st_size == 0
+        if self._made and empty and self._what_happened() is None:
             os.unlink(self.name)
         os.close(self._handle)
         self._handle = -1
+
+    def _require_unchanged(self, record: Record | None = None) -> None:
+        """Or save what is known, and the record that was to be written."""
+        if self._lost is None and (happened := self._what_happened()) is not None:
+            saved = self._save_beside([] if record is None else [record])
+            self._lost = f"{self.name}: {happened} while it was measured into; {saved}"
+        if self._lost is not None:
+            raise GpucastError(self._lost)
+
+    def _what_happened(self) -> str | None:
+        if not self._regular or self._handle < 0:
+            return None
+        ours = os.fstat(self._handle)
+        try:
+            there = os.stat(self.name)
+        except FileNotFoundError:
+            return "was removed"
+        except OSError as error:
+            return f"cannot be reached ({error.strerror})"
+        if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+            return "was replaced by another file"
+        if ours.st_size != self._size:
+            return "was changed by somebody else"
+        return None
+
+    def _save_beside(self, more: list[Record]) -> str:
+        """Save everything under a name that is free, and say where it is."""
+        known: list[Record] = [*self.machines, *self._entries, *more]
+        if not known:
+            return "nothing was measured yet"
+        text = "".join(jsonl.to_line(each) + "\n" for each in known)
+        for number in itertools.count(1):
+            name = f"{self.name}.saved{number if number > 1 else ''}"
+            try:
+                with open(name, "x", encoding="utf-8") as stream:
+                    stream.write(text)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                return f"what was measured could not be saved as {name}: {error.strerror}"
+            return f"what was measured is saved as {name}"
+        raise AssertionError  # there are more numbers than files
 
     def _lock(self) -> None:
         try:

@@ -17,6 +17,7 @@ from gpucast.model.forecaster import SCHEMA, Forecaster
 from gpucast.model.older import renewed
 from gpucast.model.scaling import ScalingModel
 from gpucast.traces.reading import is_trace
+from gpucast.util.files import read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json
 
 _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
@@ -36,7 +37,7 @@ def load_model(path: str | os.PathLike[str]) -> Forecaster:
             file=name,
         )
     try:
-        text = _file_of(path).read_text(encoding="utf-8")
+        text = read_bytes(_file_of(path)).decode("utf-8")
         content = json.loads(text, parse_constant=_refuse_constant)
     except OSError as error:
         raise from_os_error(error, path) from error

@@ -1,13 +1,16 @@
 """The report as a page: one HTML file that needs no network.
 
 Styles, scripts, numbers and pictures are in the file; a content security policy in it forbids the
-browser to fetch anything. All that comes from data is escaped: as text by the template's
-autoescaping, as JSON by escaping what could end the script element.
+browser to fetch anything, or to run another script than the page's own. All that comes from data is
+escaped: as text by the template's autoescaping, as JSON by escaping what could end the script
+element.
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
+import hashlib
 import importlib.resources
 import re
 
@@ -40,6 +43,7 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
         version: of gpucast.
         command: the command line that made the report, to be shown.
     """
+    scripts = [_resource(name) for name in _SCRIPTS]
     shown = [n for n in content["gpus"] if n <= content["most"]]
     start = content["n"]["start"]
     return (
@@ -56,7 +60,8 @@ def page(content: JsonObject, *, version: str = "unknown", command: str | None =
                 "models": [{key: each[key] for key in _MODEL_KEYS} for each in content["models"]],
             },
             css=_resource("static/report.css"),
-            scripts=[_resource(name) for name in _SCRIPTS],
+            scripts=scripts,
+            script_hashes=Markup(" ").join(map(_hash, scripts)),
             start_row=next(row for row in content["table"] if row["n"] == start),
             pictures=[picture(each, shown) for each in content["models"]],
             points=sum(len(c["n"]) for each in content["models"] for c in each["curves"]),
@@ -102,6 +107,12 @@ def _chance(share: float | None) -> str:
 
 def _typeset(text: str | None) -> str | None:
     return None if text is None else text.replace(" us", " µs").replace("...", "…")
+
+
+def _hash(script: str) -> Markup:
+    """As a content security policy names a script that may run; no other does."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return Markup(f"'sha256-{base64.b64encode(digest).decode()}'")
 
 
 def _resource(name: str) -> Markup:

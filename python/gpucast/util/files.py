@@ -24,6 +24,30 @@ PathLike = str | os.PathLike[str]
 _EXISTS = "exists already; --force replaces it"
 
 
+LARGEST_INPUT = 128 << 20
+"""Bytes of a file that is read as a whole; what is read takes some ten times as much memory."""
+
+
+def read_bytes(path: PathLike, most: int = LARGEST_INPUT) -> bytes:
+    """The content of a file, a pipe or a device, which may have no end.
+
+    Raises:
+        InputError: it cannot be read, or holds more bytes than that.
+    """
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(most + 1)
+    except OSError as error:
+        raise from_os_error(error, path) from error
+    if len(content) > most:
+        raise InputError(
+            f"is larger than {most >> 20} MiB, which is as much as is read; split it, or thin it "
+            "out",
+            file=path,
+        )
+    return content
+
+
 def check_output(path: PathLike, *, force: bool = False) -> None:
     """Refuse an output that could not be written, before any work is spent on it.
 
@@ -37,6 +61,8 @@ def check_output(path: PathLike, *, force: bool = False) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if _is_device(target):
             return
+        if os.path.islink(path) and not target.exists():
+            raise InputError("is a link to nowhere; remove it or name another", file=path)
         if not target.parent.is_dir():
             raise InputError(f"the folder {target.parent} does not exist", file=path)
         if target.exists() and not force:

@@ -56,7 +56,13 @@ def one_line(cell: object) -> str:
     if cell is None:
         return "-"
     text = str(cell)
-    return text if text.isprintable() else " ".join(text.split())
+    if text.isprintable():
+        return text
+    # What would turn a terminal's text around, or change its colours, is shown as what it is.
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode()
+        for each in " ".join(text.split())
+    )
 
 
 def _side(rows: Sequence[Sequence[object]], column: int) -> str:

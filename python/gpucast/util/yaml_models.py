@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NoReturn, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -35,7 +34,8 @@ def read_mapping(
     """
     name = os.fspath(path)
     try:
-        content = Path(path).read_bytes()
+        with open(path, "rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise from_os_error(error, path) from error
     if len(content) > _LARGEST_FILE:

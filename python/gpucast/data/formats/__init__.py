@@ -16,7 +16,8 @@ from typing import Literal
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Entry, Machine
-from gpucast.errors import InputError, from_os_error
+from gpucast.errors import InputError
+from gpucast.util.files import read_bytes
 
 UNNAMED = "imported"
 """Machine of records whose file names none."""
@@ -254,11 +255,7 @@ def entry(
 
 
 def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read()
-    except OSError as error:
-        raise from_os_error(error, path) from error
+    content = read_bytes(path)
     if not content.strip():
         raise InputError("is empty", file=path)
     return content

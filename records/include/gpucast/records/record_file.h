@@ -22,6 +22,10 @@ enum class IfExists { refuse, replace, append };
 // existing file is changed only by the first record (replace: emptied; append: a half line that a
 // killed run left is cut off). A new file that gets no record is removed again. One program writes
 // a file at a time. Devices and pipes are written as they are; SIGPIPE is ignored from then on.
+//
+// Before each record it is made sure that the file is still the one under its name and as long as
+// it was written. Where somebody removed, replaced, cut or lengthened it, nothing more is written
+// there, and what was written so far is saved beside it as NAME.saved (NAME.saved2, ...).
 class RecordFile {
  public:
   // Throws InputError: the file exists and may not be replaced, or cannot be written.
@@ -31,11 +35,12 @@ class RecordFile {
   RecordFile& operator=(const RecordFile&) = delete;
 
   // Writes a record with "schema" in front, one line with one write(2). Throws OutputError where
-  // that fails (the file then ends with the last whole line), std::invalid_argument for what is no
-  // object or holds a number that is not finite.
+  // that fails (the file then ends with the last whole line) or the file is no longer what was
+  // written, std::invalid_argument for what is no object or holds a number that is not finite.
   void write(const nlohmann::ordered_json& record);
 
-  // For errors that only closing shows (network file systems). Throws OutputError. No write after.
+  // For errors that only closing shows (network file systems), and for a file that is no longer
+  // what was written. Throws OutputError. No write after.
   void close();
 
   const std::string& name() const noexcept { return name_; }  // "stdout" for "-"
@@ -44,6 +49,10 @@ class RecordFile {
   void find_end();
   bool cut() const;  // to what stays; false: cannot
   void remove_if_empty();
+  // Throws OutputError, once what was written and `more` are saved elsewhere.
+  void require_unchanged(const std::string& more);
+  std::string what_happened() const;  // in words; empty: nothing
+  std::string save_beside(const std::string& more) const;
 
   std::string name_;
   support::Descriptor descriptor_;
@@ -51,6 +60,9 @@ class RecordFile {
   bool created_ = false;
   bool started_ = false;         // a record was written
   off_t keep_ = 0;               // bytes of whole lines, which stay
+  off_t size_ = 0;               // bytes of the file, as it was found or written
+  std::string written_;          // all that this run wrote
+  std::string lost_;             // why nothing can be written any more; empty: it can
   bool needs_line_end_ = false;  // the last of them is whole but for that
 };
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpucast.data.formats.csv_writer import unquoted
 from gpucast.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
             break
         except csv.Error as error:
             raise InputError(f"not valid CSV: {error}", file=file, line=line) from None
-        cells: Cells = [value.strip() or None for value in values]
+        cells: Cells = [unquoted(value.strip()) or None for value in values]
         if not any(cells):
             continue
         while len(cells) > len(names) and cells[-1] is None:
@@ -184,7 +185,12 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
         if not line.strip() or line.startswith("#"):
             continue
         delimiter = max(DELIMITERS, key=line.count)
-        values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+        try:
+            values = next(csv.reader([line.strip("\r\n")], delimiter=delimiter), [])
+        except (
+            csv.Error
+        ):  # a field longer than any is: what was to be found out is whether it is one
+            continue
         names = [value.strip() for value in values]
         if first is None or len(first.names) < 2:
             first = _Top(names, delimiter, number)
