@@ -1,5 +1,7 @@
 #include "gpucast/devices/engine_options.h"
 
+#include <cstdlib>
+
 #include "gpucast/support/parse_word.h"
 
 namespace gpucast::devices {
@@ -40,6 +42,11 @@ bool EngineOptions::wants_gpus() const {
 
 void EngineOptions::accept_host(const std::string& why_not, const support::Context& context) const {
   if (engine_ == "cuda") throw support::InputError("--engine cuda: " + why_not);
+  const char* const servers = std::getenv("GPUCAST_REMOTE");
+  if (servers != nullptr && *servers != '\0') {
+    throw support::InputError(std::string("GPUCAST_REMOTE=") + servers + ": " + why_not +
+                              " (--engine host computes on this machine's cores)");
+  }
   context.err << context.program << ": note: CPU threads stand for GPUs, " << why_not << "\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
 
@@ -54,6 +55,25 @@ Driver::Driver() : settings_(read_settings()) {
     for (const auto& device : devices_)
       device->adopt(reinterpret_cast<CUdeviceptr>(each.data), each.bytes);
   }
+}
+
+remote::images::KernelParameters* Driver::add_image(const void* image) {
+  remote::images::Container container;
+  std::memcpy(&container, image, sizeof container);
+  const std::lock_guard lock(mutex_);
+  return &images_.emplace_back(remote::Bytes(static_cast<const std::byte*>(image),
+                                             remote::images::container_bytes(container)));
+}
+
+const Kernel* Driver::silent_kernel(remote::images::KernelParameters& image,
+                                    const std::string& mangled) {
+  const std::lock_guard lock(mutex_);
+  const auto* layout = image.of(mangled);
+  if (layout == nullptr) return nullptr;
+  Kernel silent{.name = mangled, .parameters = {}, .run = [](const auto&, const auto&) {}};
+  for (const auto& [offset, bytes] : *layout)
+    silent.parameters.push_back({.offset = offset, .bytes = bytes});
+  return &silent_kernels_.emplace_back(std::move(silent));
 }
 
 void Driver::pause(const char* name) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include "fake/device.h"
 #include "fake/kernels.h"
 #include "fake/settings.h"
+#include "images/kernel_parameters.h"
 
 namespace gpucast::fake {
 
@@ -37,6 +39,10 @@ class Driver {
   const Variable* variable(std::string_view mangled) const {
     return named(contents_.variables, mangled);
   }
+  // A program's image, whose kernels have silent ones in their place. It has to stay.
+  remote::images::KernelParameters* add_image(const void* image);
+  // A kernel with the image's parameters that does nothing; nullptr where the image has none such.
+  const Kernel* silent_kernel(remote::images::KernelParameters& image, const std::string& mangled);
 
   // CUDA_ERROR_INVALID_HANDLE unless it is one. The default stream is one.
   Stream* stream(CUstream handle);
@@ -69,6 +75,8 @@ class Driver {
   std::vector<std::unique_ptr<Device>> devices_;
   std::mutex mutex_;
   std::unordered_map<std::string, unsigned> calls_;
+  std::deque<remote::images::KernelParameters> images_;
+  std::deque<Kernel> silent_kernels_;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<Event*, std::shared_ptr<Event>> events_;
 };

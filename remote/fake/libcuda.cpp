@@ -373,16 +373,22 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* /
   std::uint32_t found = 0;
   std::memcpy(&found, code, sizeof found);
   if (found != magic) return CUDA_ERROR_INVALID_IMAGE;
-  *library = reinterpret_cast<CUlibrary>(&the_driver());  // they do not differ
+  *library = driver().settings().any_kernel
+                 ? reinterpret_cast<CUlibrary>(driver().add_image(code))
+                 : reinterpret_cast<CUlibrary>(&the_driver());  // they do not differ
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryUnload(CUlibrary /*library*/) {
   ENTER("cuLibraryUnload");
   return CUDA_SUCCESS;
 }
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary /*library*/, const char* name) {
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   ENTER("cuLibraryGetKernel");
   const Kernel* found = driver().kernel(name);
+  if (found == nullptr && driver().settings().any_kernel) {
+    found = driver().silent_kernel(
+        *reinterpret_cast<gpucast::remote::images::KernelParameters*>(library), name);
+  }
   *kernel = reinterpret_cast<CUkernel>(const_cast<Kernel*>(found));
   return found == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }

@@ -57,6 +57,7 @@ Settings read_settings() {
   read("GPUCAST_FAKE_MEMORY", result.memory);
   read("GPUCAST_FAKE_BASE", result.base);
   read("GPUCAST_FAKE_LEAD", result.lead);
+  result.any_kernel = variable("GPUCAST_FAKE_ANY_KERNEL") == "1";
   result.reaches_all = variable("GPUCAST_FAKE_REACHES_ALL") == "1";
   result.kernels = split(variable("GPUCAST_FAKE_KERNELS"), ':');
   for (const auto& [name, seconds] : values("GPUCAST_FAKE_DELAY"))

@@ -6,6 +6,7 @@
 //   GPUCAST_FAKE_LEAD      bytes that the driver maps before each allocation (default 0)
 //   GPUCAST_FAKE_REACHES_ALL   1: copies take any address, as where a GPU reaches host memory
 //   GPUCAST_FAKE_KERNELS   libraries of kernels (kernels.h)
+//   GPUCAST_FAKE_ANY_KERNEL    1: kernels that are in none of them can be launched, and do nothing
 //   GPUCAST_FAKE_DELAY     NAME:SECONDS,...       a driver function, or `kernel` or `copy` on
 //                          the GPU
 //   GPUCAST_FAKE_HOLD      NAME:FILE,...          the same, while the file is there; each one adds
@@ -33,6 +34,7 @@ struct Settings {
   std::uintptr_t base = 0;
   std::size_t lead = 0;
   bool reaches_all = false;
+  bool any_kernel = false;
   std::vector<std::string> kernels;
   std::map<std::string, double> delays;  // s
   std::map<std::string, std::string> holds;

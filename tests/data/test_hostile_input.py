@@ -1,4 +1,4 @@
-"""What a file may do to who reads it: take bounded memory, and change neither screens nor sheets."""
+"""What a file may do to its reader: take bounded memory, and change neither screens nor sheets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_record_of_too_many_samples_is_refused_before_it_is_read(
 ) -> None:
     monkeypatch.setattr(jsonl, "LONGEST_LINE", len(STEP))
     assert len(jsonl.parse(f"{STEP}\n".encode(), "f").records) == 1
-    with pytest.raises(InputError, match="^f:2: a record of more than"):
+    with pytest.raises(InputError, match=r"^f:2: a record of more than"):
         jsonl.parse(f"{STEP}\n{STEP} \n".encode(), "f")
 
 
@@ -107,7 +107,7 @@ def test_marks_of_direction_and_colours_do_not_reach_a_terminal() -> None:
     ],
 )
 def test_a_key_that_is_there_twice_is_refused(line: str) -> None:
-    with pytest.raises(InputError, match="^f:1: (n|a): is there twice"):
+    with pytest.raises(InputError, match=r"^f:1: (n|a): is there twice"):
         jsonl.parse(f"{line}\n".encode(), "f")
 
 

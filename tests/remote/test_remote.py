@@ -30,7 +30,7 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 3
+PROTOCOL = 4
 """The version that client and server speak."""
 
 
@@ -302,14 +302,23 @@ def test_wrong_options_are_refused(options: tuple[str, ...], words: str, tmp_pat
 
 
 def test_a_driver_that_is_not_there() -> None:
-    with servers(1, "--libcuda", "/no/such/libcuda.so.1") as (server,):
-        expect_failure(run_remote(server.address, PROBE, "touch"), "no CUDA driver")
+    with pytest.raises(RuntimeError, match=r"error: no GPU to lend: no CUDA driver: .*libcuda"):
+        Server("--listen", "127.0.0.1:0", "--libcuda", "/no/such/libcuda.so.1")
+
+
+def test_a_driver_that_fails() -> None:
+    with pytest.raises(RuntimeError, match="error: no GPU to lend: cuInit: "):
+        Server("--listen", "127.0.0.1:0", GPUCAST_FAKE_FAIL="cuInit:1:100")
+
+
+def test_a_driver_that_crashes() -> None:
+    with pytest.raises(RuntimeError, match="by signal 9"):
+        Server("--listen", "127.0.0.1:0", GPUCAST_FAKE_KILL="cuInit:1")
 
 
 def test_a_gpu_that_is_not_there() -> None:
-    server = Server("--listen", "127.0.0.1:0", gpu=5)
-    expect_failure(run_remote(server.address, PROBE, "touch"), "GPU 5")
-    assert server.stop()[0] == 0
+    with pytest.raises(RuntimeError, match="error: --gpu 5: the machine has 1, counted from 0"):
+        Server("--listen", "127.0.0.1:0", gpu=5)
 
 
 def test_garbage_disturbs_nobody() -> None:

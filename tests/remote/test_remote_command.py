@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,7 +16,17 @@ import pytest
 from command_line import Run
 from gpucast.errors import GpucastError
 from gpucast.remote import client_folder, environment
-from remote_servers import CLIENT, FAKE, KERNELS, PROBE, SERVER, servers
+from remote_servers import (
+    CLIENT,
+    FAKE,
+    KERNELS,
+    PROBE,
+    SERVER,
+    addresses,
+    remote_environment,
+    servers,
+    wait_until,
+)
 
 needs_build = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 GPUCAST = (sys.executable, "-m", "gpucast.cli")
@@ -67,6 +79,99 @@ def test_a_server_that_cannot_listen_ends_all() -> None:
     _, errors = serving.communicate(timeout=60)
     assert serving.returncode == 2
     assert "--secret-file is needed" in errors
+
+
+# ---- servers that are asked ----
+
+
+@needs_build
+def test_servers_say_what_they_lend() -> None:
+    with servers(2, "--max-memory", "256MiB") as running:
+        asking = start("status", addresses(running), "--json")
+        out, errors = asking.communicate(timeout=60)
+        assert (asking.returncode, errors) == (0, "")
+    found = json.loads(out)["servers"]
+    assert [each["address"] for each in found] == [each.address for each in running]
+    for each in found:
+        assert each["reachable"]
+        assert each["problem"] is None
+        assert each["gpu"]
+        assert each["version"]
+        assert each["clients"] == 1
+        assert each["free_bytes"] == each["memory_bytes"] == 256 << 20
+        assert each["round_trip_seconds"] > 0
+        assert each["up_bytes_per_second"] > 0
+        assert each["down_bytes_per_second"] > 0
+
+
+@needs_build
+def test_a_server_counts_its_clients() -> None:
+    with servers() as (server,):
+        others = [
+            subprocess.Popen(
+                [PROBE, "copy", "1000", "1000000"], env=remote_environment(server.address)
+            )
+            for _ in range(2)
+        ]
+        wait_until(lambda: len(server.children()) == 2)
+        out, _ = start("check", server.address, "--json").communicate(timeout=60)
+        for each in others:
+            each.kill()
+            each.wait()
+    (found,) = json.loads(out)["servers"]
+    assert found["clients"] == 3
+    assert found["up_bytes_per_second"] is None
+
+
+@needs_build
+def test_a_server_that_does_not_answer_is_wrong_input() -> None:
+    with servers() as (server,):
+        asking = start("check", f"{server.address},127.0.0.1:1,no.such.host.invalid:9")
+        out, errors = asking.communicate(timeout=60)
+        assert asking.returncode == 2
+        assert server.address in out
+        assert re.search(r"127\.0\.0\.1:1: Connection refused", errors)
+        assert re.search(r"error: no\.such\.host\.invalid:9: \S", errors)
+        assert len(errors.splitlines()) == 2
+
+
+@needs_build
+def test_a_wrong_secret_is_told(tmp_path: Path) -> None:
+    named = []
+    for name in ("one", "two"):
+        named.append(tmp_path / name)
+        named[-1].write_text(secrets.token_hex(32))
+        named[-1].chmod(0o600)
+    with servers(1, "--secret-file", str(named[0])) as (server,):
+        for file, status, words in ((named[0], 0, ""), (named[1], 2, "secret")):
+            asking = start("check", server.address, "--secret-file", file)
+            _, errors = asking.communicate(timeout=60)
+            assert asking.returncode == status
+            assert words in errors
+
+
+def test_servers_have_to_be_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
+    for words in ((), ("a:1,,b:2",)):
+        status, _, errors = run("remote", "check", *words)
+        assert status == 2
+        assert "servers: name servers" in errors
+
+
+@needs_build
+def test_a_rehearsal_needs_no_gpu_and_no_kernels() -> None:
+    serving = start("serve", "--fake", "--gpus", "0-1", "--port", 0, GPUCAST_FAKE_KERNELS="")
+    assert serving.stdout is not None
+    found = [re.search(r"listening on (\S+)", serving.stdout.readline()) for _ in range(2)]
+    gpus = ",".join(each[1] for each in found if each is not None)
+    running = start("run", "--gpus", gpus, "--", PROBE, "check")
+    out, _ = running.communicate(timeout=60)
+    assert "ok  " in out  # copies copy
+    assert "FAILED" in out.upper() or running.returncode != 0  # and kernels do not compute
+    serving.send_signal(signal.SIGTERM)
+    _, errors = serving.communicate(timeout=60)
+    assert serving.returncode == 0
+    assert "no GPU computes here" in errors
 
 
 @needs_build

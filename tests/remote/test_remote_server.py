@@ -35,7 +35,7 @@ from remote_servers import (
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 
 MEBIBYTE = 1 << 20
-PROTOCOL = 3
+PROTOCOL = 4
 LANE, MONITOR, CHANNEL = 1, 2, 3
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 WELCOME, FAILED = 0, 4
@@ -504,7 +504,7 @@ def test_every_listener_comes_back_when_there_were_no_descriptors() -> None:
 
 
 def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
-    with servers(1, GPUCAST_FAKE_DELAY="cuInit:60") as (server,):
+    with servers(1, GPUCAST_FAKE_DELAY="cuDevicePrimaryCtxRetain:60") as (server,):
         first = Raw(server)
         late = server.connect()
         late.sendall(HELLO + bytes(16))

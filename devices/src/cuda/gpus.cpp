@@ -1,6 +1,9 @@
 #include "gpucast/devices/cuda/gpus.h"
 
+#include <dlfcn.h>
+
 #include <array>
+#include <cstdlib>
 
 #include "gpucast/devices/cuda/check.h"
 
@@ -30,6 +33,15 @@ std::string why(cudaError_t status) {
 }  // namespace
 
 int gpu_count(std::string& why_none) {
+  // Whoever names remote GPUs does not mean this machine's.
+  const char* const servers = std::getenv("GPUCAST_REMOTE");
+  if (servers != nullptr && *servers != '\0' &&
+      ::dlsym(RTLD_DEFAULT, "gpucast_remote_server") == nullptr) {
+    why_none =
+        "the CUDA runtime that runs here does not know remote GPUs: gpucast remote run "
+        "starts programs with the one that does";
+    return 0;
+  }
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {

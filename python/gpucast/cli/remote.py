@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpucast.cli import options
+from gpucast.cli.output import note, print_json, warn
 from gpucast.errors import InputError
+from gpucast.util.tables import print_table
+from gpucast.util.units import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpucast.remote.status import Status
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -31,18 +41,30 @@ def serve(
     max_memory: Annotated[
         str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
     ] = None,
+    fake: Annotated[
+        bool,
+        typer.Option(
+            "--fake", help="Rehearse without a GPU: memory is the host's, kernels do nothing."
+        ),
+    ] = False,
 ) -> None:
     """Lend GPUs of this machine, with a server for each, until interrupted."""
-    from gpucast.remote import gpus_here
+    from gpucast.remote import gpus_here, rehearsal
     from gpucast.remote import serve as run_servers
 
-    numbers = list(range(gpus_here())) if gpus == "all" else _numbers(gpus)
-    options = ["--max-clients", str(max_clients)]
+    if fake:
+        numbers = [0] if gpus == "all" else _numbers(gpus)
+    else:
+        numbers = list(range(gpus_here())) if gpus == "all" else _numbers(gpus)
+    variables = rehearsal(max(numbers) + 1) if fake else None
+    words = ["--max-clients", str(max_clients)]
     if secret_file is not None:
-        options += ["--secret-file", str(secret_file)]
+        words += ["--secret-file", str(secret_file)]
     if max_memory is not None:
-        options += ["--max-memory", max_memory]
-    raise typer.Exit(run_servers(numbers, host, port, options))
+        words += ["--max-memory", max_memory]
+    if fake:
+        note("a rehearsal: no GPU computes here, and what kernels should write is not written")
+    raise typer.Exit(run_servers(numbers, host, port, words, variables))
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -69,13 +91,92 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run a CUDA program, as it is, over GPUs of other machines."""
-    from gpucast.remote import environment, replace_by
+    """Run a CUDA program, as it is, over GPUs of other machines.
+
+    A program that brings a CUDA runtime of its own would not see them, and is not started.
+    """
+    from gpucast.remote import CLIENT, client_folder, environment, replace_by
+    from gpucast.remote.program import require_remote
 
     variables = environment(
         gpus, secret_file=secret_file, sync=sync, channels=channels, counters=counters
     )
+    for warning in require_remote(program, variables, client_folder() / CLIENT):
+        warn(warning)
     replace_by(program, variables)
+
+
+Servers = Annotated[
+    str | None,
+    typer.Argument(help="host:port,unix:/path,... (default: GPUCAST_REMOTE)", show_default=False),
+]
+
+
+@app.command()
+def check(
+    servers: Servers = None,
+    secret_file: SecretFile = None,
+    json: options.Json = False,
+) -> None:
+    """Ask whether servers can be reached and used; exit status 2 where one cannot."""
+    _tell(servers, secret_file, json=json, bandwidth=False)
+
+
+@app.command()
+def status(
+    servers: Servers = None,
+    secret_file: SecretFile = None,
+    json: options.Json = False,
+) -> None:
+    """Show servers' GPUs, free memory and clients, and how fast they are reached."""
+    _tell(servers, secret_file, json=json, bandwidth=True)
+
+
+def _tell(servers: str | None, secret_file: Path | None, *, json: bool, bandwidth: bool) -> None:
+    from gpucast.remote.status import as_object, statuses
+
+    named = servers or os.environ.get("GPUCAST_REMOTE", "")
+    addresses = [each.strip() for each in named.split(",")]
+    if not all(addresses):
+        raise InputError("name servers: host:port,... (or GPUCAST_REMOTE)", field="servers")
+    found = statuses(addresses, secret_file=secret_file, bandwidth=bandwidth)
+    if json:
+        print_json({"servers": [as_object(each) for each in found]})
+    else:
+        _show([each for each in found if each.problem is None], bandwidth=bandwidth)
+    lost: list[Status] = [each for each in found if each.problem is not None]
+    if lost:
+        for each in lost[:-1]:
+            warn(f"{each.address}: {each.problem}")
+        raise InputError(lost[-1].problem or "", file=lost[-1].address)
+
+
+def _show(found: Sequence[Status], *, bandwidth: bool) -> None:
+    if not found:
+        return
+    headings = ["server", "GPU", "free", "of", "clients", "round trip"]
+    rows: list[list[object]] = [
+        [
+            each.address,
+            each.gpu,
+            _gigabytes(each.free_bytes),
+            _gigabytes(each.memory_bytes),
+            each.clients,
+            duration(each.round_trip_seconds or 0.0),
+            *([_rate(each.up_bytes_per_second), _rate(each.down_bytes_per_second)] * bandwidth),
+            each.version,
+        ]
+        for each in found
+    ]
+    print_table([*headings, *(["up", "down"] * bandwidth), "gpucast"], rows)
+
+
+def _gigabytes(size: int | None) -> str | None:
+    return None if size is None else f"{size / 1e9:.1f} GB"
+
+
+def _rate(rate: float | None) -> str | None:
+    return None if rate is None else f"{rate / 1e9:.2f} GB/s"
 
 
 def _numbers(text: str) -> list[int]:

@@ -50,7 +50,8 @@
   CALL(FenceSync, Nothing, behind_none)            \
   CALL(Share, Shared, behind_none)                 \
   CALL(Attach, Attached, behind_none)              \
-  CALL(Detach, Nothing, behind_all)
+  CALL(Detach, Nothing, behind_all)                \
+  CALL(AskServer, ServerFacts, behind_none)
 
 namespace gpucast::remote {
 

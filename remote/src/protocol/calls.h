@@ -71,6 +71,13 @@ struct DeviceInfo {
   std::string group = {};  // servers of the same may Share and Attach; empty: of none
 };
 
+// Of the server and not of the client's own session.
+struct ServerFacts {
+  std::string version = {};   // of gpucast
+  std::uint32_t clients = 0;  // that it serves, this one included
+};
+struct AskServer {};
+
 // Initializes the driver. On failure `problem` says why in a line; DeviceInfo follows if it is
 // empty.
 struct Opened {

@@ -17,6 +17,7 @@
 #include "security/secret.h"
 #include "server/client_process.h"
 #include "server/client_program.h"
+#include "server/gpu_check.h"
 #include "server/listener.h"
 #include "server/log.h"
 
@@ -83,28 +84,32 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
   return settings;
 }
 
-void run(const std::vector<std::string>& words) {
+// The exit status.
+int run(const std::vector<std::string>& words) {
   std::signal(SIGPIPE, SIG_IGN);
   LogLines lines(STDERR_FILENO);
   std::ostream log(&lines);
   if (auto begun = client_program(words)) serve_client(std::move(*begun), log);
+  if (checked_gpu(words)) return 0;
   const auto settings = parse(words);
-  if (!settings) return;
+  if (!settings) return 0;
   // Without its parent, nobody would end this process.
   if (settings->parent != 0 && !end_with_parent(settings->parent))
     throw std::runtime_error("the process of --with-parent is gone");
+  constexpr int wrong_input = 2;
+  if (!gpu_is_there(words.front(), settings->session)) return wrong_input;
   const BeginClient begin = [&](int control, int others) {
     return begin_client_program(words.front(), control, others, settings->session);
   };
   serve_clients(settings->listener, begin, std::cout, log);
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    run({argv, argv + argc});
-    return 0;
+    return run({argv, argv + argc});
   } catch (const std::exception& error) {
     std::cerr << program << ": error: " << error.what() << "\n";
     return gpucast::support::exit_status(error);

@@ -1,6 +1,9 @@
 #include "server/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <ostream>
 #include <syncstream>
 #include <thread>
@@ -26,13 +29,23 @@ constexpr bool only_asks =
     std::is_same_v<Message, DeviceSync> || std::is_same_v<Message, FenceSync> ||
     std::is_same_v<Message, Ping> || std::is_same_v<Message, StreamQuery> ||
     std::is_same_v<Message, EventQuery> || std::is_same_v<Message, EventElapsed> ||
-    std::is_same_v<Message, MemInfo>;
+    std::is_same_v<Message, MemInfo> || std::is_same_v<Message, AskServer>;
 
 // The longer nothing has come, the less a moment counts, and the less of a core it is to cost: a
 // client that never reads, or a kernel that never ends, has hardly any.
 std::chrono::microseconds nap_after(Clock::duration idle) {
   return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(idle / naps_of_idle_time),
                     nap, longest_nap);
+}
+
+// Each client is a process of the server's.
+std::uint32_t processes_beside() {
+  const std::string server = std::to_string(::getppid());
+  std::ifstream children("/proc/" + server + "/task/" + server + "/children");
+  std::uint32_t count = 0;
+  for (std::string child; children >> child;)
+    ++count;
+  return count;
 }
 
 std::shared_ptr<Events> one(std::shared_ptr<Event> event) {
@@ -263,6 +276,10 @@ void Session::handle(const Header& header, const Detach& call) {
 
 void Session::handle(const Header& header, const Ping& /*call*/) {
   replies_.report(header, CUDA_SUCCESS);
+}
+
+void Session::handle(const Header& header, const AskServer& /*call*/) {
+  replies_.reply(header, ServerFacts{.version = GPUCAST_VERSION, .clients = processes_beside()});
 }
 
 void Session::handle(const Header& header, const Open& /*call*/) {

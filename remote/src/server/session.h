@@ -60,6 +60,7 @@ class Session {
   void handle(const Header& header, const Message& call);
   void handle(const Header& header, const Open& call);
   void handle(const Header& header, const Ping& call);
+  void handle(const Header& header, const AskServer& call);
   void handle(const Header& header, const StreamQuery& call);
   void handle(const Header& header, const EventQuery& call);
   void handle(const Header& header, const FenceSync& call);

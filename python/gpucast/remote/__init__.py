@@ -86,7 +86,35 @@ def gpus_here() -> int:
     return len(listing.splitlines())
 
 
-def serve(gpus: Sequence[int], host: str, port: int, options: Sequence[str]) -> int:
+def fake_driver() -> Path:
+    """A driver without a GPU, beside the client library (``GPUCAST_LIBCUDA`` names another)."""
+    named = os.environ.get("GPUCAST_LIBCUDA")
+    found = Path(named) if named else client_folder() / "fake" / "libcuda.so.1"
+    if not found.exists():
+        raise GpucastError(f"{found}: not there: this build of gpucast cannot rehearse")
+    return found
+
+
+def rehearsal(gpus: int) -> dict[str, str]:
+    """The environment of servers that lend GPUs which are not there.
+
+    Their memory is the host's, copies copy, and kernels do nothing.
+    """
+    return {
+        **os.environ,
+        "GPUCAST_LIBCUDA": os.fspath(fake_driver()),
+        "GPUCAST_FAKE_DEVICES": str(gpus),
+        "GPUCAST_FAKE_ANY_KERNEL": "1",
+    }
+
+
+def serve(
+    gpus: Sequence[int],
+    host: str,
+    port: int,
+    options: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+) -> int:
     """Run one server a GPU, on ports from ``port``, until SIGTERM or SIGINT; its exit status.
 
     If one of them ends, the others are ended too, and all if this process is killed.
@@ -102,7 +130,7 @@ def serve(gpus: Sequence[int], host: str, port: int, options: Sequence[str]) -> 
         for k, gpu in enumerate(gpus):
             listen = _listen(host, port + k if port else 0)
             words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
-            running.append(subprocess.Popen([program, *words, *options]))
+            running.append(subprocess.Popen([program, *words, *options], env=variables))
         while not stop.wait(0.1):
             if any(server.poll() is not None for server in running):
                 break

@@ -1,0 +1,109 @@
+"""What an ELF file says of itself: the libraries that it needs, and whether it holds GPU code."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_DYNAMIC, _INTERPRETER = 2, 3  # program headers
+_NEEDED, _STRINGS, _RPATH = 1, 5, 15  # entries of the dynamic section
+_LOAD = 1
+
+
+class NoElfError(ValueError):
+    """The file is none of 64 bits, or is damaged."""
+
+
+@dataclass(frozen=True)
+class ElfFile:
+    """Of one program or library.
+
+    Attributes:
+        path: where it is.
+        needed: names of the libraries that it was linked with.
+        rpath: folders that the loader looks into before ``LD_LIBRARY_PATH`` (DT_RPATH), or "".
+        is_dynamic: the system's loader starts it, so that it can be told of other libraries.
+        has_gpu_code: nvcc compiled some of it.
+        names_driver: its data name ``libcuda.so.1``: it, or a CUDA runtime within it, opens the
+            driver itself.
+    """
+
+    path: Path
+    needed: tuple[str, ...]
+    rpath: str
+    is_dynamic: bool
+    has_gpu_code: bool
+    names_driver: bool
+
+
+def read(path: str | os.PathLike[str]) -> ElfFile:
+    """Read the parts of a file that say this.
+
+    Raises:
+        NoElfError: it is none.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as stream:
+        if os.fstat(stream.fileno()).st_size < 64:
+            raise NoElfError
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            try:
+                return _read(Path(path), content)
+            except struct.error as error:
+                raise NoElfError from error
+
+
+def _read(path: Path, content: mmap.mmap) -> ElfFile:
+    if content[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian
+        raise NoElfError
+    segments = _table(content, offset=0x20, size=0x36, count=0x38, form="<IIQQQQQQ")
+    loads = [(each[3], each[2], each[5]) for each in segments if each[0] == _LOAD]
+    dynamic = next((each for each in segments if each[0] == _DYNAMIC), None)
+    entries: list[tuple[int, int]] = []
+    if dynamic is not None:
+        part = content[dynamic[2] : dynamic[2] + dynamic[5]]
+        entries = list(struct.iter_unpack("<qQ", part[: len(part) // 16 * 16]))
+    strings = next((value for tag, value in entries if tag == _STRINGS), 0)
+
+    def text(value: int) -> str:
+        begin = _in_file(strings + value, loads)
+        return content[begin : content.find(b"\0", begin)].decode("utf-8", "replace")
+
+    return ElfFile(
+        path=path,
+        needed=tuple(text(value) for tag, value in entries if tag == _NEEDED),
+        rpath=next((text(value) for tag, value in entries if tag == _RPATH), ""),
+        is_dynamic=any(each[0] == _INTERPRETER for each in segments),
+        has_gpu_code=".nv_fatbin" in _section_names(content),
+        names_driver=content.find(b"libcuda.so.1\0") >= 0,
+    )
+
+
+def _table(
+    content: mmap.mmap, *, offset: int, size: int, count: int, form: str
+) -> list[tuple[int, ...]]:
+    """A table whose place, size of an entry and count stand at these places of the header."""
+    (begin,) = struct.unpack_from("<Q", content, offset)
+    (step,) = struct.unpack_from("<H", content, size)
+    (number,) = struct.unpack_from("<H", content, count)
+    return [struct.unpack_from(form, content, begin + k * step) for k in range(number)]
+
+
+def _section_names(content: mmap.mmap) -> set[str]:
+    sections = _table(content, offset=0x28, size=0x3A, count=0x3C, form="<IIQQQQIIQQ")
+    (which,) = struct.unpack_from("<H", content, 0x3E)
+    if which >= len(sections):
+        return set()
+    names = content[sections[which][4] : sections[which][4] + sections[which][5]]
+    ends = ((each[0], names.find(b"\0", each[0])) for each in sections)
+    return {names[begin:end].decode("utf-8", "replace") for begin, end in ends}
+
+
+def _in_file(address: int, loads: list[tuple[int, int, int]]) -> int:
+    for begin, offset, size in loads:
+        if begin <= address < begin + size:
+            return address - begin + offset
+    raise NoElfError

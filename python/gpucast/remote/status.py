@@ -1,0 +1,178 @@
+"""What a GPU server says of itself, and how far away it is: asked over the client, as programs do.
+
+The client connects once in a process, and knows its servers from the environment; so each server is
+asked by a process of its own, which runs ``ask`` of this file and prints its answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gpucast.remote import CLIENT, client_folder, environment
+
+TRIALS = 200
+SMALL, LARGE = 64, 32 << 20
+"""Bytes of a blocking copy whose time is the round trip's, and of one whose rate is measured."""
+
+PATIENCE = 60.0
+"""s until a server that was reached has told all; a GPU that computes lets copies wait."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Of one server.
+
+    Attributes:
+        address: as it was named.
+        problem: why it cannot be used, in a line; None where it can, and then all else is known.
+        version: of gpucast at the server.
+        gpu: name of the GPU.
+        memory_bytes, free_bytes: of the GPU, as far as this client may use it.
+        clients: that the server has now, this question included.
+        round_trip_seconds: median of a blocking copy of 64 bytes from the GPU.
+        up_bytes_per_second, down_bytes_per_second: of a copy of 32 MiB from pinned memory; None
+            where it was not measured.
+    """
+
+    address: str
+    problem: str | None = None
+    version: str | None = None
+    gpu: str | None = None
+    memory_bytes: int | None = None
+    free_bytes: int | None = None
+    clients: int | None = None
+    round_trip_seconds: float | None = None
+    up_bytes_per_second: float | None = None
+    down_bytes_per_second: float | None = None
+
+
+def statuses(
+    addresses: Sequence[str], *, secret_file: Path | None = None, bandwidth: bool = True
+) -> list[Status]:
+    """Ask several servers, those at the same time that are not measured.
+
+    Raises:
+        GpucastError: gpucast was built without remote GPUs.
+    """
+    library = client_folder() / CLIENT
+
+    def one(address: str) -> Status:
+        return _ask(address, library, secret_file, bandwidth)
+
+    # Copies at the same time would share the network and tell of neither.
+    with ThreadPoolExecutor(1 if bandwidth else 16) as threads:
+        return list(threads.map(one, addresses))
+
+
+def _ask(address: str, library: Path, secret_file: Path | None, bandwidth: bool) -> Status:
+    # Counters are a program's.
+    variables = environment(address, secret_file=secret_file) | {"GPUCAST_REMOTE_COUNTERS": ""}
+    words = [sys.executable, "-m", "gpucast.remote.status", os.fspath(library)]
+    try:
+        told = subprocess.run(
+            [*words, *(["bandwidth"] if bandwidth else [])],
+            env=variables,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Status(address, f"it has not answered within {PATIENCE:.0f} s")
+    if told.returncode == 0 and told.stdout:
+        return Status(address, **json.loads(told.stdout))
+    lines = told.stderr.strip().splitlines() or ["it gave no answer"]
+    said = next((each for each in lines if each.startswith("gpucast remote: ")), lines[-1])
+    return Status(address, said.removeprefix("gpucast remote: ").removeprefix(f"{address}: "))
+
+
+class _Runtime:
+    """The calls of the CUDA runtime that are needed."""
+
+    def __init__(self, library: str) -> None:
+        self._library = ctypes.CDLL(library)
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Raises RuntimeError with the runtime's words."""
+        status = self._library[name](*arguments)
+        if status != 0:
+            text = self._library.cudaGetErrorString
+            text.restype = ctypes.c_char_p
+            raise RuntimeError(f"{name}: {text(status).decode()}")
+
+    def address(self, name: str, *arguments: object) -> ctypes.c_void_p:
+        place = ctypes.c_void_p()
+        self.call(name, ctypes.byref(place), *arguments)
+        return place
+
+
+def ask(library: str, *, bandwidth: bool) -> dict[str, object]:
+    """The facts of device 0. Raises RuntimeError."""
+    runtime = _Runtime(library)
+    version, clients = ctypes.create_string_buffer(64), ctypes.c_uint()
+    runtime.call("gpucast_remote_server", 0, version, ctypes.c_size_t(64), ctypes.byref(clients))
+    properties = ctypes.create_string_buffer(8192)  # more than cudaDeviceProp, which begins so
+    runtime.call("cudaGetDeviceProperties", properties, 0)
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    runtime.call("cudaMemGetInfo", ctypes.byref(free), ctypes.byref(total))
+    device = runtime.address("cudaMalloc", ctypes.c_size_t(LARGE if bandwidth else SMALL))
+    here = ctypes.create_string_buffer(SMALL)
+
+    def copy(to: object, source: object, size: int, kind: int) -> None:
+        runtime.call("cudaMemcpy", to, source, ctypes.c_size_t(size), kind)
+
+    trips = [_seconds(lambda: copy(here, device, SMALL, 2)) for _ in range(TRIALS)]
+    facts: dict[str, object] = {
+        "version": version.value.decode("utf-8", "replace"),
+        "gpu": properties.value.decode("utf-8", "replace"),
+        "memory_bytes": total.value,
+        "free_bytes": free.value,
+        "clients": clients.value,
+        "round_trip_seconds": statistics.median(trips),
+    }
+    if bandwidth:
+        pinned = runtime.address("cudaMallocHost", ctypes.c_size_t(LARGE))
+
+        def up() -> None:
+            copy(device, pinned, LARGE, 1)
+            runtime.call("cudaDeviceSynchronize")  # a blocking copy may be on its way still
+
+        fastest = min(_seconds(up) for _ in range(4))
+        facts["up_bytes_per_second"] = LARGE / fastest
+        fastest = min(_seconds(lambda: copy(pinned, device, LARGE, 2)) for _ in range(4))
+        facts["down_bytes_per_second"] = LARGE / fastest
+    return facts
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def as_object(status: Status) -> dict[str, object]:
+    """For JSON."""
+    return {"reachable": status.problem is None, **asdict(status)}
+
+
+def main() -> None:
+    """Print the answer of ``GPUCAST_REMOTE``'s server, or what the client says on stderr."""
+    try:
+        print(json.dumps(ask(sys.argv[1], bandwidth="bandwidth" in sys.argv[2:])))
+    except RuntimeError as error:
+        sys.exit(f"{error}")
+
+
+if __name__ == "__main__":
+    main()
