@@ -208,8 +208,9 @@ class DescribedCampaign:
         )
         if other:
             self._watcher.say(
-                f"{self._store.name} has {other} visits of these cells with another command, other "
-                "files or another environment; a fit takes all: give this one another case"
+                f"{self._store.name} has {other} visits of these cells by another command or "
+                "program, with other files or another environment; a fit takes all: give this one "
+                "another case"
             )
 
     def _say_who_else(self) -> None:
