@@ -20,6 +20,17 @@ TEST(ALyingServer, ThatWouldReadBeyondTheProgramsArgumentsIsGivenUp) {
                 ": it says that kernel saxpy has other parameters than it has\n");
 }
 
+TEST(ALyingServer, ThatHasAVariableOfAnotherSizeIsGivenUp) {
+  FatBinary binary;
+  char host = 0;
+  Servers servers;
+  ::setenv("GPUCAST_FAKE_KERNELS", GPUCAST_TEST_KERNELS, 1);
+  servers.serve();
+  __cudaRegisterVar(binary.handle(), &host, nullptr, "counter", 0, 4, 0, 0);
+  void* address = nullptr;
+  EXPECT_EQ(cudaGetSymbolAddress(&address, &host), cudaErrorDevicesUnavailable);
+}
+
 TEST(ALyingServer, IsNotAskedForKernelsThatTheProgramsCodeDoesNotHave) {
   FatBinary binary;
   static const char host = 0;

@@ -219,3 +219,30 @@ def test_a_copy_costs_a_round_trip_and_its_bytes_where_every_call_is_waited_for(
     assert copies["round_trips"] == copies["calls"] >= 2 * times * len(sizes)
     assert payload <= copies["bytes_sent"] < payload * 1.01
     assert payload <= copies["bytes_received"] < payload * 1.01
+
+
+@pytest.mark.parametrize("program", [MDAPP, MICROBENCH])
+@pytest.mark.parametrize("engine", [(), ("--engine", "cuda")])
+def test_programs_do_not_compute_elsewhere_where_servers_do_not_answer(
+    program: Path, engine: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "records.jsonl"
+    finished = run_remote("127.0.0.1:1", program, "measure", *engine, "-o", path)
+    assert finished.returncode == 2
+    (told, error) = finished.stderr.splitlines()
+    assert told == "gpucast remote: 127.0.0.1:1: Connection refused"
+    assert "127.0.0.1:1" in error or "--engine cuda" in error
+    assert "the remote GPU or its server is not available" in error
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("program", [MDAPP, MICROBENCH])
+def test_programs_do_not_compute_elsewhere_without_the_client(
+    program: Path, tmp_path: Path
+) -> None:
+    """Another runtime than the client's would take this machine's GPUs for the servers'."""
+    finished = run_remote(
+        "127.0.0.1:1", program, "measure", "-o", tmp_path / "o", LD_LIBRARY_PATH=""
+    )
+    assert finished.returncode == 2
+    assert "gpucast remote run starts programs" in finished.stderr

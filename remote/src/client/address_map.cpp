@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <iterator>
+#include <limits>
 #include <mutex>
 
 #include "protocol/ranges.h"
@@ -33,6 +34,7 @@ bool map_at(Address begin, std::size_t bytes) {
 
 // Blocks stay reserved when memory is freed: the server will use them again.
 bool AddressMap::reserve(int device, Address begin, std::size_t bytes) {
+  if (begin > std::numeric_limits<Address>::max() - block || bytes > ~(begin + block)) return false;
   const std::unique_lock lock(mutex_);
   const Address end = up(begin + bytes);
   for (Address at = down(begin); at < end; at += block) {

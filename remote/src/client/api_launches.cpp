@@ -76,8 +76,8 @@ void __cudaRegisterFunction(void** handle, const char* host, char* /*device*/, c
   runtime().program.add_function(binary_of(handle), host, name);
 }
 void __cudaRegisterVar(void** handle, char* host, char* /*device*/, const char* name, int /*ext*/,
-                       std::size_t /*bytes*/, int /*constant*/, int /*global*/) {
-  runtime().program.add_variable(binary_of(handle), host, name);
+                       std::size_t bytes, int /*constant*/, int /*global*/) {
+  runtime().program.add_variable(binary_of(handle), host, name, bytes);
 }
 void __cudaRegisterManagedVar(void** /*handle*/, void** /*host*/, char* /*device*/,
                               const char* name, int /*ext*/, std::size_t /*bytes*/,

@@ -115,8 +115,11 @@ Status Modules::global(const Variable& variable, Global& result) {
   if (status == 0) {
     status = gpu_.call(ModuleGlobal{.module = variable.binary->id, .name = variable.name}, result);
   }
-  if (status == 0) globals_[&variable] = result;
-  return status;
+  if (status != 0) return status;
+  if (result.bytes != variable.bytes)
+    return gpu_.give_up("it says that variable " + variable.name + " has another size than it has");
+  globals_[&variable] = result;
+  return 0;
 }
 
 std::vector<Address> Modules::unload(const FatBinary& binary) {

@@ -56,10 +56,11 @@ void Program::add_function(FatBinary& binary, const void* host, const char* name
   functions_[&added] = &added;
 }
 
-void Program::add_variable(FatBinary& binary, const void* host, const char* name) {
+void Program::add_variable(FatBinary& binary, const void* host, const char* name,
+                           std::size_t bytes) {
   const std::unique_lock lock(mutex_);
-  const Variable& added =
-      binary.variables.emplace_back(Variable{.binary = &binary, .host = host, .name = name});
+  const Variable& added = binary.variables.emplace_back(
+      Variable{.binary = &binary, .host = host, .name = name, .bytes = bytes});
   variables_[host] = &added;
 }
 

@@ -24,6 +24,7 @@ struct Variable {
   const FatBinary* binary = nullptr;
   const void* host = nullptr;
   std::string name = {};
+  std::size_t bytes = 0;
 };
 
 struct FatBinary {
@@ -41,7 +42,7 @@ class Program {
   FatBinary& add(const void* wrapper);
   void remove(FatBinary& binary);
   void add_function(FatBinary& binary, const void* host, const char* name);
-  void add_variable(FatBinary& binary, const void* host, const char* name);
+  void add_variable(FatBinary& binary, const void* host, const char* name, std::size_t bytes);
 
   // By what stands for it in the host's code, or by itself; nullptr if there is none.
   const Function* function(const void* host) const { return find(functions_, host); }

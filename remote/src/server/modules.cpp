@@ -13,6 +13,7 @@ namespace {
 // More than programs have, and little enough for this process.
 constexpr std::size_t most_modules = std::size_t{1} << 16;
 constexpr std::size_t most_kernels = std::size_t{1} << 20;
+constexpr std::size_t most_parameters_of_all = std::size_t{1} << 22;
 
 }  // namespace
 
@@ -25,6 +26,7 @@ bool Modules::holds(Address address, std::uint64_t bytes) const {
 
 void Modules::reset() {
   kernels_.clear();
+  parameters_ = 0;
   variables_.clear();
   for (const auto& [id, module] : modules_) {
     if (module.library != nullptr) driver_.cuLibraryUnload(module.library);
@@ -87,7 +89,8 @@ std::vector<Parameter> Modules::parameters_of(CUkernel kernel) const {
 
 Kernels Modules::run(const ModuleKernels& call) {
   auto* const from = library(call.module);
-  if (kernels_.size() >= most_kernels) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  if (kernels_.size() >= most_kernels || parameters_ >= most_parameters_of_all)
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   Kernels result;
   for (std::size_t k = 0; k < call.names.size(); ++k) {
     Kernel told;
@@ -96,8 +99,10 @@ Kernels Modules::run(const ModuleKernels& call) {
       check(driver_.cuLibraryGetKernel(&entry.kernel, from, call.names[k].c_str()));
       entry.parameters = parameters_of(entry.kernel);
       entry.argument_bytes = argument_bytes(entry.parameters);
+      KernelOfModule& place = kernels_[call.first + k];
+      parameters_ += entry.parameters.size() - place.parameters.size();
       told.parameters = entry.parameters;
-      kernels_[call.first + k] = std::move(entry);
+      place = std::move(entry);
     });
     result.kernels.push_back(std::move(told));
   }
@@ -116,7 +121,10 @@ void Modules::run(const ModuleUnload& call) {
   const auto removed = modules_.extract(call.module);
   if (!removed) throw DriverError(CUDA_ERROR_INVALID_HANDLE);
   const auto belongs = [&](const auto& entry) { return entry.second.module == call.module; };
-  std::erase_if(kernels_, belongs);
+  std::erase_if(kernels_, [&](const auto& entry) {
+    if (belongs(entry)) parameters_ -= entry.second.parameters.size();
+    return belongs(entry);
+  });
   std::erase_if(variables_, belongs);
   const Module& module = removed.mapped();
   image_bytes_ -= module.image.size();

@@ -57,6 +57,7 @@ class Modules {
   Streams& streams_;
   std::size_t most_image_bytes_;
   std::size_t image_bytes_ = 0;
+  std::size_t parameters_ = 0;  // of all kernels
   std::unordered_map<Id, Module> modules_;
   std::unordered_map<Id, KernelOfModule> kernels_;
   std::map<Address, VariableOfModule> variables_;
