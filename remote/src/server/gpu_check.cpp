@@ -13,13 +13,13 @@
 namespace gpucast::remote::server {
 namespace {
 
-constexpr const char* mark = "--look-for-gpu-of-this-server";  // never a user's
-constexpr std::size_t count_of_words = 4;
+constexpr const char* check_mark = "--look-for-gpu-of-this-server";  // never a user's
+constexpr std::size_t words_of_check = 4;
 
 }  // namespace
 
 bool gpu_is_there(const std::string& name, const SessionOptions& options) {
-  std::vector<std::string> words = {name, mark, options.libcuda, std::to_string(options.gpu)};
+  std::vector<std::string> words = {name, check_mark, options.libcuda, std::to_string(options.gpu)};
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words)
@@ -39,7 +39,7 @@ bool gpu_is_there(const std::string& name, const SessionOptions& options) {
 }
 
 bool checked_gpu(const std::vector<std::string>& words) {
-  if (words.size() != count_of_words || words[1] != mark) return false;
+  if (words.size() != words_of_check || words[1] != check_mark) return false;
   const int gpu = std::stoi(words[3]);
   try {
     const Driver driver(words[2]);
