@@ -93,8 +93,11 @@ struct Pair {
 };
 
 TEST(Connections, AreNotInherited) {
-  const Pair pair;
-  EXPECT_NE(::fcntl(pair.here->descriptor(), F_GETFD) & FD_CLOEXEC, 0);
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const auto here = adopt_descriptor(ends[0]);
+  const Descriptor there(ends[1]);
+  EXPECT_NE(::fcntl(ends[0], F_GETFD) & FD_CLOEXEC, 0);
 }
 
 // A page of one's own, and one that is nobody's.

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "client/handshake.h"
 #include "client/quiet_thread.h"
 #include "client/status.h"
 #include "transport/sockets.h"
@@ -44,13 +43,10 @@ void Gpu::close() noexcept {
   if (watcher_.joinable()) watcher_.join();
 }
 
-std::unique_ptr<Connection> Gpu::connect(Purpose purpose, int index) {
+std::unique_ptr<Connection> Gpu::connect(Purpose purpose) {
   const Deadline deadline = Clock::now() + to_connect;
-  auto connection = connect_to(endpoint_, deadline);
-  const Hello hello{
-      .purpose = purpose, .index = static_cast<std::uint16_t>(index), .session = session_};
-  session_ = shake_hands(*connection, hello, settings_.secret, deadline);
-  return connection;
+  return shake_hands(connect_to(endpoint_, deadline), purpose, session_, settings_.credentials,
+                     deadline);
 }
 
 void Gpu::open() {
@@ -105,7 +101,7 @@ BulkConnections& Gpu::bulk() {
     std::vector<std::unique_ptr<Connection>> connections;
     connections.reserve(static_cast<std::size_t>(settings_.bulk_connections));
     for (int k = 0; k < settings_.bulk_connections; ++k)
-      connections.push_back(connect(Purpose::bulk, k));
+      connections.push_back(connect(Purpose::bulk));
     bulk_ = std::make_unique<BulkConnections>(std::move(connections), receives_,
                                               [this](const std::string& why) { lose(why); });
     // Who lost the server meanwhile did not know of them.
