@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <new>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace gpucast::remote {
 namespace {
@@ -39,7 +43,6 @@ void require(bool success) {
 struct Ends {
   ByteQueue* in = nullptr;
   ByteQueue* out = nullptr;
-  bool may_write = true;
 };
 
 Ends& ends_of(BIO* bio) { return *static_cast<Ends*>(BIO_get_data(bio)); }
@@ -59,10 +62,8 @@ int bio_read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
 
 int bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* sent) {
   BIO_clear_retry_flags(bio);
-  const Ends& ends = ends_of(bio);
-  if (!ends.may_write) return 0;
   try {
-    ends.out->put(std::as_bytes(std::span(data, size)));
+    ends_of(bio).out->put(std::as_bytes(std::span(data, size)));
   } catch (const std::bad_alloc&) {
     return 0;
   }
@@ -85,10 +86,14 @@ BIO_METHOD* make_method() {
 }  // namespace
 
 struct Tls::State {
+  TlsSide side = TlsSide::client;
   std::unique_ptr<SSL, Deleter<SSL_free>> ssl;
   Ends ends;
-  std::optional<Key> key;  // until hands are shaken
+  Key key;
   std::vector<unsigned char> identity;
+  // What the traffic's keys follow from, once libssl has told them.
+  std::optional<Key> of_client;
+  std::optional<Key> of_server;
 };
 
 namespace {
@@ -113,8 +118,7 @@ template <class State>
 int offer_key(SSL* ssl, const EVP_MD* /*hash*/, const unsigned char** identity, std::size_t* size,
               SSL_SESSION** session) {
   const State& state = state_of<State>(ssl);
-  if (!state.key) return 0;
-  *session = session_of(ssl, *state.key).release();
+  *session = session_of(ssl, state.key).release();
   *identity = state.identity.data();
   *size = state.identity.size();
   return *session == nullptr ? 0 : 1;
@@ -125,9 +129,30 @@ template <class State>
 int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
   const State& state = state_of<State>(ssl);
   *session = nullptr;
-  if (!state.key || !std::ranges::equal(std::span(identity, size), state.identity)) return 1;
-  *session = session_of(ssl, *state.key).release();
+  if (!std::ranges::equal(std::span(identity, size), state.identity)) return 1;
+  *session = session_of(ssl, state.key).release();
   return *session == nullptr ? 0 : 1;
+}
+
+// A key of a line "NAME NUMBER KEY" in hexadecimal digits; nothing for another name.
+std::optional<Key> key_of(std::string_view line, std::string_view name) {
+  constexpr int base = 16;
+  if (!line.starts_with(name) || line.size() < 2 * Key::size) return std::nullopt;
+  const std::string_view digits = line.substr(line.size() - 2 * Key::size);
+  Key result;
+  for (std::size_t k = 0; k < Key::size; ++k) {
+    const char* const at = digits.data() + 2 * k;
+    if (std::from_chars(at, at + 2, result.bytes()[k], base).ptr != at + 2) return std::nullopt;
+  }
+  return result;
+}
+
+// libssl wipes the line behind this.
+template <class State>
+void note_secret(const SSL* ssl, const char* line) {
+  auto& state = *static_cast<State*>(SSL_get_app_data(ssl));
+  if (auto key = key_of(line, "CLIENT_TRAFFIC_SECRET_0 ")) state.of_client = *key;
+  if (auto key = key_of(line, "SERVER_TRAFFIC_SECRET_0 ")) state.of_server = *key;
 }
 
 // For ever: threads of a program that ends may still connect.
@@ -147,6 +172,7 @@ SSL_CTX* make_context() {
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_psk_use_session_callback(raw, offer_key<State>);
   SSL_CTX_set_psk_find_session_callback(raw, find_key<State>);
+  SSL_CTX_set_keylog_callback(raw, note_secret<State>);
   return context.release();
 }
 
@@ -158,41 +184,25 @@ std::string reason_of(unsigned long code) {
 
 constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are alerts that were received
 
-[[noreturn]] void fail(bool shaking_hands) {
+[[noreturn]] void fail() {
   const unsigned long code = ERR_peek_error();
   ERR_clear_error();
   const int reason = ERR_GET_REASON(code);
-  const std::string words = " (TLS: " + reason_of(code) + ")";
   const bool told = ERR_GET_LIB(code) == ERR_LIB_SSL && reason > alert_reasons;
-  if (shaking_hands && (told || reason == SSL_R_BINDER_DOES_NOT_VERIFY ||
-                        reason == SSL_R_NO_SHARED_CIPHER || reason == SSL_R_NO_SUITABLE_KEY_SHARE)) {
-    throw TlsError("the secret is not the same, or what was said was changed on its way" + words);
-  }
-  if (told) throw TlsError("what was sent reached the other end changed" + words);
-  throw TlsError("what came was changed on its way" + words);
+  const bool other_key = told || reason == SSL_R_BINDER_DOES_NOT_VERIFY ||
+                         reason == SSL_R_NO_SHARED_CIPHER;
+  throw TlsError((other_key ? "the secret is not the same, or what was said was changed on its way"
+                            : "what came was changed on its way") +
+                 (" (TLS: " + reason_of(code) + ")"));
 }
 
 }  // namespace
-
-std::span<std::byte> ByteQueue::room(std::size_t bytes) {
-  if (bytes_.size() - end_ < bytes) {
-    std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    if (bytes_.size() - end_ < bytes) bytes_.resize(end_ + bytes);
-  }
-  return std::span(bytes_).subspan(end_);
-}
-
-void ByteQueue::put(std::span<const std::byte> bytes) {
-  std::ranges::copy(bytes, room(bytes.size()).begin());
-  add(bytes.size());
-}
 
 Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
     : state_(std::make_unique<State>()) {
   static SSL_CTX* const context = make_context<State>();
   static BIO_METHOD* const method = make_method();
+  state_->side = side;
   state_->ends = {.in = &in, .out = &out};
   state_->key = key;
   state_->identity.resize(identity.size());
@@ -219,67 +229,22 @@ Tls::~Tls() = default;
 bool Tls::shake_hands() {
   SSL* const ssl = state_->ssl.get();
   ERR_clear_error();
-  const int done = SSL_do_handshake(ssl);
-  if (done != 1) {
+  if (const int done = SSL_do_handshake(ssl); done != 1) {
     if (SSL_get_error(ssl, done) == SSL_ERROR_WANT_READ) return false;
-    state_->key.reset();
-    fail(true);
+    fail();
   }
-  state_->key.reset();
   // That it was this key, with an exchange, and not something that OpenSSL would also do.
   if (SSL_session_reused(ssl) != 1 || SSL_version(ssl) != TLS1_3_VERSION ||
       SSL_CIPHER_get_id(SSL_get_current_cipher(ssl)) != suite_id ||
-      SSL_get_negotiated_group(ssl) != NID_X25519 || SSL_get0_peer_certificate(ssl) != nullptr) {
+      SSL_get_negotiated_group(ssl) != NID_X25519 || SSL_get0_peer_certificate(ssl) != nullptr ||
+      !state_->of_client || !state_->of_server) {
     throw TlsError("the other end did not use the secret");
   }
-  state_->ends.may_write = false;
+  const bool client = state_->side == TlsSide::client;
+  reader_.emplace(client ? *state_->of_server : *state_->of_client);
+  writer_.emplace(client ? *state_->of_client : *state_->of_server);
+  state_.reset();  // libssl wipes what it knows
   return true;
-}
-
-// Neither side asks the other for anything but to read: who reads has nothing to write.
-std::size_t Tls::read(std::span<std::byte> into) {
-  SSL* const ssl = state_->ssl.get();
-  std::size_t total = 0;
-  while (total < into.size()) {
-    std::size_t got = 0;
-    ERR_clear_error();
-    const int done = SSL_read_ex(ssl, into.data() + total, into.size() - total, &got);
-    if (done == 1) {
-      total += got;
-      continue;
-    }
-    if (SSL_get_error(ssl, done) == SSL_ERROR_WANT_READ) break;
-    if (total > 0) break;  // it is met again by the next
-    if (SSL_get_error(ssl, done) == SSL_ERROR_ZERO_RETURN)
-      throw TlsError("the other end closed the connection");
-    fail(false);
-  }
-  return total;
-}
-
-void Tls::write(std::span<const std::byte> data) {
-  if (data.empty()) return;
-  if (records_ >= most_records_) replace_keys();
-  records_ += (data.size() + record_bytes - 1) / record_bytes;
-  SSL* const ssl = state_->ssl.get();
-  state_->ends.may_write = true;
-  std::size_t sent = 0;
-  ERR_clear_error();
-  const bool done = SSL_write_ex(ssl, data.data(), data.size(), &sent) == 1 && sent == data.size();
-  state_->ends.may_write = false;
-  if (!done) fail(false);
-}
-
-// The keys of what this side sends.
-void Tls::replace_keys() {
-  SSL* const ssl = state_->ssl.get();
-  state_->ends.may_write = true;
-  ERR_clear_error();
-  const bool done =
-      SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl) == 1;
-  state_->ends.may_write = false;
-  if (!done) fail(false);
-  records_ = 0;
 }
 
 }  // namespace gpucast::remote

@@ -281,7 +281,7 @@ class Listener {
       co_await asio::async_write(socket, buffer_of(tls.out.content()), use_awaitable);
       tls.out.drop(tls.out.content().size());
       if (done || failed) continue;
-      const std::span<std::byte> room = tls.in.room(Tls::record_bytes);
+      const std::span<std::byte> room = tls.in.room(tls_record_bytes);
       tls.in.add(co_await socket.async_read_some(asio::buffer(room.data(), room.size()),
                                                  use_awaitable));
     }

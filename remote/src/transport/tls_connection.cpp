@@ -1,9 +1,7 @@
 #include "transport/tls_connection.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "transport/program_memory.h"
 
@@ -14,8 +12,6 @@ namespace {
 // the other opens at the same time.
 constexpr std::size_t at_once = std::size_t{256} << 10;
 
-// One thread reads and one writes, and OpenSSL takes one at a time: the lock is held while bytes are
-// sealed or opened, and not while the network is waited for.
 class TlsConnection : public Connection {
  public:
   TlsConnection(std::unique_ptr<Connection> connection, std::unique_ptr<Tls> tls)
@@ -56,10 +52,9 @@ class TlsConnection : public Connection {
   // What there is of whole records.
   std::size_t open(std::span<std::byte> into, MemoryOf whose) {
     // What may be written of it, at most.
-    into = into.first(std::min(into.size(), tls_->in.content().size() + Tls::record_bytes));
+    into = into.first(std::min(into.size(), tls_->in.content().size() + tls_record_bytes));
     if (whose == MemoryOf::program && !program_.may_write(into))
       throw BadMemory("memory that is not the program's");
-    const std::lock_guard lock(mutex_);
     const std::size_t got = tls_->read(into);
     unread_ = got == into.size();
     return got;
@@ -70,28 +65,17 @@ class TlsConnection : public Connection {
     second = second.first(std::min(second.size(), at_once - first.size()));
     if (whose == MemoryOf::program && !program_.may_read(second))
       throw BadMemory("memory that is not the program's");
-    const std::lock_guard lock(mutex_);
-    if (first.size() + second.size() <= Tls::record_bytes) {
-      // In one record.
-      together_.assign(first.begin(), first.end());
-      together_.insert(together_.end(), second.begin(), second.end());
-      tls_->write(together_);
-    } else {
-      tls_->write(first);
-      tls_->write(second);
-    }
+    tls_->write(first, second);
     sealed_ = first.size() + second.size();
   }
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Tls> tls_;
-  std::mutex mutex_;
   ProgramMemory program_;
   // The reader's: whether there may be something to open.
   bool unread_ = true;
   // The writer's: bytes that are sealed and not sent, and not taken therefore.
   std::size_t sealed_ = 0;
-  std::vector<std::byte> together_;
 };
 
 void send_out(Connection& connection, Tls& tls, const Deadline& deadline) {
@@ -100,7 +84,7 @@ void send_out(Connection& connection, Tls& tls, const Deadline& deadline) {
 }
 
 void read_in(Connection& connection, Tls& tls, const Deadline& deadline) {
-  tls.in.add(read_some(connection, tls.in.room(Tls::record_bytes), deadline));
+  tls.in.add(read_some(connection, tls.in.room(tls_record_bytes), deadline));
 }
 
 }  // namespace
