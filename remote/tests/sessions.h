@@ -24,9 +24,9 @@ class Speaker {
   explicit Speaker(const ServerProcess& server) {
     const Deadline deadline = Clock::now() + std::chrono::seconds(10);
     client::Session session;
-    auto connection = client::shake_hands(connect_to(parse_endpoint(server.address()), deadline),
-                                          Purpose::control, session,
-                                          {.secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"))}, deadline);
+    auto connection = client::shake_hands(
+        connect_to(parse_endpoint(server.address()), deadline), Purpose::control, session,
+        {.secret = read_secret(std::getenv("GPUCAST_REMOTE_SECRET_FILE"))}, deadline);
     control_ = std::make_unique<client::ControlConnection>(std::move(connection), receives_,
                                                            std::chrono::microseconds(0));
     Opened opened;

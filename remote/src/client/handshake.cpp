@@ -33,7 +33,8 @@ void require_entry(Entry entry) {
 const SecretKeys& secret_of(const Credentials& credentials) {
   if (credentials.secret) return *credentials.secret;
   throw ConnectionLost(
-      "the server asks for a secret: GPUCAST_REMOTE_SECRET_FILE (--secret-file) names none, and this "
+      "the server asks for a secret: GPUCAST_REMOTE_SECRET_FILE (--secret-file) names none, and "
+      "this "
       "user has no server of its own here that made one");
 }
 
@@ -82,8 +83,7 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   if (welcome.entry == Entry::wrong_secret)
     throw ConnectionLost("the secret is not the server's; it is " + secret.file);
   require_entry(welcome.entry);
-  if (!same(welcome.mac,
-            prove(secret.plain, Side::server, hello, challenge.nonce, answer.nonce))) {
+  if (!same(welcome.mac, prove(secret.plain, Side::server, hello, challenge.nonce, answer.nonce))) {
     throw ConnectionLost("the server does not know the secret " + secret.file);
   }
   session.id = welcome.session;
@@ -94,8 +94,7 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
 std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Purpose purpose,
                                         Session& session, const Credentials& credentials,
                                         const Deadline& deadline) {
-  const Hello hello{
-      .purpose = purpose, .security = credentials.security, .session = session.id};
+  const Hello hello{.purpose = purpose, .security = credentials.security, .session = session.id};
   write_all(*connection, packed(hello), {}, deadline);
   const Challenge challenge = hear_challenge(*connection, credentials.security, deadline);
   const SecretKeys& secret = secret_of(credentials);

@@ -25,7 +25,8 @@ struct Session {
 
 // Says what the connection is for, proves to have the secret (or the session's key) and asks the
 // same of the server. The session is given where the connection begins it. What is returned is
-// encrypted and signed where that was asked for. ConnectionLost or TlsError with one line otherwise.
+// encrypted and signed where that was asked for. ConnectionLost or TlsError with one line
+// otherwise.
 std::unique_ptr<Connection> shake_hands(std::unique_ptr<Connection> connection, Purpose purpose,
                                         Session& session, const Credentials& credentials,
                                         const Deadline& deadline);

@@ -42,8 +42,7 @@ ClientSettings read_client_settings() {
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("GPUCAST_REMOTE: ") + error.what());
   }
-  if (number("GPUCAST_REMOTE_PLAIN", 0, 0, 1) == 1)
-    result.credentials.security = Security::plain;
+  if (number("GPUCAST_REMOTE_PLAIN", 0, 0, 1) == 1) result.credentials.security = Security::plain;
   const auto file = variable("GPUCAST_REMOTE_SECRET_FILE");
   result.credentials.secret = file.empty() ? find_own_secret() : read_secret(file);
   result.synchronous = number("GPUCAST_REMOTE_SYNC", 0, 0, 1) == 1;

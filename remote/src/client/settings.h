@@ -1,7 +1,8 @@
 // What the environment tells the client:
 //
 //   GPUCAST_REMOTE               servers, in the order of their devices: host:port,unix:/path,...
-//   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them (default: the user's own, which servers
+//   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them (default: the user's own, which
+//   servers
 //                                of the same user on the same host have)
 //   GPUCAST_REMOTE_PLAIN=1       without TLS, with servers that speak so
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it

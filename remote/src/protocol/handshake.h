@@ -3,8 +3,8 @@
 //   client: Hello       what it is for, and whether it speaks TLS
 //   server: Challenge   its version, whether it speaks TLS, whether it has the session; a nonce
 //
-// Both sides end here where they do not speak the same: none falls back to the other. Then with TLS,
-// whose key's identity is what was said so far, so that who changes that ends the connection:
+// Both sides end here where they do not speak the same: none falls back to the other. Then with
+// TLS, whose key's identity is what was said so far, so that who changes that ends the connection:
 //
 //   a control connection   TLS under the secret with the listener, which says
 //     server: Admission    in, or why not; the session, and a new key for it
@@ -53,7 +53,7 @@ struct Hello {
   std::uint32_t version = protocol_version;
   Purpose purpose = Purpose::control;
   Security security = Security::tls;
-  SessionId session{};      // that a monitor or bulk connection belongs to
+  SessionId session{};  // that a monitor or bulk connection belongs to
   static constexpr std::size_t size = 32;
 };
 

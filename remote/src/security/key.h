@@ -29,8 +29,8 @@ class Key {
   std::array<std::uint8_t, size> bytes_{};
 };
 
-// HKDF-SHA256 (RFC 5869): another key for each purpose, of which none tells the others. The material
-// is hashed as a message: one that is followed by zeros is another one.
+// HKDF-SHA256 (RFC 5869): another key for each purpose, of which none tells the others. The
+// material is hashed as a message: one that is followed by zeros is another one.
 Key derive_key(std::span<const std::uint8_t> material, std::span<const std::uint8_t> salt,
                std::string_view purpose);
 

@@ -94,8 +94,8 @@ bool repeats_itself(std::string_view text) {
 std::string weakness_of(std::string_view text) {
   if (text.size() < least_bytes) return "a secret has at least 16 bytes";
   if (text.find('\0') != std::string_view::npos) return "a secret holds no NUL bytes";
-  if (std::set<char>(text.begin(), text.end()).size() < least_different ||
-      repeats_itself(text) || is_row_of_neighbours(text)) {
+  if (std::set<char>(text.begin(), text.end()).size() < least_different || repeats_itself(text) ||
+      is_row_of_neighbours(text)) {
     return "a secret of so little variety can be guessed";
   }
   return "";
@@ -153,7 +153,8 @@ Mac prove(const Key& key, Side side, const Hello& hello, const Nonce& server, co
   std::vector<std::byte> said;
   Writer writer(said);
   writer(side), writer(hello), writer(server), writer(client);
-  return hmac_sha256(key.bytes(), {reinterpret_cast<const std::uint8_t*>(said.data()), said.size()});
+  return hmac_sha256(key.bytes(),
+                     {reinterpret_cast<const std::uint8_t*>(said.data()), said.size()});
 }
 
 }  // namespace gpucast::remote

@@ -107,10 +107,11 @@ State& state_of(SSL* ssl) {
 Session session_of(SSL* ssl, const Key& key) {
   Session session(SSL_SESSION_new());
   const SSL_CIPHER* suite = SSL_CIPHER_find(ssl, suite_number.data());
-  const bool made = session && suite != nullptr &&
-                    SSL_SESSION_set1_master_key(session.get(), key.bytes().data(), Key::size) == 1 &&
-                    SSL_SESSION_set_cipher(session.get(), suite) == 1 &&
-                    SSL_SESSION_set_protocol_version(session.get(), TLS1_3_VERSION) == 1;
+  const bool made =
+      session && suite != nullptr &&
+      SSL_SESSION_set1_master_key(session.get(), key.bytes().data(), Key::size) == 1 &&
+      SSL_SESSION_set_cipher(session.get(), suite) == 1 &&
+      SSL_SESSION_set_protocol_version(session.get(), TLS1_3_VERSION) == 1;
   return made ? std::move(session) : nullptr;
 }
 
@@ -189,8 +190,8 @@ constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are alert
   ERR_clear_error();
   const int reason = ERR_GET_REASON(code);
   const bool told = ERR_GET_LIB(code) == ERR_LIB_SSL && reason > alert_reasons;
-  const bool other_key = told || reason == SSL_R_BINDER_DOES_NOT_VERIFY ||
-                         reason == SSL_R_NO_SHARED_CIPHER;
+  const bool other_key =
+      told || reason == SSL_R_BINDER_DOES_NOT_VERIFY || reason == SSL_R_NO_SHARED_CIPHER;
   throw TlsError((other_key ? "the secret is not the same, or what was said was changed on its way"
                             : "what came was changed on its way") +
                  (" (TLS: " + reason_of(code) + ")"));

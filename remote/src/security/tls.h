@@ -3,9 +3,10 @@
 // later (the exchange on X25519). One suite, TLS_AES_128_GCM_SHA256: what processors with AES
 // instructions do fastest. No certificates, no tickets, no early data.
 //
-// It only transforms bytes: `in` is filled with what the network brought, and `out` is what has to go
-// there. Any ordered connection carries it, one without a file descriptor too, which OpenSSL's own
-// socket BIO and the kernel's TLS need. libssl shakes hands, and the records are tls_records.h's.
+// It only transforms bytes: `in` is filled with what the network brought, and `out` is what has to
+// go there. Any ordered connection carries it, one without a file descriptor too, which OpenSSL's
+// own socket BIO and the kernel's TLS need. libssl shakes hands, and the records are
+// tls_records.h's.
 //
 // libssl is linked statically for the same reason as libcrypto (hmac.h).
 #pragma once
@@ -26,8 +27,9 @@ enum class TlsSide : std::uint8_t { client, server };
 
 class Tls {
  public:
-  // Who shakes hands has to have the same key and the same identity, which is sent in the clear and
-  // stands for what both sides have said before. std::runtime_error for want of memory.
+  // Who shakes hands has to have the same key and the same identity, of at least a byte, which is
+  // sent in the clear and stands for what both sides have said before. std::runtime_error for want
+  // of memory.
   Tls(TlsSide side, const Key& key, std::span<const std::byte> identity);
   ~Tls();
   Tls(const Tls&) = delete;
@@ -36,11 +38,12 @@ class Tls {
   ByteQueue in;
   ByteQueue out;
 
-  // Goes on with what is in `in`; true once both sides have shown that they have the key. `out` is to
-  // be sent either way, and when this throws TlsError: it tells the other end.
+  // Goes on with what is in `in`; true once both sides have shown that they have the key. `out` is
+  // to be sent either way, and when this throws TlsError: it tells the other end.
   bool shake_hands();
 
-  // After that; one thread reads, and one writes. What `in` has brought, 0 for nothing whole; TlsError.
+  // After that; one thread reads, and one writes. What `in` has brought, 0 for nothing whole;
+  // TlsError.
   std::size_t read(std::span<std::byte> into) { return reader_->read(into, in); }
   // Appends to `out`.
   void write(std::span<const std::byte> first, std::span<const std::byte> second = {}) {

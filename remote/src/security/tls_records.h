@@ -3,9 +3,9 @@
 // connection.
 //
 // libssl's own would copy each byte once more at both ends, and takes a connection's reader and
-// writer in turns. Here bytes are sealed from where they lie and opened into where they belong, each
-// direction on its own; that is half of what TLS costs. What is on the wire is the same: the tests
-// let libssl be the other end.
+// writer in turns. Here bytes are sealed from where they lie and opened into where they belong,
+// each direction on its own; that is half of what TLS costs. What is on the wire is the same: the
+// tests let libssl be the other end.
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ class RecordCipher {
   // The next bytes of the record: as many as there are.
   void pass(std::span<const std::byte> from, std::byte* into);
   static constexpr std::size_t tag_bytes = 16;
-  void end(std::byte* tag);                          // what was sealed
-  bool end(std::span<const std::byte, 16> tag);      // false: not what was sealed
+  void end(std::byte* tag);                      // what was sealed
+  bool end(std::span<const std::byte, 16> tag);  // false: not what was sealed
   void next_key();
 
  private:

@@ -80,8 +80,7 @@ std::optional<ClientProgram> client_program(const std::vector<std::string>& word
 
 bool tell(int other, const Admitted& admitted) {
   static_assert(std::is_trivially_copyable_v<Admitted>, "it is told as it lies");
-  return ::send(other, &admitted, sizeof admitted, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-         sizeof admitted;
+  return ::send(other, &admitted, sizeof admitted, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof admitted;
 }
 
 bool end_with_parent(pid_t parent) {

@@ -40,8 +40,8 @@ struct ClientProgram {
 pid_t begin_client_program(const std::string& name, int control, int others,
                            const SessionOptions& options);
 
-// What such a program was begun with and was told, and tells the listener that it has begun; nothing
-// where the words are a user's. std::runtime_error if the listener's process is gone.
+// What such a program was begun with and was told, and tells the listener that it has begun;
+// nothing where the words are a user's. std::runtime_error if the listener's process is gone.
 std::optional<ClientProgram> client_program(const std::vector<std::string>& words);
 
 // Has this process end when its parent, which has to be `parent`, ends; false if it is gone.

@@ -282,8 +282,8 @@ class Listener {
       tls.out.drop(tls.out.content().size());
       if (done || failed) continue;
       const std::span<std::byte> room = tls.in.room(tls_record_bytes);
-      tls.in.add(co_await socket.async_read_some(asio::buffer(room.data(), room.size()),
-                                                 use_awaitable));
+      tls.in.add(
+          co_await socket.async_read_some(asio::buffer(room.data(), room.size()), use_awaitable));
     }
     if (failed) throw TlsError(*failed);
   }

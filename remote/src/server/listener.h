@@ -1,11 +1,11 @@
 // Who comes in: listens, asks newcomers for the secret, and gives each client a process of its own.
 //
-// The secret stays in this process: who comes in over TLS shakes hands here, and is told a new random
-// key, which the client's process is told too. That process shakes hands anew, under this key, on
-// every connection of the client; neither key follows from the other, and each handshake has an
-// exchange of its own, so that who learns a key later reads nothing of before. Nor does any process
-// begin for a stranger. (The other way, TLS here and its traffic's keys handed on, would need record
-// layers of our own: libssl does not take keys.)
+// The secret stays in this process: who comes in over TLS shakes hands here, and is told a new
+// random key, which the client's process is told too. That process shakes hands anew, under this
+// key, on every connection of the client; neither key follows from the other, and each handshake
+// has an exchange of its own, so that who learns a key later reads nothing of before. Nor does any
+// process begin for a stranger. (The other way, TLS here and its traffic's keys handed on, would
+// need record layers of our own: libssl does not take keys.)
 //
 // Each client's process runs a program begun anew (posix_spawn), never a copy of this one, and the
 // client is welcomed only once that program has said so. From before its client is welcomed until

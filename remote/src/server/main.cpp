@@ -49,7 +49,8 @@ std::optional<Settings> parse(const std::vector<std::string>& words) {
       .show_default();
   options
       .add("--secret-file", secret_file,
-           "Shared with the clients; needed where other machines can connect. Default: the user's own, "
+           "Shared with the clients; needed where other machines can connect. Default: the user's "
+           "own, "
            "which clients of the same user on this machine find by themselves")
       .environment("GPUCAST_REMOTE_SECRET_FILE");
   options.flag("--plain", plain,

@@ -52,8 +52,8 @@ class Connection {
   virtual std::size_t try_read(std::span<std::byte> into, MemoryOf whose) = 0;
   // What is taken now of the first, which is the library's, followed by the second, 0 for nothing.
   // What was not taken has to be offered again as it was. One thread writes.
-  virtual std::size_t try_write(std::span<const std::byte> first,
-                                std::span<const std::byte> second, MemoryOf whose_second) = 0;
+  virtual std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
+                                MemoryOf whose_second) = 0;
   // By the thread that reads, or writes, or does both.
   virtual Ready wait(Ready wanted, const Deadline& deadline) = 0;
   // Both directions, from any thread; who waits for them is woken.

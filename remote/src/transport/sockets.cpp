@@ -36,8 +36,8 @@ class SocketConnection : public Connection {
     return error ? 0 : got;
   }
 
-  std::size_t try_write(std::span<const std::byte> first,
-                        std::span<const std::byte> second, MemoryOf /*whose*/) override {
+  std::size_t try_write(std::span<const std::byte> first, std::span<const std::byte> second,
+                        MemoryOf /*whose*/) override {
     asio::error_code error;
     const std::array<asio::const_buffer, 2> both = {asio::buffer(first.data(), first.size()),
                                                     asio::buffer(second.data(), second.size())};

@@ -1,6 +1,7 @@
 #include "transport/tls_connection.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "transport/program_memory.h"
@@ -83,6 +84,15 @@ void send_out(Connection& connection, Tls& tls, const Deadline& deadline) {
   tls.out.drop(tls.out.content().size());
 }
 
+// So that the other end knows why it is refused, if it takes that at once.
+void send_what_is_taken(Connection& connection, const Tls& tls) noexcept {
+  try {
+    connection.try_write(tls.out.content(), {}, MemoryOf::library);
+  } catch (const std::exception&) {
+    return;  // it is gone
+  }
+}
+
 void read_in(Connection& connection, Tls& tls, const Deadline& deadline) {
   tls.in.add(read_some(connection, tls.in.room(tls_record_bytes), deadline));
 }
@@ -96,8 +106,7 @@ void shake_hands(Connection& connection, Tls& tls, const Deadline& deadline) {
       read_in(connection, tls, deadline);
     }
   } catch (const TlsError&) {
-    // So that the other end knows why, if it takes that at once.
-    connection.try_write(tls.out.content(), {}, MemoryOf::library);
+    send_what_is_taken(connection, tls);
     throw;
   }
   send_out(connection, tls, deadline);
