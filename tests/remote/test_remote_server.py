@@ -188,7 +188,7 @@ CUT = """
 import os
 from remote_servers import servers, wait_until
 from test_remote_server import start
-with servers(1, "--plain") as (server,):
+with servers() as (server,):
     client = start(server.address, "d, p = memory(1000), pinned(60000); told = False\\n"
         "while cuda.cudaMemcpyAsync(p, d, size(1000), 2, None) == 0:\\n"
         "  cuda.cudaDeviceSynchronize(); told = told or not ready()")

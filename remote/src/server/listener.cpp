@@ -292,8 +292,8 @@ class Listener {
   void pass_on(Socket& socket, const Hello& hello, const Challenge& challenge) {
     const auto found = clients_.find(hello.session);
     if (found == clients_.end()) return;
-    const Greeted greeted{.purpose = hello.purpose,
-                          .identity = identity_of(hello, challenge, Stage::session)};
+    Greeted greeted{.purpose = hello.purpose};
+    if (is_secure()) greeted.identity = identity_of(hello, challenge, Stage::session);
     pass_descriptor(found->second.others.native_handle(), greeted, socket.native_handle());
   }
 
