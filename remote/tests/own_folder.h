@@ -21,7 +21,7 @@ class OwnFolder {
   OwnFolder& operator=(const OwnFolder&) = delete;
   const std::string& path() const { return path_; }
 
-  // Servers that begin from now on have their key there.
+  // Servers that begin from now on have their key and their secret there.
   void use() const { ::setenv("XDG_RUNTIME_DIR", path_.c_str(), 1); }
 
  private:

@@ -23,7 +23,14 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 SecretFile = Annotated[
     Path | None,
-    typer.Option(help="The secret that servers and clients share.", show_default=False),
+    typer.Option(
+        help="The secret that servers and clients share. Default: the user's own, on one host.",
+        show_default=False,
+    ),
+]
+Plain = Annotated[
+    bool,
+    typer.Option("--plain", help="Without TLS, on networks that are trusted; both sides say so."),
 ]
 
 
@@ -37,6 +44,7 @@ def serve(
         int, typer.Option(min=0, max=65535, help="Of the first GPU; the next follow. 0: any.")
     ] = 9700,
     secret_file: SecretFile = None,
+    plain: Plain = False,
     max_clients: Annotated[int, typer.Option(min=1, help="Of each GPU, at the same time.")] = 64,
     max_memory: Annotated[
         str | None, typer.Option(help="GPU memory of a client (10GB, 512MiB).", show_default=False)
@@ -60,6 +68,8 @@ def serve(
     words = ["--max-clients", str(max_clients)]
     if secret_file is not None:
         words += ["--secret-file", str(secret_file)]
+    if plain:
+        words.append("--plain")
     if max_memory is not None:
         words += ["--max-memory", max_memory]
     if fake:
@@ -74,6 +84,7 @@ def run(
         str, typer.Option(help="Servers, in the order of their devices: host:port,unix:/path,...")
     ],
     secret_file: SecretFile = None,
+    plain: Plain = False,
     sync: Annotated[
         bool, typer.Option("--sync", help="Wait for the server in every call, as DS-CUDA did.")
     ] = False,
@@ -99,7 +110,7 @@ def run(
     from gpucast.remote.program import require_remote
 
     variables = environment(
-        gpus, secret_file=secret_file, sync=sync, channels=channels, counters=counters
+        gpus, secret_file=secret_file, plain=plain, sync=sync, channels=channels, counters=counters
     )
     for warning in require_remote(program, variables, client_folder() / CLIENT):
         warn(warning)
@@ -116,30 +127,34 @@ Servers = Annotated[
 def check(
     servers: Servers = None,
     secret_file: SecretFile = None,
+    plain: Plain = False,
     json: options.Json = False,
 ) -> None:
     """Ask whether servers can be reached and used; exit status 2 where one cannot."""
-    _tell(servers, secret_file, json=json, bandwidth=False)
+    _tell(servers, secret_file, plain=plain, json=json, bandwidth=False)
 
 
 @app.command()
 def status(
     servers: Servers = None,
     secret_file: SecretFile = None,
+    plain: Plain = False,
     json: options.Json = False,
 ) -> None:
     """Show servers' GPUs, free memory and clients, and how fast they are reached."""
-    _tell(servers, secret_file, json=json, bandwidth=True)
+    _tell(servers, secret_file, plain=plain, json=json, bandwidth=True)
 
 
-def _tell(servers: str | None, secret_file: Path | None, *, json: bool, bandwidth: bool) -> None:
+def _tell(
+    servers: str | None, secret_file: Path | None, *, plain: bool, json: bool, bandwidth: bool
+) -> None:
     from gpucast.remote.status import as_object, statuses
 
     named = servers or os.environ.get("GPUCAST_REMOTE", "")
     addresses = [each.strip() for each in named.split(",")]
     if not all(addresses):
         raise InputError("name servers: host:port,... (or GPUCAST_REMOTE)", field="servers")
-    found = statuses(addresses, secret_file=secret_file, bandwidth=bandwidth)
+    found = statuses(addresses, secret_file=secret_file, plain=plain, bandwidth=bandwidth)
     if json:
         print_json({"servers": [as_object(each) for each in found]})
     else:

@@ -57,7 +57,11 @@ class Status:
 
 
 def statuses(
-    addresses: Sequence[str], *, secret_file: Path | None = None, bandwidth: bool = True
+    addresses: Sequence[str],
+    *,
+    secret_file: Path | None = None,
+    plain: bool = False,
+    bandwidth: bool = True,
 ) -> list[Status]:
     """Ask several servers, those at the same time that are not measured.
 
@@ -67,16 +71,16 @@ def statuses(
     library = client_folder() / CLIENT
 
     def one(address: str) -> Status:
-        return _ask(address, library, secret_file, bandwidth)
+        # Counters are a program's.
+        variables = environment(address, secret_file=secret_file, plain=plain)
+        return _ask(address, library, variables | {"GPUCAST_REMOTE_COUNTERS": ""}, bandwidth)
 
     # Copies at the same time would share the network and tell of neither.
     with ThreadPoolExecutor(1 if bandwidth else 16) as threads:
         return list(threads.map(one, addresses))
 
 
-def _ask(address: str, library: Path, secret_file: Path | None, bandwidth: bool) -> Status:
-    # Counters are a program's.
-    variables = environment(address, secret_file=secret_file) | {"GPUCAST_REMOTE_COUNTERS": ""}
+def _ask(address: str, library: Path, variables: dict[str, str], bandwidth: bool) -> Status:
     words = [sys.executable, "-m", "gpucast.remote.status", os.fspath(library)]
     try:
         told = subprocess.run(

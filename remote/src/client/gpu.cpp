@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <deque>
 #include <span>
 #include <utility>
 
-#include "client/handshake.h"
 #include "client/quiet_thread.h"
 #include "client/status.h"
 #include "protocol/heartbeat.h"
@@ -45,13 +45,10 @@ void Gpu::close() noexcept {
   if (watcher_.joinable()) watcher_.join();
 }
 
-std::unique_ptr<Connection> Gpu::connect(Purpose purpose, int index) {
+std::unique_ptr<Connection> Gpu::connect(Purpose purpose) {
   const Deadline deadline = Clock::now() + to_connect;
-  auto connection = connect_to(endpoint_, deadline);
-  const Hello hello{
-      .purpose = purpose, .index = static_cast<std::uint16_t>(index), .session = session_};
-  session_ = shake_hands(*connection, hello, settings_.secret, deadline);
-  return connection;
+  return shake_hands(connect_to(endpoint_, deadline), purpose, session_, settings_.credentials,
+                     deadline);
 }
 
 void Gpu::open() {
@@ -73,13 +70,18 @@ int Gpu::attribute(int which) const {
 void Gpu::watch(Connection& monitor) noexcept {
   try {
     std::array<std::byte, 64> said{};
+    // What was not taken is offered again as it was.
+    std::deque<std::byte> unsent;
     for (Heartbeat heartbeat; !heartbeat.stopped();) {
-      const std::byte number = heartbeat.next();
-      monitor.try_write({&number, 1}, {});  // what does not fit is not answered
+      unsent.push_back(heartbeat.next());
+      while (!unsent.empty() &&
+             monitor.try_write({&unsent.front(), 1}, {}, MemoryOf::library) == 1)
+        unsent.pop_front();
       const auto next_beat = Clock::now() + beat_pause;
       do {
-        wait(monitor, {.read = true}, next_beat);
-        for (const std::byte each : std::span(said).first(monitor.try_read(said)))
+        monitor.wait({.read = true}, next_beat);
+        const std::size_t got = monitor.try_read(said, MemoryOf::library);
+        for (const std::byte each : std::span(said).first(got))
           heartbeat.heard(each);
       } while (Clock::now() < next_beat);
     }
@@ -115,7 +117,7 @@ BulkConnections& Gpu::bulk() {
     std::vector<std::unique_ptr<Connection>> connections;
     connections.reserve(static_cast<std::size_t>(settings_.bulk_connections));
     for (int k = 0; k < settings_.bulk_connections; ++k)
-      connections.push_back(connect(Purpose::bulk, k));
+      connections.push_back(connect(Purpose::bulk));
     bulk_ = std::make_unique<BulkConnections>(std::move(connections), receives_,
                                               [this](const std::string& why) { lose(why); });
     // Who lost the server meanwhile did not know of them.
