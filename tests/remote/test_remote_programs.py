@@ -227,7 +227,8 @@ def test_programs_do_not_compute_elsewhere_where_servers_do_not_answer(
     program: Path, engine: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "records.jsonl"
-    finished = run_remote("127.0.0.1:1", program, "measure", *engine, "-o", path)
+    what = ("--n", 216) if program == MDAPP else ()
+    finished = run_remote("127.0.0.1:1", program, "measure", *what, *engine, "-o", path)
     assert finished.returncode == 2
     (told, error) = finished.stderr.splitlines()
     assert told == "gpucast remote: 127.0.0.1:1: Connection refused"
@@ -241,8 +242,9 @@ def test_programs_do_not_compute_elsewhere_without_the_client(
     program: Path, tmp_path: Path
 ) -> None:
     """Another runtime than the client's would take this machine's GPUs for the servers'."""
+    what = ("--n", 216) if program == MDAPP else ()
     finished = run_remote(
-        "127.0.0.1:1", program, "measure", "-o", tmp_path / "o", LD_LIBRARY_PATH=""
+        "127.0.0.1:1", program, "measure", *what, "-o", tmp_path / "o", LD_LIBRARY_PATH=""
     )
     assert finished.returncode == 2
     assert "gpucast remote run starts programs" in finished.stderr

@@ -25,7 +25,7 @@ inline Bytes part(Bytes image, std::uint64_t offset, std::uint64_t bytes) {
 template <class T>
   requires std::is_trivially_copyable_v<T>
 T value_at(Bytes image, std::uint64_t offset) {
-  T value;
+  T value{};
   std::memcpy(&value, part(image, offset, sizeof value).data(), sizeof value);
   return value;
 }
