@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from test_remote_server import start
 
-from remote_servers import PATIENCE, PROBE, Server, servers, wait_until
+from remote_servers import PATIENCE, PROBE, Server, servers, start, wait_until
 
 pytestmark = [
     pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}"),
@@ -234,26 +233,25 @@ def test_what_is_changed_on_its_way_to_the_client_ends_the_connection(
         wait_until(lambda: not server.children())
 
 
-PLACES = [*range(0, 32, 5), 33, 36, 37, 40, 60, 100, 180, 230, 250, 262, 300, 330, 360]
-"""Among the first words and in hands that are shaken, twice on a lane; not versions that TLS states
-in the clear and that mean nothing (RFC 8446, 5.1)."""
+PLACES = [*range(0, 32, 5), 40, 60, 100, 180, 230, 250, 262, 300, 330, 360, 420]
+"""Among the first words and in hands that are shaken (twice on a lane); not of the version that TLS
+states in the clear and that means nothing (RFC 8446, 5.1)."""
 
 
 @pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
 @pytest.mark.parametrize("purpose", [LANE, MONITOR])
 def test_no_byte_of_a_greeting_can_be_changed(purpose: int, up: bool) -> None:
+    begin = "ready(); free = size(); print(cuda.cudaMemGetInfo(c.byref(free), c.byref(free)))"
+    untouched = 0
     with servers(1, GPUCAST_FAKE_KILL="cuInit:1") as (server,):
         for place in PLACES:
             with between(server, purpose, up, place=place) as (middle, address):
-                client = start(
-                    address,
-                    "ready(); free = size(); "
-                    "print(cuda.cudaMemGetInfo(c.byref(free), c.byref(free)))",
-                )
-                out, _ = client.communicate(timeout=PATIENCE)
-                if middle.changed.is_set():
-                    assert out.splitlines()[-1] == LOST, (place, out)
-                    assert out.count("gpucast remote: ") == 1, (place, out)
-                    assert len(out.splitlines()) == 2, (place, out)
+                out, _ = start(address, begin).communicate(timeout=PATIENCE)
+                assert out.splitlines()[-1] == LOST, (place, out)
+                assert len(out.splitlines()) == 2, (place, out)
+                assert out.startswith("gpucast remote: "), (place, out)
+                # Beyond the greeting, which is shorter in one direction than in the other.
+                untouched += not middle.changed.is_set()
                 wait_until(lambda: not server.children())
-        assert "killed by signal" not in server.stop()[1]
+        assert untouched < len(PLACES) / 2
+        assert server.stop()[1].count("killed by signal") <= untouched + (not up)
