@@ -1,6 +1,8 @@
 // A folder for servers' key, which goes with the test.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -14,6 +16,7 @@ class OwnFolder {
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_);
   }
   ~OwnFolder() {
+    if (::getpid() != owner_) return;  // a child that exits
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -26,6 +29,7 @@ class OwnFolder {
 
  private:
   std::string path_;
+  pid_t owner_ = ::getpid();
 };
 
 }  // namespace gpucast::remote

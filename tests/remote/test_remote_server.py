@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 
 from remote_servers import (
-    CLIENT,
     FAKE,
     PATIENCE,
     PROBE,
@@ -29,8 +28,8 @@ from remote_servers import (
     Hold,
     Server,
     derived,
-    remote_environment,
     servers,
+    start,
     wait_until,
 )
 
@@ -42,37 +41,6 @@ LANE, MONITOR, CHANNEL = 1, 2, 3
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 WELCOME, FAILED = 0, 4
 OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
-
-BINDINGS = f"""
-import ctypes as c, sys, threading
-cuda = c.CDLL("{CLIENT / "libcudart.so.13"}")
-size, pointer = c.c_size_t, c.c_void_p
-def memory(bytes):
-    p = pointer(); assert cuda.cudaMalloc(c.byref(p), size(bytes)) == 0; return p
-def pinned(bytes):
-    p = pointer(); assert cuda.cudaMallocHost(c.byref(p), size(bytes)) == 0; return p
-def stream(flags=1):
-    s = pointer(); assert cuda.cudaStreamCreateWithFlags(c.byref(s), flags) == 0; return s
-def ready():
-    print("ready", flush=True)
-"""
-"""The runtime for a program in Python; streams wait for no others unless asked to."""
-
-
-def start(gpus: str, program: str, **environment: str) -> subprocess.Popen[str]:
-    """A client; returns once it says that it is ready."""
-    client = subprocess.Popen(
-        [sys.executable, "-c", BINDINGS + program],
-        env=remote_environment(gpus, **environment),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert client.stdout is not None
-    line = client.stdout.readline()
-    assert line == "ready\n", line + client.communicate(timeout=PATIENCE)[0]
-    return client
 
 
 def run(gpus: str, program: str) -> list[str]:
@@ -186,8 +154,7 @@ OWN_NETWORK = ("unshare", "--map-root-user", "--net")
 
 CUT = """
 import os
-from remote_servers import servers, wait_until
-from test_remote_server import start
+from remote_servers import servers, start, wait_until
 with servers() as (server,):
     client = start(server.address, "d, p = memory(1000), pinned(60000); told = False\\n"
         "while cuda.cudaMemcpyAsync(p, d, size(1000), 2, None) == 0:\\n"

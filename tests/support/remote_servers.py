@@ -199,3 +199,35 @@ def run_remote(
         check=False,
         timeout=timeout,
     )
+
+
+BINDINGS = f"""
+import ctypes as c, sys, threading
+cuda = c.CDLL("{CLIENT / "libcudart.so.13"}")
+size, pointer = c.c_size_t, c.c_void_p
+def memory(bytes):
+    p = pointer(); assert cuda.cudaMalloc(c.byref(p), size(bytes)) == 0; return p
+def pinned(bytes):
+    p = pointer(); assert cuda.cudaMallocHost(c.byref(p), size(bytes)) == 0; return p
+def stream(flags=1):
+    s = pointer(); assert cuda.cudaStreamCreateWithFlags(c.byref(s), flags) == 0; return s
+def ready():
+    print("ready", flush=True)
+"""
+"""The runtime for a program in Python; streams wait for no others unless asked to."""
+
+
+def start(gpus: str, program: str, **environment: str) -> subprocess.Popen[str]:
+    """A client; returns once it says that it is ready."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", BINDINGS + program],
+        env=remote_environment(gpus, **environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert client.stdout is not None
+    line = client.stdout.readline()
+    assert line == "ready\n", line + client.communicate(timeout=PATIENCE)[0]
+    return client

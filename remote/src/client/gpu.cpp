@@ -59,6 +59,7 @@ void Gpu::open() {
   const auto opened = decode<Opened>(control_->call(Open{}).body);
   if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
   device_ = opened.device;
+  opened_ = true;
 }
 
 int Gpu::attribute(int which) const {
@@ -94,7 +95,8 @@ void Gpu::watch(Connection& monitor) noexcept {
 // Without a reason where this end ends it.
 void Gpu::lose(const std::string& why) noexcept {
   if (lost_.exchange(true)) return;
-  if (!why.empty()) {
+  // While it is opened, who opens it tells.
+  if (!why.empty() && opened_) {
     std::fprintf(stderr, "gpucast remote: lost the GPU server %s: %s\n", endpoint_.text().c_str(),
                  why.c_str());
   }

@@ -173,6 +173,7 @@ class Gpu {
 
   std::atomic<std::uint64_t> generation_{0};
 
+  std::atomic<bool> opened_{false};
   std::atomic<bool> lost_{false};
   std::atomic<bool> closed_{false};
   std::mutex bulk_mutex_;

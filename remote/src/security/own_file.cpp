@@ -30,8 +30,16 @@ bool is_own_folder(const std::string& path) {
          (facts.st_mode & others) == 0;
 }
 
+void require_own_folder(const std::string& path) {
+  if (!is_own_folder(path))
+    throw std::runtime_error(path + ": is not a folder that only this user may enter");
+}
+
 // A name is given to what is written already.
 void make(const std::string& path, const std::string& content) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(folder);
+  require_own_folder(folder);
   std::string beside = path + ".XXXXXX";
   const Descriptor file(mkostemp(beside.data(), O_CLOEXEC));
   if (!file) fail(beside);
@@ -51,9 +59,7 @@ std::string own_file_path(const std::string& name) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && is_own_folder(runtime)) return std::string(runtime) + "/" + name;
   const std::string folder = "/tmp/gpucast-" + std::to_string(geteuid());
-  if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(folder);
-  if (!is_own_folder(folder))
-    throw std::runtime_error(folder + ": is not a folder that only this user may enter");
+  if (access(folder.c_str(), F_OK) == 0) require_own_folder(folder);
   return folder + "/" + name;
 }
 
