@@ -24,7 +24,7 @@ using Content = std::vector<std::byte>;
 int rounds() {
   constexpr int usual = 300;
   const char* asked = std::getenv("GPUCAST_FUZZ_ROUNDS");
-  return asked == nullptr ? usual : std::atoi(asked);
+  return asked == nullptr ? usual : static_cast<int>(std::strtol(asked, nullptr, 10));
 }
 
 std::vector<Content> samples() {
