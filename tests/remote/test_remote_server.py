@@ -38,6 +38,9 @@ pytestmark = pytest.mark.skipif(not PROBE.exists(), reason=f"no {PROBE}")
 MEBIBYTE = 1 << 20
 PROTOCOL = 4
 LANE, MONITOR, CHANNEL = 1, 2, 3
+UNHEARD = b"\0"
+"""A sign of life of a server whose client has said none."""
+
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 WELCOME, FAILED = 0, 4
 OPEN, MEM_ALLOC, COPY_TO_BULK, COPY_FROM = 3, 6, 11, 12
@@ -193,14 +196,14 @@ def test_a_client_has_one_monitor() -> None:
     with servers(1, "--plain") as (server,):
         lane = Raw(server)
         first = Raw(server, MONITOR, lane.session)
-        assert first.receive(1) == b"\1"
+        assert first.receive(1) == UNHEARD
         (child,) = server.children()
         before = threads_of(child)
         others = [Raw(server, MONITOR, lane.session) for _ in range(20)]
         for other in others:
             assert other.socket.recv(1) == b""
         assert threads_of(child) == before
-        assert first.receive(1) == b"\1"
+        assert first.receive(1) == UNHEARD
 
 
 def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> None:
@@ -208,7 +211,7 @@ def test_a_connection_that_a_process_cannot_take_does_not_keep_others_out() -> N
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
         lane.ask(OPEN)
-        assert monitor.receive(1) == b"\1"
+        assert monitor.receive(1) == UNHEARD
         (child,) = server.children()
         before = resource.prlimit(child, resource.RLIMIT_NOFILE, (3, most_descriptors(child)))
         assert Raw(server, CHANNEL, lane.session).socket.recv(1) == b""  # lost on its way
@@ -316,7 +319,7 @@ def test_answers_that_nobody_reads_do_not_pile_up(size: int) -> None:
     with servers(1, "--plain") as (server,):
         lane = Raw(server)
         monitor = Raw(server, MONITOR, lane.session)
-        assert monitor.receive(1) == b"\1"
+        assert monitor.receive(1) == UNHEARD
         lane.ask(OPEN)
         (address,) = struct.unpack("<Q", lane.ask(MEM_ALLOC, struct.pack("<QQ", MEBIBYTE, 0)))
         (child,) = server.children()
@@ -426,7 +429,7 @@ ready(); sys.stdin.readline()
         other = Raw(server)
         clock = Raw(server, MONITOR, other.session)
         before = [times_awake(each) for each in both]
-        assert clock.receive(3) == b"\1\1\1"
+        assert clock.receive(3) == 3 * UNHEARD
         # One that looked for work now and then would do so thousands of times.
         assert all(times_awake(each) - then < 200 for each, then in zip(both, before, strict=True))
         wait_until(lambda: all(asleep(each) for each in both))
