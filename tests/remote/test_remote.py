@@ -318,7 +318,8 @@ def test_wrong_options_are_refused(options: tuple[str, ...], words: str, tmp_pat
     files["open"].chmod(0o644)
     finished = subprocess.run(
         [SERVER, *(option.format(**files) for option in options)],
-        env={**os.environ, "GPUCAST_LIBCUDA": str(FAKE)},
+        # Tests before this one may have named a secret for all.
+        env={**os.environ, "GPUCAST_LIBCUDA": str(FAKE), "GPUCAST_REMOTE_SECRET_FILE": ""},
         capture_output=True,
         text=True,
         check=False,
