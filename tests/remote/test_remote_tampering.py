@@ -255,7 +255,7 @@ states in the clear and that means nothing (RFC 8446, 5.1)."""
 def test_no_byte_of_a_greeting_can_be_changed(purpose: int, up: bool) -> None:
     begin = "ready(); free = size(); print(cuda.cudaMemGetInfo(c.byref(free), c.byref(free)))"
     untouched = 0
-    with servers(1, GPUCAST_FAKE_KILL="cuInit:1") as (server,):
+    with servers(1, GPUCAST_FAKE_KILL="cuDevicePrimaryCtxRetain:1") as (server,):
         for place in PLACES:
             with between(server, purpose, up, place=place) as (middle, address):
                 out, _ = start(address, begin).communicate(timeout=PATIENCE)
