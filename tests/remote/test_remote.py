@@ -318,6 +318,7 @@ def test_wrong_options_are_refused(options: tuple[str, ...], words: str, tmp_pat
     files["open"].chmod(0o644)
     finished = subprocess.run(
         [SERVER, *(option.format(**files) for option in options)],
+        env={**os.environ, "GPUCAST_REMOTE_SECRET_FILE": ""},
         capture_output=True,
         text=True,
         check=False,
