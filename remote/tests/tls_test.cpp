@@ -18,7 +18,7 @@
 namespace gpucast::remote {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using Octets = std::vector<std::byte>;
 
 Key key_of(std::uint8_t value) {
   Key key;
@@ -26,19 +26,19 @@ Key key_of(std::uint8_t value) {
   return key;
 }
 
-Bytes bytes_of(const std::string& text) {
+Octets bytes_of(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
 
-Bytes taken(ByteQueue& queue) {
-  Bytes result(queue.content().begin(), queue.content().end());
+Octets taken(ByteQueue& queue) {
+  Octets result(queue.content().begin(), queue.content().end());
   queue.drop(result.size());
   return result;
 }
 
 // What somebody between does with what is said; `from_client` tells whose it is.
-using Between = std::function<void(Bytes& said, bool from_client)>;
+using Between = std::function<void(Octets& said, bool from_client)>;
 
 // A client and a server, and what goes between them.
 struct Both {
@@ -58,7 +58,7 @@ struct Both {
     return client_done && server_done;
   }
   static void pass(Tls& from, Tls& to, bool from_client, const Between& between) {
-    Bytes said = taken(from.out);
+    Octets said = taken(from.out);
     if (between) between(said, from_client);
     to.in.put(said);
   }
@@ -69,8 +69,8 @@ struct Both {
   bool server_done = false;
 };
 
-Bytes read_all(Tls& end, std::size_t most = 100'000) {
-  Bytes result(most);
+Octets read_all(Tls& end, std::size_t most = 100'000) {
+  Octets result(most);
   result.resize(end.read(result));
   return result;
 }
@@ -89,10 +89,10 @@ TEST(Tls, CarriesBothDirectionsOnceBothHaveTheKey) {
 TEST(Tls, ShowsNobodyWhatIsSaid) {
   Both both;
   ASSERT_TRUE(both.shake_hands());
-  const Bytes said = bytes_of("a line that nobody else reads");
+  const Octets said = bytes_of("a line that nobody else reads");
   for (int k = 0; k < 2; ++k)
     both.client.write(said);
-  const Bytes sent = taken(both.client.out);
+  const Octets sent = taken(both.client.out);
   EXPECT_TRUE(std::ranges::search(sent, std::span(said).first(4)).empty());
   // The same again looks different.
   const auto half = static_cast<std::ptrdiff_t>(sent.size() / 2);
@@ -125,13 +125,13 @@ TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
   std::size_t bytes[] = {0, 0};
   Both whole;
   ASSERT_TRUE(whole.shake_hands(
-      [&](Bytes& said, bool from_client) { bytes[from_client ? 1 : 0] += said.size(); }));
+      [&](Octets& said, bool from_client) { bytes[from_client ? 1 : 0] += said.size(); }));
   std::set<std::pair<bool, std::size_t>> unnoticed;
   for (const bool of_client : {false, true}) {
     for (std::size_t place = 0; place < bytes[of_client ? 1 : 0]; ++place) {
       Both both;
       std::size_t begin = 0;
-      const auto change = [&](Bytes& said, bool from_client) {
+      const auto change = [&](Octets& said, bool from_client) {
         if (from_client != of_client) return;
         if (place >= begin && place < begin + said.size()) said[place - begin] ^= std::byte{4};
         begin += said.size();
@@ -157,7 +157,7 @@ TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
 TEST(Tls, IsNotSetUpByPartOfAHandshake) {
   Both whole;
   whole.client.shake_hands();
-  const Bytes hello = taken(whole.client.out);
+  const Octets hello = taken(whole.client.out);
   for (std::size_t size = 0; size < hello.size(); ++size) {
     Tls server(TlsSide::server, key_of(7), bytes_of("hello"));
     server.in.put(std::span(hello).first(size));
@@ -168,9 +168,9 @@ TEST(Tls, IsNotSetUpByPartOfAHandshake) {
 
 // An exchange of keys of its own: what a client said before tells a server nothing.
 TEST(Tls, IsNotSetUpByWhatAnotherClientSaidBefore) {
-  std::vector<Bytes> of_client;
+  std::vector<Octets> of_client;
   Both first;
-  ASSERT_TRUE(first.shake_hands([&](Bytes& said, bool from_client) {
+  ASSERT_TRUE(first.shake_hands([&](Octets& said, bool from_client) {
     if (from_client && !said.empty()) of_client.push_back(said);
   }));
   ASSERT_EQ(of_client.size(), 2U);
@@ -183,8 +183,8 @@ TEST(Tls, IsNotSetUpByWhatAnotherClientSaidBefore) {
 
 // ---- records ----
 
-std::vector<Bytes> records_of(const Bytes& sent) {
-  std::vector<Bytes> result;
+std::vector<Octets> records_of(const Octets& sent) {
+  std::vector<Octets> result;
   for (std::size_t begin = 0; begin < sent.size();) {
     const auto size = 5 + (std::to_integer<std::size_t>(sent[begin + 3]) << 8 |
                            std::to_integer<std::size_t>(sent[begin + 4]));
@@ -199,17 +199,17 @@ class Records : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(both_.shake_hands()); }
   // Three of them.
-  std::vector<Bytes> send() {
+  std::vector<Octets> send() {
     for (const char* text : {"one", "two", "three"})
       both_.client.write(bytes_of(text));
     return records_of(taken(both_.client.out));
   }
   // What is read of them, again and again.
-  Bytes receive(const std::vector<Bytes>& records) {
-    for (const Bytes& each : records)
+  Octets receive(const std::vector<Octets>& records) {
+    for (const Octets& each : records)
       both_.server.in.put(each);
-    Bytes result;
-    for (Bytes part = read_all(both_.server, 3); !part.empty(); part = read_all(both_.server, 3))
+    Octets result;
+    for (Octets part = read_all(both_.server, 3); !part.empty(); part = read_all(both_.server, 3))
       result.insert(result.end(), part.begin(), part.end());
     return result;
   }
@@ -218,12 +218,12 @@ class Records : public testing::Test {
 };
 
 TEST_F(Records, ComeInPartsOfAnySize) {
-  const Bytes text = bytes_of("what is said in a record of its own");
+  const Octets text = bytes_of("what is said in a record of its own");
   both_.client.write(text);
-  Bytes got;
+  Octets got;
   for (const std::byte each : taken(both_.client.out)) {
     both_.server.in.put({&each, 1});
-    for (Bytes part = read_all(both_.server, 7); !part.empty(); part = read_all(both_.server, 7))
+    for (Octets part = read_all(both_.server, 7); !part.empty(); part = read_all(both_.server, 7))
       got.insert(got.end(), part.begin(), part.end());
   }
   EXPECT_EQ(got, text);
@@ -231,16 +231,16 @@ TEST_F(Records, ComeInPartsOfAnySize) {
 
 TEST_F(Records, AreRefusedWhereAnyByteIsChanged) {
   both_.client.write(bytes_of("data"));
-  const Bytes record = taken(both_.client.out);
+  const Octets record = taken(both_.client.out);
   for (std::size_t place = 0; place < record.size(); ++place) {
     for (int bit = 0; bit < 8; ++bit) {
       Both both;
       ASSERT_TRUE(both.shake_hands());
       both.client.write(bytes_of("data"));
-      Bytes sent = taken(both.client.out);
+      Octets sent = taken(both.client.out);
       sent[place] ^= std::byte{1} << bit;
       both.server.in.put(sent);
-      Bytes got(100);
+      Octets got(100);
       try {
         // A length that is longer now waits for the rest.
         EXPECT_EQ(both.server.read(got), 0U) << place;
@@ -275,13 +275,13 @@ TEST_F(Records, AreRefusedFromTheWrongSide) {
 
 TEST_F(Records, AreRefusedWhereAByteIsMissingOrPutIn) {
   const auto sent = send();
-  Bytes shorter = sent[0];
+  Octets shorter = sent[0];
   shorter.erase(shorter.begin() + 8);
   EXPECT_THROW(receive({shorter, sent[1], sent[2]}), TlsError);
   Both other;
   ASSERT_TRUE(other.shake_hands());
   other.client.write(bytes_of("one"));
-  Bytes longer = taken(other.client.out);
+  Octets longer = taken(other.client.out);
   longer.insert(longer.begin(), std::byte{23});
   other.server.in.put(longer);
   EXPECT_THROW(read_all(other.server), TlsError);
@@ -290,12 +290,12 @@ TEST_F(Records, AreRefusedWhereAByteIsMissingOrPutIn) {
 TEST_F(Records, GoOnUnderNewKeys) {
   both_.client.replace_key_after(2);
   std::string expected;
-  Bytes got;
+  Octets got;
   for (int k = 0; k < 20; ++k) {
     both_.client.write(bytes_of(std::to_string(k)));
     expected += std::to_string(k);
     Both::pass(both_.client, both_.server, true, {});
-    const Bytes part = read_all(both_.server);
+    const Octets part = read_all(both_.server);
     got.insert(got.end(), part.begin(), part.end());
   }
   EXPECT_EQ(got, bytes_of(expected));
@@ -328,8 +328,8 @@ class Openssl {
     ERR_clear_error();
     return SSL_do_handshake(get()) == 1;
   }
-  Bytes sent() const {
-    Bytes result(BIO_ctrl_pending(SSL_get_wbio(get())));
+  Octets sent() const {
+    Octets result(BIO_ctrl_pending(SSL_get_wbio(get())));
     if (!result.empty())
       BIO_read(SSL_get_wbio(get()), result.data(), static_cast<int>(result.size()));
     return result;
@@ -338,12 +338,12 @@ class Openssl {
     if (!bytes.empty())
       BIO_write(SSL_get_rbio(get()), bytes.data(), static_cast<int>(bytes.size()));
   }
-  void write(const Bytes& data) const {
+  void write(const Octets& data) const {
     EXPECT_EQ(SSL_write(get(), data.data(), static_cast<int>(data.size())),
               static_cast<int>(data.size()));
   }
-  Bytes read() const {
-    Bytes result(1 << 20);
+  Octets read() const {
+    Octets result(1 << 20);
     std::size_t total = 0;
     std::size_t got = 0;
     while (SSL_read_ex(get(), result.data() + total, result.size() - total, &got) == 1)
@@ -410,7 +410,7 @@ TEST_P(WithOpenssl, RecordsAreWhatTheStandardSays) {
   std::mt19937 random(20261123);
   ours_.replace_key_after(3);
   for (const std::size_t size : {1U, 3U, 16383U, 16384U, 16385U, 100'000U, 64U, 5U}) {
-    Bytes data(size);
+    Octets data(size);
     for (std::byte& each : data)
       each = static_cast<std::byte>(random());
     ours_.write(std::span(data).first(size / 3), std::span(data).subspan(size / 3));

@@ -90,7 +90,9 @@ def test_the_programs_exit_status_is_passed_on() -> None:
 
 @needs_build
 def test_a_server_that_cannot_listen_ends_all() -> None:
-    serving = start("serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0)
+    serving = start(
+        "serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0, GPUCAST_REMOTE_SECRET_FILE=""
+    )
     _, errors = serving.communicate(timeout=60)
     assert serving.returncode == 2
     assert "--secret-file is needed" in errors

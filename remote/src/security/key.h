@@ -19,6 +19,9 @@ class Key {
   ~Key() { wipe(); }
   Key(const Key&) = default;
   Key& operator=(const Key&) = default;
+  // What is left behind is wiped with it.
+  Key(Key&&) noexcept = default;
+  Key& operator=(Key&&) noexcept = default;
 
   std::span<const std::uint8_t> bytes() const { return bytes_; }
   std::span<std::uint8_t> bytes() { return bytes_; }

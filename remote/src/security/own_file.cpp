@@ -17,7 +17,7 @@ namespace {
 using support::Descriptor;
 
 constexpr mode_t others = S_IRWXG | S_IRWXO;
-constexpr std::size_t most_bytes = 4096;
+constexpr std::size_t most_own_bytes = 4096;
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::runtime_error(what + ": " + std::strerror(errno));
@@ -70,7 +70,7 @@ std::optional<std::string> read_own_file(const std::string& path) {
   if (!file || fstat(file.get(), &facts) != 0) fail(path);
   if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & others) != 0)
     throw std::runtime_error(path + ": is not a file that only this user may read");
-  std::string content(most_bytes, '\0');
+  std::string content(most_own_bytes, '\0');
   const ssize_t got = ::read(file.get(), content.data(), content.size());
   if (got < 0) fail(path);
   content.resize(static_cast<std::size_t>(got));

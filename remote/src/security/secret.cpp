@@ -23,8 +23,8 @@ namespace {
 
 using support::Descriptor;
 
-constexpr std::size_t least_bytes = 16;
-constexpr std::size_t most_bytes = 4096;
+constexpr std::size_t least_secret_bytes = 16;
+constexpr std::size_t most_secret_bytes = 4096;
 constexpr const char* own_name = "gpucast-secret";
 
 class Text {
@@ -49,7 +49,7 @@ std::string read_bounded(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0) fail();
-  std::string content(most_bytes + 1, '\0');
+  std::string content(most_secret_bytes + 1, '\0');
   std::size_t size = 0;
   for (ssize_t got = 1; got != 0 && size < content.size();) {
     got = ::read(file.get(), content.data() + size, content.size() - size);
@@ -60,7 +60,7 @@ std::string read_bounded(const std::string& path) {
   if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw std::runtime_error(path + ": others may read the secret (chmod 600 " + path + ")");
   }
-  if (size > most_bytes) {
+  if (size > most_secret_bytes) {
     throw std::runtime_error(path + ": is longer than a secret may be (4096 bytes)");
   }
   content.resize(size);
@@ -88,11 +88,11 @@ constexpr std::size_t least_different = 5;
 
 bool repeats_itself(std::string_view text) {
   const std::size_t period = period_of(text);
-  return period < least_bytes && period <= text.size() / 2;
+  return period < least_secret_bytes && period <= text.size() / 2;
 }
 
 std::string weakness_of(std::string_view text) {
-  if (text.size() < least_bytes) return "a secret has at least 16 bytes";
+  if (text.size() < least_secret_bytes) return "a secret has at least 16 bytes";
   if (text.find('\0') != std::string_view::npos) return "a secret holds no NUL bytes";
   if (std::set<char>(text.begin(), text.end()).size() < least_different || repeats_itself(text) ||
       is_row_of_neighbours(text)) {

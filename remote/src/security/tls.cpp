@@ -33,23 +33,17 @@ constexpr const char* suite_name = "TLS_AES_128_GCM_SHA256";
 constexpr std::array<unsigned char, 2> suite_number = {0x13, 0x01};
 constexpr std::uint32_t suite_id = 0x03001301;  // as OpenSSL numbers it
 
-void require(bool success) {
+void require_setup(bool success) {
   if (success) return;
   ERR_clear_error();
   throw std::runtime_error("libssl sets up no TLS 1.3");
 }
 
-// What OpenSSL's callbacks are given.
-struct Ends {
-  ByteQueue* in = nullptr;
-  ByteQueue* out = nullptr;
-};
-
-Ends& ends_of(BIO* bio) { return *static_cast<Ends*>(BIO_get_data(bio)); }
+Tls& owner_of(BIO* bio) { return *static_cast<Tls*>(BIO_get_data(bio)); }
 
 int bio_read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
   BIO_clear_retry_flags(bio);
-  ByteQueue& in = *ends_of(bio).in;
+  ByteQueue& in = owner_of(bio).in;
   *got = std::min(size, in.content().size());
   if (*got == 0) {
     BIO_set_retry_read(bio);
@@ -63,7 +57,7 @@ int bio_read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
 int bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* sent) {
   BIO_clear_retry_flags(bio);
   try {
-    ends_of(bio).out->put(std::as_bytes(std::span(data, size)));
+    owner_of(bio).out.put(std::as_bytes(std::span(data, size)));
   } catch (const std::bad_alloc&) {
     return 0;
   }
@@ -77,9 +71,9 @@ long bio_control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) 
 
 BIO_METHOD* make_method() {
   Method method(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "gpucast"));
-  require(method && BIO_meth_set_read_ex(method.get(), bio_read) == 1 &&
-          BIO_meth_set_write_ex(method.get(), bio_write) == 1 &&
-          BIO_meth_set_ctrl(method.get(), bio_control) == 1);
+  require_setup(method && BIO_meth_set_read_ex(method.get(), bio_read) == 1 &&
+                BIO_meth_set_write_ex(method.get(), bio_write) == 1 &&
+                BIO_meth_set_ctrl(method.get(), bio_control) == 1);
   return method.release();
 }
 
@@ -87,8 +81,10 @@ BIO_METHOD* make_method() {
 
 struct Tls::State {
   TlsSide side = TlsSide::client;
-  std::unique_ptr<SSL, Deleter<SSL_free>> ssl;
-  Ends ends;
+  struct Free {
+    void operator()(SSL* its) const { SSL_free(its); }
+  };
+  std::unique_ptr<SSL, Free> ssl;
   Key key;
   std::vector<unsigned char> identity;
   // What the traffic's keys follow from, once libssl has told them.
@@ -163,11 +159,11 @@ SSL_CTX* make_context() {
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Context context(SSL_CTX_new(TLS_method()));
   SSL_CTX* const raw = context.get();
-  require(context && SSL_CTX_set_min_proto_version(raw, TLS1_3_VERSION) == 1 &&
-          SSL_CTX_set_max_proto_version(raw, TLS1_3_VERSION) == 1 &&
-          SSL_CTX_set_ciphersuites(raw, suite_name) == 1 &&
-          SSL_CTX_set1_groups_list(raw, "X25519") == 1 && SSL_CTX_set_num_tickets(raw, 0) == 1 &&
-          SSL_CTX_set_max_early_data(raw, 0) == 1);
+  require_setup(context && SSL_CTX_set_min_proto_version(raw, TLS1_3_VERSION) == 1 &&
+                SSL_CTX_set_max_proto_version(raw, TLS1_3_VERSION) == 1 &&
+                SSL_CTX_set_ciphersuites(raw, suite_name) == 1 &&
+                SSL_CTX_set1_groups_list(raw, "X25519") == 1 &&
+                SSL_CTX_set_num_tickets(raw, 0) == 1 && SSL_CTX_set_max_early_data(raw, 0) == 1);
   SSL_CTX_set_options(raw, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_clear_options(raw, SSL_OP_ALLOW_NO_DHE_KEX);
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
@@ -185,7 +181,7 @@ std::string reason_of(unsigned long code) {
 
 constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are alerts that were received
 
-[[noreturn]] void fail() {
+[[noreturn]] void throw_error() {
   const unsigned long code = ERR_peek_error();
   ERR_clear_error();
   const int reason = ERR_GET_REASON(code);
@@ -204,14 +200,13 @@ Tls::Tls(TlsSide side, const Key& key, std::span<const std::byte> identity)
   static SSL_CTX* const context = make_context<State>();
   static BIO_METHOD* const method = make_method();
   state_->side = side;
-  state_->ends = {.in = &in, .out = &out};
   state_->key = key;
   state_->identity.resize(identity.size());
   std::memcpy(state_->identity.data(), identity.data(), identity.size());
   state_->ssl.reset(SSL_new(context));
   BIO* const bio = BIO_new(method);
-  require(state_->ssl && bio != nullptr);
-  BIO_set_data(bio, &state_->ends);
+  require_setup(state_->ssl && bio != nullptr);
+  BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL* const ssl = state_->ssl.get();
   SSL_set_bio(ssl, bio, bio);  // which owns it now
@@ -232,7 +227,7 @@ bool Tls::shake_hands() {
   ERR_clear_error();
   if (const int done = SSL_do_handshake(ssl); done != 1) {
     if (SSL_get_error(ssl, done) == SSL_ERROR_WANT_READ) return false;
-    fail();
+    throw_error();
   }
   // That it was this key, with an exchange, and not something that OpenSSL would also do.
   if (SSL_session_reused(ssl) != 1 || SSL_version(ssl) != TLS1_3_VERSION ||
@@ -242,8 +237,8 @@ bool Tls::shake_hands() {
     throw TlsError("the other end did not use the secret");
   }
   const bool client = state_->side == TlsSide::client;
-  reader_.emplace(client ? *state_->of_server : *state_->of_client);
-  writer_.emplace(client ? *state_->of_client : *state_->of_server);
+  reader_ = std::make_unique<RecordReader>(client ? *state_->of_server : *state_->of_client);
+  writer_ = std::make_unique<RecordWriter>(client ? *state_->of_client : *state_->of_server);
   state_.reset();  // libssl wipes what it knows
   return true;
 }

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "security/byte_queue.h"
@@ -55,8 +54,8 @@ class Tls {
   struct State;  // of libssl, until hands are shaken
 
   std::unique_ptr<State> state_;
-  std::optional<RecordReader> reader_;
-  std::optional<RecordWriter> writer_;
+  std::unique_ptr<RecordReader> reader_;
+  std::unique_ptr<RecordWriter> writer_;
 };
 
 }  // namespace gpucast::remote

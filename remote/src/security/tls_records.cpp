@@ -24,7 +24,7 @@ using Header = std::array<std::uint8_t, header_bytes>;
 constexpr std::array key_update = {std::byte{24}, std::byte{0}, std::byte{0}, std::byte{1},
                                    std::byte{0}};
 
-void require(bool success) {
+void require_cipher(bool success) {
   if (success) return;
   ERR_clear_error();
   throw std::runtime_error("libcrypto fails at AES-GCM");
@@ -61,7 +61,7 @@ void RecordCipher::Free::operator()(evp_cipher_ctx_st* context) const {
 
 RecordCipher::RecordCipher(const Key& traffic_secret, Does does)
     : does_(does), context_(EVP_CIPHER_CTX_new()) {
-  require(context_ != nullptr);
+  require_cipher(context_ != nullptr);
   use(traffic_secret);
 }
 
@@ -74,7 +74,7 @@ void RecordCipher::use(const Key& secret) {
   std::copy_n(iv.begin(), iv_.size(), iv_.begin());
   OPENSSL_cleanse(key.data(), key.size());
   OPENSSL_cleanse(iv.data(), iv.size());
-  require(set);
+  require_cipher(set);
   secret_ = secret;
   record_ = 0;
 }
@@ -91,23 +91,24 @@ void RecordCipher::begin(std::span<const std::uint8_t> additional) {
     nonce[nonce.size() - 1 - k] ^= static_cast<std::uint8_t>(record_ >> (8 * k));
   ++record_;
   int done = 0;
-  require(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, nonce.data(), -1) == 1 &&
-          EVP_CipherUpdate(context_.get(), nullptr, &done, additional.data(),
-                           static_cast<int>(additional.size())) == 1);
+  require_cipher(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, nonce.data(), -1) ==
+                     1 &&
+                 EVP_CipherUpdate(context_.get(), nullptr, &done, additional.data(),
+                                  static_cast<int>(additional.size())) == 1);
 }
 
 void RecordCipher::pass(std::span<const std::byte> from, std::byte* into) {
   if (from.empty()) return;
   int done = 0;
-  require(EVP_CipherUpdate(context_.get(), raw(into), &done, raw(from.data()),
-                           static_cast<int>(from.size())) == 1 &&
-          done == static_cast<int>(from.size()));
+  require_cipher(EVP_CipherUpdate(context_.get(), raw(into), &done, raw(from.data()),
+                                  static_cast<int>(from.size())) == 1 &&
+                 done == static_cast<int>(from.size()));
 }
 
 void RecordCipher::end(std::byte* tag) {
   int none = 0;
-  require(EVP_CipherFinal_ex(context_.get(), raw(tag), &none) == 1 &&
-          EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag) == 1);
+  require_cipher(EVP_CipherFinal_ex(context_.get(), raw(tag), &none) == 1 &&
+                 EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag) == 1);
 }
 
 bool RecordCipher::end(std::span<const std::byte, 16> tag) {
@@ -115,8 +116,8 @@ bool RecordCipher::end(std::span<const std::byte, 16> tag) {
   std::ranges::copy(tag, reinterpret_cast<std::byte*>(expected.data()));
   std::array<unsigned char, 16> nothing{};
   int none = 0;
-  require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, expected.data()) ==
-          1);
+  require_cipher(
+      EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, expected.data()) == 1);
   const bool right = EVP_CipherFinal_ex(context_.get(), nothing.data(), &none) == 1;
   if (!right) ERR_clear_error();
   return right;

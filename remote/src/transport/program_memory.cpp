@@ -12,11 +12,11 @@
 namespace gpucast::remote {
 namespace {
 
-constexpr std::size_t page = 4096;  // the smallest there is
-constexpr std::size_t at_once = 256;
+constexpr std::size_t smallest_page = 4096;
+constexpr std::size_t pages_at_once = 256;
 
 std::size_t to_next_page(const std::byte* data) {
-  return page - reinterpret_cast<std::uintptr_t>(data) % page;
+  return smallest_page - reinterpret_cast<std::uintptr_t>(data) % smallest_page;
 }
 
 }  // namespace
@@ -39,16 +39,16 @@ bool ProgramMemory::passes(const std::byte* data, std::size_t bytes, bool back) 
     writing_ = support::Descriptor(ends[1]);
   }
   while (bytes > 0) {
-    std::array<iovec, at_once> pages{};
+    std::array<iovec, pages_at_once> pages{};
     std::size_t count = 0;
-    for (; count < at_once && bytes > 0; ++count) {
+    for (; count < pages_at_once && bytes > 0; ++count) {
       pages[count] = {.iov_base = const_cast<std::byte*>(data), .iov_len = 1};
       const std::size_t step = std::min(bytes, to_next_page(data));
       data += step;
       bytes -= step;
     }
     const ssize_t written = ::writev(writing_.get(), pages.data(), static_cast<int>(count));
-    std::array<std::byte, at_once> dropped{};
+    std::array<std::byte, pages_at_once> dropped{};
     const std::size_t there = written < 0 ? 0 : static_cast<std::size_t>(written);
     const bool readable = there == count;
     const bool writable = readable && back &&

@@ -11,7 +11,7 @@ namespace {
 
 // Sealed, and read from the network, in one go: fewer calls of the system, and what one end seals
 // the other opens at the same time.
-constexpr std::size_t at_once = std::size_t{256} << 10;
+constexpr std::size_t sealed_at_once = std::size_t{256} << 10;
 
 class TlsConnection : public Connection {
  public:
@@ -23,7 +23,7 @@ class TlsConnection : public Connection {
     if (unread_) {
       if (const std::size_t got = open(into, whose); got > 0) return got;
     }
-    const std::size_t got = connection_->try_read(tls_->in.room(at_once), MemoryOf::library);
+    const std::size_t got = connection_->try_read(tls_->in.room(sealed_at_once), MemoryOf::library);
     if (got == 0) return 0;
     tls_->in.add(got);
     unread_ = true;
@@ -62,8 +62,8 @@ class TlsConnection : public Connection {
   }
 
   void seal(std::span<const std::byte> first, std::span<const std::byte> second, MemoryOf whose) {
-    first = first.first(std::min(first.size(), at_once));
-    second = second.first(std::min(second.size(), at_once - first.size()));
+    first = first.first(std::min(first.size(), sealed_at_once));
+    second = second.first(std::min(second.size(), sealed_at_once - first.size()));
     if (whose == MemoryOf::program && !program_.may_read(second))
       throw BadMemory("memory that is not the program's");
     tls_->write(first, second);
