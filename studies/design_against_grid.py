@@ -3,14 +3,14 @@
     .venv/bin/python -m studies.design_against_grid [--folds 4] [--shares 0.17,0.33,0.67]
         [--data h200-x4 lammps-lj-v100 ...] [-o docs/results/design.json]
 
-Recorded tables are played back. Of each group of steps every cell is held out once, a random fold of
-them at a time. The grid is one visit of each of the others, in the order in which they were recorded:
-what ``gpucast measure`` does without a budget. The design is what it does with ``--gpu-hours``: it
-knows what its own visits told, and ends when its share of the grid's GPU time is spent. Both are
-fitted, and forecast the held-out cells, which are known by the median of all their visits.
+Recorded tables are played back. Of each group of steps every cell is held out once, a random fold
+of them at a time. The grid is one visit of each of the others: what ``gpucast measure`` does without
+a budget. The design is what it does with ``--gpu-hours``: it knows what its own visits told, and
+ends when its share of the grid's GPU time is spent. Both are fitted, and forecast the held-out
+cells, which are known by the median of all their visits.
 
-A visit costs its GPU count times its seconds: of the mini-app those that its own timing takes, of other
-programs, whose tables say nothing about it, as much for start and end as the median cell's steps take.
+A visit costs its GPU count times its seconds: of the mini-app those that its own timing takes; of
+other programs, whose tables say nothing of it, as much for start and end as the median cell's steps.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from gpucast.model.forecaster import Forecaster
 from gpucast.util.tables import print_table
 
 TABLES = (
-    "h200-x4", "h200-x4-mixed", "h200-x2", "h200-mdapp", "lammps-lj-v100", "openmm-h200", "ddp-h200",
-    "quick-dft",
+    "h200-x4", "h200-x4-mixed", "h200-x2", "h200-mdapp",
+    "lammps-lj-v100", "openmm-h200", "ddp-h200", "quick-dft",
 )  # fmt: skip
 LEAST_CELLS = 12
 """Of fewer, a third of the GPU time is not even a start design."""
@@ -60,7 +60,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Group:
-    """Steps of one kind on one machine: their cells' visits in the order in which they were made."""
+    """Steps of one kind on one machine: of each cell its visits, as they came."""
 
     name: str
     data: Dataset
@@ -79,7 +79,9 @@ class Group:
     def noise(self) -> float:
         """Relative standard deviation between visits, median over cells; NaN of single visits."""
         logs = [np.log([np.median(s.seconds) for s in steps]) for steps in self.visits.values()]
-        return float(np.median([np.std(each, ddof=1) if len(each) > 1 else np.nan for each in logs]))
+        return float(
+            np.median([np.std(each, ddof=1) if len(each) > 1 else np.nan for each in logs])
+        )
 
     def seconds(self, cell: Cell) -> float:
         """Of a visit, from its start to its end."""
@@ -141,11 +143,15 @@ def played(group: Group, cells: Sequence[Cell], budget: float) -> Counter[Cell]:
     rounds = Designed(cells, costs, fits, lambda: FIT_SECONDS, visits=seen, most=MOST)
     left = budget
     while open_ := [cell for cell in cells if seen[cell] < most[cell]]:
-        if costs.are_known:
-            batch = rounds.next_round(open_, left)
+        first = costs.to_know(open_)
+        if first is not None:
+            batch = [first]
         else:
-            batch = [min(open_, key=lambda cell: cell.n * cell.gpus)]
+            open_ = [cell for cell in open_ if costs(cell) <= left]
+            batch = rounds.next_round(open_, left) if open_ else []
         for cell in batch:
+            if first is None and costs(cell) > left:
+                continue
             if group.cost(cell) > left:
                 return seen
             left -= group.cost(cell)
@@ -181,8 +187,8 @@ class Found:
         return float(np.median(self.design[share]) / np.median(self.grid))
 
     def worse_by_chance(self, share: float, draws: int = 2000) -> float:
-        """Share of bootstrap samples of the held-out cells in which the design's median error is not
-        larger than the grid's: below 5 % it is worse, whatever cells were held out."""
+        """Share of bootstrap samples of the held-out cells in which the design's median error is
+        not larger than the grid's: below 5 % it is worse, whatever cells were held out."""
         at = np.random.default_rng(0).integers(0, self.grid.size, (draws, self.grid.size))
         design, grid = self.design[share], self.grid
         return float(np.mean(np.median(design[at], axis=1) <= np.median(grid[at], axis=1)))
@@ -242,8 +248,8 @@ def row(found: Found, shares: Sequence[float]) -> list[str]:
 
 
 def summary(found: Sequence[Found], share: float) -> dict[str, float]:
-    """Over all groups: geometric mean of the ratios of median errors with its standard error, median
-    errors, and how many groups are no worse than the grid, beyond chance."""
+    """Over all groups: geometric mean of the ratios of median errors with its standard error,
+    median errors, and how many groups are no worse than the grid, beyond chance."""
     logs = np.log([each.ratio(share) for each in found])
     fine = np.isfinite(logs)
     return {

@@ -81,8 +81,8 @@ class CheapestFirst:
 
 
 class Designed:
-    """Visits spread over the time: in each part of it a visit of the start design's cells of each
-    series, then what tells most per second about forecasts of all cells (``design.next_cells``).
+    """Visits spread over the time, in parts, of which there are as many as passes over all cells
+    would take it: in each part a visit of the start design's cells of each series, then what tells most per second about forecasts of all cells (``design.next_cells``).
     Within a part no cell is visited twice: what differs from minute to minute would hardly differ.
 
     Where questions are asked, after the start design what tells most about these, in no parts:
@@ -155,14 +155,21 @@ class Designed:
             return
         if self._all is None:
             self._all = seconds_left
-        part = min(self._most - 1, int(self._most * (1 - seconds_left / self._all)))
-        if part == self._part:
+        parts = self._parts(self._all)
+        part = min(parts - 1, int(parts * (1 - seconds_left / self._all)))
+        if part <= self._part:
             return
         self._part = part
         self._seen.clear()
         due = [cell for cells in self._series.values() for cell in self._started(cells)]
-        share = seconds_left / (2 * (self._most - part))
+        share = seconds_left / (2 * (parts - part))
         self._again = due if sum(map(self._costs, due)) <= share else []
+
+    def _parts(self, seconds: float) -> int:
+        """As many as there is time for passes over all cells: with less than two, another visit of a
+        cell tells less than one of a cell beside it, which costs as much."""
+        whole = sum(self._costs(cell) for cells in self._series.values() for cell in cells)
+        return max(1, min(self._most, int(seconds / whole)))
 
     def _started(self, cells: Sequence[Cell]) -> list[Cell]:
         """A start design among the cells of a series that have been visited."""
@@ -186,7 +193,8 @@ class Designed:
             measured = [i for i, cell in enumerate(usable) if cell in done]
             wanted = START + (filled in usable)
             if len(measured) < wanted:
-                chosen = start_design(pairs_of(usable), wanted, measured)
+                costs = np.array([self._costs(cell) for cell in usable])
+                chosen = start_design(pairs_of(usable), wanted, measured, costs)
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
 
@@ -218,7 +226,8 @@ class Designed:
         if found is None:
             # What cannot be fitted yet needs cells more than anything else.
             visited = [j for j, cell in enumerate(cells) if cell not in set(among)]
-            spread = start_design(pairs_of(cells), len(visited) + 2, visited)
+            costs = np.array([self._costs(cell) for cell in cells])
+            spread = start_design(pairs_of(cells), len(visited) + 2, visited, costs)
             return [(float("inf"), cells[j]) for j in spread]
         at = {(cell.n, cell.gpus): cell for cell in among}
         return [(each.gain, at[each.n, each.gpus]) for each in found.cells]

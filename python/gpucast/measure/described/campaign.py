@@ -249,19 +249,18 @@ class DescribedCampaign:
         )  # fmt: skip
         if self._costs.are_known:
             self._fit()
-        while (left := self._open()) and self._left() > 0 and not ended_by(self._until):
-            if self._costs.are_known:
-                batch = rounds.next_round(left, self._left())
-            else:  # nobody knows what the others would cost
-                batch = [min(left, key=lambda cell: cell.n * cell.gpus)]
+        while (left := self._open()) and not ended_by(self._until):
+            first = self._costs.to_know(left)
+            if first is not None and self._left() > 0:
+                batch = [first]
+            else:
+                left = self._affordable(left)
+                batch = rounds.next_round(left, self._left()) if left else []
             if not batch:
                 break
             for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):
-                affordable = self._costs(run.cell) <= self._left() or not self._costs.are_known
-                if self._left() > 0 and affordable:
+                if first is not None or self._affordable([run.cell]):
                     self._visit(run)
-                else:
-                    return
             self._fit()
 
     def _open(self) -> list[Cell]:
@@ -270,6 +269,10 @@ class DescribedCampaign:
             for cell in self._runs
             if cell not in self._failed and self._visited.counts[cell] < self._request.most
         ]
+
+    def _affordable(self, cells: Sequence[Cell]) -> list[Cell]:
+        left = self._left()
+        return [cell for cell in cells if self._costs(cell) <= left]
 
     def _left(self) -> float:
         """Of the budget: seconds, or GPU seconds."""
