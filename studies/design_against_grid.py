@@ -4,13 +4,14 @@
         [--data h200-x4 lammps-lj-v100 ...] [-o docs/results/design.json]
 
 Recorded tables are played back. Of each group of steps every cell is held out once, a random fold
-of them at a time. The grid is one visit of each of the others: what ``gpucast measure`` does without
-a budget. The design is what it does with ``--gpu-hours``: it knows what its own visits told, and
-ends when its share of the grid's GPU time is spent. Both are fitted, and forecast the held-out
-cells, which are known by the median of all their visits.
+of them at a time. The grid is one visit of each of the others: what ``gpucast measure`` does
+without a budget. The design is what it does with ``--gpu-hours``: it knows what its own visits
+told, and ends when its share of the grid's GPU time is spent. Both are fitted, and forecast the
+held-out cells, which are known by the median of all their visits.
 
 A visit costs its GPU count times its seconds: of the mini-app those that its own timing takes; of
-other programs, whose tables say nothing of it, as much for start and end as the median cell's steps.
+other programs, whose tables say nothing of it, as much for start and end as for the steps of the
+median cell.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ quantities that steps alone determine."""
 # How far apart cells of the start design are counted: in units of log n and of log N.
 _REACH = (1.5, 0.7)
 
-# Standard deviations of log times before any was measured: of what they change by over one reach,
-# beside that, and from visit to visit. Only their ratios matter, and these hardly: a tenth is small.
+# Standard deviations of log times before any was measured: of the change over one reach, of what
+# departs from a line, and from visit to visit. Only their ratios matter.
 _PRIOR = (2.0, 1.0, 0.1)
 
 # Draws of a model that is not determined yet may differ by anything.

@@ -23,6 +23,11 @@ SECONDS = 4.0
 FIT_SECONDS = 0.2
 """Seconds of fitting that each visit may cost."""
 
+SPREAD = 0.5
+"""Share of a first pass, by its cost, of cells that are spread over the grid whatever fits say."""
+
+_TURNS = 12  # cells that are spread between two fits at most
+
 MOST_CELLS = 200
 """Of a series' cells so many at most are asked for, and as many chosen between: three matrices of
 their covariance take some megabytes, of a thousand cells a hundred."""
@@ -81,9 +86,11 @@ class CheapestFirst:
 
 
 class Designed:
-    """Visits spread over the time, in parts, of which there are as many as passes over all cells
-    would take it: in each part a visit of the start design's cells of each series, then what tells most per second about forecasts of all cells (``design.next_cells``).
-    Within a part no cell is visited twice: what differs from minute to minute would hardly differ.
+    """Visits spread over the time, in parts, as many as it has room for passes over all cells: in
+    each a visit of the start design's cells of each series, then what tells most per second about
+    forecasts of all cells (``design.next_cells``). Within a part no cell is visited twice: what
+    differs from minute to minute would hardly differ. Of the first part half is for cells that are
+    spread over the grid: fits to few cells are surer of what they have not seen than they should.
 
     Where questions are asked, after the start design what tells most about these, in no parts:
     nobody knows how long it will take.
@@ -143,6 +150,8 @@ class Designed:
         round_seconds = min(_round_seconds(fit_seconds), seconds_left)
         again = [cell for cell in self._again if cell in open_]
         start = self._start(open_, seconds_left) or sorted(again, key=self._costs)
+        if not start and self._is_spreading(seconds_left):
+            start = self._spread(open_, seconds_left)
         if start:
             return _up_to(round_seconds, start, self._costs, least)
         return self._best(open_, round_seconds, seconds_left, least)
@@ -166,8 +175,8 @@ class Designed:
         self._again = due if sum(map(self._costs, due)) <= share else []
 
     def _parts(self, seconds: float) -> int:
-        """As many as there is time for passes over all cells: with less than two, another visit of a
-        cell tells less than one of a cell beside it, which costs as much."""
+        """As many as there is time for passes over all cells: with less than two, another visit of
+        a cell tells less than one of a cell beside it, which costs as much."""
         whole = sum(self._costs(cell) for cells in self._series.values() for cell in cells)
         return max(1, min(self._most, int(seconds / whole)))
 
@@ -197,6 +206,23 @@ class Designed:
                 chosen = start_design(pairs_of(usable), wanted, measured, costs)
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
+
+    def _is_spreading(self, seconds_left: float) -> bool:
+        """Whether the half of the first part that is for cells spread over the grid lasts."""
+        if self._all is None or not np.isfinite(self._all):
+            return False
+        return self._all - seconds_left < SPREAD * self._all / self._parts(self._all)
+
+    def _spread(self, left: Set[Cell], seconds_left: float) -> list[Cell]:
+        """What is best visited to know all of the grid for its cost, of each series in turn."""
+        turns: list[tuple[int, Cell]] = []
+        for cells in self._series.values():
+            usable = [c for c in cells if c not in left or self._costs(c) <= seconds_left]
+            done = [i for i, c in enumerate(usable) if c not in left or self._visits.get(c, 0) > 0]
+            costs = np.array([self._costs(cell) for cell in usable])
+            chosen = start_design(pairs_of(usable), len(done) + _TURNS, done, costs)
+            turns += [(turn, usable[i]) for turn, i in enumerate(chosen)]
+        return [cell for _, cell in sorted(turns, key=lambda each: each[0])]
 
     def _best(self, left: Set[Cell], seconds: float, seconds_left: float, least: int) -> list[Cell]:
         """The cells that tell most per second, of all series together."""

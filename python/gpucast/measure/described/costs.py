@@ -12,7 +12,6 @@ from gpucast.design.cells import Cell, pairs_of
 from gpucast.errors import InputError
 from gpucast.model.forecaster import Forecaster
 
-
 _FURTHER = 4.0
 """How much more work the second cell has, at most: where steps take all of a visit's time, it costs
 as much more, or the square of it."""
