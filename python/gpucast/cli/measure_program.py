@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gpucast.cli.output import print_json, warn
-from gpucast.errors import InputError
+from gpucast.errors import InputError, Terminated
 from gpucast.util.tables import print_table
 from gpucast.util.units import long_duration, number, percent
 
@@ -74,8 +74,15 @@ def command(
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM ends the work as Ctrl-C does: programs stopped, the file whole.
+
+    Only the exit status differs: batch systems and scripts tell the two apart by it.
+    """
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:

@@ -25,8 +25,8 @@ FIT_SECONDS = 0.2
 
 DEPARTING = 0.05
 """Relative; by so much steps are taken to depart from all forms of a model where no cell is near.
-Models of other people's programs miss held-out cells by that (docs/results/programs.md); a fit is not
-unsure of what its forms leave out."""
+Models of other people's programs miss held-out cells by that (docs/results/programs.md); a fit does
+not know what its forms leave out."""
 
 SPREAD = 0.5
 """Share of a first pass, by its cost, of cells that are spread over the grid whatever fits say."""

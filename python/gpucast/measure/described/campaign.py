@@ -100,6 +100,10 @@ class Visited:
         self._numbers[cell].add(number)
         self.counts[cell] = len(self._numbers[cell])
 
+    def made(self, cell: Cell) -> frozenset[int]:
+        """Numbers of the visits that it had."""
+        return frozenset(self._numbers[cell])
+
     def next(self, cell: Cell) -> int:
         """The number of its next visit."""
         made = self._numbers[cell]
@@ -110,6 +114,11 @@ def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
     """One pass over the cells. The order is drawn from what is run: the same in every start, and
     another in each pass."""
     return sorted(runs, key=lambda run: hashlib.sha256(f"{visit} {run.digest}".encode()).digest())
+
+
+def beside(data: str, what: str) -> Path:
+    """``x.jsonl`` has its logs in ``x.logs``; another name keeps its ending."""
+    return Path(f"{data.removesuffix('.jsonl')}.{what}")
 
 
 class DescribedCampaign:
@@ -124,8 +133,7 @@ class DescribedCampaign:
         self._series = StepSelection(
             path=self._path, program=self._program.program, case=self._program.case
         )
-        self._logs = Path(f"{store.name}.logs" if not store.name.endswith(".jsonl")
-                          else f"{store.name.removesuffix('.jsonl')}.logs")  # fmt: skip
+        self._logs = beside(store.name, "logs")
         self._costs = VisitCosts(by_gpu=request.gpu_hours is not None)
         self._failed: set[Cell] = set()
         self._said: set[str] = set()
@@ -143,7 +151,7 @@ class DescribedCampaign:
         Raises:
             InputError: none of the cells can run here.
         """
-        self._gpus = gpus_here(self._path, self._program.environment)
+        self._gpus = self._gpus_here()
         runs = self._possible()
         machine = self._machine()
         self._report.machine = machine.id
@@ -161,13 +169,7 @@ class DescribedCampaign:
         self._until = by_series(
             self._request.until, list(self._runs), self._costs, self._visited.counts, most
         )
-        if self._request.chooses:
-            self._chosen()
-        else:
-            for visit in range(1, most + 1):
-                for run in in_random_order(runs, visit):
-                    if self._visited.counts[run.cell] < visit and run.cell not in self._failed:
-                        self._visit(run)
+        self._make_visits()
         if not self._is_fitted:
             self._fit()
         if self._report.failed:
@@ -183,6 +185,10 @@ class DescribedCampaign:
         return Report(self._store.name, [self._report], [self._fit_report()], answers)
 
     # ---- before the first visit ----
+
+    def _gpus_here(self) -> list[str] | None:
+        """As ``binding.gpus_here``."""
+        return gpus_here(self._path, self._program.environment)
 
     def _possible(self) -> list[Run]:
         """The runs that this machine has enough GPUs for."""
@@ -221,8 +227,9 @@ class DescribedCampaign:
         )
         if other:
             self._watcher.say(
-                f"{self._store.name} has {other} visits of these cells with another command, other "
-                "files or another environment; a fit takes all: give this one another case"
+                f"{self._store.name} has {other} visits of these cells by another command or "
+                "program, with other files or another environment; a fit takes all: give this one "
+                "another case"
             )
 
     def _say_who_else(self) -> None:
@@ -239,6 +246,16 @@ class DescribedCampaign:
             shutil.rmtree(left, ignore_errors=True)
 
     # ---- visits ----
+
+    def _make_visits(self) -> None:
+        """All that are wanted and not there, one after the other on this machine."""
+        if self._request.chooses:
+            self._chosen()
+            return
+        for visit in range(1, self._request.most + 1):
+            for run in in_random_order(list(self._runs.values()), visit):
+                if self._visited.counts[run.cell] < visit and run.cell not in self._failed:
+                    self._visit(run, self._visited.next(run.cell))
 
     def _chosen(self) -> None:
         """Visits of what tells most, while the budget lasts."""
@@ -260,7 +277,7 @@ class DescribedCampaign:
                 break
             for run in in_random_order([self._runs[cell] for cell in batch], len(batch)):
                 if first is not None or self._affordable([run.cell]):
-                    self._visit(run)
+                    self._visit(run, self._visited.next(run.cell))
             self._fit()
 
     def _open(self) -> list[Cell]:
@@ -282,8 +299,7 @@ class DescribedCampaign:
             return self._request.budget - (time.monotonic() - self._begin)
         return sum(map(self._costs, self._to_do()))  # all may be needed
 
-    def _visit(self, run: Run) -> None:
-        number = self._visited.next(run.cell)
+    def _visit(self, run: Run, number: int) -> None:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
         self._watcher.under_way(self._path, what, *self._progress())
         begin = time.monotonic()
@@ -295,16 +311,22 @@ class DescribedCampaign:
         finally:
             seconds = time.monotonic() - begin
             self._spent += seconds * run.cell.gpus
-        self._store.append(self._record(run, number, times, seconds))
-        self._store.sync()
+        self._keep(run, self._record(run, number, times, seconds))
         for text in times.warnings:
             if text not in self._said:
                 self._said.add(text)
                 self._watcher.say(text)
-        step = float(np.median(times.seconds))
-        self._visited.add(run.cell, number)
+
+    def _keep(self, run: Run, record: Step) -> None:
+        """A visit that was made: into the file, and into what is known of costs and cells."""
+        assert record.visit is not None  # of all steps of described programs
+        self._store.append(record)
+        self._store.sync()
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        step = float(np.median(record.seconds))
+        self._visited.add(run.cell, record.visit.number)
         self._is_fitted = False
-        self._costs.learn(run.cell, seconds, step)
+        self._costs.learn(run.cell, record.visit.seconds, step)
         self._report.measured += 1
         if self._request.gpu_hours is not None:
             what += f" ({self._spent / HOUR:.3g} of {self._request.gpu_hours:g} GPU hours)"
@@ -316,7 +338,7 @@ class DescribedCampaign:
         found = []
         for i in range(program.warmup + program.repeats):
             log = self._log(run, number, i)
-            folder = log.with_suffix(_FOLDER).absolute()
+            folder = self._workdir(log).absolute()
             try:
                 in_folder(run, program, folder)
                 ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
@@ -333,6 +355,11 @@ class DescribedCampaign:
         program = self._program
         which = f"-{i + 1}" if program.warmup + program.repeats > 1 else ""
         return self._logs / f"{run.name}-{number}{which}.log"
+
+    def _workdir(self, log: Path) -> Path:
+        """The folder of a run, which is removed after it; a later start of a campaign that was
+        killed removes it, too."""
+        return log.with_suffix(_FOLDER)
 
     def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
         cell, program = run.cell, self._program
