@@ -1,13 +1,16 @@
 """Does the chosen design forecast as well as the whole grid, for a third of its GPU time?
 
-    .venv/bin/python -m studies.design_against_grid [--folds 4] [--shares 0.17,0.33,0.67]
-        [--data h200-x4 lammps-lj-v100 ...] [-o docs/results/design.json]
+    .venv/bin/python -m studies.design_against_grid [--folds 4] [--share 0.3333]
+        [--data h200-x4 lammps-lj-v100 ...] [--keep FOUND.jsonl] [-o docs/results/design.md]
 
 Recorded tables are played back. Of each group of steps every cell is held out once, a random fold
 of them at a time. The grid is one visit of each of the others: what ``gpucast measure`` does
 without a budget. The design is what it does with ``--gpu-hours``: it knows what its own visits
 told, and ends when its share of the grid's GPU time is spent. Both are fitted, and forecast the
 held-out cells, which are known by the median of all their visits.
+
+Beside the design, the same GPU time for cells that are spread over the grid by cost alone
+(``design.optimal.start_design``), and for cells at random.
 
 A visit costs its GPU count times its seconds: of the mini-app those that its own timing takes; of
 other programs, whose tables say nothing of it, as much for start and end as for the steps of the
@@ -18,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +29,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from studies import design_page
 
 import gpucast
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
-from gpucast.design.cells import Cell, Timing
+from gpucast.design.cells import Cell, Timing, pairs_of
+from gpucast.design.optimal import start_design
 from gpucast.errors import InputError
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.rounds import Designed
@@ -168,144 +172,121 @@ def played(group: Group, cells: Sequence[Cell], budget: float) -> Counter[Cell]:
     return seen
 
 
+def spread(group: Group, cells: Sequence[Cell], budget: float) -> Counter[Cell]:
+    """Visits of the start design, gone on with to the end."""
+    costs = np.array([group.cost(cell) for cell in cells])
+    order = start_design(pairs_of(cells), len(cells), costs=costs)
+    return paid(group, [cells[i] for i in order], budget)
+
+
+def at_random(group: Group, cells: Sequence[Cell], budget: float) -> Counter[Cell]:
+    """Visits of any cells."""
+    order = np.random.default_rng(len(cells)).permutation(len(cells))
+    return paid(group, [cells[i] for i in order], budget)
+
+
+def paid(group: Group, order: Sequence[Cell], budget: float) -> Counter[Cell]:
+    """One visit of each of these for which there is still GPU time when its turn comes."""
+    seen: Counter[Cell] = Counter()
+    for cell in order:
+        if group.cost(cell) <= budget:
+            budget -= group.cost(cell)
+            seen[cell] += 1
+    return seen
+
+
+WAYS = {"design": played, "spread": spread, "random": at_random}
+
+
 @dataclass(frozen=True)
 class Found:
     """Errors of one group's held-out cells, the same cells in the same order.
 
     Attributes:
-        grid: of the whole grid; ``design``: by share of its GPU time.
-        visited: cells that the design visits, by share, mean over folds; ``cells``: of the grid.
+        errors: of the ``grid``, and by way of spending a share of its GPU time.
+        visited: cells that were visited, mean over folds.
+        noise: relative standard deviation between visits; None where there was one of each.
     """
 
-    group: Group
-    grid: Array
-    design: dict[float, Array]
-    visited: dict[float, float]
-    cells: float
+    data: str
+    steps: str
+    share: float
+    noise: float | None
+    errors: dict[str, list[float]]
+    visited: dict[str, float]
 
-    def ratio(self, share: float) -> float:
-        """Median error of the design over that of the grid."""
-        return float(np.median(self.design[share]) / np.median(self.grid))
+    def median(self, way: str) -> float:
+        """Error."""
+        return float(np.median(self.errors[way]))
 
-    def worse_by_chance(self, share: float, draws: int = 2000) -> float:
-        """Share of bootstrap samples of the held-out cells in which the design's median error is
-        not larger than the grid's: below 5 % it is worse, whatever cells were held out."""
-        at = np.random.default_rng(0).integers(0, self.grid.size, (draws, self.grid.size))
-        design, grid = self.design[share], self.grid
-        return float(np.mean(np.median(design[at], axis=1) <= np.median(grid[at], axis=1)))
+    def ratio(self, way: str = "design") -> float:
+        """Median error over that of the grid."""
+        return self.median(way) / self.median("grid")
+
+    def by_chance(self, way: str = "design", draws: int = 2000) -> float:
+        """Share of bootstrap samples of the held-out cells in which the way's median error is not
+        larger than the grid's: below 5 % it is worse, whatever cells were held out."""
+        mine, grid = np.array(self.errors[way]), np.array(self.errors["grid"])
+        at = np.random.default_rng(0).integers(0, grid.size, (draws, grid.size))
+        return float(np.mean(np.median(mine[at], axis=1) <= np.median(grid[at], axis=1)))
 
 
-def compared(group: Group, shares: Sequence[float], folds: int) -> Found:
+def compared(group: Group, share: float, folds: int) -> Found:
     """Every cell held out once."""
     cells = sorted(group.visits)
     order = np.random.default_rng(len(cells)).permutation(len(cells))
-    grid: list[float] = []
-    design: dict[float, list[float]] = {share: [] for share in shares}
-    visited: dict[float, list[int]] = {share: [] for share in shares}
-    sizes = []
+    errors: dict[str, list[float]] = defaultdict(list)
+    visited: dict[str, list[int]] = defaultdict(list)
     for fold in range(folds):
         held_out = [cells[i] for i in order[fold::folds]]
         others = [cell for cell in cells if cell not in set(held_out)]
-        sizes.append(len(others))
-        grid += group.errors(group.fit(Counter(others)), held_out)
         whole = sum(map(group.cost, others))
-        for share in shares:
-            seen = played(group, others, share * whole)
-            design[share] += group.errors(group.fit(seen), held_out)
-            visited[share].append(len(+seen))
+        made = {name: way(group, others, share * whole) for name, way in WAYS.items()}
+        for name, seen in {"grid": Counter(others), **made}.items():
+            errors[name] += group.errors(group.fit(seen), held_out)
+            visited[name].append(len(+seen))
     return Found(
-        group,
-        np.array(grid),
-        {share: np.array(each) for share, each in design.items()},
-        {share: float(np.mean(each)) for share, each in visited.items()},
-        float(np.mean(sizes)),
+        group.name,
+        label(group),
+        share,
+        None if np.isnan(group.noise) else group.noise,
+        {name: [round(each, 6) for each in found] for name, found in errors.items()},
+        {name: float(np.mean(found)) for name, found in visited.items()},
     )
 
 
 def label(group: Group) -> str:
     """In a table."""
     kind = group.selection
-    words = (kind.program, kind.case) if kind.program else (kind.path, kind)
     machine = (kind.machine or "").partition("/")[0]
-    own = f"{kind.path} {kind.schedule} {kind.kernel} {kind.memory}"
-    return f"{machine} {' '.join(map(str, words))[:40]}" if kind.program else f"{machine} {own}"
-
-
-def row(found: Found, shares: Sequence[float]) -> list[str]:
-    """Of the table."""
-    medians = [np.median(found.design[share]) for share in shares]
-    third = min(shares, key=lambda share: abs(share - 1 / 3))
-    return [
-        found.group.name,
-        label(found.group),
-        f"{found.cells:.0f}",
-        f"{found.visited[third]:.0f}",
-        f"{100 * found.group.noise:.1f} %",
-        f"{100 * np.median(found.grid):.2f} %",
-        *(f"{100 * each:.2f} %" for each in medians),
-        f"{found.ratio(third):.2f}",
-        f"{100 * found.worse_by_chance(third):.0f} %",
-    ]
-
-
-def summary(found: Sequence[Found], share: float) -> dict[str, float]:
-    """Over all groups: geometric mean of the ratios of median errors with its standard error,
-    median errors, and how many groups are no worse than the grid, beyond chance."""
-    logs = np.log([each.ratio(share) for each in found])
-    fine = np.isfinite(logs)
-    return {
-        "share": share,
-        "groups": len(found),
-        "no_worse": sum(each.worse_by_chance(share) >= 0.05 for each in found),
-        "ratio": float(np.exp(np.mean(logs[fine]))),
-        "ratio_error": float(np.std(logs[fine], ddof=1) / np.sqrt(fine.sum()))
-        if fine.sum() > 1
-        else float("nan"),
-        "grid": float(np.median([np.median(each.grid) for each in found])),
-        "design": float(np.median([np.median(each.design[share]) for each in found])),
-    }
+    if kind.program:
+        return f"{machine} {kind.program} {kind.case or ''}"[:60].strip()
+    return f"{machine} {kind.path} {kind.schedule} {kind.kernel} {kind.memory}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(TABLES))
     parser.add_argument("--folds", type=int, default=4)
-    parser.add_argument("--shares", default="0.1667,0.3333,0.6667")
-    parser.add_argument("--only", default="", help="groups whose names have this")
-    parser.add_argument("-o", type=Path, help="all figures, as JSON")
+    parser.add_argument("--share", type=float, default=1 / 3)
+    parser.add_argument("--keep", type=Path, help="what was found; gone on with if it is there")
+    parser.add_argument("-o", type=Path, help="the page")
     chosen = parser.parse_args()
-    shares = [float(each) for each in chosen.shares.split(",")]
     found = []
+    if chosen.keep is not None and chosen.keep.exists():
+        found = [Found(**json.loads(line)) for line in chosen.keep.read_text().splitlines()]
+    there = {(each.data, each.steps) for each in found}
     for name in chosen.data:
         for group in groups_of(name):
-            if chosen.only in label(group):
-                found.append(compared(group, shares, chosen.folds))
-                print(" | ".join(row(found[-1], shares)), file=sys.stderr, flush=True)
-    head = ["data", "steps", "cells", "visited", "visits differ", "grid"]
-    print_table(
-        [*head, *(f"{share:.0%}" for share in shares), "ratio", "no worse"],
-        [row(each, shares) for each in found],
-        f"llrrrr{'r' * len(shares)}rr",
-    )
-    for share in shares:
-        print(json.dumps(summary(found, share)))
+            if (name, label(group)) in there:
+                continue
+            found.append(compared(group, chosen.share, chosen.folds))
+            if chosen.keep is not None:
+                with chosen.keep.open("a") as stream:
+                    stream.write(json.dumps(vars(found[-1])) + "\n")
+    print_table(design_page.HEADER, [design_page.row(each) for each in found], "llrrrrrrrrrr")
     if chosen.o is not None:
-        chosen.o.write_text(
-            json.dumps([_kept(each) for each in found], indent=1) + "\n", encoding="utf-8"
-        )
-
-
-def _kept(found: Found) -> dict[str, object]:
-    return {
-        "data": found.group.name,
-        "steps": label(found.group),
-        "cells": found.cells,
-        "grid": [round(float(each), 5) for each in found.grid],
-        "design": {
-            f"{share:g}": [round(float(each), 5) for each in errors]
-            for share, errors in found.design.items()
-        },
-    }
+        design_page.write(found, chosen.o)
 
 
 if __name__ == "__main__":
