@@ -1,6 +1,6 @@
 """Does the chosen design forecast as well as the whole grid, for a third of its GPU time?
 
-    .venv/bin/python -m studies.design_against_grid [--folds 4] [--share 0.3333]
+    .venv/bin/python studies/design_against_grid.py [--folds 4] [--share 0.3333]
         [--data h200-x4 lammps-lj-v100 ...] [--keep FOUND.jsonl] [-o docs/results/design.md]
 
 Recorded tables are played back. Of each group of steps every cell is held out once, a random fold
@@ -29,8 +29,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from studies import design_page
 
+import design_page
 import gpucast
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step

@@ -86,7 +86,7 @@ def text(found: Sequence[Found]) -> str:
         "*A mark is a group of steps: program, schedule, path, machine. On the line both are as "
         "far off; crosses are worse than the grid beyond chance.*",
         "",
-        "Made by `python -m studies.design_against_grid -o docs/results/design.md`; no number on "
+        "Made by `python studies/design_against_grid.py -o docs/results/design.md`; no number on "
         "this page comes from elsewhere.",
         "",
         "## In short",
@@ -103,7 +103,7 @@ def text(found: Sequence[Found]) -> str:
         "errors, with its standard error. *No worse*: in at least 5 % of bootstrap samples of the "
         "held-out cells the median error is not above the grid's. *Spread by cost*: the start "
         "design gone on with, without any fit. A visit costs GPUs times seconds; for programs "
-        "whose tables do not say it, as much for start and end as for the steps of the median cell.",
+        "whose tables do not say it, as much for start and end as for the median cell's steps.",
         "",
         "## By group",
         "",

@@ -18,7 +18,7 @@ from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.design.next_cells import Ask, next_cells
-from gpucast.design.optimal import Fastest, Known, Sure, order, start_design
+from gpucast.design.optimal import Fastest, Known, Sure, departures, order, start_design
 from gpucast.model.forecaster import Forecaster
 from synthetic import TRUTHS, Truth, noisy
 
@@ -238,3 +238,42 @@ def test_a_third_of_the_cells_forecasts_nearly_as_all_do(name: str) -> None:
     assert np.median(chosen) <= 2 * np.median(all_)
     assert np.mean(chosen) <= 0.5 * np.mean(random)
     assert np.median(chosen) < np.median(random)
+
+
+def test_a_start_design_by_cost_is_spread_and_cheaper_than_one_by_distance() -> None:
+    costs = np.array([float(gpus) for _, gpus in GRID])
+    by_cost = start_design(GRID, 6, costs=costs)
+    by_distance = start_design(GRID, 6)
+    assert len(set(by_cost)) == 6
+    assert costs[by_cost].sum() < costs[by_distance].sum()
+    chosen = [GRID[i] for i in by_cost]
+    assert max(n for n, _ in chosen) >= 16 * min(n for n, _ in chosen)
+    assert len({gpus for _, gpus in chosen}) > 1
+
+
+def test_a_start_design_by_cost_goes_on_from_what_was_measured() -> None:
+    costs = np.ones(len(GRID))
+    whole = start_design(GRID, 8, costs=costs)
+    assert start_design(GRID, 8, whole[:3], costs) == whole[3:]
+    dear = costs.copy()
+    dear[whole[0]] = 1e6
+    assert whole[0] not in start_design(GRID, 8, costs=dear)
+
+
+def test_steps_depart_from_a_model_by_less_where_cells_were_measured() -> None:
+    """Of one measured cell, at the cell itself: s^2 (1 - 1 / 1.01); far from it: s^2."""
+    K = departures([(1000, 1), (1e12, 1)], [(1000, 1)], 0.05)
+    assert K[0, 0] == pytest.approx(0.05**2 * (1 - 1 / 1.01))
+    assert K[1, 1] == pytest.approx(0.05**2)
+    assert K[0, 1] == pytest.approx(0, abs=1e-12)
+
+
+def test_what_a_model_does_not_hold_possible_is_looked_for_far_from_what_was_measured() -> None:
+    """All draws agree; the nearer of two cells was measured."""
+    agreed = known(np.array([[1e-6], [1e-6]]), np.array([[1e-6], [1e-6]]))
+    cells = [(1000.0, 1), (64000.0, 1)]
+    K = departures([*cells, *cells], cells[:1], 0.05)
+    found = order(
+        replace(agreed, departures=K), Sure(np.ones(2)), np.full(2, 0.01), np.ones(2), count=1
+    )
+    assert found.cells == [1]
