@@ -14,7 +14,6 @@ WORSE = 0.05
 _NAMES = {
     "grid": "the whole grid",
     "design": "the design",
-    "spread": "spread by cost",
     "random": "at random",
 }
 
@@ -40,7 +39,7 @@ class Found(Protocol):
 
 
 HEADER = [
-    *("data", "steps", "cells", "visited", "visits differ", "grid", "design", "spread", "random"),
+    *("data", "steps", "cells", "visited", "visits differ", "grid", "design", "random"),
     *("ratio", "no worse"),
 ]
 
@@ -101,9 +100,9 @@ def text(found: Sequence[Found]) -> str:
         "its share is spent. Both are fitted and forecast the held-out cells, whose time is the "
         "median of all their visits. *Ratio*: geometric mean over groups of the ratios of median "
         "errors, with its standard error. *No worse*: in at least 5 % of bootstrap samples of the "
-        "held-out cells the median error is not above the grid's. *Spread by cost*: the start "
-        "design gone on with, without any fit. A visit costs GPUs times seconds; for programs "
-        "whose tables do not say it, as much for start and end as for the median cell's steps.",
+        "held-out cells the median error is not above the grid's. A visit costs GPUs times "
+        "seconds; for programs whose tables do not say it, as much for start and end as for the "
+        "median cell's steps.",
         "",
         "## By group",
         "",

@@ -18,7 +18,7 @@ from gpucast.data import dataset, jsonl
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.design.next_cells import Ask, next_cells
-from gpucast.design.optimal import Fastest, Known, Sure, departures, order, start_design
+from gpucast.design.optimal import Fastest, Known, Sure, order, start_design
 from gpucast.model.forecaster import Forecaster
 from synthetic import TRUTHS, Truth, noisy
 
@@ -258,22 +258,3 @@ def test_a_start_design_by_cost_goes_on_from_what_was_measured() -> None:
     dear = costs.copy()
     dear[whole[0]] = 1e6
     assert whole[0] not in start_design(GRID, 8, costs=dear)
-
-
-def test_steps_depart_from_a_model_by_less_where_cells_were_measured() -> None:
-    """Of one measured cell, at the cell itself: s^2 (1 - 1 / 1.01); far from it: s^2."""
-    K = departures([(1000, 1), (1e12, 1)], [(1000, 1)], 0.05)
-    assert K[0, 0] == pytest.approx(0.05**2 * (1 - 1 / 1.01))
-    assert K[1, 1] == pytest.approx(0.05**2)
-    assert K[0, 1] == pytest.approx(0, abs=1e-12)
-
-
-def test_what_a_model_does_not_hold_possible_is_looked_for_far_from_what_was_measured() -> None:
-    """All draws agree; the nearer of two cells was measured."""
-    agreed = known(np.array([[1e-6], [1e-6]]), np.array([[1e-6], [1e-6]]))
-    cells = [(1000.0, 1), (64000.0, 1)]
-    K = departures([*cells, *cells], cells[:1], 0.05)
-    found = order(
-        replace(agreed, departures=K), Sure(np.ones(2)), np.full(2, 0.01), np.ones(2), count=1
-    )
-    assert found.cells == [1]

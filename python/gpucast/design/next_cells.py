@@ -10,12 +10,12 @@ derivation).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpucast.design.cells import Timing
-from gpucast.design.optimal import Array, Fastest, Goal, Known, Pairs, Sure, departures, order
+from gpucast.design.optimal import Array, Fastest, Goal, Known, Pairs, Sure, order
 from gpucast.model.fitted import Model
 from gpucast.model.forecaster import Forecaster, outer
 from gpucast.model.intervals import Z90
@@ -123,7 +123,6 @@ def next_cells(
     count: int | None = 5,
     budget: float = np.inf,
     least: int = 1,
-    departing: float = 0.0,
 ) -> Advice | None:
     """The visits that make what is asked surest per second; None where the model's uncertainty is
     not known, or nothing may be visited.
@@ -135,8 +134,6 @@ def next_cells(
         most: visits that each candidate may get; one if not said.
         count: how many visits at most; ``budget``: seconds of them together; ``least``: so many
             even if these cost more.
-        departing: standard deviation, relative, of what steps may depart by from all that the model
-            holds possible, where no cell is near; of forecasts.
 
     Raises:
         InputError: a GPU count whose communication cost the data cannot know.
@@ -146,10 +143,6 @@ def next_cells(
     n, gpus = np.array(candidates, dtype=np.float64).T
     found = model.forecasts(n, gpus)
     known = _known(model, ask, n, gpus)
-    if departing and model.timed is not None and ask.sums is None:
-        measured = list(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
-        asked = list(zip(ask.n.tolist(), ask.gpus.astype(int).tolist(), strict=True))
-        known = replace(known, departures=departures([*candidates, *asked], measured, departing))
     noise = _visit_noise(model, n, gpus)
     if costs is None:
         costs = np.array([Timing().cell_seconds(float(each)) for each in found.seconds])

@@ -144,12 +144,10 @@ class Known:
     Attributes:
         cells: draws of log times, a row a draw.
         asked: of what is asked, the same rows.
-        departures: covariance, cells first, of what no form of the model has.
     """
 
     cells: Array
     asked: Array
-    departures: Array | float = 0.0
 
     @property
     def covariance(self) -> Array:
@@ -157,7 +155,7 @@ class Known:
         rows = np.hstack([self.cells, self.asked])
         off = np.clip(rows - np.median(rows, axis=0), -_LARGEST_LOG, _LARGEST_LOG)
         off -= off.mean(axis=0)
-        return np.asarray(off.T @ off / len(rows) + self.departures, dtype=np.float64)
+        return np.asarray(off.T @ off / len(rows), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -268,23 +266,6 @@ def _start_by_cost(cells: Pairs, count: int, done: Sequence[int], costs: Array) 
         K = K - np.outer(K[:, c], K[c]) / seen[c]
         chosen.append(c)
     return chosen[len(done) :]
-
-
-def departures(cells: Pairs, measured: Pairs, size: float) -> Array:
-    """Covariance of what cells may depart by from every form of a model, alike within the reach and
-    known at the cells that were measured.
-
-    Args:
-        size: standard deviation, relative, far from what was measured.
-    """
-    at = _scaled([*cells, *measured])
-    apart = ((at[:, None] - at[None]) ** 2).sum(axis=2)
-    K = size**2 * np.exp(-apart / 2)
-    new, old = K[: len(cells)], K[len(cells) :]
-    seen = old[:, len(cells) :] + (size * _PRIOR[2]) ** 2 * np.eye(len(old))
-    return np.asarray(
-        new[:, : len(cells)] - new[:, len(cells) :] @ np.linalg.solve(seen, old[:, : len(cells)])
-    )
 
 
 def _scaled(cells: Pairs) -> Array:

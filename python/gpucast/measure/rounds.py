@@ -23,14 +23,6 @@ SECONDS = 4.0
 FIT_SECONDS = 0.2
 """Seconds of fitting that each visit may cost."""
 
-DEPARTING = 0.05
-"""Relative; by so much steps are taken to depart from all forms of a model where no cell is near.
-Models of other people's programs miss held-out cells by that (docs/results/programs.md); a fit does
-not know what its forms leave out."""
-
-SPREAD = 0.5
-"""Share of a first pass, by its cost, of cells that are spread over the grid whatever fits say."""
-
 _TURNS = 12  # cells that are spread between two fits at most
 
 MOST_CELLS = 200
@@ -94,8 +86,11 @@ class Designed:
     """Visits spread over the time, in parts, as many as it has room for passes over all cells: in
     each a visit of the start design's cells of each series, then what tells most per second about
     forecasts of all cells (``design.next_cells``). Within a part no cell is visited twice: what
-    differs from minute to minute would hardly differ. Of the first part half is for cells that are
-    spread over the grid: fits to few cells are surer of what they have not seen than they should.
+    differs from minute to minute would hardly differ.
+
+    The first part is for cells that are spread over the grid by cost alone: what tells most by a fit
+    to few cells tells of the forms of that fit, and forecasts are further off than after as many
+    cells that are spread (docs/results/design.md).
 
     Where questions are asked, after the start design what tells most about these, in no parts:
     nobody knows how long it will take.
@@ -213,10 +208,8 @@ class Designed:
         return sorted(lacking, key=self._costs)
 
     def _is_spreading(self, seconds_left: float) -> bool:
-        """Whether the half of the first part that is for cells spread over the grid lasts."""
-        if self._all is None or not np.isfinite(self._all):
-            return False
-        return self._all - seconds_left < SPREAD * self._all / self._parts(self._all)
+        """Whether it is the first part; where questions are asked there are none."""
+        return self._all is not None and bool(np.isfinite(self._all)) and self._part == 0
 
     def _spread(self, left: Set[Cell], seconds_left: float) -> list[Cell]:
         """What is best visited to know all of the grid for its cost, of each series in turn."""
@@ -278,7 +271,6 @@ class Designed:
         try:
             return next_cells(
                 model, ask, pairs_of(among), costs=costs, count=None, budget=seconds, least=least,
-                departing=DEPARTING,
             )  # fmt: skip
         except InputError:  # a GPU count whose communication the data cannot know
             return None
