@@ -88,9 +88,9 @@ class Designed:
     forecasts of all cells (``design.next_cells``). Within a part no cell is visited twice: what
     differs from minute to minute would hardly differ.
 
-    The first part is for cells that are spread over the grid by cost alone: what tells most by a fit
-    to few cells tells of the forms of that fit, and forecasts are further off than after as many
-    cells that are spread (docs/results/design.md).
+    The first part is for cells that are spread over the grid by cost alone: what tells most by a
+    fit to few cells tells of the forms of that fit, and forecasts are further off than after as
+    many cells that are spread (docs/results/design.md).
 
     Where questions are asked, after the start design what tells most about these, in no parts:
     nobody knows how long it will take.
