@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 import numpy as np
@@ -194,7 +194,7 @@ class Designed:
         lacking: list[Cell] = []
         for cells in self._series.values():
             done = {cell for cell in cells if self._visits.get(cell, 0) > 0 or cell not in left}
-            usable = [c for c in cells if c in done or self._costs(c) <= share]
+            usable = self._some(c for c in cells if c in done or self._costs(c) <= share)
             filled = full(cells, self._sms)
             if filled in usable and filled not in done:
                 lacking.append(filled)
@@ -207,6 +207,12 @@ class Designed:
                 lacking += [usable[j] for j in chosen]
         return sorted(lacking, key=self._costs)
 
+    def _some(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Of many cells some that are spread over them, and all that were visited."""
+        all_ = list(cells)
+        kept = set(spread_over(pairs_of(all_), MOST_CELLS))
+        return [c for i, c in enumerate(all_) if i in kept or self._visits.get(c, 0) > 0]
+
     def _is_spreading(self, seconds_left: float) -> bool:
         """Whether it is the first part; where questions are asked there are none."""
         return self._all is not None and bool(np.isfinite(self._all)) and self._part == 0
@@ -215,7 +221,7 @@ class Designed:
         """What is best visited to know all of the grid for its cost, of each series in turn."""
         turns: list[tuple[int, Cell]] = []
         for cells in self._series.values():
-            usable = [c for c in cells if c not in left or self._costs(c) <= seconds_left]
+            usable = self._some(c for c in cells if c not in left or self._costs(c) <= seconds_left)
             done = [i for i, c in enumerate(usable) if c not in left or self._visits.get(c, 0) > 0]
             costs = np.array([self._costs(cell) for cell in usable])
             chosen = start_design(pairs_of(usable), len(done) + _TURNS, done, costs)
