@@ -1,6 +1,6 @@
 """Does the chosen design forecast as well as the whole grid, for a third of its GPU time?
 
-    .venv/bin/python studies/design_against_grid.py [--folds 4] [--share 0.3333]
+    .venv/bin/python studies/design_against_grid.py [--folds 4] [--share 0.333 0.5]
         [--data h200-x4 lammps-lj-v100 ...] [--keep FOUND.jsonl] [-o docs/results/design.md]
 
 Recorded tables are played back. Of each group of steps every cell is held out once, a random fold
@@ -11,9 +11,9 @@ held-out cells, which are known by the median of all their visits.
 
 Beside the design, the same GPU time for cells at random.
 
-A visit costs its GPU count times its seconds: of the mini-app those that its own timing takes; of
-other programs, whose tables say nothing of it, as much for start and end as for the steps of the
-median cell.
+A visit costs its GPU count times its seconds: of the mini-app those that its own timing takes,
+which the campaign knows; of other programs, whose tables say nothing of it, as much for start and
+end as for the steps of the median cell, which the campaign finds out.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from numpy.typing import NDArray
 import design_page
 import gpucast
 from gpucast.data.dataset import Dataset
-from gpucast.data.records import Step
+from gpucast.data.records import Machine, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell, Timing
 from gpucast.errors import InputError
 from gpucast.measure.described.costs import VisitCosts
-from gpucast.measure.rounds import Designed
+from gpucast.measure.rounds import Costs, Designed
 from gpucast.model.forecaster import Forecaster
 from gpucast.util.tables import print_table
 
@@ -85,6 +85,14 @@ class Group:
         return float(
             np.median([np.std(each, ddof=1) if len(each) > 1 else np.nan for each in logs])
         )
+
+    @cached_property
+    def multiprocessors(self) -> int:
+        """Of a GPU, as campaigns of our own programs know them; 0 of other programs."""
+        of = [each for each in self.data.records
+              if isinstance(each, Machine) and each.id == self.selection.machine]  # fmt: skip
+        known = self.selection.program is None and of and of[0].gpus
+        return (of[0].gpus[0].sms or 0) if known and of[0].gpus else 0
 
     def seconds(self, cell: Cell) -> float:
         """Of a visit, from its start to its end."""
@@ -137,13 +145,44 @@ def groups_of(name: str) -> list[Group]:
     ]
 
 
+class OwnCosts(Costs):
+    """GPU seconds of visits of our own programs, of which the campaign knows how they are timed."""
+
+    def __init__(self) -> None:
+        super().__init__("native", Timing.of_budget(np.inf))
+
+    def __call__(self, cell: Cell) -> float:
+        return super().__call__(cell) * cell.gpus
+
+    def visited(self, cell: Cell, seconds: float, step: float) -> None:
+        """What the steps took."""
+        self.learn(cell, step)
+
+    def to_know(self, cells: Sequence[Cell]) -> Cell | None:
+        """Nothing beforehand."""
+
+
+class ProgramCosts(VisitCosts):
+    """Of visits of others."""
+
+    def __init__(self) -> None:
+        super().__init__(by_gpu=True)
+
+    def visited(self, cell: Cell, seconds: float, step: float) -> None:
+        """What a visit and its steps took."""
+        self.learn(cell, seconds, step)
+
+
 def played(group: Group, cells: Sequence[Cell], budget: float) -> Counter[Cell]:
     """The visits that a campaign makes for so many GPU seconds."""
-    costs = VisitCosts(by_gpu=True)
+    costs = OwnCosts() if group.selection.program is None else ProgramCosts()
     fits: dict[StepSelection, Forecaster] = {}
     seen: Counter[Cell] = Counter()
     most = {cell: min(MOST, len(group.visits[cell])) for cell in cells}
-    rounds = Designed(cells, costs, fits, lambda: FIT_SECONDS, visits=seen, most=MOST)
+    rounds = Designed(
+        cells, costs, fits, lambda: FIT_SECONDS, visits=seen, most=MOST,
+        sms=group.multiprocessors,
+    )  # fmt: skip
     left = budget
     while open_ := [cell for cell in cells if seen[cell] < most[cell]]:
         first = costs.to_know(open_)
@@ -159,7 +198,7 @@ def played(group: Group, cells: Sequence[Cell], budget: float) -> Counter[Cell]:
                 return seen
             left -= group.cost(cell)
             step = group.visits[cell][seen[cell]]
-            costs.learn(cell, group.seconds(cell), float(np.median(step.seconds)))
+            costs.visited(cell, group.seconds(cell), float(np.median(step.seconds)))
             seen[cell] += 1
         if not batch:
             break
@@ -259,19 +298,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(TABLES))
     parser.add_argument("--folds", type=int, default=4)
-    parser.add_argument("--share", type=float, default=1 / 3)
+    parser.add_argument("--share", type=float, nargs="+", default=[1 / 3, 0.5])
     parser.add_argument("--keep", type=Path, help="what was found; gone on with if it is there")
     parser.add_argument("-o", type=Path, help="the page")
     chosen = parser.parse_args()
     found = []
     if chosen.keep is not None and chosen.keep.exists():
         found = [Found(**json.loads(line)) for line in chosen.keep.read_text().splitlines()]
-    there = {(each.data, each.steps) for each in found}
-    for name in chosen.data:
-        for group in groups_of(name):
-            if (name, label(group)) in there:
+    there = {(each.data, each.steps, each.share) for each in found}
+    for share in chosen.share:
+        for group in (group for name in chosen.data for group in groups_of(name)):
+            if (group.name, label(group), share) in there:
                 continue
-            found.append(compared(group, chosen.share, chosen.folds))
+            found.append(compared(group, share, chosen.folds))
             if chosen.keep is not None:
                 with chosen.keep.open("a") as stream:
                     stream.write(json.dumps(vars(found[-1])) + "\n")
