@@ -43,7 +43,7 @@ from gpucast.model.forecaster import Forecaster
 from gpucast.util.tables import print_table
 
 TABLES = (
-    "h200-x4", "h200-x4-mixed", "h200-x2", "h200-mdapp",
+    "h200-x4", "h200-x2", "h200-mdapp",
     "lammps-lj-v100", "openmm-h200", "ddp-h200", "quick-dft",
 )  # fmt: skip
 LEAST_CELLS = 12
@@ -298,7 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(TABLES))
     parser.add_argument("--folds", type=int, default=4)
-    parser.add_argument("--share", type=float, nargs="+", default=[1 / 3, 0.5])
+    parser.add_argument("--share", type=float, nargs="+", default=[1 / 3])
     parser.add_argument("--keep", type=Path, help="what was found; gone on with if it is there")
     parser.add_argument("-o", type=Path, help="the page")
     chosen = parser.parse_args()

@@ -89,8 +89,8 @@ class Designed:
     differs from minute to minute would hardly differ.
 
     The first part is for cells that are spread over the grid by cost alone: what tells most by a
-    fit to few cells tells of the forms of that fit, and forecasts are further off than after as
-    many cells that are spread (docs/results/design.md).
+    fit to few cells tells of the forms of that fit, and did no better when recorded tables were
+    played back (studies/design_against_grid.py).
 
     Where questions are asked, after the start design what tells most about these, in no parts:
     nobody knows how long it will take.
