@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,12 @@ from gpucast.design.cells import Cell
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
-from gpucast.measure.described.binding import bound, gpus_here, others_at_work
+from gpucast.measure.described.binding import gpus_here, others_at_work
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.description import Program
-from gpucast.measure.described.results import Times, joined, times_in
-from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
+from gpucast.measure.described.results import Times
 from gpucast.measure.described.runs import Run
+from gpucast.measure.described.visit import FOLDER, measured_alone, measured_together
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
@@ -40,7 +41,6 @@ VISITS = 6
 """Visits that a cell gets at most where a budget is shared out."""
 
 HOUR = 3600.0
-_FOLDER = ".run"
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class DescribedCampaign:
         """
         self._gpus = gpus_here(self._path, self._program.environment)
         runs = self._possible()
+        self._shares = any(run.cell.instances > 1 for run in runs)
         machine = self._machine()
         self._report.machine = machine.id
         steps = self._store.steps(machine.id, self._path)
@@ -197,7 +198,8 @@ class DescribedCampaign:
         other = sum(
             step.visit is not None
             and (step.program, step.case) == (self._program.program, self._program.case)
-            and digests.get(Cell(self._series, step.n, step.gpus)) not in (None, step.visit.digest)
+            and digests.get(Cell(self._series, step.n, step.gpus, step.instances or 1))
+            not in (None, step.visit.digest)
             for step in steps
         )
         if other:
@@ -216,7 +218,7 @@ class DescribedCampaign:
 
     def _prepare_logs(self) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
-        for left in self._logs.glob(f"*{_FOLDER}"):  # by a start that was killed
+        for left in self._logs.glob(f"*{FOLDER}"):  # by a start that was killed
             shutil.rmtree(left, ignore_errors=True)
 
     # ---- visits ----
@@ -261,7 +263,7 @@ class DescribedCampaign:
 
     def _visit(self, run: Run) -> None:
         number = self._visited.next(run.cell)
-        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         self._watcher.under_way(self._path, what, *self._progress())
         begin = time.monotonic()
         try:
@@ -289,20 +291,11 @@ class DescribedCampaign:
     def _measured(self, run: Run, number: int) -> Times:
         """Warm-up and repeats of one visit."""
         program = self._program
-        found = []
-        for i in range(program.warmup + program.repeats):
-            log = self._log(run, number, i)
-            folder = log.with_suffix(_FOLDER).absolute()
-            try:
-                in_folder(run, program, folder)
-                ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
-                if i >= program.warmup:
-                    found.append(_read(ended.output, folder, program, run))
-            except FailedRunError as error:
-                raise FailedRunError(f"{error} (log: {log})", error.lines) from error
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-        return joined(found)
+        logs = [self._log(run, number, i) for i in range(program.warmup + program.repeats)]
+        # What one leaves idle is asked of one alone as well.
+        shared = self._shares and run.cell.gpus == 1
+        measured = measured_together if shared else measured_alone
+        return measured(run, program, logs, self._gpus)
 
     def _log(self, run: Run, number: int, i: int) -> Path:
         """Of several runs of a visit each has its own."""
@@ -315,7 +308,8 @@ class DescribedCampaign:
         stated = {
             "kind": "step", "machine": self._report.machine, "path": self._path,
             "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
-            "gpus": cell.gpus, "nodes": run.nodes if program.gpus_per_node else None,
+            "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
+            "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
             "ranks": run.ranks, "seconds": times.seconds, **times.more,
             "visit": {"digest": run.digest, "number": number, "seconds": seconds},
         }  # fmt: skip
@@ -329,8 +323,9 @@ class DescribedCampaign:
         self._report.failed += 1
         cell = run.cell
         self._note(
-            f"n={units.number(cell.n)} gpus={cell.gpus}: {why}",
+            f"n={units.number(cell.n)} gpus={cell.share}: {why}",
             n=cell.n, gpus=cell.gpus, digest=run.digest, visit=number, output=lines,
+            **_instances(cell),
         )  # fmt: skip
         self._store.sync()
 
@@ -392,11 +387,9 @@ class DescribedCampaign:
         ]
 
 
-def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
-    try:
-        return times_in(output, folder, program, run)
-    except GpucastError as error:
-        raise FailedRunError(str(error), last_lines(output)) from error
+def _instances(cell: Cell) -> dict[str, Any]:
+    """What a note says of a shared GPU; nothing of one that is not."""
+    return {"instances": cell.instances} if cell.instances > 1 else {}
 
 
 def _known_of_host() -> Machine:

@@ -19,12 +19,14 @@ class PlannedVisit:
     """A visit to make.
 
     Attributes:
+        instances: at once on the GPU; one command each.
         words: of its command; ``{workdir}`` stands for a folder that it gets.
         seconds: about what it takes; None: nobody knows.
     """
 
     n: float
     gpus: int
+    instances: int
     number: int
     words: list[str]
     environment: dict[str, str]
@@ -89,6 +91,7 @@ def planned(request: Request, output: Path | None) -> Plan:
                     PlannedVisit(
                         run.cell.n,
                         run.cell.gpus,
+                        run.cell.instances,
                         number,
                         [run.placed(word, *places) for word in run.words],
                         {name: run.placed(text, *places) for name, text in run.environment.items()},
