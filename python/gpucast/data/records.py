@@ -305,8 +305,8 @@ class Step(_Measurement):
     workload: Workload | None = Field(None, description="absent: all-pairs forces")
     phases: Phases | None = None
     energy_drift: Finite | None = Field(None, description="relative, over the whole run")
-    overlap: Share | None = Field(
-        None, description="of an instance's run, the least share in which all others ran as well"
+    at_once: Positive | None = Field(
+        None, description="instances that ran at the same time, on average over their runs"
     )
     busy: Share | None = Field(
         None, description="share of the run in which the GPUs (path host: its cores) were at work"
@@ -380,7 +380,7 @@ Entry = Measurement | Note
 
 _OUTCOMES: dict[type[Measurement], set[str]] = {
     Transfer: {"valid"},
-    Step: {"bytes", "phases", "energy_drift", "overlap", "busy", "visit"},
+    Step: {"bytes", "phases", "energy_drift", "at_once", "busy", "visit"},
     Skeleton: {"kernel_seconds"},
 }
 

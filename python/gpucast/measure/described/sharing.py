@@ -2,9 +2,8 @@
 
 All are started together, each in a folder of its own. An unmodified program has no barrier, and its
 log does not say when its steps began; what can be known is when each instance started and ended.
-The share of an instance's run in which all the others ran as well is recorded (the least of all
-instances), and where it is small the record says so: its steps had the GPU to themselves for a
-part of the time.
+How many ran at the same time, on average over their runs, is recorded, and where it is far fewer
+than were started the record says so: steps had fewer beside them than it seems.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
@@ -25,8 +24,8 @@ from gpucast.measure.described.running import started, succeeded
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.usage import OfCores, OfGpu, Usage
 
-POOR_OVERLAP = 0.9
-"""Of a run, the share in which all instances ran; steps of a smaller one are not fitted."""
+POOR = 0.9
+"""Where fewer than this share of the instances ran at the same time, the record says so."""
 
 _PAUSE = 0.01
 
@@ -37,12 +36,12 @@ class Together:
 
     Attributes:
         outputs: what each printed.
-        overlap: of an instance's run, the least share in which all others ran.
+        at_once: how many ran at the same time, on average over their runs.
         busy: share of the time in which GPU or cores worked; None: not known.
     """
 
     outputs: list[str]
-    overlap: float
+    at_once: float
     busy: float | None
 
 
@@ -89,16 +88,21 @@ def run_together(
         succeeded(process.returncode, end is not None, log, program)
         for process, end, log in zip(group, ends, logs, strict=True)
     ]
-    return Together(outputs, overlap(begins, [end for end in ends if end is not None]), busy)
+    runs = [(begin, end) for begin, end in zip(begins, ends, strict=True) if end is not None]
+    return Together(outputs, at_once(runs), busy)
 
 
-def overlap(begins: Sequence[float], ends: Sequence[float]) -> float:
-    """The least share of any run in which all ran, by when each began and ended (s)."""
-    common = max(0.0, min(ends) - max(begins))
-    return min(
-        common / max(end - begin, common, 1e-9)
-        for begin, end in zip(begins, ends, strict=True)
-    )  # fmt: skip
+def at_once(runs: Sequence[tuple[float, float]]) -> float:
+    """How many ran at the same time on average over their runs, of when each began and ended (s).
+
+    2 where two began and ended together, 1.5 where they did so half of the time, and 1 where the
+    second began as the first ended.
+    """
+    return mean(
+        sum(max(0.0, min(end, other) - max(begin, start)) for start, other in runs)
+        / max(end - begin, 1e-9)
+        for begin, end in runs
+    )
 
 
 def side_by_side(found: Sequence[Times]) -> Times:
@@ -123,14 +127,13 @@ def of_repeats(found: Sequence[Times], instances: int) -> Times:
 
 
 def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:
-    """Fields of a record: of several repeats the least overlap."""
+    """Fields of a record."""
     known = [each.busy for each in groups if each.busy is not None]
     said: dict[str, object] = {"busy": median(known)} if known else {}
     if instances > 1:
-        least = min(each.overlap for each in groups)
-        said["overlap"] = least
-        if least < POOR_OVERLAP:
-            said["caveat"] = f"all {instances} instances ran during {least:.0%} of a run only"
+        said["at_once"] = at_same_time = mean(each.at_once for each in groups)
+        if at_same_time < POOR * instances:
+            said["caveat"] = f"of {instances} instances {at_same_time:.3g} ran at the same time"
     return said
 
 
