@@ -43,8 +43,9 @@ ODDS_SD = 1.8
 # A program that was timed in parts is known for what it does in the middle of its run.
 _PARTS = 5
 _WHOLE = 0.75
-_LEAST_VISIT_SD = 0.02
 _PRIOR_FREEDOM = 2.0
+_VISIT_SD = 0.03
+"""Of ln of a visit's ratio, where there is one visit only."""
 
 _POINTS = 2**13
 _ROUNDS = 4
@@ -118,36 +119,35 @@ def _effective(step: Step) -> float | None:
 def _cells(
     model: Forecaster, alone: list[Step], shared: list[Step], *, mps: bool
 ) -> tuple[_Cells, float]:
-    """Medians over visits, and the sd of a visit's ln T."""
-    one: dict[float, list[float]] = defaultdict(list)
+    """Medians over visits, and the sd of a visit's ln of the ratio.
+
+    Of a visit the ratio is to the same visit of one alone, which was measured next to it.
+    """
+    one: dict[float, dict[int, float]] = defaultdict(dict)
     busy: dict[float, list[float]] = defaultdict(list)
-    for step in alone:
-        one[step.n].append(float(np.log(seconds_of(step))))
+    for i, step in enumerate(alone):
+        one[step.n][-i if step.visit is None else step.visit.number] = np.log(seconds_of(step))
         # Under the service kernels of several run together: being busy does not mean being full.
         if step.busy is not None and not mps:
             busy[step.n].append(step.busy)
-    several: dict[tuple[float, float], list[tuple[float, float]]] = defaultdict(list)
+    several: dict[tuple[float, int], list[tuple[float, float]]] = defaultdict(list)
     for step in shared:
         effective = _effective(step)
         assert effective is not None  # others were left out
-        several[step.n, float(step.instances or 1)].append(
-            (effective, float(np.log(seconds_of(step))))
-        )
-    visits = [*one.values(), *([log for _, log in each] for each in several.values())]
-    square = sum(float(np.sum((np.array(each) - np.mean(each)) ** 2)) for each in visits)
-    freedom = sum(len(each) - 1 for each in visits)
-    prior = _PRIOR_FREEDOM * _LEAST_VISIT_SD**2
-    variance = max(_LEAST_VISIT_SD**2, (square + prior) / (freedom + _PRIOR_FREEDOM))
+        base = _alone(model, one[step.n], step)
+        several[step.n, step.instances or 1].append((effective, np.log(seconds_of(step)) - base))
+    visits = [np.array([log for _, log in each]) for each in several.values()]
+    square = sum(float(np.sum((each - np.mean(each)) ** 2)) for each in visits)
+    freedom = sum(each.size - 1 for each in visits)
+    prior = _PRIOR_FREEDOM * _VISIT_SD**2
+    variance = (square + prior) / (freedom + _PRIOR_FREEDOM)
     rows = []
     for (n, _), each in several.items():
-        if n in one:
-            base, of_base = float(np.median(one[n])), variance / len(one[n])
-        else:
-            base = float(np.log(model.seconds(np.array([n]), np.ones(1))[0]))
-            of_base = variance + model.noise.between_cells**2 + MISFIT**2
-        log = float(np.median([log for _, log in each]))
-        at_once = float(np.mean([effective for effective, _ in each]))
-        rows.append((n, at_once, log - base, of_base + variance / len(each) + MISFIT**2))
+        at_once, logs = np.array(each).T
+        # Of a time of one alone that is forecast nobody knows more than the model.
+        of_base = 0.0 if one[n] else model.noise.between_cells**2 + _VISIT_SD**2
+        spread = of_base + variance / logs.size + MISFIT**2
+        rows.append((n, float(np.mean(at_once)), float(np.median(logs)), spread))
     n, instances, ratio, spread = np.array(rows).T
     known = {size: float(np.clip(np.median(each), 0.005, 0.995)) for size, each in busy.items()}
     return (
@@ -162,6 +162,16 @@ def _cells(
         ),
         float(np.hypot(np.sqrt(variance), MISFIT)),
     )
+
+
+def _alone(model: Forecaster, visits: dict[int, float], step: Step) -> float:
+    """ln T of one instance alone: in the same visit, else in all, else as the model has it."""
+    number = None if step.visit is None else step.visit.number
+    if number in visits:
+        return visits[number]
+    if visits:
+        return float(np.median(list(visits.values())))
+    return float(np.log(model.seconds(np.array([step.n]), np.ones(1))[0]))
 
 
 def _fitted(cells: _Cells, scatter: float, *, mps: bool) -> Sharing:

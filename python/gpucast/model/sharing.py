@@ -24,7 +24,7 @@ class SharedForecasts:
 
     ``seconds``: of a step of each instance, ``low`` and ``high``: its 90 % interval;
     ``speedup``: steps of all of them a second over those of one alone, with its interval.
-    ``extrapolated``: n is outside what was fitted, or so many instances were not measured.
+    ``extrapolated``: n is outside what was fitted, or instances are more than twice those measured.
     """
 
     n: Array
@@ -122,7 +122,7 @@ def shared_forecasts(
         speedup=counts * np.exp(-ratio),
         speedup_low=counts * np.exp(-many),
         speedup_high=counts * np.exp(-few),
-        extrapolated=alone.extrapolated | (counts > np.ceil(sharing.most - 0.5)),
+        extrapolated=alone.extrapolated | (counts > 2 * np.ceil(sharing.most - 0.5)),
     )
 
 

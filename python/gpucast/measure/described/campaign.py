@@ -99,8 +99,19 @@ class Visited:
 
 def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
     """One pass over the cells. The order is drawn from what is run: the same in every start, and
-    another in each pass."""
-    return sorted(runs, key=lambda run: hashlib.sha256(f"{visit} {run.digest}".encode()).digest())
+    another in each pass. Instances that share a GPU come next to one that has it alone, because
+    they are compared with it."""
+
+    def drawn(what: str) -> bytes:
+        return hashlib.sha256(f"{visit} {what}".encode()).digest()
+
+    shared = {(run.cell.n, run.cell.gpus) for run in runs if run.cell.instances > 1}
+
+    def place(run: Run) -> tuple[bytes, bytes]:
+        own, cell = drawn(run.digest), (run.cell.n, run.cell.gpus)
+        return (drawn(f"{units.number(run.cell.n)}/k") if cell in shared else own, own)
+
+    return sorted(runs, key=place)
 
 
 class DescribedCampaign:
