@@ -92,7 +92,7 @@ def test_cores_that_instances_share_must_be_named(run: Run, tmp_path: Path) -> N
     [
         (("--gpus", "3/4"), "'3/4' is no GPU count"),
         (("--gpus", "1/0"), "'1/0' is no GPU count"),
-        (("--gpus", "1/2,1", "--budget", "5m"), "leave the budget out"),
+        (("--gpus", "1/2,1", "--budget", "5m"), "no budget, no --until"),
         (("--gpus", "1/2,1", "--mps"), "--mps"),
     ],
 )

@@ -39,7 +39,7 @@ class Plan:
 
     Attributes:
         made: visits that the file has.
-        chosen: whether a budget chooses among these on the way.
+        chosen: whether these are chosen from on the way.
     """
 
     visits: list[PlannedVisit]
@@ -75,7 +75,8 @@ def planned(request: Request, output: Path | None) -> Plan:
     """
     steps: list[Step] = []
     if output is not None and output.exists() and output.stat().st_size > 0:
-        steps = list(load(os.fspath(output)).steps)
+        data = load(os.fspath(output))
+        steps = [*data.steps, *data.shared_steps]
     visited = Visited(request.runs, steps)
     costs = VisitCosts(by_gpu=False)
     for cell, step in visited.known:
@@ -98,4 +99,4 @@ def planned(request: Request, output: Path | None) -> Plan:
                         costs.seconds(run.cell) if costs.are_known else None,
                     )
                 )
-    return Plan(visits, made, request.has_budget)
+    return Plan(visits, made, request.chooses)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +22,17 @@ FOLDER = ".run"
 
 
 def measured_alone(
-    run: Run, program: Program, logs: Sequence[Path], gpus: list[str] | None
+    run: Run,
+    program: Program,
+    logs: Sequence[Path],
+    workdir: Callable[[Path], Path],
+    gpus: list[str] | None,
 ) -> Times:
     """Step times of a run that has its GPUs to itself.
 
     Args:
-        logs: one for each of warm-up and repeats; its run's folder lies beside it meanwhile.
+        logs: one for each of warm-up and repeats.
+        workdir: the folder of the run that a log is of, which is removed after it.
         gpus: numbers of this machine's GPUs; None: runs are given none.
 
     Raises:
@@ -35,7 +40,7 @@ def measured_alone(
     """
     found = []
     for i, log in enumerate(logs):
-        folder = _folder(log)
+        folder = workdir(log).absolute()
         try:
             in_folder(run, program, folder)
             ended = run_in(folder, log, run, program, bound(gpus, run.cell.gpus))
@@ -49,7 +54,11 @@ def measured_alone(
 
 
 def measured_together(
-    run: Run, program: Program, logs: Sequence[Path], gpus: list[str] | None
+    run: Run,
+    program: Program,
+    logs: Sequence[Path],
+    workdir: Callable[[Path], Path],
+    gpus: list[str] | None,
 ) -> Times:
     """Step times of all instances of a run, of which there may be one, and what they used.
 
@@ -62,7 +71,7 @@ def measured_together(
         for i, log in enumerate(logs):
             own = [log.with_suffix(f".{j + 1}.log") for j in range(instances)]
             own = own if instances > 1 else [log]
-            folders = [_folder(each) for each in own]
+            folders = [workdir(each).absolute() for each in own]
             try:
                 for folder in folders:
                     in_folder(run, program, folder)
@@ -91,10 +100,6 @@ def _served(run: Run, gpu: str | None) -> Iterator[dict[str, str]]:
         return
     with service(gpu or first_visible()) as variables:
         yield variables
-
-
-def _folder(log: Path) -> Path:
-    return log.with_suffix(FOLDER).absolute()
 
 
 def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
