@@ -28,8 +28,13 @@ DRAWS = 400
 MISFIT = 0.03
 """The form is off by so much (relative, sd), whatever the numbers."""
 
-BUSY_SD = 0.4
-"""Of the log odds of a share that was read while programs ran, start and end included."""
+BUSY_SD = (0.4, 0.25)
+"""Of the log odds of a share that was read while programs ran, start and end included: of what all
+sizes have in common, and of each."""
+
+OTHER_THING = (0.1, 4.0, 2.0)
+"""Probability that what was read is not what instances wait for (they may wait for memory, copies,
+locks, files), and both standard deviations then: measured times decide."""
 
 SLOPE = (0.3, 0.5)
 """Mean and sd of what ln n adds to the log odds of b."""
@@ -209,10 +214,23 @@ def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
     log = -(_FREEDOM + 1) / 2 * np.log1p(off / _FREEDOM).sum(axis=1)
     if cells.busy_n.size:
         along = np.log(cells.busy_n / cells.reference)
-        said = odds[:, np.newaxis] + slope[:, np.newaxis] * along
-        off = (said - cells.busy_odds) ** 2 / BUSY_SD**2
-        log -= (_FREEDOM + 1) / 2 * np.log1p(off / _FREEDOM).sum(axis=1)
+        off = cells.busy_odds - odds[:, np.newaxis] - slope[:, np.newaxis] * along
+        doubt, *wide = OTHER_THING
+        log = log + np.logaddexp(
+            np.log1p(-doubt) + _log_density(off, *BUSY_SD), np.log(doubt) + _log_density(off, *wide)
+        )
     return np.asarray(log, dtype=np.float64)
+
+
+def _log_density(off: Array, common: float, each: float) -> Array:
+    """Of deviations of sizes, (draws, sizes), normal with a part that all have in common; up to a
+    constant."""
+    count = off.shape[1]
+    mean = off.mean(axis=1)
+    of_mean = common**2 + each**2 / count
+    within = np.sum((off - mean[:, np.newaxis]) ** 2, axis=1) / each**2
+    log_scale = 0.5 * np.log(of_mean) + (count - 1) * np.log(each)
+    return np.asarray(-0.5 * (mean**2 / of_mean + within) - log_scale, dtype=np.float64)
 
 
 def _posterior(cells: _Cells) -> Array:
