@@ -32,14 +32,14 @@ BUSY_SD = (0.4, 0.25)
 """Of the log odds of a share that was read while programs ran, start and end included: of what all
 sizes have in common, and of each."""
 
-OTHER_THING = (0.1, 4.0, 2.0)
+OTHER_THING = (0.15, 4.0, 1.0)
 """Probability that what was read is not what instances wait for (they may wait for memory, copies,
 locks, files), and both standard deviations then: measured times decide."""
 
 SLOPE = (0.3, 0.5)
 """Mean and sd of what ln n adds to the log odds of b."""
 
-SWITCHING = (0.03, 1.0)
+SWITCHING = (0.05, 1.2)
 """Median of s, and sd of its logarithm."""
 
 ODDS_SD = 1.8
@@ -54,7 +54,7 @@ _VISIT_SD = 0.03
 
 _POINTS = 2**13
 _ROUNDS = 4
-_FREEDOM = 4.0
+_FREEDOM = 10.0
 _WIDER = 1.5
 _FROM_PRIOR = 0.2
 

@@ -230,12 +230,11 @@ class DescribedCampaign:
 
     def _say_what_differs(self, steps: Sequence[Step], runs: Sequence[Run]) -> None:
         """Steps of the same cells that were run otherwise would be fitted together with these."""
-        digests = {run.cell: run.digest for run in self._request.runs}
+        digests = {(run.cell, run.mps): run.digest for run in self._request.runs}
         other = sum(
             step.visit is not None
             and (step.program, step.case) == (self._program.program, self._program.case)
-            and digests.get(Cell(self._series, step.n, step.gpus, step.instances or 1))
-            not in (None, step.visit.digest)
+            and digests.get((self._cell_of(step), bool(step.mps))) not in (None, step.visit.digest)
             for step in steps
         )
         if other:
@@ -244,6 +243,9 @@ class DescribedCampaign:
                 "program, with other files or another environment; a fit takes all: give this one "
                 "another case"
             )
+
+    def _cell_of(self, step: Step) -> Cell:
+        return Cell(self._series, step.n, step.gpus, step.instances or 1)
 
     def _say_who_else(self) -> None:
         for occupant in paths.occupants() if self._path != "host" else ():
