@@ -35,7 +35,7 @@
 namespace gpucast::model {
 
 struct Sharing {
-  double busy;           // b: share of a step alone in which the GPU is at work; 0 to 1
+  double busy = 0;       // b: share of a step alone in which the GPU is at work; 0 to 1
   double switching = 0;  // s: what turns cost, relative to the work
   double waiting = 0.4;  // 1/q: 0 (none is avoidable) to 1 (for every other instance in full)
 
