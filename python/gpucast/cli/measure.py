@@ -222,7 +222,7 @@ def _shares(text: str | None) -> list[GpuShare] | None:
     if text is None:
         return None
     instances, rest = parted(text)
-    whole = _whole(counts, rest, "gpus") if rest else ()
+    whole = _whole(counts, rest, "gpus") if rest or not instances else ()
     return [*(Fraction(1, each) for each in instances), *(whole or ())]
 
 

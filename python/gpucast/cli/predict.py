@@ -68,7 +68,7 @@ def command(
     of = Interval(interval)
     wanted = sizes(n)
     instances, whole = parted(gpus) if gpus is not None else ([], "")
-    given = counts(whole) if whole else [1.0] if instances else None
+    given = None if gpus is None else counts(whole) if whole or not instances else [1.0]
     answers: list[Answer] = []
     loaded = [load_model(path) for path in models]
     for model in loaded:

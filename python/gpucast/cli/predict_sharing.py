@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpucast.cli import options
 from gpucast.cli.output import print_marked
 from gpucast.util import JsonObject
-from gpucast.util.units import duration, number
+from gpucast.util.units import duration, number, percent
 
 if TYPE_CHECKING:
     from gpucast.model.forecaster import Forecaster, Forecasts
@@ -94,6 +94,25 @@ def _row(
 
 def _with_gain(row: JsonObject, one: float) -> JsonObject:
     return row | {"gain": row["steps_per_second"] * one}
+
+
+def show_fitted(model: Forecaster) -> None:
+    """What a fit says of instances on one GPU, a line each way of sharing it."""
+    from gpucast.fitting.sharing import busy_share
+    from gpucast.model.sharing import shared_forecasts
+
+    for each in model.sharing or ():
+        found = shared_forecasts(model, [each.reference], [4.0], mps=each.mps)
+        gain, low, high = (
+            float(values[0]) for values in (found.speedup, found.speedup_low, found.speedup_high)
+        )
+        way = "under the Multi-Process Service" if each.mps else "in turn"
+        print(
+            f"\ninstances on one GPU, {way} ({len(each.n)} cells): at n = "
+            f"{number(float(f'{each.reference:.3g}'))} one needs it for "
+            f"{percent(busy_share(each, each.reference), 0)} of a step; four together are "
+            f"{gain:.2f} ({low:.2f} ... {high:.2f}) times as fast as one"
+        )
 
 
 def show(rows: Sequence[JsonObject], interval: str) -> None:

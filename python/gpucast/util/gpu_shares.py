@@ -45,4 +45,6 @@ def parted(text: str, field: str = "gpus") -> tuple[list[int], str]:
             rest.append("1" if share == 1 else part)
         else:
             instances.append(share.denominator)
+    if instances and not all(part.strip() for part in rest):
+        raise InputError(f"{text!r} is no list of numbers", field=field)
     return list(dict.fromkeys(instances)), ",".join(rest)
