@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpucast.measure.described.campaign import Request as ProgramRequest
     from gpucast.measure.described.dry_run import Plan
     from gpucast.measure.report import AnswerReport, Report
+    from gpucast.util.gpu_shares import GpuShare
 
 
 def command(
@@ -28,7 +29,8 @@ def command(
     output: Path | None,
     *,
     n: Sequence[float] | None,
-    gpus: Sequence[int] | None,
+    gpus: Sequence[GpuShare] | None,
+    mps: bool,
     budget: float | None,
     gpu_hours: float | None,
     visits: int | None,
@@ -42,6 +44,7 @@ def command(
     from gpucast.cli.progress import progress
     from gpucast.measure.described import reading
     from gpucast.measure.described.campaign import DescribedCampaign, Request
+    from gpucast.measure.described.mps import require
     from gpucast.measure.store import Store
 
     if budget is not None and gpu_hours is not None:
@@ -49,9 +52,13 @@ def command(
     if gpu_hours is not None and not 0 < gpu_hours < float("inf"):
         raise InputError(f"{gpu_hours:g} is no time greater than 0", field="--gpu-hours")
     program = reading.read(description)
-    request = Request(
-        program, reading.runs_of(program, n, gpus), visits, budget, gpu_hours, machine, until
-    )
+    runs = reading.runs_of(program, n, gpus, mps=mps)
+    if mps and not dry_run:
+        require()
+    request = Request(program, runs, visits, budget, gpu_hours, machine, until)
+    if request.chooses and any(run.cell.instances > 1 for run in runs):
+        message = "of several instances on one GPU all cells are measured: no budget, no --until"
+        raise InputError(message, field="gpus")
     if dry_run:
         _show(request, output, as_json)
         return
@@ -102,7 +109,8 @@ def _show(request: ProgramRequest, output: Path | None, as_json: bool) -> None:
             [f"{name}={shlex.quote(value)}" for name, value in visit.environment.items()]
             + [shlex.quote(word) for word in visit.words]
         )
-        print(f"n={number(visit.n)} gpus={visit.gpus} visit {visit.number}: {words}{cost}")
+        share = f"{visit.gpus}/{visit.instances}" if visit.instances > 1 else visit.gpus
+        print(f"n={number(visit.n)} gpus={share} visit {visit.number}: {words}{cost}")
     print(_total(plan))
 
 

@@ -25,6 +25,7 @@ _ROUNDING = 1e-9
 
 Positive = Annotated[float, Bounds(above=0)]
 NotNegative = Annotated[float, Bounds(least=0)]
+LogOdds = Annotated[float, Bounds(least=-50, most=50)]
 LogFactor = Annotated[float, Bounds(least=-20, most=20)]
 Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
 Interval = tuple[float, float]
@@ -368,6 +369,43 @@ class MachineFactors:
         return f"updated by {count} cell{'s' * (count > 1)} of {self.machine}"
 
 
+@dataclass(kw_only=True, eq=False, match_args=False)
+class Sharing:
+    """What several instances at once on one GPU cost one another (``model/sharing.h``).
+
+    Attributes:
+        mps: whether they were under NVIDIA's Multi-Process Service.
+        reference: the n at which ``busy`` is.
+        n, instances, ratio: the cells fitted: step time over that of one alone.
+        scatter: sd of ln of a measured ratio about the form's.
+        busy: log odds of the share of a step in which the GPU works, a draw each; ``slope``: what
+            they gain with ln n; ``switching``, ``waiting``: the form's.
+    """
+
+    mps: bool = False
+    reference: Size
+    n: list[Size]
+    instances: list[Positive]
+    ratio: list[Positive]
+    scatter: NotNegative
+    busy: list[LogOdds]
+    slope: list[LogOdds]
+    switching: list[NotNegative]
+    waiting: list[Annotated[float, Bounds(least=0, most=1)]]
+
+    def __post_init__(self) -> None:
+        if not len(self.n) == len(self.instances) == len(self.ratio) >= 1:
+            raise ValueError("cells that share a GPU have as many n as instances and ratios")
+        draws = {len(each) for each in (self.busy, self.slope, self.switching, self.waiting)}
+        if len(draws) != 1 or draws == {0}:
+            raise ValueError("draws of what sharing costs have as many values of each")
+
+    @property
+    def most(self) -> float:
+        """Instances that were measured at most."""
+        return max(self.instances)
+
+
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class TimedVisits:
     """Visits of cells, an entry a visit.
@@ -487,6 +525,7 @@ class Fitted:
     notes: list[str] = field(default_factory=list)
     reconstruction: Reconstruction | None = field(default=None, metadata={"omit": True})
     machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})
+    sharing: list[Sharing] | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -608,3 +647,4 @@ class FittedScaling:
     scaling: Scaling
     simulated: SimulatedSteps | None = field(default=None, metadata={"omit": True})
     machine_factors: MachineFactors | None = field(default=None, metadata={"omit": True})
+    sharing: list[Sharing] | None = field(default=None, metadata={"omit": True})

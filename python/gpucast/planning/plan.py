@@ -141,7 +141,9 @@ def _caveats(request: Request, table: OptionTable, choices: Choices) -> list[Jso
     said: dict[str, str] = {}
     for m, machine in enumerate(request.machines):
         its = table.machine[options] == m
-        cells = np.unique(np.column_stack([n[jobs[its]], table.gpus[options[its]]]), axis=0)
+        # What shares a GPU rests on the forecast of one that has it alone.
+        gpus = np.maximum(table.gpus[options[its]], 1.0)
+        cells = np.unique(np.column_stack([n[jobs[its]], gpus]), axis=0)
         text = caveat(machine.forecaster, cells[:, 0], cells[:, 1]) if its.any() else None
         if text is not None:
             said.setdefault(machine.forecaster.name, text)

@@ -38,6 +38,11 @@ def bound(gpus: list[str] | None, count: int) -> dict[str, str]:
     return {VISIBLE: ",".join(gpus[:count]), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
+def first_visible() -> str:
+    """The first GPU that this process was given; the first of all where nobody gave it any."""
+    return os.environ.get(VISIBLE, "").partition(",")[0].strip() or "0"
+
+
 def others_at_work() -> int:
     """How many tasks beside ours have a processor or wait for one; 0 where nobody can tell."""
     seen = []

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,12 @@ from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
-from gpucast.measure.described.binding import bound, gpus_here, others_at_work
+from gpucast.measure.described.binding import gpus_here, others_at_work
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.description import Program
-from gpucast.measure.described.results import Times, joined, times_in
-from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
+from gpucast.measure.described.results import Times
 from gpucast.measure.described.runs import Run
+from gpucast.measure.described.visit import FOLDER, measured_alone, measured_together
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
@@ -42,7 +43,6 @@ VISITS = 6
 """Visits that a cell gets at most where a budget is shared out."""
 
 HOUR = 3600.0
-_FOLDER = ".run"
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,19 @@ class Visited:
 
 def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
     """One pass over the cells. The order is drawn from what is run: the same in every start, and
-    another in each pass."""
-    return sorted(runs, key=lambda run: hashlib.sha256(f"{visit} {run.digest}".encode()).digest())
+    another in each pass. Instances that share a GPU come next to one that has it alone, because
+    they are compared with it."""
+
+    def drawn(what: str) -> bytes:
+        return hashlib.sha256(f"{visit} {what}".encode()).digest()
+
+    shared = {(run.cell.n, run.cell.gpus) for run in runs if run.cell.instances > 1}
+
+    def place(run: Run) -> tuple[bytes, bytes]:
+        own, cell = drawn(run.digest), (run.cell.n, run.cell.gpus)
+        return (drawn(f"{units.number(run.cell.n)}/k") if cell in shared else own, own)
+
+    return sorted(runs, key=place)
 
 
 def beside(data: str, what: str) -> Path:
@@ -153,6 +164,7 @@ class DescribedCampaign:
         """
         self._gpus = self._gpus_here()
         runs = self._possible()
+        self._shares = any(run.cell.instances > 1 for run in runs)
         machine = self._machine()
         self._report.machine = machine.id
         steps = self._store.steps(machine.id, self._path)
@@ -218,11 +230,11 @@ class DescribedCampaign:
 
     def _say_what_differs(self, steps: Sequence[Step], runs: Sequence[Run]) -> None:
         """Steps of the same cells that were run otherwise would be fitted together with these."""
-        digests = {run.cell: run.digest for run in self._request.runs}
+        digests = {(run.cell, run.mps): run.digest for run in self._request.runs}
         other = sum(
             step.visit is not None
             and (step.program, step.case) == (self._program.program, self._program.case)
-            and digests.get(Cell(self._series, step.n, step.gpus)) not in (None, step.visit.digest)
+            and digests.get((self._cell_of(step), bool(step.mps))) not in (None, step.visit.digest)
             for step in steps
         )
         if other:
@@ -231,6 +243,9 @@ class DescribedCampaign:
                 "program, with other files or another environment; a fit takes all: give this one "
                 "another case"
             )
+
+    def _cell_of(self, step: Step) -> Cell:
+        return Cell(self._series, step.n, step.gpus, step.instances or 1)
 
     def _say_who_else(self) -> None:
         for occupant in paths.occupants() if self._path != "host" else ():
@@ -242,7 +257,7 @@ class DescribedCampaign:
 
     def _prepare_logs(self) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
-        for left in self._logs.glob(f"*{_FOLDER}"):  # by a start that was killed
+        for left in self._logs.glob(f"*{FOLDER}"):  # by a start that was killed
             shutil.rmtree(left, ignore_errors=True)
 
     # ---- visits ----
@@ -300,7 +315,7 @@ class DescribedCampaign:
         return sum(map(self._costs, self._to_do()))  # all may be needed
 
     def _visit(self, run: Run, number: int) -> None:
-        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         self._watcher.under_way(self._path, what, *self._progress())
         begin = time.monotonic()
         try:
@@ -322,7 +337,7 @@ class DescribedCampaign:
         assert record.visit is not None  # of all steps of described programs
         self._store.append(record)
         self._store.sync()
-        what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
+        what = f"n={units.number(run.cell.n)} gpus={run.cell.share}"
         step = float(np.median(record.seconds))
         self._visited.add(run.cell, record.visit.number)
         self._is_fitted = False
@@ -335,20 +350,11 @@ class DescribedCampaign:
     def _measured(self, run: Run, number: int) -> Times:
         """Warm-up and repeats of one visit."""
         program = self._program
-        found = []
-        for i in range(program.warmup + program.repeats):
-            log = self._log(run, number, i)
-            folder = self._workdir(log).absolute()
-            try:
-                in_folder(run, program, folder)
-                ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
-                if i >= program.warmup:
-                    found.append(_read(ended.output, folder, program, run))
-            except FailedRunError as error:
-                raise FailedRunError(f"{error} (log: {log})", error.lines) from error
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-        return joined(found)
+        logs = [self._log(run, number, i) for i in range(program.warmup + program.repeats)]
+        # What one leaves idle is asked of one alone as well.
+        shared = self._shares and run.cell.gpus == 1
+        measured = measured_together if shared else measured_alone
+        return measured(run, program, logs, self._workdir, self._gpus)
 
     def _log(self, run: Run, number: int, i: int) -> Path:
         """Of several runs of a visit each has its own."""
@@ -359,14 +365,15 @@ class DescribedCampaign:
     def _workdir(self, log: Path) -> Path:
         """The folder of a run, which is removed after it; a later start of a campaign that was
         killed removes it, too."""
-        return log.with_suffix(_FOLDER)
+        return log.with_suffix(FOLDER)
 
     def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
         cell, program = run.cell, self._program
         stated = {
             "kind": "step", "machine": self._report.machine, "path": self._path,
             "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
-            "gpus": cell.gpus, "nodes": run.nodes if program.gpus_per_node else None,
+            "gpus": cell.gpus, "instances": cell.instances if cell.instances > 1 else None,
+            "mps": run.mps or None, "nodes": run.nodes if program.gpus_per_node else None,
             "ranks": run.ranks, "seconds": times.seconds, **times.more,
             "visit": {"digest": run.digest, "number": number, "seconds": seconds},
         }  # fmt: skip
@@ -380,8 +387,9 @@ class DescribedCampaign:
         self._report.failed += 1
         cell = run.cell
         self._note(
-            f"n={units.number(cell.n)} gpus={cell.gpus}: {why}",
+            f"n={units.number(cell.n)} gpus={cell.share}: {why}",
             n=cell.n, gpus=cell.gpus, digest=run.digest, visit=number, output=lines,
+            **_instances(cell),
         )  # fmt: skip
         self._store.sync()
 
@@ -452,11 +460,9 @@ class DescribedCampaign:
         ]
 
 
-def _read(output: str, folder: Path, program: Program, run: Run) -> Times:
-    try:
-        return times_in(output, folder, program, run)
-    except GpucastError as error:
-        raise FailedRunError(str(error), last_lines(output)) from error
+def _instances(cell: Cell) -> dict[str, Any]:
+    """What a note says of a shared GPU; nothing of one that is not."""
+    return {"instances": cell.instances} if cell.instances > 1 else {}
 
 
 def _known_of_host() -> Machine:

@@ -75,7 +75,8 @@ class VisitCosts:
         if self._line is None:
             self._line = self._fitted()
         start, per_step = self._line
-        step = self._forecast.get(cell, self._scale * cell.n / cell.gpus)
+        # Of instances on one GPU at worst each waits for all others.
+        step = self._forecast.get(cell, self._scale * cell.n / cell.gpus) * cell.instances
         return max(start + per_step * step, self._least)
 
     def __call__(self, cell: Cell) -> float:
@@ -88,7 +89,8 @@ class VisitCosts:
         took = np.array(list(self._seconds.values()))
         steps = np.array([self._steps[cell] for cell in cells])
         self._scale = median(
-            step * cell.gpus / cell.n for cell, step in zip(cells, steps, strict=True)
+            step * cell.gpus / (cell.n * cell.instances)
+            for cell, step in zip(cells, steps, strict=True)
         )
         if len(cells) > 1:
             rows = np.column_stack([1 / took, steps / took])
