@@ -22,7 +22,12 @@ from gpucast.design.cells import Cell
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
-from gpucast.measure.described.binding import bound, gpus_here, others_at_work
+from gpucast.measure.described.binding import (
+    bound,
+    gpus_here,
+    others_at_work,
+    step_of_allocation,
+)
 from gpucast.measure.described.costs import VisitCosts
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.results import Times, joined, times_in
@@ -169,7 +174,7 @@ class DescribedCampaign:
 
     def _gpus_here(self) -> list[str] | None:
         """As ``binding.gpus_here``."""
-        return gpus_here(self._path, self._program.environment)
+        return gpus_here(self._path, self._program.environment, self._program.launcher)
 
     def _possible(self) -> list[Run]:
         """The runs that this machine has enough GPUs for."""
@@ -316,7 +321,7 @@ class DescribedCampaign:
             folder = self._workdir(log).absolute()
             try:
                 in_folder(run, program, folder)
-                ended = run_in(folder, log, run, program, bound(self._gpus, run.cell.gpus))
+                ended = run_in(folder, log, run, program, self._bound(run))
                 if i >= program.warmup:
                     found.append(_read(ended.output, folder, program, run))
             except FailedRunError as error:
@@ -330,6 +335,11 @@ class DescribedCampaign:
         program = self._program
         which = f"-{i + 1}" if program.warmup + program.repeats > 1 else ""
         return self._logs / f"{run.name}-{number}{which}.log"
+
+    def _bound(self, run: Run) -> dict[str, str]:
+        """Variables that say which GPUs a run has."""
+        step = step_of_allocation(self._path, self._program.launcher, run.cell.gpus, run.nodes)
+        return {**bound(self._gpus if run.nodes == 1 else None, run.cell.gpus), **step}
 
     def _workdir(self, log: Path) -> Path:
         """The folder of a run, which is removed after it; a later start of a campaign that was

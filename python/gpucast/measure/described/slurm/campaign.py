@@ -1,0 +1,397 @@
+"""A described program's cells through Slurm: one job for each GPU count and round.
+
+The file of records is the truth, and each job's own file until what it says has been taken over.
+A client is killed at any moment without loss: the next one finds the jobs in their folder beside
+the file (``jobs``), takes over what they wrote, and submits what is missing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gpucast.data import jsonl
+from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.errors import GpucastError, InputError
+from gpucast.measure.described.campaign import (
+    HOUR,
+    DescribedCampaign,
+    Request,
+    beside,
+    in_random_order,
+)
+from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm.batches import next_batch
+from gpucast.measure.described.slurm.inside import RESERVE_SECONDS
+from gpucast.measure.described.slurm.jobs import (
+    Jobs,
+    LiveJob,
+    NotSubmittedError,
+    cluster_name,
+    refused,
+)
+from gpucast.measure.described.slurm.options import FIELD, Options, Shape, words_of
+from gpucast.measure.described.slurm.work import Key, Work
+from gpucast.measure.identity import identified
+from gpucast.measure.store import Store
+from gpucast.measure.work import Watcher
+
+MOST_JOBS = 8
+"""In the queue or running, at once."""
+
+TRIES = 3
+"""Jobs of one GPU count that may die without a visit, and jobs that may die of one visit."""
+
+POLL_SECONDS = 0.5
+_AGAIN_SECONDS = 20.0  # after sbatch failed
+_FILL = 0.8  # of a job's time limit, by what its visits are expected to take
+
+_BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
+                        "DEADLINE", "signal"})  # fmt: skip
+"""Ends that say nothing of the job's own work."""
+
+
+class SlurmCampaign(DescribedCampaign):
+    """Measures a described program's cells by jobs."""
+
+    def __init__(
+        self, request: Request, store: Store, watcher: Watcher, options: Options | None
+    ) -> None:
+        """``options``: None: submit nothing, end the jobs that there are."""
+        super().__init__(request, store, watcher)
+        self._options = options
+        self._jobs = Jobs(beside(store.name, "slurm"))
+        self._have: set[tuple[str | None, Key]] = set()  # with the machine
+        self._used = 0.0  # of a budget, by all starts
+        self._deaths: Counter[Key] = Counter()
+        self._barren: Counter[Shape] = Counter()
+        self._refusals = 0
+        self._not_before = 0.0
+        self._last_batch = 0
+        self._nodes: set[object] = set()  # of which something was noted
+
+    # ---- before the first job ----
+
+    def _gpus_here(self) -> list[str] | None:
+        return None  # jobs run elsewhere
+
+    def _say_who_else(self) -> None:
+        """Jobs say it of their nodes."""
+
+    def _possible(self) -> list[Run]:
+        """The runs whose jobs sbatch would take."""
+        runs = super()._possible()
+        if self._options is None:
+            return runs
+        why: dict[Shape, str | None] = {}
+        for shape in sorted({Shape.of(run) for run in runs}):
+            why[shape] = refused(words_of(self._options.of_job(shape, self._path)))
+        there = [run for run in runs if why[Shape.of(run)] is None]
+        for shape, text in why.items():
+            if text is None:
+                continue
+            if not there:
+                raise InputError(f"sbatch refuses a job of gpus={shape.gpus}: {text}", field=FIELD)
+            self._watcher.say(f"gpus={shape.gpus} left out, sbatch refuses its jobs: {text}")
+        return there
+
+    def _machine(self) -> Machine:
+        """The cluster's partition: cells of one are compared, whichever of its nodes ran them."""
+        partition = None if self._options is None else self._options.partition
+        where = [cluster_name(), *([partition] if partition else [])]
+        made = jsonl.record({"kind": "machine", "id": "slurm", "host": "-".join(where)})
+        assert isinstance(made, Machine)
+        if self._options is None:  # of whichever jobs there are
+            known = [each for each in self._store.machines if each.id.endswith(f"/{self._path}")]
+            if known:
+                return known[-1]
+        machine = identified(self._store, made, self._path, self._request.machine)
+        if all(known.id != machine.id for known in self._store.machines):
+            self._store.append(machine)
+        return machine
+
+    def _prepare_logs(self) -> None:
+        self._logs.mkdir(parents=True, exist_ok=True)
+
+    # ---- jobs ----
+
+    def _make_visits(self) -> None:
+        self._by_digest = {run.digest: run for run in self._runs.values()}
+        for entry in self._store.entries:
+            if isinstance(entry, Step) and entry.visit is not None:
+                self._have.add((entry.machine, (entry.visit.digest, entry.visit.number)))
+                if entry.visit.job is not None and entry.visit.digest in self._by_digest:
+                    self._used += self._share(entry.visit.seconds, entry.gpus)
+        for text in self._jobs.adopt():
+            self._watcher.say(text)
+        if self._jobs.live:
+            self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
+        try:
+            if self._options is None:
+                self._jobs.cancel()
+            while True:
+                self._collect()
+                self._submit()
+                if not self._jobs.live:
+                    break
+                time.sleep(POLL_SECONDS)
+            self._jobs.close()
+        except KeyboardInterrupt:
+            self._say_that_jobs_go_on()
+            raise
+
+    def _say_that_jobs_go_on(self) -> None:
+        if self._jobs.live:
+            self._watcher.say(
+                f"{_jobs(self._jobs.live)} left in the queue; the same command takes over what "
+                "they measure, with --cancel it ends them"
+            )
+
+    def _collect(self) -> None:
+        """What jobs have written, and which are over."""
+        for live in list(self._jobs.live):
+            over = self._jobs.is_over(live)  # before the last look into its file
+            for record in live.part.new():
+                self._take(live, record)
+            if over:
+                self._store.sync()
+                answer, state = live.answer, live.state
+                self._account(live, answer, state)
+                self._jobs.retire(live)
+                if live.made and self._request.has_budget:
+                    self._fit()
+
+    def _take(self, live: LiveJob, record: Record) -> None:
+        """A record of a job's, unless the file has it."""
+        if isinstance(record, Machine):
+            if all(known.id != record.id for known in self._store.machines):
+                self._store.append(record)
+        elif isinstance(record, Step) and record.visit is not None:
+            self._take_step(live, record)
+        elif isinstance(record, Note):
+            self._take_note(live, record)
+
+    def _take_step(self, live: LiveJob, step: Step) -> None:
+        assert step.visit is not None
+        live.made += 1
+        key = (step.machine, (step.visit.digest, step.visit.number))
+        if key in self._have:
+            return
+        self._have.add(key)
+        run = self._by_digest.get(step.visit.digest)
+        if run is None or step.machine != self._report.machine:
+            self._store.append(step)  # of an earlier start with other cells
+            return
+        self._spent += step.visit.seconds * step.gpus
+        self._used += self._share(step.visit.seconds, step.gpus)
+        self._keep(run, step)
+
+    def _take_note(self, live: LiveJob, note: Note) -> None:
+        about = note.about or {}
+        digest, number = about.get("digest"), about.get("visit")
+        if not isinstance(digest, str) or not isinstance(number, int):
+            node = about.get("node")
+            if node in self._nodes:
+                return  # what is at work there differs from job to job
+            self._nodes.add(node)
+            if self._store.note(note.machine, self._path, note.text, **about):
+                self._watcher.say(f"note: {note.text}")
+            return
+        live.failed.add((digest, number))
+        told = any(isinstance(each, Note) and each == note for each in self._store.entries)
+        if told and live.adopted:
+            return  # an earlier start said it; this one tries the cell again
+        run = self._by_digest.get(digest)
+        if run is not None and note.machine == self._report.machine:
+            self._failed.add(run.cell)
+            self._report.failed += 1
+        self._store.note(note.machine, self._path, note.text, **about)
+        self._report.notes.append(note.text)
+        self._watcher.say(note.text)
+
+    def _account(self, live: LiveJob, answer: str | None, state: str) -> None:
+        """Why a job that is over left visits undone, if it did, and what becomes of them."""
+        lost = self._undone(live)
+        shape = live.work.shape
+        if not lost:
+            self._barren.pop(shape, None)
+            return
+        if live.made:
+            self._barren.pop(shape, None)
+        if answer in ("time", "allowance"):
+            return
+        ended = "signal" if answer == "signal" else state
+        killer = live.under_way()
+        if killer is not None and ended not in _BY_OTHERS:
+            self._deaths[killer] += 1
+        if not live.made and ended not in _BY_OTHERS:
+            self._barren[shape] += 1
+        said = "CANCELLED" if ended == "signal" else ended
+        self._watcher.say(
+            f"job {live.id} (gpus={shape.gpus}) ended as {said}: {len(lost)} of "
+            f"{_visits(len(live.work.visits))} undone"
+            + ("; they are tried again" if self._options is not None else "")
+        )
+        if killer is not None and self._deaths[killer] >= TRIES:
+            self._give_up([killer], f"{TRIES} jobs ended while it ran (the last: {said})", live)
+        if self._barren[shape] >= TRIES:
+            why = f"{TRIES} jobs ended without a visit (the last: {said}, {live.last_lines()})"
+            self._give_up(lost, why, live)
+
+    def _give_up(self, keys: Iterable[Key], why: str, live: LiveJob) -> None:
+        for digest, number in keys:
+            run = self._by_digest.get(digest)
+            if run is not None and run.cell not in self._failed:
+                self._fail(run, number, f"{why} (job {live.id})", [live.last_lines()])
+
+    # ---- what is submitted ----
+
+    def _submit(self) -> None:
+        if self._options is None or time.monotonic() < self._not_before:
+            return
+        wanted = self._batch() if self._request.has_budget else self._grid()
+        for round_, runs in wanted:
+            if len(self._jobs.live) >= MOST_JOBS:
+                return
+            work = self._work(runs, round_)
+            try:
+                live = self._jobs.submit(work, self._options.of_job(work.shape, self._path), round_)
+            except NotSubmittedError as error:
+                self._refused(error)
+                return
+            self._refusals = 0
+            self._watcher.say(
+                f"job {live.id} (gpus={work.shape.gpus}): {_visits(len(work.visits))}"
+            )
+
+    def _refused(self, error: NotSubmittedError) -> None:
+        """A queue that takes no jobs for now is asked again."""
+        self._refusals += 1
+        if not self._jobs.live and self._refusals > TRIES:
+            raise GpucastError(f"sbatch: {error}") from error
+        self._watcher.say(f"sbatch: {error}; tried again in {_AGAIN_SECONDS:.0f} s")
+        self._not_before = time.monotonic() + _AGAIN_SECONDS
+
+    def _grid(self) -> Iterable[tuple[int, list[Run]]]:
+        """Visits that are neither made nor queued: of each round, for each shape."""
+        queued = self._queued()
+        for number in range(1, self._request.most + 1):
+            shapes: dict[Shape, list[Run]] = {}
+            for run in in_random_order(list(self._runs.values()), number):
+                made = number in self._visited.made(run.cell)
+                if not made and (run.digest, number) not in queued and run.cell not in self._failed:
+                    shapes.setdefault(Shape.of(run), []).append(run)
+            for runs in shapes.values():
+                for some in self._in_time(runs):
+                    yield number, some
+
+    def _in_time(self, runs: list[Run]) -> Iterable[list[Run]]:
+        """As many together as a job's time limit lets end, as far as their costs are known."""
+        assert self._options is not None
+        limit = _FILL * (self._options.seconds - RESERVE_SECONDS)
+        some: list[Run] = []
+        seconds = 0.0
+        for run in runs:
+            cost = self._costs.seconds(run.cell) if self._costs.are_known else 0.0
+            if some and seconds + cost > limit:
+                yield some
+                some, seconds = [], 0.0
+            some.append(run)
+            seconds += cost
+        if some:
+            yield some
+
+    def _batch(self) -> Iterable[tuple[int, list[Run]]]:
+        """What tells most for what is left of the budget, once half of the last batch is home."""
+        if len(self._jobs.live) > self._last_batch // 2:
+            return
+        left = self._left()
+        queued = [self._by_digest[digest].cell for digest, _ in self._queued()]
+        open_ = [cell for cell in self._open() if cell not in set(queued)]
+        if left <= 0 or not open_:
+            return
+        cells = next_batch(
+            list(self._runs), open_, queued, self._visited.counts, self._costs,
+            self._fits.get(self._series), left=left, whole=self._whole(),
+            known=self._costs.are_known,
+        )  # fmt: skip
+        shapes: dict[Shape, list[Run]] = {}
+        runs = [self._runs[cell] for cell in cells]
+        if self._costs.are_known:  # before, the cheapest come first
+            runs = in_random_order(runs, 1 + sum(self._visited.counts.values()))
+        for run in runs:
+            shapes.setdefault(Shape.of(run), []).append(run)
+        jobs = [some for group in shapes.values() for some in self._in_time(group)][:MOST_JOBS]
+        self._last_batch = len(jobs)
+        for some in jobs:
+            yield 1 + max(self._visited.counts[run.cell] for run in some), some
+
+    def _work(self, runs: list[Run], round_: int) -> Work:
+        assert self._options is not None
+        numbered = tuple(
+            (run, self._visited.next(run.cell) if self._request.has_budget else round_)
+            for run in runs
+        )
+        allowance = None
+        if self._request.has_budget:
+            # Jobs of one batch share it; where costs are not known, each stops by itself.
+            allowance = max(self._left(), 0.0) / max(1, self._last_batch)
+            if self._costs.are_known:
+                allowance = max(allowance, sum(self._costs(run.cell) for run in runs))
+        assert self._known_machine is not None
+        return Work(
+            self._program, numbered, self._known_machine, self._jobs.folder,
+            self._logs.absolute(), self._options.seconds, allowance,
+            self._request.gpu_hours is not None,
+        )  # fmt: skip
+
+    @property
+    def _known_machine(self) -> Machine | None:
+        return next((m for m in self._store.machines if m.id == self._report.machine), None)
+
+    def _queued(self) -> set[Key]:
+        """Visits of cells of ours that jobs still have to make."""
+        return {
+            key
+            for live in self._jobs.live
+            if live.work.machine.id == self._report.machine
+            for key in self._undone(live)
+            if key[0] in self._by_digest
+        }
+
+    def _undone(self, live: LiveJob) -> list[Key]:
+        machine = live.work.machine.id
+        return [
+            key
+            for key in live.work.keys
+            if (machine, key) not in self._have and key not in live.failed
+        ]
+
+    # ---- the budget: of all starts together, since clients come and go ----
+
+    def _share(self, seconds: float, gpus: int) -> float:
+        return seconds * (gpus if self._request.gpu_hours is not None else 1)
+
+    def _whole(self) -> float:
+        if self._request.gpu_hours is not None:
+            return self._request.gpu_hours * HOUR
+        assert self._request.budget is not None
+        return self._request.budget
+
+    def _left(self) -> float:
+        """Of the budget, when what is queued will have been measured."""
+        queued = 0.0
+        if self._costs.are_known:
+            queued = sum(self._costs(self._by_digest[digest].cell) for digest, _ in self._queued())
+        return self._whole() - self._used - queued
+
+
+def _jobs(live: Sequence[LiveJob]) -> str:
+    """``3 jobs (12, 13, 14)``."""
+    numbers = ", ".join(each.id for each in live)
+    return f"{len(live)} job{'s' if len(live) > 1 else ''} ({numbers})"
+
+
+def _visits(count: int) -> str:
+    return "1 visit" if count == 1 else f"{count} visits"
