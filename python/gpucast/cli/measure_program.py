@@ -69,7 +69,7 @@ def command(
             warn(text)
         with progress(quiet=quiet) as watcher:
             if slurm is not None or cancel:
-                report = _through_slurm(request, store, watcher, slurm)
+                report = _through_slurm(request, store, watcher, slurm, quiet=quiet)
             else:
                 _refuse_jobs(output)
                 report = DescribedCampaign(request, store, watcher).run()
@@ -82,7 +82,7 @@ def command(
 
 
 def _through_slurm(
-    request: ProgramRequest, store: Store, watcher: Watcher, options: str | None
+    request: ProgramRequest, store: Store, watcher: Watcher, options: str | None, *, quiet: bool
 ) -> Report:
     from gpucast.measure.described.slurm.options import FIELD, parse
 
@@ -95,7 +95,7 @@ def _through_slurm(
         if error.name != "submitit":
             raise
         raise InputError("needs submitit: pip install 'gpucast[slurm]'", field=FIELD) from None
-    return SlurmCampaign(request, store, watcher, parsed).run()
+    return SlurmCampaign(request, store, watcher, parsed, quiet=quiet).run()
 
 
 def _refuse_jobs(output: Path) -> None:

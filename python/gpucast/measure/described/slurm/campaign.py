@@ -56,11 +56,22 @@ class SlurmCampaign(DescribedCampaign):
     """Measures a described program's cells by jobs."""
 
     def __init__(
-        self, request: Request, store: Store, watcher: Watcher, options: Options | None
+        self,
+        request: Request,
+        store: Store,
+        watcher: Watcher,
+        options: Options | None,
+        *,
+        quiet: bool = False,
     ) -> None:
-        """``options``: None: submit nothing, end the jobs that there are."""
+        """
+        Args:
+            options: None: submit nothing, end the jobs that there are.
+            quiet: do not say which jobs were submitted.
+        """
         super().__init__(request, store, watcher)
         self._options = options
+        self._quiet = quiet
         self._jobs = Jobs(beside(store.name, "slurm"))
         self._have: set[tuple[str | None, Key]] = set()  # with the machine
         self._used = 0.0  # of a budget, by all starts
@@ -261,9 +272,10 @@ class SlurmCampaign(DescribedCampaign):
                 self._refused(error)
                 return
             self._refusals = 0
-            self._watcher.say(
-                f"job {live.id} (gpus={work.shape.gpus}): {_visits(len(work.visits))}"
-            )
+            if not self._quiet:
+                self._watcher.say(
+                    f"job {live.id} (gpus={work.shape.gpus}): {_visits(len(work.visits))}"
+                )
 
     def _refused(self, error: NotSubmittedError) -> None:
         """A queue that takes no jobs for now is asked again."""

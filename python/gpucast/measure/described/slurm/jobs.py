@@ -27,7 +27,7 @@ from gpucast.measure.described.slurm.parts import Part
 from gpucast.measure.described.slurm.work import Work, marker_of, part_of, workdir_ending
 
 _SUBMITTED = "_submitted.pkl"
-_LEFT = re.compile(r"[0-9a-f]{32}\.pkl|submission_file_[0-9a-f]{32}\.sh")
+_LEFT = re.compile(r"[0-9a-f]{32}\.pkl|\.submission_file_[0-9a-f]{32}\.sh")
 _SIGNAL_SECONDS = 60
 
 
@@ -110,9 +110,7 @@ class Jobs:
         """
         said = []
         if self.folder.is_dir():
-            for path in sorted(self.folder.iterdir()):
-                if _LEFT.fullmatch(path.name):
-                    path.unlink(missing_ok=True)
+            self._tidy()
             for path in sorted(self.folder.glob(f"*{_SUBMITTED}")):
                 job = queue.QueuedJob(self.folder, path.name.removesuffix(_SUBMITTED))
                 try:
@@ -178,7 +176,14 @@ class Jobs:
     def close(self) -> None:
         """Remove the folder, if nothing is left in it."""
         with contextlib.suppress(OSError):
+            self._tidy()
             self.folder.rmdir()
+
+    def _tidy(self) -> None:
+        """What submitit leaves of a submission; no job reads it."""
+        for path in self.folder.iterdir():
+            if _LEFT.fullmatch(path.name):
+                path.unlink(missing_ok=True)
 
     def _remove(self, job: queue.QueuedJob) -> None:
         # The book last: a client that is killed in between removes the rest at its next start.
