@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
-from gpucast.errors import GpucastError, InputError
+from gpucast.errors import InputError
 from gpucast.measure.described.campaign import (
     HOUR,
     DescribedCampaign,
@@ -29,9 +29,8 @@ from gpucast.measure.described.slurm.jobs import (
     LiveJob,
     NotSubmittedError,
     cluster_name,
-    refused,
 )
-from gpucast.measure.described.slurm.options import FIELD, Options, Shape, words_of
+from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
 from gpucast.measure.identity import identified
 from gpucast.measure.store import Store
@@ -90,23 +89,6 @@ class SlurmCampaign(DescribedCampaign):
     def _say_who_else(self) -> None:
         """Jobs say it of their nodes."""
 
-    def _possible(self) -> list[Run]:
-        """The runs whose jobs sbatch would take."""
-        runs = super()._possible()
-        if self._options is None:
-            return runs
-        why: dict[Shape, str | None] = {}
-        for shape in sorted({Shape.of(run) for run in runs}):
-            why[shape] = refused(words_of(self._options.of_job(shape, self._path)))
-        there = [run for run in runs if why[Shape.of(run)] is None]
-        for shape, text in why.items():
-            if text is None:
-                continue
-            if not there:
-                raise InputError(f"sbatch refuses a job of gpus={shape.gpus}: {text}", field=FIELD)
-            self._watcher.say(f"gpus={shape.gpus} left out, sbatch refuses its jobs: {text}")
-        return there
-
     def _machine(self) -> Machine:
         """The cluster's partition: cells of one are compared, whichever of its nodes ran them."""
         partition = None if self._options is None else self._options.partition
@@ -116,14 +98,13 @@ class SlurmCampaign(DescribedCampaign):
         if self._options is None:  # of whichever jobs there are
             known = [each for each in self._store.machines if each.id.endswith(f"/{self._path}")]
             if known:
-                return known[-1]
-        machine = identified(self._store, made, self._path, self._request.machine)
-        if all(known.id != machine.id for known in self._store.machines):
-            self._store.append(machine)
-        return machine
+                self._cluster = known[-1]
+                return self._cluster
+        self._cluster = identified(self._store, made, self._path, self._request.machine)
+        return self._cluster  # written with the first record of it
 
     def _prepare_logs(self) -> None:
-        self._logs.mkdir(parents=True, exist_ok=True)
+        """Jobs do."""
 
     # ---- jobs ----
 
@@ -144,7 +125,8 @@ class SlurmCampaign(DescribedCampaign):
             while True:
                 self._collect()
                 self._submit()
-                if not self._jobs.live:
+                waits = self._options is not None and time.monotonic() < self._not_before
+                if not self._jobs.live and not waits:
                     break
                 time.sleep(POLL_SECONDS)
             self._jobs.close()
@@ -177,7 +159,7 @@ class SlurmCampaign(DescribedCampaign):
         """A record of a job's, unless the file has it."""
         if isinstance(record, Machine):
             if all(known.id != record.id for known in self._store.machines):
-                self._store.append(record)
+                self._store.append(record)  # each part begins with it
         elif isinstance(record, Step) and record.visit is not None:
             self._take_step(live, record)
         elif isinstance(record, Note):
@@ -269,21 +251,39 @@ class SlurmCampaign(DescribedCampaign):
             try:
                 live = self._jobs.submit(work, self._options.of_job(work.shape, self._path), round_)
             except NotSubmittedError as error:
-                self._refused(error)
-                return
+                if error.is_for_now:
+                    self._ask_later(error)
+                    return
+                self._leave_out(work, error)
+                continue
             self._refusals = 0
             if not self._quiet:
                 self._watcher.say(
                     f"job {live.id} (gpus={work.shape.gpus}): {_visits(len(work.visits))}"
                 )
 
-    def _refused(self, error: NotSubmittedError) -> None:
+    def _ask_later(self, error: NotSubmittedError) -> None:
         """A queue that takes no jobs for now is asked again."""
         self._refusals += 1
         if not self._jobs.live and self._refusals > TRIES:
-            raise GpucastError(f"sbatch: {error}") from error
-        self._watcher.say(f"sbatch: {error}; tried again in {_AGAIN_SECONDS:.0f} s")
+            raise error
+        self._watcher.say(f"{error}; tried again in {_AGAIN_SECONDS:.0f} s")
         self._not_before = time.monotonic() + _AGAIN_SECONDS
+
+    def _leave_out(self, work: Work, error: NotSubmittedError) -> None:
+        """Cells whose jobs the cluster will never run.
+
+        Raises:
+            InputError: no job of this start was taken.
+        """
+        shape = work.shape
+        cells = [run.cell for run in self._runs.values() if Shape.of(run) == shape]
+        self._failed.update(cells)
+        if all(cell in self._failed for cell in self._runs) and not self._store.entries:
+            self._jobs.close()
+            raise InputError(f"a job of gpus={shape.gpus}: {error}", field=FIELD)
+        self._report.failed += len(cells)
+        self._watcher.say(f"gpus={shape.gpus} left out, sbatch refuses its jobs: {error}")
 
     def _grid(self) -> Iterable[tuple[int, list[Run]]]:
         """Visits that are neither made nor queued: of each round, for each shape."""
@@ -351,16 +351,11 @@ class SlurmCampaign(DescribedCampaign):
             allowance = max(self._left(), 0.0) / max(1, self._last_batch)
             if self._costs.are_known:
                 allowance = max(allowance, sum(self._costs(run.cell) for run in runs))
-        assert self._known_machine is not None
         return Work(
-            self._program, numbered, self._known_machine, self._jobs.folder,
+            self._program, numbered, self._cluster, self._jobs.folder,
             self._logs.absolute(), self._options.seconds, allowance,
             self._request.gpu_hours is not None,
         )  # fmt: skip
-
-    @property
-    def _known_machine(self) -> Machine | None:
-        return next((m for m in self._store.machines if m.id == self._report.machine), None)
 
     def _queued(self) -> set[Key]:
         """Visits of cells of ours that jobs still have to make."""

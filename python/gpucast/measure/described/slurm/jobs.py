@@ -31,8 +31,21 @@ _LEFT = re.compile(r"[0-9a-f]{32}\.pkl|\.submission_file_[0-9a-f]{32}\.sh")
 _SIGNAL_SECONDS = 60
 
 
+_FOR_NOW = re.compile(
+    r"unable to contact|timed out|temporarily|try again|communication|connection|slurmctld|"
+    r"submit limit|MaxSubmit|AssocGrp|QOS.*Limit",
+    re.IGNORECASE,
+)
+"""What sbatch says of a controller that does not answer, or that takes no more jobs for now."""
+
+
 class NotSubmittedError(GpucastError):
     """sbatch refused a job; the message is what it said."""
+
+    @property
+    def is_for_now(self) -> bool:
+        """Whether it may take the job later."""
+        return _FOR_NOW.search(str(self)) is not None
 
 
 @dataclass
@@ -174,10 +187,9 @@ class Jobs:
                 live.job.cancel(check=False)
 
     def close(self) -> None:
-        """Remove the folder, if nothing is left in it."""
-        with contextlib.suppress(OSError):
-            self._tidy()
-            self.folder.rmdir()
+        """Remove the folder, unless jobs are left in it; Slurm may have written late to logs."""
+        if not self.live:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _tidy(self) -> None:
         """What submitit leaves of a submission; no job reads it."""
@@ -193,18 +205,6 @@ class Jobs:
 
 def _is_book(path: Path) -> bool:
     return path.name.endswith(_SUBMITTED)
-
-
-def refused(options: list[str]) -> str | None:
-    """What sbatch says of a job with these options that it would not take; None: it would."""
-    try:
-        done = subprocess.run(
-            ["sbatch", "--test-only", *options, "--wrap", "true"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        return f"sbatch: {error.strerror}"
-    return None if done.returncode == 0 else _last(done.stderr) or "sbatch failed"
 
 
 def cluster_name() -> str:
