@@ -19,6 +19,7 @@ from gpucast.data.records import Machine, Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.thinning import coarsened
 from gpucast.design.cells import Cell
+from gpucast.design.questions import Question
 from gpucast.errors import GpucastError, InputError
 from gpucast.fitting.fit import fit
 from gpucast.measure import paths, programs
@@ -37,6 +38,7 @@ from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
 from gpucast.measure.store import Store
+from gpucast.measure.until import answers_of, by_series, ended_by
 from gpucast.measure.work import PathReport, Watcher
 from gpucast.model.forecaster import Forecaster
 from gpucast.util import units
@@ -57,6 +59,7 @@ class Request:
         visits: of each cell, in passes over all; with a budget, at most. None: once, or six times.
         budget: seconds of all of it; ``gpu_hours``: of GPUs that runs have. None: the whole grid.
         machine: name of this machine in the records; None: the file's, or a new one.
+        until: questions; once all are sure, nothing more is measured.
     """
 
     program: Program
@@ -65,16 +68,22 @@ class Request:
     budget: float | None = None
     gpu_hours: float | None = None
     machine: str | None = None
+    until: Sequence[Question] = ()
 
     @property
     def has_budget(self) -> bool:
-        """Whether cells are chosen."""
+        """Whether it ends when so much was spent."""
         return self.budget is not None or self.gpu_hours is not None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether cells are chosen."""
+        return self.has_budget or bool(self.until)
 
     @property
     def most(self) -> int:
         """Visits of a cell at most."""
-        return self.visits or (VISITS if self.has_budget else 1)
+        return self.visits or (VISITS if self.chooses else 1)
 
 
 class Visited:
@@ -135,7 +144,8 @@ class DescribedCampaign:
         self._said: set[str] = set()
         self._spent = 0.0  # GPU seconds
         self._begin = time.monotonic()
-        self._fit_seconds = 0.0
+        self._fit_seconds = 0.0  # of a processor
+        self._is_fitted = False  # what is in the file
         self._fits: dict[StepSelection, Forecaster] = {}
         self._why_not = "nothing measured"
         self._report = PathReport(self._path)
@@ -161,14 +171,23 @@ class DescribedCampaign:
         self._say_who_else()
         self._prepare_logs()
         self._runs = {run.cell: run for run in runs}
+        self._until = by_series(
+            self._request.until, list(self._runs), self._costs, self._visited.counts, most
+        )
         self._make_visits()
-        self._fit()
+        if not self._is_fitted:
+            self._fit()
         if self._report.failed:
             self._report.status = "failed"
+        elif ended := ended_by(self._until):
+            self._report.status = ended
         elif self._request.has_budget and self._to_do():
             self._report.status = "budget"
         self._report.gpu_hours = self._spent / HOUR
-        return Report(self._store.name, [self._report], [self._fit_report()])
+        answers = answers_of(
+            self._path, self._until, self._costs.seconds, lambda cell: cell.gpus / HOUR
+        )
+        return Report(self._store.name, [self._report], [self._fit_report()], answers)
 
     # ---- before the first visit ----
 
@@ -213,8 +232,9 @@ class DescribedCampaign:
         )
         if other:
             self._watcher.say(
-                f"{self._store.name} has {other} visits of these cells with another command, other "
-                "files or another environment; a fit takes all: give this one another case"
+                f"{self._store.name} has {other} visits of these cells by another command or "
+                "program, with other files or another environment; a fit takes all: give this one "
+                "another case"
             )
 
     def _say_who_else(self) -> None:
@@ -234,7 +254,7 @@ class DescribedCampaign:
 
     def _make_visits(self) -> None:
         """All that are wanted and not there, one after the other on this machine."""
-        if self._request.has_budget:
+        if self._request.chooses:
             self._chosen()
             return
         for visit in range(1, self._request.most + 1):
@@ -247,11 +267,11 @@ class DescribedCampaign:
         runs = list(self._runs)
         rounds = Designed(
             runs, self._costs, self._fits, lambda: self._fit_seconds,
-            visits=self._visited.counts, most=self._request.most,
+            visits=self._visited.counts, most=self._request.most, until=self._until,
         )  # fmt: skip
         if self._costs.are_known:
             self._fit()
-        while (left := self._open()) and self._left() > 0:
+        while (left := self._open()) and self._left() > 0 and not ended_by(self._until):
             if self._costs.are_known:
                 batch = rounds.next_round(left, self._left())
             else:  # nobody knows what the others would cost
@@ -277,8 +297,9 @@ class DescribedCampaign:
         """Of the budget: seconds, or GPU seconds."""
         if self._request.gpu_hours is not None:
             return self._request.gpu_hours * HOUR - self._spent
-        assert self._request.budget is not None  # only then it is asked
-        return self._request.budget - (time.monotonic() - self._begin)
+        if self._request.budget is not None:
+            return self._request.budget - (time.monotonic() - self._begin)
+        return sum(map(self._costs, self._to_do()))  # all may be needed
 
     def _visit(self, run: Run, number: int) -> None:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
@@ -306,6 +327,7 @@ class DescribedCampaign:
         what = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
         step = float(np.median(record.seconds))
         self._visited.add(run.cell, record.visit.number)
+        self._is_fitted = False
         self._costs.learn(run.cell, record.visit.seconds, step)
         self._report.measured += 1
         if self._request.gpu_hours is not None:
@@ -379,7 +401,8 @@ class DescribedCampaign:
     # ---- fits and time ----
 
     def _fit(self) -> None:
-        begin = time.monotonic()
+        begin = time.process_time()
+        self._is_fitted = True
         data = self._store.dataset().select(machine=self._report.machine)
         try:
             if not data.steps:
@@ -393,7 +416,11 @@ class DescribedCampaign:
         if model.quality is not None:
             error_ = model.quality.median_relative_error
             self._watcher.fitted(self._path, self._series, error_)
-        self._fit_seconds = time.monotonic() - begin
+        for until in self._until.values():
+            until.update(model, self._open())
+            for text in until.in_words(self._costs.seconds):
+                self._watcher.answered(self._path, self._series, text)
+        self._fit_seconds = time.process_time() - begin
 
     def _fit_report(self) -> FitReport:
         about = FitReport(self._path, program=self._program.program, case=self._program.case)
@@ -412,7 +439,11 @@ class DescribedCampaign:
         """Visits made and in all, and about how many seconds are left."""
         to_do = self._to_do()
         total = self._request.most * len(self._runs)
-        if self._request.budget is not None:
+        (until,) = self._until.values() or (None,)
+        takes = None if until is None else until.seconds_left(self._costs.seconds)
+        if takes is not None:
+            left = takes
+        elif self._request.budget is not None:
             left = self._left()
         else:
             left = sum(map(self._costs.seconds, to_do))

@@ -17,7 +17,9 @@ import numpy as np
 from gpucast.design.cells import Cell, pairs_of
 from gpucast.design.next_cells import Ask, next_cells
 from gpucast.design.optimal import START, start_design
+from gpucast.design.thinning import spread_over
 from gpucast.errors import InputError
+from gpucast.measure.rounds import MOST_CELLS
 from gpucast.model.forecaster import Forecaster
 
 SHARE = 0.4
@@ -50,7 +52,7 @@ def next_batch(
         left: of the budget, without what is queued; ``whole``: all of it.
 
     Returns:
-        None where nothing is worth a job, or nothing can be said before something comes home.
+        None of them where nothing can be said before something queued comes home.
     """
     among = [cell for cell in open_ if not known or costs(cell) <= left]
     if not among:
@@ -98,10 +100,12 @@ def _advised(
     model: Forecaster,
     budget: float,
 ) -> list[Cell] | None:
+    among = [among[i] for i in spread_over(pairs_of(among), MOST_CELLS)]
+    asked = [cells[i] for i in spread_over(pairs_of(cells), MOST_CELLS)]
     price = np.array([costs(cell) for cell in among])
     nothing = _NOTHING * float(price.min()) / max(1, len(queued))
     candidates = pairs_of([*queued, *among])
-    ask = Ask.forecasts(*zip(*pairs_of(cells), strict=True))
+    ask = Ask.forecasts(*zip(*pairs_of(asked), strict=True))
     try:
         advice = next_cells(
             model, ask, candidates, count=None, budget=budget,
@@ -111,9 +115,8 @@ def _advised(
         return None
     if advice is None:
         return None
-    at = {(cell.n, cell.gpus): cell for cell in among}
-    chosen = [at[c.n, c.gpus] for c in advice.cells if c.cost > nothing and (c.n, c.gpus) in at]
-    return list(dict.fromkeys(chosen)) or _within(budget, sorted(among, key=costs)[:1], costs)
+    chosen = [among[i - len(queued)] for i in advice.order if i >= len(queued)]
+    return list(dict.fromkeys(chosen)) or [min(among, key=costs)]
 
 
 def _within(budget: float, cells: Sequence[Cell], costs: Callable[[Cell], float]) -> list[Cell]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
+from gpucast.design.cells import Cell
 from gpucast.errors import InputError
 from gpucast.measure.described.campaign import (
     HOUR,
@@ -34,6 +36,7 @@ from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
 from gpucast.measure.identity import identified
 from gpucast.measure.store import Store
+from gpucast.measure.until import ended_by
 from gpucast.measure.work import Watcher
 
 MOST_JOBS = 8
@@ -152,7 +155,7 @@ class SlurmCampaign(DescribedCampaign):
                 answer, state = live.answer, live.state
                 self._account(live, answer, state)
                 self._jobs.retire(live)
-                if live.made and self._request.has_budget:
+                if live.made and self._request.chooses:
                     self._fit()
 
     def _take(self, live: LiveJob, record: Record) -> None:
@@ -243,7 +246,7 @@ class SlurmCampaign(DescribedCampaign):
     def _submit(self) -> None:
         if self._options is None or time.monotonic() < self._not_before:
             return
-        wanted = self._batch() if self._request.has_budget else self._grid()
+        wanted = self._batch() if self._request.chooses else self._grid()
         for round_, runs in wanted:
             if len(self._jobs.live) >= MOST_JOBS:
                 return
@@ -318,12 +321,14 @@ class SlurmCampaign(DescribedCampaign):
         """What tells most for what is left of the budget, once half of the last batch is home."""
         if len(self._jobs.live) > self._last_batch // 2:
             return
+        if ended_by(self._until):
+            return
         left = self._left()
         queued = [self._by_digest[digest].cell for digest, _ in self._queued()]
         open_ = [cell for cell in self._open() if cell not in set(queued)]
         if left <= 0 or not open_:
             return
-        cells = next_batch(
+        cells = self._planned(open_, left) or next_batch(
             list(self._runs), open_, queued, self._visited.counts, self._costs,
             self._fits.get(self._series), left=left, whole=self._whole(),
             known=self._costs.are_known,
@@ -339,11 +344,20 @@ class SlurmCampaign(DescribedCampaign):
         for some in jobs:
             yield 1 + max(self._visited.counts[run.cell] for run in some), some
 
+    def _planned(self, open_: Sequence[Cell], left: float) -> list[Cell]:
+        """What would make the questions sure, if there are any and it can be told."""
+        until = self._until.get(self._series)
+        if until is None or until.plan is None:
+            return []
+        among, chosen = set(open_), dict.fromkeys(until.plan.enough or until.plan.order)
+        cells = [cell for cell in chosen if cell in among]
+        costs = accumulate(map(self._costs, cells))
+        return [cell for cell, cost in zip(cells, costs, strict=True) if cost <= left]
+
     def _work(self, runs: list[Run], round_: int) -> Work:
         assert self._options is not None
         numbered = tuple(
-            (run, self._visited.next(run.cell) if self._request.has_budget else round_)
-            for run in runs
+            (run, self._visited.next(run.cell) if self._request.chooses else round_) for run in runs
         )
         allowance = None
         if self._request.has_budget:
@@ -383,8 +397,9 @@ class SlurmCampaign(DescribedCampaign):
     def _whole(self) -> float:
         if self._request.gpu_hours is not None:
             return self._request.gpu_hours * HOUR
-        assert self._request.budget is not None
-        return self._request.budget
+        if self._request.budget is not None:
+            return self._request.budget
+        return self._used + sum(map(self._costs, self._to_do()))  # all may be needed
 
     def _left(self) -> float:
         """Of the budget, when what is queued will have been measured."""

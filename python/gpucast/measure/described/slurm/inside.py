@@ -98,7 +98,7 @@ class JobCampaign(DescribedCampaign):
     def _measured(self, run: Run, number: int) -> Times:
         now = run_of(self._work.program, run.cell.n, run.cell.gpus)
         if now.digest != run.digest:
-            raise FailedRunError("its files are others than when the job was submitted", [])
+            raise FailedRunError("its program or files are others than when it was queued", [])
         return super()._measured(run, number)
 
     def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
@@ -134,6 +134,9 @@ class _Log:
         """Nothing: the record says it."""
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
+        """Nothing."""
+
+    def answered(self, path: str, series: StepSelection, text: str) -> None:
         """Nothing."""
 
     def say(self, text: str) -> None:
