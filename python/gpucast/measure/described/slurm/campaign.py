@@ -389,6 +389,10 @@ class SlurmCampaign(DescribedCampaign):
             if (machine, key) not in self._have and key not in live.failed
         ]
 
+    def _fit(self) -> None:
+        if self._store.steps(self._cluster.id, self._path):
+            super()._fit()
+
     # ---- the budget: of all starts together, since clients come and go ----
 
     def _share(self, seconds: float, gpus: int) -> float:
