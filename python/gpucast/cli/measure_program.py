@@ -79,7 +79,7 @@ def command(
         print_json(report.to_dict())
     else:
         _print(report)
-    if report.failed:
+    if report.failed and not cancel:
         raise typer.Exit(1)
 
 

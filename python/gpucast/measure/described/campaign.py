@@ -34,6 +34,7 @@ from gpucast.measure.described.description import Program
 from gpucast.measure.described.results import Times, joined, times_in
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines, run_in
 from gpucast.measure.described.runs import Run
+from gpucast.measure.described.slurm import allocation
 from gpucast.measure.identity import identified
 from gpucast.measure.report import FitReport, Report
 from gpucast.measure.rounds import Designed
@@ -149,6 +150,7 @@ class DescribedCampaign:
         self._fits: dict[StepSelection, Forecaster] = {}
         self._why_not = "nothing measured"
         self._report = PathReport(self._path)
+        self._allocation = allocation.facts(self._path)
 
     def run(self) -> Report:
         """All that is not in the file yet, or what the budget allows.
@@ -216,6 +218,9 @@ class DescribedCampaign:
         except GpucastError:
             # Without our own programs, or where GPUs are on other nodes only.
             facts = _known_of_host()
+        cluster = allocation.cluster()
+        if cluster is not None:  # a job that goes on may have got another node
+            facts = facts.model_copy(update={"host": cluster})
         machine = identified(self._store, facts, self._path, self._request.machine)
         if all(known.id != machine.id for known in self._store.machines):
             self._store.append(machine)
@@ -375,7 +380,9 @@ class DescribedCampaign:
             "program": program.program, "case": program.case, "n": cell.n, "unit": program.unit,
             "gpus": cell.gpus, "nodes": run.nodes if program.gpus_per_node else None,
             "ranks": run.ranks, "seconds": times.seconds, **times.more,
-            "visit": {"digest": run.digest, "number": number, "seconds": seconds},
+            "visit": {
+                "digest": run.digest, "number": number, "seconds": seconds, **self._allocation
+            },
         }  # fmt: skip
         made = jsonl.record({key: value for key, value in stated.items() if value is not None})
         assert isinstance(made, Step)

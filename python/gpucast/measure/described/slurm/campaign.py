@@ -35,6 +35,7 @@ from gpucast.measure.described.slurm.jobs import (
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
 from gpucast.measure.identity import identified
+from gpucast.measure.report import Report
 from gpucast.measure.store import Store
 from gpucast.measure.until import ended_by
 from gpucast.measure.work import Watcher
@@ -50,7 +51,7 @@ _AGAIN_SECONDS = 20.0  # after sbatch failed
 _FILL = 0.8  # of a job's time limit, by what its visits are expected to take
 
 _BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
-                        "DEADLINE", "signal"})  # fmt: skip
+                        "DEADLINE"})  # fmt: skip
 """Ends that say nothing of the job's own work."""
 
 
@@ -110,6 +111,13 @@ class SlurmCampaign(DescribedCampaign):
         """Jobs do."""
 
     # ---- jobs ----
+
+    def run(self) -> Report:
+        """As for any campaign; one whose jobs are cancelled ends before its end."""
+        report = super().run()
+        if self._options is None and self._to_do():
+            self._report.status = "ended"
+        return report
 
     def _make_visits(self) -> None:
         self._by_digest = {run.digest: run for run in self._runs.values()}
@@ -199,7 +207,8 @@ class SlurmCampaign(DescribedCampaign):
         if told and live.adopted:
             return  # an earlier start said it; this one tries the cell again
         run = self._by_digest.get(digest)
-        if run is not None and note.machine == self._report.machine:
+        ours = run is not None and note.machine == self._report.machine
+        if run is not None and ours and run.cell not in self._failed:
             self._failed.add(run.cell)
             self._report.failed += 1
         self._store.note(note.machine, self._path, note.text, **about)
@@ -217,22 +226,24 @@ class SlurmCampaign(DescribedCampaign):
             self._barren.pop(shape, None)
         if answer in ("time", "allowance"):
             return
-        ended = "signal" if answer == "signal" else state
+        ended = {"cancelled": "CANCELLED", "timeout": "TIMEOUT"}.get(answer or "", state)
         killer = live.under_way()
+        if killer is not None and answer == "timeout" and not live.made:
+            self._give_up([killer], "takes longer than the time limit of a job", live)
+            return
         if killer is not None and ended not in _BY_OTHERS:
             self._deaths[killer] += 1
         if not live.made and ended not in _BY_OTHERS:
             self._barren[shape] += 1
-        said = "CANCELLED" if ended == "signal" else ended
         self._watcher.say(
-            f"job {live.id} (gpus={shape.gpus}) ended as {said}: {len(lost)} of "
+            f"job {live.id} (gpus={shape.gpus}) ended as {ended}: {len(lost)} of "
             f"{_visits(len(live.work.visits))} undone"
             + ("; they are tried again" if self._options is not None else "")
         )
         if killer is not None and self._deaths[killer] >= TRIES:
-            self._give_up([killer], f"{TRIES} jobs ended while it ran (the last: {said})", live)
+            self._give_up([killer], f"{TRIES} jobs ended while it ran (the last: {ended})", live)
         if self._barren[shape] >= TRIES:
-            why = f"{TRIES} jobs ended without a visit (the last: {said}, {live.last_lines()})"
+            why = f"{TRIES} jobs ended without a visit (the last: {ended}, {live.last_lines()})"
             self._give_up(lost, why, live)
 
     def _give_up(self, keys: Iterable[Key], why: str, live: LiveJob) -> None:

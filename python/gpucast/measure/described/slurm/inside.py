@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpucast.data.records import Machine, Step
+from gpucast.data.records import Machine
 from gpucast.data.selection import StepSelection
-from gpucast.measure.described import binding
 from gpucast.measure.described.campaign import DescribedCampaign, Request
 from gpucast.measure.described.results import Times
 from gpucast.measure.described.running import FailedRunError
@@ -36,7 +35,8 @@ def run_cells(work: Work) -> str:
     queue goes on where it was.
 
     Returns:
-        done, or why not all were made: allowance, time, or signal.
+        done, or why not all were made: allowance or time (no other was begun), timeout (one was
+        ended half-way), or cancelled.
     """
     job = os.environ["SLURM_JOB_ID"]
     with _signals_end_it():
@@ -44,11 +44,10 @@ def run_cells(work: Work) -> str:
             with Store(part_of(work.folder, job)) as store:
                 campaign = JobCampaign(work, job, store)
                 campaign.run()
+                marker_of(work.folder, job).unlink(missing_ok=True)
                 return campaign.ended
-        except _EndsError:
-            return "signal"
-        finally:
-            marker_of(work.folder, job).unlink(missing_ok=True)
+        except _EndsError as end:
+            return str(end)
 
 
 class JobCampaign(DescribedCampaign):
@@ -60,7 +59,6 @@ class JobCampaign(DescribedCampaign):
         self._job = job
         self._logs = work.logs
         self._node = os.environ.get("SLURMD_NODENAME")
-        self._uuids = gpu_uuids() if self._path != "host" else []
         self.ended = "done"
 
     def _machine(self) -> Machine:
@@ -101,13 +99,6 @@ class JobCampaign(DescribedCampaign):
             raise FailedRunError("its program or files are others than when it was queued", [])
         return super()._measured(run, number)
 
-    def _record(self, run: Run, number: int, times: Times, seconds: float) -> Step:
-        made = super()._record(run, number, times, seconds)
-        assert made.visit is not None
-        about = {"job": self._job, "node": self._node, "gpu_uuids": self._uuids}
-        given = {name: value for name, value in about.items() if value}
-        return made.model_copy(update={"visit": made.visit.model_copy(update=given)})
-
     def _fail(self, run: Run, number: int, why: str, lines: list[str]) -> None:
         time.sleep(GRACE_SECONDS)
         super()._fail(run, number, why, lines)
@@ -144,25 +135,13 @@ class _Log:
         print(text, file=sys.stderr, flush=True)
 
 
-def gpu_uuids() -> list[str]:
-    """Of the GPUs that the job has, as far as the driver can be asked."""
-    listed = binding.asked("--query-gpu=index,uuid")
-    visible = os.environ.get(binding.VISIBLE)
-    if visible is None:
-        return []
-    names = {each.strip() for each in visible.split(",")}
-    # Where a job sees its own devices alone, numbers begin at 0 for each.
-    mine = listed if len(listed) <= len(names) else [row for row in listed if names & {*row}]
-    return [row[1] for row in mine]
-
-
 @contextmanager
 def _signals_end_it() -> Iterator[None]:
     """SIGTERM (scancel, preemption) and SIGUSR2 (the time is nearly over) end the visit under way
     and its program. submitit would go on until it is killed, or put the job into the queue."""
 
     def end(number: int, frame: object) -> None:
-        raise _EndsError(signal.Signals(number).name)
+        raise _EndsError("timeout" if number == signal.SIGUSR2 else "cancelled")
 
     before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGUSR2)}
     try:

@@ -100,7 +100,7 @@ class LiveJob:
         try:
             text = self.job.paths.stdout.read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return ""
+            return "no log: do the nodes see this folder?"
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         return lines[-1][:200] if lines else ""
 
