@@ -215,6 +215,24 @@ def test_jobs_wait_for_a_drained_node_and_cancel_ends_them(
     assert only_json(done.stdout)["measured"] == 6
 
 
+def test_jobs_of_a_client_that_was_killed_before_any_record_are_taken_over(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    program, path = described(tmp_path), tmp_path / "data.jsonl"
+    cluster.drain()
+    process = start_measuring("--program", program, *SLURM, "-o", path)
+    until(lambda: len(submitted(path)) == 2, process)
+    process.kill()
+    process.communicate(timeout=HANG)
+    jobs = set(submitted(path))
+    cluster.resume()
+    done = shell("measure", "--program", program, *SLURM, "-o", path)
+    assert done.returncode == 0, done.stderr
+    assert visits(path) == grid([1000, 2000, 4000], [1, 2])
+    assert len({step["machine"] for step in steps(path)}) == 1
+    assert {step["visit"]["job"] for step in steps(path)} == jobs  # type: ignore[index]
+
+
 def test_a_cell_that_fails_is_a_note_and_the_others_go_on(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,13 +99,19 @@ class SlurmCampaign(DescribedCampaign):
         where = [cluster_name(), *([partition] if partition else [])]
         made = jsonl.record({"kind": "machine", "id": "slurm", "host": "-".join(where)})
         assert isinstance(made, Machine)
-        if self._options is None:  # of whichever jobs there are
-            known = [each for each in self._store.machines if each.id.endswith(f"/{self._path}")]
-            if known:
-                self._cluster = known[-1]
-                return self._cluster
-        self._cluster = identified(self._store, made, self._path, self._request.machine)
-        return self._cluster  # written with the first record of it
+        for text in self._jobs.adopt():
+            self._watcher.say(text)
+        # Written with the first record of it: until then the jobs alone know its id.
+        of_jobs = [live.work.machine for live in self._jobs.live]
+        named = self._request.machine
+        for known in [*of_jobs, *(self._store.machines if self._options is None else ())]:
+            name, _, label = known.id.rpartition("/")
+            same = self._options is None or known.host == made.host
+            if same and label == self._path and named in (None, name):
+                self._cluster = known
+                return known
+        self._cluster = identified(self._store, made, self._path, named)
+        return self._cluster
 
     def _prepare_logs(self) -> None:
         """Jobs do."""
@@ -126,8 +132,6 @@ class SlurmCampaign(DescribedCampaign):
                 self._have.add((entry.machine, (entry.visit.digest, entry.visit.number)))
                 if entry.visit.job is not None and entry.visit.digest in self._by_digest:
                     self._used += self._share(entry.visit.seconds, entry.gpus)
-        for text in self._jobs.adopt():
-            self._watcher.say(text)
         if self._jobs.live:
             self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
         try:
