@@ -102,9 +102,11 @@ class SlurmCampaign(DescribedCampaign):
         for text in self._jobs.adopt():
             self._watcher.say(text)
         # Written with the first record of it: until then the jobs alone know its id.
-        of_jobs = [live.work.machine for live in self._jobs.live]
+        there = [live.work.machine for live in self._jobs.live]
+        if self._options is None:  # of whichever jobs there were
+            there += self._store.machines
         named = self._request.machine
-        for known in [*of_jobs, *(self._store.machines if self._options is None else ())]:
+        for known in there:
             name, _, label = known.id.rpartition("/")
             same = self._options is None or known.host == made.host
             if same and label == self._path and named in (None, name):
